@@ -57,7 +57,7 @@ def by_partitions(address: str, counts: list[int]) -> Points:
 
 
 def by_connections(address: str, counts: list[int]) -> Points:
-    """Measure a round trip on one connection while others are idle. Returns a dict of the number of open connections to the seconds it takes.
+    """Measure a round trip on one connection while others are idle. Returns a dict of the number of open connections to the seconds per round trip.
 
     counts: the numbers of open connections to measure.
     """

@@ -175,7 +175,7 @@ def seconds_to_first_line(command: list[str]) -> float:
 
 
 def start_ratio() -> float:
-    """Return the broker's start time, divided by that of an interpreter that only imports what any broker of this kind needs.
+    """Return the broker's start time, divided by the time of an interpreter that only imports modules which any asyncio broker needs.
 
     The start ends with the first line of stdout. The modules are compiled first, as in an installation.
     """

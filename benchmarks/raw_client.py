@@ -285,7 +285,8 @@ def fetch_many_partitions(address: str, topic: str, partitions: int, incremental
         session = exchange(full)
         if session.error_code or sum(len(t.partitions) for t in session.responses) != partitions:
             raise RuntimeError(
-                f"a full fetch of {partitions} partitions returned error code {session.error_code} or fewer partitions"
+                f"a full fetch of {partitions} partitions failed: error code {session.error_code}, "
+                f"{sum(len(t.partitions) for t in session.responses)} partitions returned"
             )
         if not incremental:
             full.session_epoch = -1

@@ -1,7 +1,7 @@
 """Synthetic traces of any size from a seed: produces, fetches and heartbeats of many connections, one of which has half of all traffic.
 
-The codec makes each kind of frame once. Then values in the frame are replaced, so that ten million requests take minutes. The traffic is
-consistent: offsets and times increase and every batch is read, so the pipeline's rules have something to check, and hold.
+The codec makes each kind of frame once. Then values in the frame are replaced, so that ten million requests take minutes. The traffic is consistent:
+offsets and times increase and every batch is read, so the pipeline's rules have something to check, and no rule is broken.
 """
 
 from __future__ import annotations

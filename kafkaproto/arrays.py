@@ -63,14 +63,15 @@ class ArrayType(LengthPrefixed):
 
     @property
     def is_heavy(self) -> bool:
-        """Return whether a decoder must count the memory of the items, because a decoded item can be much larger than its bytes."""
+        """Return whether a decoder must count the memory of the items, because an item in memory can be much larger than its encoded bytes."""
         return self._weight_of_item(memory.HEAVY) > 0
 
     @cached_property
     def item_weight(self) -> int:
-        """Return the maximum memory of a decoded item beyond `memory.FREE` bytes for each of its encoded bytes, in bytes.
+        """Return the memory in bytes to count for each item before it is decoded: the most that an item takes beyond an allowance.
 
-        The items of an array inside the item are not included: the decoder counts them when it decodes that array.
+        The allowance is `memory.FREE` bytes for each encoded byte. Items of an array inside the item are not included: the decoder counts them when
+        it decodes that array.
         """
         return max(0, self._weight_of_item(memory.FREE))
 
@@ -139,7 +140,7 @@ def Array(item: WireType) -> ArrayType:  # capitalised, because layouts use it l
 
 
 def NullableArray(item: WireType) -> ArrayType:
-    """Return the wire type of a list or None: an int32 count, which is -1 for None, then the items."""
+    """Return the wire type of a list that may be None. It is encoded as an int32 count, which is -1 for None, then the items."""
     return ArrayType(item, compact=False, nullable=True)
 
 
@@ -149,5 +150,5 @@ def CompactArray(item: WireType) -> ArrayType:
 
 
 def CompactNullableArray(item: WireType) -> ArrayType:
-    """Return the wire type of a list or None: count + 1 as an unsigned varint, which is 0 for None, then the items."""
+    """Return the wire type of a list that may be None. It is encoded as count + 1 (unsigned varint), which is 0 for None, then the items."""
     return ArrayType(item, compact=True, nullable=True)

@@ -40,7 +40,7 @@ MAX_CORRELATION_ID = 2**31 - 1
 class Response(NamedTuple):
     """A decoded response.
 
-    version: the version in which the response is encoded: that of the request, or 0 if a broker does not support the version of an
+    version: the version in which the response is encoded. It is the version of the request, or 0 if the broker does not support the version of an
     ApiVersions request (KIP-511). data: the response frame without its length prefix.
     """
 
@@ -52,7 +52,7 @@ class Response(NamedTuple):
 
 
 class UnexpectedResponse(ProtocolError):
-    """Raised for a response whose correlation id belongs to no pending request, or not to the oldest one."""
+    """Raised if a response answers no pending request according to its correlation id, or another request than the oldest pending one."""
 
 
 class NoCommonVersion(UnsupportedVersion):

@@ -175,7 +175,7 @@ def _layout(options: argparse.Namespace) -> Message[Any]:
     """Return the layout of the message that `--api` or `--data` selects. Raises CommandError or UnsupportedVersion if there is none."""
     if options.version is None:
         known = find_data_name(options.data) if options.api is None else APIS[find_key(options.api)].name
-        raise CommandError(f"--version N is missing: the version of {known}")
+        raise CommandError(f"--version N is missing; N is the version of {known}")
     if options.data is None:
         api_codec = find(options.api, options.version)
         return api_codec.response if options.response else api_codec.request
@@ -185,7 +185,10 @@ def _layout(options: argparse.Namespace) -> Message[Any]:
 
 
 def show(options: argparse.Namespace) -> Iterator[str]:
-    """Yield the layouts of request and response of one version, or of data inside messages; without --layout, also the generated code."""
+    """Yield the wire layouts of an API's request and response in one version, or those of data inside messages.
+
+    Without --layout, the generated decoders and encoders follow the layouts.
+    """
     if is_data(options.api):
         name, layout = find_data(options.api, options.version)
         yield f"{name}, version {options.version}"
@@ -238,7 +241,8 @@ def type_name(kind: WireType) -> str:
 def apis(options: argparse.Namespace) -> Iterator[str]:
     """Yield the lines of a table of APIs.
 
-    Columns: key, name, versions, the versions that this project's broker serves when it emulates a release, first flexible version.
+    Columns: key, name, lowest and highest version, the versions that this project's broker serves when it emulates the release, first flexible
+    version.
     """
     if options.data:
         yield from data_names(options.release)
@@ -276,7 +280,7 @@ def _range(versions: tuple[int, int]) -> str:
 
 
 def data_names(release: str | None) -> Iterator[str]:
-    """Yield the lines of a table of the data inside messages and records: name, versions, and for record keys the coordinator's topic.
+    """Yield the lines of a table of the data inside messages and records: name, versions, and the coordinator's topic for a record key.
 
     The version of a record's key in a coordinator's topic is the int16 that precedes the key. Raises CommandError if `release` is given.
     """

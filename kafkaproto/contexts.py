@@ -1,4 +1,4 @@
-"""State of the field-by-field decoder and encoder for one message, which each wire type passes to the wire types inside it.
+"""State of one message while it is decoded or encoded field by field: each wire type passes it to the wire types inside.
 
 The library construct passes a context, a dictionary of the fields read so far, to every construct. A message inside a user's own `construct.Struct`
 receives such a dictionary with arbitrary fields. `Message` therefore replaces it by a `Reading` or a `Writing`, and wire types ignore any other
@@ -15,10 +15,10 @@ from typing import Any, BinaryIO
 class Reading:
     """State of one message while it is decoded field by field.
 
-    room: bytes of memory that the rest of the message may still take (`kafkaproto.memory`), infinite if the layout does not count memory. skip: None,
-    or a function that skips the valid items of an array without building objects, and returns their number (`kafkaproto.explain`). follow: None, or a
-    function called with ``(wire type, path, offset, size, value)`` for each encoded part of the message, in the order of the bytes
-    (`kafkaproto.places`). A count, a null marker or a tag is not the value of a field: its wire type is None, and its value is a text or None.
+    - room: bytes of memory that the rest of the message may still take (`kafkaproto.memory`); infinite if the layout does not count memory.
+    - skip: a function that skips the valid items of an array without building objects, and returns their number; None to decode every item.
+    - follow: a function called with ``(wire type, path, offset, size, value)`` for each encoded part of the message, in the order of the bytes; None
+      to call nothing. For a count, a null marker or a tag, the wire type is None, and the value is a text or None.
     """
 
     __slots__ = ("follow", "room", "skip")
@@ -45,7 +45,7 @@ class Reading:
 class Writing:
     """State of one message while it is encoded.
 
-    splices: the list to which ranges of records are appended as (position, range); None if records must be bytes.
+    splices: the list to which ranges of records are appended as (position in the output, range); None if records must be bytes.
     """
 
     __slots__ = ("splices",)

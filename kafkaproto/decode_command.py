@@ -1,4 +1,7 @@
-"""`kafkaproto decode`: a message, a whole frame or record batches as JSON, with the offset of every field. It does not depend on the broker."""
+"""`kafkaproto decode`: prints a message, a whole frame or record batches as JSON, with the offset of every field.
+
+This module does not depend on the broker.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ def decode(options: argparse.Namespace) -> Iterator[str]:
         length = frame_length(data)
         if length is None or length > len(data) - LENGTH_BYTES:
             raise CommandError(
-                f"--frame: the input has {len(data)} bytes, but a frame has {LENGTH_BYTES} bytes of length and then {length or 0} bytes"
+                f"--frame: the input has {len(data)} bytes, but the frame needs {LENGTH_BYTES} bytes for its length and {length or 0} bytes after it"
             )
         data, rest = data[: LENGTH_BYTES + length], len(data) - LENGTH_BYTES - length
         return _parts(api_codec, options.response, data, LENGTH_BYTES, with_header=True, left=rest)
@@ -179,7 +182,7 @@ def _record(record: Record) -> dict[str, Any]:
 
 
 def _readable(data: bytes | None) -> str | dict[str, str] | None:
-    """Return the JSON value for bytes: text if they are printable UTF-8, otherwise ``{"hex": "<digits>"}``; None for null."""
+    """Return the JSON value for bytes: a string if they are printable UTF-8, otherwise ``{"hex": "<digits>"}``; None for null."""
     if data is None:
         return None
     try:

@@ -1,7 +1,8 @@
 """Default values of a message's fields, and the comparison of a value with its default.
 
-If a field differs from its default and the layout lacks the field, encoding fails; a tagged field is sent only if it differs. The comparison exists
-twice: as a function for the slow encoder, and as source text for generated encoders. This module does not depend on wire types.
+Encoding compares values with defaults in two cases: it fails if the layout lacks a field whose value differs, and it sends a tagged field only if its
+value differs. The comparison exists twice: as a function for the slow encoder, and as source text for generated encoders. This module does not depend
+on wire types.
 """
 
 from __future__ import annotations

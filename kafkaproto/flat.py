@@ -3,8 +3,8 @@
 `FlatCode` collects the generated lines of one function. It joins neighbouring fixed-width fields into one `struct.Struct`, keeps names unique and
 collects the constants that the text refers to. It does not depend on messages or the meaning of fields.
 
-Inside a decoder ``b`` is the buffer, ``p`` the position and ``n`` its end; inside an encoder ``out`` is the caller's bytearray and ``splices`` the
-caller's list or None.
+Inside a decoder ``b`` is the buffer, ``p`` the position and ``n`` its end; inside an encoder ``out`` is the caller's bytearray, and ``splices`` is
+the caller's list for ranges of records that are sent without being copied, or None.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class FlatCode:
         return name
 
     def fixed(self, fmt: str, item: str) -> None:
-        """Add code that decodes into the variable ``item``, or encodes the expression ``item``, with the struct format ``fmt``.
+        """Add code that decodes a value into the variable ``item``, or encodes the expression ``item``. fmt: its `struct` format.
 
         The code is pending until `line` is called or the text ends: consecutive calls of `fixed` become one call of `struct`.
         """
@@ -105,7 +105,7 @@ class FlatCode:
         self.before(*lines)
 
     def spend(self, count: str, each: int) -> None:
-        """Add code that deducts ``count`` times ``each`` bytes from the memory left, if this decoder counts memory."""
+        """Add code that deducts ``count`` times ``each`` bytes from the memory that decoding may still use, if this decoder counts memory."""
         if self.weighed and each > 0:
             self.constant("Malformed", Malformed)
             self.line(f"room -= {count} * {each}", "if room < 0: raise Malformed")
@@ -178,7 +178,7 @@ class FlatCode:
 
 
 def identifier(fmt: str) -> str:
-    """Return the text for a `struct` format in the names of generated variables: only characters that identifiers allow."""
+    """Return a `struct` format in a form that variable names may contain: `?` becomes `t`."""
     return fmt.replace("?", "t")
 
 
@@ -217,7 +217,7 @@ def read_uvarint_tail(b: Buffer, p: int, first: int) -> tuple[int, int]:
 def read_uvarint_end(b: Buffer, p: int, value: int) -> tuple[int, int]:
     """Decode an unsigned varint from its third byte on. Returns ``(value, position after it)``.
 
-    value: that of the first two bytes, including the continuation bit of the second.
+    value: the number that the first two bytes encode, including the continuation bit of the second byte.
     """
     value &= 0x3FFF
     for shift in (14, 21, 28):
@@ -234,9 +234,10 @@ def read_uvarint_end(b: Buffer, p: int, value: int) -> tuple[int, int]:
 
 
 def read_string_length_tail(b: Buffer, p: int, first: int) -> tuple[int, int]:
-    """Decode the rest of a compact string's length + 1, whose first byte is ``first``. Returns ``(length + 1, position after it)``.
+    """Decode the length prefix of a compact string after its first byte. Returns ``(length + 1, position after the prefix)``.
 
-    Raises Malformed for a length above 32767.
+    The prefix is an unsigned varint of the length + 1. first: its first byte, which has the continuation bit. Raises Malformed for a length above
+    32767.
     """
     length_plus_one, p = read_uvarint_tail(b, p, first)
     if length_plus_one > MAX_STRING_BYTES + 1:

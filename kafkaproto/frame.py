@@ -1,7 +1,7 @@
 """Frames of Kafka's protocol: an int32 length, then that many bytes. Plain functions over buffers, without sockets.
 
-An outgoing frame is built in place: `start_frame` reserves the length, header and message are appended,
-`finish_frame` fills the length in. Spliced ranges count towards the length although their bytes are not in the buffer.
+An outgoing frame is built in place: `start_frame` reserves the length, header and message are appended, `finish_frame` fills the length in. Ranges of
+records that are sent from elsewhere (splices) count towards the length although their bytes are not in the buffer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ def start_frame() -> bytearray:
 
 
 def finish_frame(out: bytearray, splices: Splices | None = None) -> int:
-    """Write the length of the frame into the first 4 bytes of ``out`` and return it. It excludes these bytes and includes the splices."""
+    """Write the length of the frame into the first 4 bytes of ``out``, and return the length.
+
+    The length does not count these 4 bytes. It counts the ranges in ``splices``, which are sent with the frame although they are not in ``out``.
+    """
     length = len(out) - LENGTH_BYTES
     for _, spliced in splices or ():
         length += len(spliced)
@@ -85,7 +88,11 @@ def read_frame(receive_into: Callable[[memoryview], int], buffer: memoryview | N
 
 
 def _fill(view: memoryview, receive_into: Callable[[memoryview], int], done: int, total: int, name: str) -> None:
-    """Fill a view, which continues a part of a stream with this name after `done` of its `total` bytes. Raises EOFError."""
+    """Fill `view` with bytes from `receive_into`. Raises EOFError if the stream ends before the view is full.
+
+    For the error text, `name` is the part of the frame to which the view belongs, `total` the size of this part in bytes, and `done` the number of
+    its bytes that were received before.
+    """
     while view:
         count = receive_into(view)
         if not count:
@@ -117,7 +124,10 @@ def spliced_parts(out: bytearray, splices: Splices) -> Iterator[memoryview | Byt
 
 
 class LeftOut:
-    """A stand-in for the value of a records field: the encoder writes its length and reports its position as a splice, but copies nothing."""
+    """A stand-in for the value of a records field whose bytes must not be copied.
+
+    The encoder writes the length of the records, and reports the position at which they are missing as a splice.
+    """
 
     __slots__ = ("records",)
 

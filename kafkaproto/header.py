@@ -34,8 +34,8 @@ _KEY_AND_VERSION = struct.Struct(">hh")
 def decode_request_header(view: memoryview, pos: int, end: int) -> tuple[RequestHeader, int]:
     """Return the request header at ``pos``, and the position after it.
 
-    Raises DecodeError, also for an unknown API key, because its header version is unknown. An unknown API version
-    is not an error here: the header is decoded like that of the newest known version.
+    Raises DecodeError if the header is damaged, and for an unknown API key, whose header version is unknown. For an unknown API version, the header
+    is decoded as in the newest known version.
     """
     if end - pos < 4:
         raise DecodeError("RequestHeader", pos, f"API key and version take 4 bytes, but only {end - pos} are left")
@@ -75,7 +75,7 @@ _CORRELATION_ID_AND_ERROR = struct.Struct(">ih")
 
 
 def response_version(api_key: int, api_version: int, frame: memoryview) -> int:
-    """Return the version in which a response is encoded: that of its request, except for ApiVersions.
+    """Return the version in which a response is encoded. Only for ApiVersions can it differ from the version of the request.
 
     frame: the response with its header, without its length. A broker that does not support the version of an ApiVersions request
     responds with UNSUPPORTED_VERSION (35) in version 0 (KIP-511).

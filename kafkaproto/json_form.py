@@ -1,8 +1,8 @@
 """JSON form of messages, with the names and formats of kafka-clients' generated ``JsonConverter`` classes.
 
-Fields are in camel case and wire order; bytes and records are base64; uuids are formatted like Java's ``Uuid`` (URL-safe base64
-without padding). A tagged field is only present if it differs from its default. Unknown tagged fields have no JSON form.
-(Kafka omits record bytes when it writes JSON, and reads them in the form written here.) This module does not depend on any API.
+Fields are in camel case and wire order; bytes and records are base64; uuids are formatted like Java's ``Uuid`` (URL-safe base64 without padding). A
+tagged field is only present if it differs from its default. Unknown tagged fields have no JSON form. Kafka's converters omit record bytes when they
+write JSON, but they can read the base64 that this module writes. This module does not depend on any API.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Json = Any
 T = TypeVar("T")
 
 OTHER_NAMES = {"RequestHeader": {"api_key": "requestApiKey", "api_version": "requestApiVersion"}}
-"""Maps a class name to those of its fields whose Kafka name is not the camel case of the Python name, as {Python name: Kafka name}."""
+"""Kafka's names of fields that are not the camel case of the Python names, as {class name: {Python name: Kafka name}}."""
 
 WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 

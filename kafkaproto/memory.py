@@ -21,14 +21,20 @@ LIMIT = 40
 """The bytes of memory allowed for each byte of a message outside records."""
 
 HEAVY = LIMIT - 1
-"""The bytes of memory that a decoded value may take for each of its encoded bytes. It is `LIMIT` without the byte for the decoder's copy."""
+"""The bytes of memory that a decoded value may take for each of its encoded bytes.
+
+It is `LIMIT` minus 1, because the decoder's copy of the message takes one byte for each encoded byte.
+"""
 
 FREE = 12
 """Bytes of memory that decoders grant for each encoded byte without counting. They suffice for strings, bytes and numbers, not for arrays."""
 
 ROOM_PER_BYTE = HEAVY - FREE
 SLACK = 32 * 1024
-"""The bytes of memory that any message may take, however short. With the objects of one message this stays under 64 KiB."""
+"""The bytes of memory that a message of any length may take, in addition to `LIMIT` bytes for each of its bytes.
+
+Together with the objects of one message, this stays under 64 KiB.
+"""
 
 OBJECT = 32  # including the garbage collector's header
 POINTER = 8

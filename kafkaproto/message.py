@@ -46,9 +46,9 @@ class _NotWhole(Exception):
 class Message(StructType[T]):
     """A wire layout of the dataclass ``cls``: its fields in wire order, with the tag section last if there is one.
 
-    ``versions`` names the versions with this layout in error messages. ``absent`` names the fields that this layout lacks and whose values must not
-    be lost (`StructType`). ``leading`` is True for headers: their decoder does not copy the buffer, because the copy would include the message after
-    the header.
+    ``versions`` names the versions with this layout in error messages. ``absent`` names fields that this layout lacks: encoding fails if one of them
+    differs from its default. ``leading`` is True for headers: their decoder does not copy the buffer, because the copy would include the message
+    after the header.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class Message(StructType[T]):
         return stream.getvalue()
 
     def _explain_encode_failure(self, obj: T, can_splice: bool, error: Exception) -> EncodeError:
-        """Encode again field by field, and return the error that this raises, which names the field and the reason."""
+        """Encode the object again field by field, and return the EncodeError that this raises. It names the field and the reason."""
         try:
             self.build_spliced(obj, [] if can_splice else None)
         except EncodeError as explained:

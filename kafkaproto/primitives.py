@@ -24,13 +24,14 @@ class ByteRange(Protocol):
 
 
 RecordsValue: TypeAlias = bytes | bytearray | memoryview | ByteRange
-"""Record batches in wire format. Decoded: a memoryview slice of the frame. To encode: bytes, or a range to splice.
+"""The value of a records field: record batches in wire format.
 
-To type checkers it is always a range; ``isinstance(records, memoryview)`` narrows it to a decoded value.
+Decoding returns a memoryview slice of the frame. To encode, pass bytes, or a range that is spliced into the output. Type checkers see a range;
+``isinstance(records, memoryview)`` narrows the type to a decoded value.
 """
 
 Splices: TypeAlias = list[tuple[int, ByteRange]]
-"""Ranges to insert into an output: (position in the output before which the range goes, the range)."""
+"""Ranges of records to send without copying them, as (position in the encoded output at which the range is inserted, the range)."""
 
 
 class FixedWidth(WireType):
@@ -103,8 +104,7 @@ Uuid = UuidType()
 class LengthPrefixed(WireType):
     """Base of strings, bytes, records and arrays: a length, which may be null, precedes the value.
 
-    Plain: a signed integer of ``width`` (a struct letter), below zero for null. Compact: an unsigned varint of
-    length + 1, 0 for null.
+    A plain length is a signed integer of ``width`` (a `struct` letter), negative for null; a compact one is a varint of length + 1, 0 for null.
     """
 
     def __init__(self, *, width: str, compact: bool, nullable: bool) -> None:
@@ -185,7 +185,7 @@ class LengthPrefixed(WireType):
         return end
 
     def emit_length_encode(self, code: FlatCode, length: str, long_form: str = "uvarint") -> None:
-        """Add code that encodes the length, which the variable ``length`` holds as it is sent (plus one if compact).
+        """Add code that encodes a length. The variable ``length`` holds the number to send: the length, or the length plus one if compact.
 
         long_form: the name of the function in `kafkaproto.flat` that encodes a compact length of more than one byte.
         """

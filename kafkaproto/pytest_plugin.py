@@ -1,8 +1,8 @@
 """The pytest plugin: fixtures with clusters, and the last requests in the report of a failed test.
 
-`kafka_cluster` is fresh for each test, `kafka_async_cluster` too, in the test's own loop; `kafka_broker` is one broker for the session.
-`kafkaproto.testing.cluster_fixture` makes fixtures of other scopes. The plugin registers itself on install and imports the broker only when
-a fixture is used, so that other test suites pay nothing for it.
+`kafka_cluster` is a fresh cluster for each test; `kafka_async_cluster` is too, but runs in the test's own event loop; `kafka_broker` is one broker
+for the whole session. `kafkaproto.testing.cluster_fixture` makes fixtures of other scopes. The plugin registers itself on install and imports the
+broker only when a fixture is used, so that other test suites pay nothing for it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,10 @@ def _marked(request: pytest.FixtureRequest, make: Any) -> Any:
 
 @contextmanager
 def _naming_the_marker(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Return a context that turns the error for arguments that a cluster rejects into a pytest.UsageError that names the marker `kafka`."""
+    """Return a context in which an error of the cluster becomes a pytest.UsageError that names the marker `kafka`.
+
+    Without the marker, the error is not changed.
+    """
     from kafkaproto.broker.errors import KafkaError
 
     try:
@@ -101,7 +104,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
-    """Raise pytest.UsageError for the marker `kafka` if a fixture that the test requested with `getfixturevalue` ignores its arguments."""
+    """Raise pytest.UsageError if a test has the marker `kafka`, but requested with `getfixturevalue` a fixture that ignores the marker."""
     try:
         yield
     except Exception:  # it may fail because the cluster does not have the marker's arguments
@@ -143,7 +146,10 @@ def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 def _new_fresh_in_loop() -> Any:
-    """Return a new asynchronous generator function for a fixture. Each needs its own, because pytest-asyncio stores the loop scope on it."""
+    """Return a new asynchronous generator function for the fixture `kafka_async_cluster`.
+
+    pytest-asyncio stores the loop scope on the function, so fixtures of different loop scopes cannot share a function.
+    """
 
     async def fresh_in_loop(request: pytest.FixtureRequest) -> AsyncIterator[Any]:
         with _naming_the_marker(request):
@@ -272,7 +278,8 @@ def cluster_fixture(
 
         def test_one(orders): ...
 
-    A test that needs a clean cluster calls `reset()` on it. The marker `kafka` cannot change its arguments; using the marker is an error.
+    A test that needs a clean cluster calls `reset()` on it. A test that uses this fixture with the marker `kafka` fails, because the marker cannot
+    change the cluster's arguments.
     """
     from kafkaproto.broker.testing.arguments import check_choice
 
@@ -342,7 +349,7 @@ def _values(item: pytest.Item) -> dict[str, Any]:
 
 
 def _requests(cluster: Handle) -> str:
-    """Return the last requests that a cluster received as text, and those of each client separately if there are several clients."""
+    """Return a text with the last requests that a cluster received; if there are several clients, the requests of each client follow."""
     try:
         requests = cluster.explain() or "(no requests)"
         clients = {seen.client_id for seen in cluster.journal.requests()}

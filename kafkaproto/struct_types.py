@@ -29,9 +29,8 @@ T = TypeVar("T")
 class StructType(WireType, Generic[T]):
     """A struct of the dataclass ``cls``: its fields in wire order, with the tag section last if there is one.
 
-    ``absent`` names the fields that this layout lacks and whose values must not be lost: encoding raises EncodeError if one of
-    them differs from its default (Kafka's ``ignorable: false``). Layouts are declared as `kafkaproto.message.Message`,
-    which adds the functions that callers need.
+    ``absent`` names fields that this layout lacks and that Kafka marks as ``ignorable: false``: encoding raises EncodeError if one of them differs
+    from its default. Layouts are declared as `kafkaproto.message.Message`, which adds the functions that callers need.
     """
 
     def __init__(self, cls: type[T], *fields: Construct, absent: tuple[str, ...] = ()) -> None:
@@ -239,8 +238,8 @@ def parts(wire_type: WireType) -> Iterator[WireType]:
 
 
 def _root(cls: type, path: str) -> str:
-    """Return the path of a struct for error texts.
+    """Return the path of a struct for error texts; for a whole message, the name of its class.
 
-    For a whole message, it is the class's name, because construct calls its path "(parsing)" or "(building)".
+    Construct calls the path of a whole message "(parsing)" or "(building)".
     """
     return cls.__name__ if path in ("(parsing)", "(building)") else path

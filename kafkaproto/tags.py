@@ -31,8 +31,8 @@ class Tagged(WireType):
 class Tags(WireType):
     """The tag section at the end of every struct of a flexible version.
 
-    Unknown tags are kept as ``(tag, bytes)`` and written back in order with the known ones. ``reserved`` are tags that
-    belong to other versions: like Kafka, decoding rejects them, so that a misplaced field is not mistaken for an unknown one.
+    Unknown tags are kept as ``(tag, bytes)``. Encoding writes known and unknown tags in ascending order. ``reserved`` are tags of fields that exist
+    only in other versions: decoding rejects these tags, as Kafka does, instead of keeping them as unknown tags.
     """
 
     def __init__(self, *fields: Tagged, reserved: tuple[int, ...] = ()) -> None:
@@ -119,7 +119,7 @@ class Tags(WireType):
                 code.line(f"{target}.{UNKNOWN_TAGS}, p = read_raw_tags(b, p, n, {count})")
 
     def values_weight(self, per_byte: int, defaults: Defaults) -> int:
-        """Return the maximum memory in bytes that the known tagged fields take beyond ``per_byte`` bytes for each encoded byte.
+        """Return the most memory, in bytes, that the known tagged fields take beyond ``per_byte`` bytes for each encoded byte.
 
         Unknown tags are counted separately.
         """

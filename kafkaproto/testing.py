@@ -52,7 +52,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import `cluster_fixture` on first use. It needs pytest, which need not be installed for the rest of this module."""
+    """Import `cluster_fixture` on first use, so that only tests which use it need pytest."""
     if name != "cluster_fixture":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from kafkaproto.pytest_plugin import cluster_fixture

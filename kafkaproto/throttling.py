@@ -1,7 +1,7 @@
-"""The versions from which an API's responses have a throttle time, and from which the Java client waits for it (KIP-124, KIP-219; T-1).
+"""The first version of each API whose responses have a throttle time, and the first in which the Java client waits for that time.
 
-Brokers since 2.0 mute the connection in any version. Brokers before 2.0 delay the response instead. The Java client therefore ignores the throttle
-time in versions that such brokers support. This module does not depend on quotas.
+Brokers since 2.0 mute the connection, whatever the version of the request. Brokers before 2.0 delay the response instead. The Java client therefore
+ignores the throttle time in versions that such brokers support (KIP-124, KIP-219; T-1). This module does not depend on quotas.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Base class of all wire types, and the functions with which they read bytes. A wire type is a construct that can also generate flat code.
+"""Base class of all wire types, and the functions with which wire types read bytes.
 
-Each type describes its bytes twice. ``_parse`` and ``_build`` read and write a stream, and name path and offset in errors. ``emit_decode`` and
-``emit_encode`` generate equivalent lines of fast Python code (flat code, `kafkaproto.flat`). A test compares the two. This module does not depend on
-any concrete type.
+A wire type is a construct that encodes and decodes values in two ways. ``_parse`` and ``_build`` read and write a stream, and name path and offset in
+errors. ``emit_decode`` and ``emit_encode`` generate equivalent lines of fast Python code (flat code, `kafkaproto.flat`). A test compares the two
+ways. This module does not depend on any concrete type.
 """
 
 from __future__ import annotations
@@ -53,7 +53,10 @@ class WireType(Construct):  # type: ignore[misc]  # construct ships no annotatio
         raise NotImplementedError
 
     def weight(self, per_byte: int) -> int:
-        """Return the maximum memory in bytes that a decoded value takes beyond ``per_byte`` bytes for each encoded byte (`kafkaproto.memory`)."""
+        """Return the most memory, in bytes, that a decoded value takes beyond an allowance of ``per_byte`` bytes for each encoded byte.
+
+        `kafkaproto.memory` explains how decoders use this weight.
+        """
         raise NotImplementedError
 
     def _sizeof(self, context: Any, path: str) -> int:

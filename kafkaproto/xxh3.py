@@ -1,7 +1,7 @@
 """XXH3 with 64 bits, without seed: the hash of topics that Kafka 4.1 and later store with a consumer group (KIP-1101).
 
-The bytes are split by length: up to 16, up to 128, up to 240, and longer input, which goes through eight accumulators in stripes of 64 bytes.
-Source: the specification of the xxHash family, section XXH3.
+The algorithm depends on the length of the input: up to 16 bytes, up to 128, up to 240, or more. Longer input goes through eight accumulators in
+stripes of 64 bytes. Source: the specification of the xxHash family, section XXH3.
 """
 
 from __future__ import annotations

@@ -139,8 +139,8 @@ def _with(builder: SparkSession.Builder, settings: dict[str, str]) -> SparkSessi
 def local_session(name: str, connector: bool = False) -> Iterator[SparkSession]:
     """Yield a session on the cores of this machine, and hide the output of the JVM unless it fails.
 
-    connector: with Spark's Kafka connector. Data that does not fit into memory goes to disk, because the shuffles of a large trace can exceed the
-    machine's memory. Raises JvmGone, with the last output of the JVM, if the JVM exits too early, and ConnectorMissing.
+    connector: whether to load Spark's Kafka connector. Data that does not fit into memory goes to disk, because the shuffles of a large trace can
+    exceed the machine's memory. Raises JvmGone, with the last output of the JVM, if the JVM exits too early, and ConnectorMissing.
     """
     with (
         tempfile.TemporaryDirectory(prefix="kafkaproto-", ignore_cleanup_errors=True) as scratch,

@@ -20,7 +20,7 @@ from kafkaproto.trace.format import SUFFIX, Entry, TraceError
 def runs_of(path: Path, ports: Iterable[int] = ()) -> tuple[list[Run], list[Notice]]:
     """Return the recordings (runs) in all files, and notices about files that cannot be used. Raises TraceError if there is no file.
 
-    ports: the ports on which brokers listen, to select connections in captures; empty: select every connection that speaks Kafka.
+    ports: the ports on which brokers listen, to select connections in captures. If it is empty, every connection that speaks Kafka is selected.
     """
     runs, notices = captures.runs_of(path, ports)
     if not (runs or notices):
@@ -35,10 +35,13 @@ def runs_of(path: Path, ports: Iterable[int] = ()) -> tuple[list[Run], list[Noti
 
 
 def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield (table name, rows) for the part of a run that the tables lack. note: called regularly with the number of bytes read from a trace."""
+    """Yield (table name, rows) for the part of a run (a recording) that the tables lack.
+
+    note: called regularly with the number of bytes read from a trace.
+    """
     return captures.batches(run) if run.capture else traces.batches(run, note)
 
 
 def entries(run: Run) -> Iterator[Entry]:
-    """Yield the exchanges and events of a run, up to the first position that cannot be read."""
+    """Yield the exchanges and events of a run (a recording), up to the first position that cannot be read."""
     return captures.entries(run) if run.capture else traces.RunReader(run).entries()

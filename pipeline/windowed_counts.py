@@ -22,8 +22,8 @@ WINDOW_SECONDS = 60
 def start(spark: SparkSession, bootstrap: str, source: str, target: str, checkpoint: str) -> StreamingQuery:
     """Start counting the records that the topic contains now.
 
-    The key of a record of the target is the start of its window in milliseconds, the value is the count so far, both as decimal text; the header
-    "window" has the length in seconds. The last record of a key has the final count.
+    Each record of the target topic has the start of a window in ms as its key and the count so far as its value, both as decimal text, and the length
+    of the window in seconds in the header "window". The last record of a key has the final count.
     """
     events = (
         spark.readStream.format("kafka")

@@ -113,7 +113,7 @@ def test_help_examples_of_each_trace_command_use_valid_options(
 
 
 @pytest.mark.parametrize("command", COMMANDS_OF_EXTRAS)
-def test_help_of_every_command_works_without_optional_packages(command: str) -> None:
+def test_help_of_every_command_is_printed_without_optional_packages(command: str) -> None:
     program = (
         f"import sys; sys.modules.update(dict.fromkeys({PACKAGES_OF_EXTRAS}));"
         f"sys.argv[1:] = [{command!r}, '--help']; from kafkaproto.cli import main; sys.exit(main())"

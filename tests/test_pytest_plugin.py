@@ -134,7 +134,7 @@ def test_pytest_plugin_does_not_import_the_broker_if_no_fixture_is_used(outside:
     run(outside).assert_outcomes(passed=1)
 
 
-def test_pytest_fixtures_work_in_a_suite_with_its_own_package_named_broker(outside: pytest.Pytester) -> None:
+def test_pytest_fixtures_start_brokers_in_a_suite_with_a_package_named_broker(outside: pytest.Pytester) -> None:
     outside.mkpydir("broker")
     outside.makepyfile(
         """
@@ -283,7 +283,7 @@ def test_async_fixture_in_another_event_loop_than_its_cluster_is_an_error(pytest
     )
 
 
-def test_tests_after_one_with_an_event_loop_mismatch_run_or_report_it_again(pytester: pytest.Pytester) -> None:
+def test_tests_after_an_event_loop_mismatch_run_unless_they_have_the_mismatch_too(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\ntimeout = 30\n")
     pytester.makepyfile(
         """

@@ -1,9 +1,9 @@
 """The requests whose instructions are counted: each row exchanges one kind of request with a cluster in virtual time, without sockets.
 
-The file is self-contained: it is started once for each of the two commits to compare, with that commit's folder on the path, and finds the
-modules of either. Every row runs in a forked process of its own, so that rows cannot influence each other and the imports are paid for
-once. A row first warms up and checks each response, then sends its requests between two calls of `getpriority`, at which callgrind dumps
-its counters. The garbage collector is off while requests are counted.
+The file is self-contained: it is started once for each of the two commits to compare, with that commit's folder on the path, and finds the modules of
+either commit. Every row runs in a forked process of its own, so that rows cannot influence each other and the imports are paid for once. A row first
+warms up and checks each response, then sends its requests between two calls of `getpriority`, at which callgrind dumps its counters. The garbage
+collector is off while requests are counted.
 
 Run it with the folder of a commit on the path: `PYTHONPATH=FOLDER python -P workload.py ROW...`. It prints one JSON object per row.
 """
@@ -125,7 +125,10 @@ class Peer:
         return self.latest(key, version)
 
     def latest(self, key: int, version: int) -> Any:
-        """Return the latest response, decoded. key, version: those of its request. Records that are ranges of a file are read from the file."""
+        """Return the latest response, decoded. Records that are ranges of a file are read from the file.
+
+        key, version: API key and version of its request.
+        """
         parts = [part.read() if hasattr(part, "read") else bytes(part) for part in self._latest]
         view = memoryview(b"".join(parts))[4:]
         _, at = find("decode_response_header")(key, version, view, 0, len(view))
@@ -143,7 +146,7 @@ class Crowd(Peer):
         self._fresh: deque[Any] = deque()
 
     def frames(self, request: Any, version: int) -> Iterator[bytes]:
-        """Yield the frame of a request endlessly. Each frame gets a new connection, which `exchange` uses for it."""
+        """Yield the frame of a request endlessly. Before each frame, a new connection is opened, over which `exchange` sends it."""
         frame = self.frame(request, version)
         while True:
             client = self.cluster.connect()
@@ -279,8 +282,8 @@ def produce_row(
 ) -> Callable[[], Work]:
     """Return a function that prepares a benchmark row of produce requests to the leader of the topic.
 
-    value_bytes: size of each request's only value. quota: in bytes per second; None: none. recorded: record all traffic. brokers: with more than
-    one, acks is -1.
+    value_bytes: size of the one record value in each request. quota: in bytes per second; None for no quota. recorded: whether to record all traffic.
+    brokers: number of brokers; if it is above 1, acks is -1.
     """
 
     def prepare() -> Work:
@@ -307,7 +310,8 @@ def fetch_row(
 ) -> Callable[[], Work]:
     """Return a function that prepares a benchmark row of fetches, each of which returns the whole log.
 
-    value_bytes, batches: size of a value, and number of batches in the log. quota: in bytes per second; None: none. recorded: record all traffic.
+    value_bytes, batches: size of a value, and number of batches in the log. quota: in bytes per second; None for no quota. recorded: whether to
+    record all traffic.
     """
 
     def prepare() -> Work:
@@ -487,7 +491,7 @@ ROWS: dict[str, Callable[[], Work]] = {
 
 def check_response(exchange: Exchange, expected: Callable[[Exchange], bool]) -> None:
     if exchange.errors or not expected(exchange):
-        raise WorkloadError(f"unexpected response, which is not the one that the row measures: {exchange}")
+        raise WorkloadError(f"unexpected response: the benchmark row does not measure responses such as {exchange}")
 
 
 def marker() -> None:

@@ -1,6 +1,6 @@
-"""Text of the generated modules: dataclasses, layouts, the indexes, the error codes and the release table.
+"""Source text of the generated modules: dataclasses, wire layouts, indexes, error codes and the release table.
 
-This module decides neither the wire format (`layouts`) nor the permitted content of definitions (`spec`).
+The module `layouts` decides the wire format, and `spec` the permitted content of definitions.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def default_text(field: Field, names: dict[str, str]) -> str:
 
 
 def layout_texts(message: Message, layouts: Layouts) -> Iterator[str]:
-    """Yield the layouts of a message version by version, each after the layouts that it uses, then the table of versions."""
+    """Yield the source texts of a message's layouts in the order of versions, each after the layouts that it uses; then the table of versions."""
     written: set[str] = set()
     prefix = layouts.of(message.name, message.versions.lowest).constant.rpartition("_V")[0]
     for version in message.versions:

@@ -1,4 +1,4 @@
-"""Distinct wire layouts of a checked definition: the wire types that each version has, in order.
+"""The distinct wire layouts of a message definition. A layout is the list of wire types of one or more versions.
 
 Two versions share a layout if the text of their ``Message(...)`` is equal. This module does not depend on files.
 """
@@ -30,7 +30,7 @@ class Layout:
     """The wire layout of a struct in some versions of a message.
 
     lines: the source lines of its fields. versions: the versions with this layout, in ascending order. constant: the name of the generated constant.
-    absent: the fields that these versions lack and whose values must not be lost.
+    absent: fields that these versions lack, and whose values may not be dropped: encoding fails if one of them differs from its default.
     """
 
     constant: str

@@ -1,4 +1,4 @@
-"""Merge of a message's definitions in two Kafka releases, because each lacks versions: the newer one old ones, the older one new ones.
+"""Merge of a message's definitions in two Kafka releases: the newer release lacks old versions, the older release lacks new ones.
 
 Facts about versions up to the older release's highest version come from the older release, and facts about later versions from the newer
 release. This module does not depend on files.
@@ -23,7 +23,7 @@ class MergeError(ValueError):
 def merge(older: Json, newer: Json) -> Json:
     """Return one definition with the versions of both releases.
 
-    Raises MergeError if the definitions contradict each other, or if no release has the versions between them.
+    Raises MergeError if the definitions contradict each other, or if there is a gap between the versions of the two releases.
     """
     old, new = (VersionRange.parse(definition["validVersions"]) for definition in (older, newer))
     if new.highest <= old.highest:
@@ -43,7 +43,7 @@ def merge(older: Json, newer: Json) -> Json:
 
 
 def _structs(older: Json, newer: Json, last: int) -> list[Json]:
-    """Merge the common structs of both definitions. last: the highest version taken from the older release."""
+    """Merge the common structs (Kafka's `commonStructs`) of both definitions. last: the highest version taken from the older release."""
     new = {struct["name"]: struct for struct in newer.get("commonStructs", [])}
     result = []
     for struct in older.get("commonStructs", []):
@@ -59,9 +59,10 @@ def _structs(older: Json, newer: Json, last: int) -> list[Json]:
 
 
 def _fields(where: str, older: list[Json], newer: list[Json], last: int) -> list[Json]:
-    """Merge the fields of both definitions in wire order. A field of one release only is placed after the field before it in that release.
+    """Merge the fields of both definitions, and return them in wire order.
 
-    where: the path of the struct, for errors. last: the highest version taken from the older release.
+    A field that only one release has is placed after the field that precedes it in that release. where: the path of the struct, for errors. last: the
+    highest version taken from the older release.
     """
     old = {field["name"]: field for field in older}
     new = {field["name"]: field for field in newer}

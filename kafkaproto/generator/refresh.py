@@ -1,9 +1,9 @@
 """Extraction of facts from the message definitions and error codes of two kafka-clients jars into ``schemas/``.
 
-Facts are names, types, versions, defaults, flags and numbers. Kafka's prose (comments, ``about`` texts, licence
-headers) is not copied. The newer jar lacks old versions and the older one new versions; the result has both. Run by
-hand when the Kafka version changes:
-``python -m kafkaproto.generator.refresh path/to/kafka-clients-3.9.1.jar path/to/kafka-clients-4.2.0.jar``
+Facts are names, types, versions, defaults, flags and numbers. Kafka's prose (comments, ``about`` texts, licence headers) is not copied. The newer jar
+lacks old versions, and the older jar lacks new versions; the result has both. Run this module by hand when the Kafka version changes:
+
+    python -m kafkaproto.generator.refresh path/to/kafka-clients-3.9.1.jar path/to/kafka-clients-4.2.0.jar
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ DATA_JARS = {
 """The jars of the newer release that define data inside messages and records. Maps a jar to the topic of its records, "" for none."""
 
 OLDER_DATA = {"OffsetCommitKey": "kafka-group-coordinator"}
-"""Data whose definition is taken from the older release, which has its two versions under one name. Maps its name to its jar."""
+"""Maps the name of data whose definition is taken from the older release to the jar with the definition.
+
+The older release has both versions of the data under one name.
+"""
 
 MESSAGE_FACTS = ("apiKey", "type", "name", "validVersions", "flexibleVersions")
 FIELD_FACTS = (
@@ -66,7 +69,7 @@ DEFINITION = re.compile(r"common/message/\w+\.json")
 NO_DATA = re.compile("(Request|Response|Header)$|^Legacy")
 """Matches the names of definitions that are not data. ("Legacy" is the older release's prefix for a first version.)"""
 BROKER_REQUEST = re.compile(r'"listeners": \[[^]]*"broker"')
-"""Matches a request that a broker's listeners accept. (ZooKeeper brokers accepted some more, for their controller.)"""
+"""Matches a request that a broker's listeners accept. Requests that only ZooKeeper brokers accepted are not matched."""
 
 Json = dict[str, Any]
 
@@ -74,8 +77,8 @@ Json = dict[str, Any]
 def facts(definition: str) -> Json | None:
     """Return the facts of a message definition: names, types, versions, defaults and flags, without Kafka's prose.
 
-    definition: Kafka's JSON with comments. Returns None if it has no usable version. An unstable latest version is omitted: brokers offer it only if
-    configured to.
+    definition: Kafka's JSON with comments. Returns None if the definition has no usable version. An unstable latest version is omitted, because
+    brokers offer it only if a setting enables it.
     """
     source = json.loads(re.sub(r"^\s*//.*$", "", definition, flags=re.MULTILINE))
     versions = VersionRange.parse(source["validVersions"])
@@ -97,7 +100,7 @@ def facts(definition: str) -> Json | None:
 
 
 def served(jar: Path) -> dict[str, Json]:
-    """Return the message definitions in a jar that brokers need, as the facts that `facts` returns, by name.
+    """Return the facts (see `facts`) of those message definitions in a jar that brokers need, by name.
 
     They are the headers and the messages of all APIs that a broker's listeners accept.
     """

@@ -46,9 +46,9 @@ class Type:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a struct. ``default`` is a Python value: for arrays and structs None stands for null, any other value for empty.
+    """One field of a struct. ``default`` is a Python value; for arrays and structs, None stands for null, and any other value for an empty one.
 
-    ``name`` is the Python name, ``wire_name`` Kafka's. ``tag`` is None for a field that is never tagged; ``flexible`` is None unless the
+    ``name`` is the Python name, ``wire_name`` is Kafka's name. ``tag`` is None for a field that is never tagged; ``flexible`` is None unless the
     definition gives the field flexible versions of its own.
     """
 
@@ -236,7 +236,7 @@ class _Parser:
         return field
 
     def nested(self, where: str, field: Field, source: Json, versions: VersionRange) -> None:
-        """Parse the struct that is the type of a field, unless an earlier field with the same common struct has done so."""
+        """Parse the struct that is the type of a field, unless it is a common struct that an earlier field has parsed already."""
         name = field.type.name
         if name in self.common:
             if "fields" in source:

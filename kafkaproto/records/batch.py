@@ -152,8 +152,8 @@ class Batch(NamedTuple):
 def read_header(buffer: Buffer, pos: int = 0) -> BatchHeader:
     """Return the header at ``pos``.
 
-    Raises DecodeError if the header is incomplete, is not of magic 2, or announces a batch smaller than a header. Whether the whole
-    batch is in the buffer is not checked.
+    Raises DecodeError if the header is incomplete, is not of magic 2, or announces a batch smaller than a header. The batch itself may be incomplete:
+    only the header must be in the buffer.
     """
     if len(buffer) - pos < HEADER_BYTES:
         raise DecodeError(
@@ -172,7 +172,7 @@ def read_header(buffer: Buffer, pos: int = 0) -> BatchHeader:
 
 
 def batches(buffer: Buffer) -> Iterator[Batch]:
-    """Yield the batches of a buffer in order. Raises DecodeError on reaching an incomplete one."""
+    """Yield the batches of a buffer in order. Raises DecodeError when it reaches an incomplete batch."""
     return map(Batch._make, whole(buffer, read_header, BATCHES))
 
 
@@ -271,7 +271,7 @@ def payload(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> tuple[Batc
 
 
 def _stretched(b: bytes, stretch: Stretch, header: BatchHeader) -> Iterator[Record]:
-    """Return the records of a `Stretch`, which is a run of consecutive records with fields of the same sizes.
+    """Yield the records of a `Stretch`: consecutive records whose fields have the same sizes.
 
     b: the decompressed records of the batch.
     """
@@ -312,8 +312,9 @@ def build_batch(
     last record, if a cleaner removed later records; None stands for the delta of the last record.
 
     ``attributes`` are the bits beside the compression kind (`TRANSACTIONAL`, `CONTROL`, `LOG_APPEND_TIME`). ``max_timestamp``, in ms, is the append
-    time if the batch has one; by default it is the records' largest timestamp. ``delete_horizon_ms`` (KIP-534) becomes the base timestamp and sets
-    its bit. Raises EncodeError if there are no records, because producers send no empty batch, and for values that do not fit.
+    time if the batch has one; by default it is the records' largest timestamp. ``delete_horizon_ms`` (KIP-534) becomes the base timestamp, and the
+    attribute bit that says so is set. Raises EncodeError if there are no records, because producers send no empty batch, and for values that do not
+    fit.
     """
     listed = list(new_records)
     if not listed:

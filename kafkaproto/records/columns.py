@@ -1,4 +1,4 @@
-"""The records of a batch of magic 2 as columns, for code that processes many records and few of their bytes.
+"""The records of a batch of magic 2 as columns (an array per field), for code that processes many records and few of their bytes.
 
 numpy is used if it is installed, and imported at the first call; without numpy, `walk` computes the same columns. This module does not
 depend on the use of the columns.
@@ -44,7 +44,7 @@ class Columns(NamedTuple):
 def columns(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Columns:
     """Return the columns of one batch. batch: exactly the bytes of one batch.
 
-    Raises DecodeError for damaged records or more than ``limit_bytes`` of them. The checksum is not verified.
+    Raises DecodeError for damaged records, or for more than ``limit_bytes`` bytes of decompressed records. The checksum is not verified.
     """
     header, b = payload(batch, limit_bytes)
     append_time = header.max_timestamp if header.is_log_append_time else None
@@ -84,7 +84,7 @@ def header_columns(payload: bytes, count: int) -> HeaderColumns:
 def keys(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> list[bytes | None]:
     """Return the key of each record of one batch. batch: exactly the bytes of one batch.
 
-    Raises DecodeError for damaged records or more than ``limit_bytes`` of them.
+    Raises DecodeError for damaged records, or for more than ``limit_bytes`` bytes of decompressed records.
     """
     header, b = payload(batch, limit_bytes)
     if not _begins_evenly(b) and (gather := _gather()):

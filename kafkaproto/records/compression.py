@@ -61,7 +61,8 @@ def compress(kind: Compression, data: bytes) -> bytes:
 def decompress(kind: int, data: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
     """Return the decompressed records of a batch.
 
-    Raises DecodeError if the kind is unknown, or if the data is damaged or larger than the limit, which does not apply to uncompressed data.
+    Raises DecodeError if the kind is unknown, or if the data is damaged or expands to more than ``limit_bytes``. The limit does not apply to
+    uncompressed data.
     """
     match kind:
         case Compression.NONE:
@@ -93,7 +94,7 @@ def _compress_lz4(data: bytes) -> bytes:
 
 
 def _without_block_checksums(frame: bytes) -> bytes:
-    """Return an lz4 frame without block checksums, as Kafka writes it. cramjam always adds them, four bytes for each block."""
+    """Return an lz4 frame without block checksums, as Kafka writes it. The package cramjam always adds these checksums, four bytes for each block."""
     out = bytearray(LZ4_HEADER)
     at = len(LZ4_HEADER)
     while size := int.from_bytes(frame[at : at + 4], "little") & 0x7FFFFFFF:
@@ -148,8 +149,8 @@ def _snappy_block(block: bytes, limit_bytes: int) -> bytes:
 def _decompress_gzip(data: bytes, limit_bytes: int) -> bytes:
     """Decompress all gzip members in order, as Java's reader does.
 
-    Each `decompressobj` copies the input after its member, so it receives pieces that double in size: with the whole input, many small members
-    would take quadratic time.
+    The input is passed in pieces that double in size. A `decompressobj` copies all input after the end of its member: if it received the whole input,
+    many small members would take quadratic time.
     """
     out = bytearray()
     pos = 0

@@ -35,8 +35,8 @@ def down_converted(
     """Yield the complete batches of a buffer, each converted to ``magic`` or lower. Pieces that need no change are views of the buffer.
 
     Records keep their offsets. Uncompressed records below ``first_offset`` are omitted; compressed batches are converted as a whole (F-31). Control
-    batches are omitted. ``limit_bytes`` applies to each batch. Raises UnsupportedCompression on reaching zstd, so that the pieces before it can be
-    used (F-33); EncodeError for records that old messages cannot represent; DecodeError for damage.
+    batches are omitted. ``limit_bytes`` applies to each batch. When it reaches a batch compressed with zstd, it raises UnsupportedCompression; the
+    pieces before can be used (F-33). Raises EncodeError for records that old messages cannot represent, and DecodeError for damage.
     """
     view = memoryview(buffer)
     for entry in entries.batches(view[: entries.complete_bytes(view)]):
@@ -71,10 +71,13 @@ def up_convert(
 ) -> bytes:
     """Return the messages of magic 0 or 1 in a buffer as one batch of magic 2.
 
-    Offsets are consecutive from ``base_offset``, as a broker assigns them; without it the messages keep theirs.
-    ``compression`` is that of the batch; by default, that of the messages. With ``log_append_time_ms`` the batch is marked as having
-    this time, that of the broker, for all records; without it, messages of magic 0 have no timestamp (-1). Raises EncodeError if there are no
-    messages, if a compressed message is not alone (Kafka accepts only one), or if magics differ; DecodeError for damage.
+    - base_offset: the offset of the first record; the others follow consecutively, as a broker assigns them. None: all messages keep their offsets.
+    - compression: the compression kind of the batch. None: the kind of the messages.
+    - log_append_time_ms: the broker's time, which becomes the timestamp of all records (`LogAppendTime`). None: messages keep their timestamps;
+      those of magic 0 have none (-1).
+
+    Raises EncodeError if there are no messages, if a compressed message is not alone (Kafka accepts only one), or if magics differ; DecodeError for
+    damage.
     """
     listed = list(entries.batches(buffer))
     _check_one_kind(listed)

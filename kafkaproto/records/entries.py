@@ -29,8 +29,8 @@ _MAGIC_AT = 16
 class Entry(NamedTuple):
     """A batch, a compressed message or a single message: its start position, header and bytes (a view of the buffer).
 
-    Both kinds of header have ``magic``, ``size``, ``last_offset``, ``next_offset``, ``max_timestamp``, ``compression``,
-    ``is_log_append_time``, ``is_control`` and ``crc``.
+    The header is a `BatchHeader` or a `MessageHeader`; both have ``magic``, ``size``, ``last_offset``, ``next_offset``, ``max_timestamp``,
+    ``compression``, ``is_log_append_time``, ``is_control`` and ``crc``.
     """
 
     position: int
@@ -50,12 +50,12 @@ def read_header(buffer: Buffer, pos: int = 0) -> BatchHeader | MessageHeader:
 
 
 def batches(buffer: Buffer) -> Iterator[Entry]:
-    """Yield the batches and messages of a buffer in order. Raises DecodeError on reaching an incomplete one."""
+    """Yield the batches and messages of a buffer in order. Raises DecodeError when it reaches an incomplete batch or message."""
     return map(Entry._make, magic_2.whole(buffer, read_header, ENTRIES))
 
 
 def complete_bytes(buffer: Buffer) -> int:
-    """Return the size in bytes of the whole batches and messages at the start of a buffer. An incomplete one may follow, as in a fetch.
+    """Return the size in bytes of the whole batches and messages at the start of a buffer, before an incomplete last one.
 
     Raises DecodeError for an invalid size or magic.
     """

@@ -1,8 +1,8 @@
 """Boundaries of record batches, found by their headers alone: for one batch (`batch_bytes`) or a whole range (`walk_headers`).
 
-A batch of magic 2 and a message of magic 0 or 1 begin alike: an offset, the length of the rest, and 4 bytes later
-the magic. `kafkaproto.records.batch` and `kafkaproto.records.message_set` decode the rest of the header. An incomplete batch or
-invalid bytes end a walk without an error; a caller that needs the error decodes the header there.
+A batch of magic 2 and a message of magic 0 or 1 begin alike: an offset, the length of the rest, and 4 bytes later the magic.
+`kafkaproto.records.batch` and `kafkaproto.records.message_set` decode the rest of the header. `walk_headers` ends without an error at an incomplete
+batch or at invalid bytes; a caller that needs the error decodes the header at that position.
 
 Four places read these headers themselves:
 
@@ -26,7 +26,7 @@ Buffer: TypeAlias = bytes | bytearray | memoryview
 Read: TypeAlias = Callable[[int, int], Buffer]
 """A function ``(position, size) -> bytes`` that returns the bytes from ``position`` on.
 
-It may return more or fewer than ``size`` bytes, but at least a header's bytes or all that are left.
+It may return more or fewer than ``size`` bytes. It returns fewer bytes than a header has only at the end of the data.
 """
 
 PREFIX_BYTES = 12
@@ -36,7 +36,7 @@ HEADER_BYTES = 61
 MAGIC = 2
 
 BATCHES: Mapping[int, int] = {MAGIC: HEADER_BYTES}
-"""Maps the magic of batches, 2, to the smallest size of a batch in bytes: that of its header."""
+"""Maps the magic of batches (2) to the smallest size of a batch in bytes, which is the size of its header."""
 MESSAGES: Mapping[int, int] = {0: 26, 1: 34}
 """Maps the magics of messages to the smallest size of a message in bytes: with empty key and value."""
 ENTRIES: Mapping[int, int] = {**MESSAGES, **BATCHES}
@@ -71,8 +71,8 @@ def walk_headers(
 ) -> Iterator[tuple[int, int, Buffer, int]]:
     """Yield (position, size in bytes, a buffer, the header's index in this buffer) of each whole batch from `start` up to `end`, exclusive.
 
-    The walk ends before the first batch that is incomplete or of another magic. first_read_bytes: the size of the first
-    read; later reads depend on the size of the batches.
+    It stops before the first batch that is incomplete, or whose magic is not in `kinds`. first_read_bytes: the size of the first read; later reads
+    depend on the size of the batches.
     """
     position = chunk_start = start
     chunk: Buffer = b""

@@ -1,8 +1,8 @@
 """Messages of magic 0 and 1, which preceded record batches (0.11, KIP-98; magic 1 is KIP-32).
 
-A message is an offset, a size, and that many bytes: checksum, magic, attributes, in magic 1 a timestamp, key, value. One
-message is one record, unless it is compressed: then it is a wrapper whose value is the compressed messages. Inner offsets
-are absolute in magic 0; in magic 1 they count from the first one, and the wrapper has the offset of the last (KIP-31).
+A message is an offset, a size, and that many bytes: checksum, magic, attributes, in magic 1 a timestamp, key, value. One message is one record,
+unless it is compressed: then it is a wrapper whose value is the compressed messages. Inner offsets are absolute in magic 0; in magic 1 they are
+relative to the first inner message, and the wrapper has the absolute offset of its last inner message (KIP-31).
 
 `records` decodes and `build_message_set` encodes. This module does not depend on magic 2 or topics.
 Kafka classes: ``LegacyRecord``, ``AbstractLegacyRecordBatch``, ``MemoryRecordsBuilder``.
@@ -111,8 +111,8 @@ class Message(NamedTuple):
 def read_header(buffer: Buffer, pos: int = 0) -> MessageHeader:
     """Return the header of the message at ``pos``.
 
-    Raises DecodeError if the header is incomplete, has another magic than 0 and 1, or announces a message smaller than a header.
-    Whether the whole message is in the buffer is not checked.
+    Raises DecodeError if the header is incomplete, has another magic than 0 and 1, or announces a message smaller than a header. The message itself
+    may be incomplete: only the header must be in the buffer.
     """
     left = len(buffer) - pos
     if left < _HEADER.size:
@@ -163,7 +163,7 @@ def _read_bytes(buffer: Buffer, p: int, end: int, name: str) -> tuple[bytes | No
 def check_crc(message: Buffer) -> bool:
     """Return whether the checksum of a message is correct. message: exactly the bytes of one message.
 
-    A wrapper's checksum does not cover the checksums inside; `kafkaproto.records.verify` checks those.
+    For a compressed message, the checksums of the messages inside are not checked; `kafkaproto.records.verify` checks them.
     """
     view = memoryview(message)
     if len(view) < PREFIX_BYTES + SMALLEST_BYTES[0]:
@@ -173,7 +173,7 @@ def check_crc(message: Buffer) -> bool:
 
 
 def inner_messages(wrapper: Message, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> tuple[bytes, list[int]]:
-    """Return the decompressed bytes of a wrapper, and the position of each message in them.
+    """Return the decompressed bytes of a compressed message (wrapper), and the position of each inner message in these bytes.
 
     An incomplete message at the end is ignored, as in Kafka. Raises DecodeError for damaged data, for a wrapper without messages, and
     for more than ``limit_bytes``.
@@ -211,10 +211,10 @@ def inner_messages(wrapper: Message, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> 
 
 
 def records(message: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Iterator[Record]:
-    """Yield the records of one message: one, or those inside a wrapper. message: exactly the bytes of one message.
+    """Yield the record of a message; for a compressed message (wrapper), all records inside. message: exactly the bytes of one message.
 
-    They have no headers, and in magic 0 no timestamp (-1). Raises DecodeError for damage, or for more than ``limit_bytes``
-    after decompression. Checksums are not verified. Offsets in errors about inner messages count from the start of the decompressed bytes.
+    The records have no headers, and in magic 0 no timestamp (-1). Raises DecodeError for damage, or for more than ``limit_bytes`` after
+    decompression. Checksums are not verified. Offsets in errors about inner messages count from the start of the decompressed bytes.
     """
     outer = read_message(message)
     if not outer.header.compression:
@@ -236,9 +236,10 @@ def records(message: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Iterator
 
 
 def _base_offset(wrapper: MessageHeader, inside: bytes, last_at: int) -> int:
-    """Return the number to add to the inner offsets of a wrapper. last_at: the position in ``inside`` of the last inner message.
+    """Return the number to add to each inner offset of a compressed message (wrapper) to get the record's offset in the log.
 
-    Some versions of librdkafka wrote wrappers with offset 0, whose first inner offset is also 0.
+    last_at: the position in ``inside`` of the last inner message. The result is 0 in magic 0, whose inner offsets are absolute, and for a wrapper
+    with offset 0: some versions of librdkafka write that offset, with inner offsets from 0.
     """
     if wrapper.magic == 0 or wrapper.offset == 0:
         return 0
@@ -260,8 +261,8 @@ def build_message_set(
 ) -> bytes:
     """Return the records as messages at consecutive offsets: one message for each record, or one wrapper around all of them if compressed.
 
-    ``log_append_time_ms`` becomes the time of all messages; in magic 1 they are also marked as having the broker's time. Raises
-    EncodeError if there are no records, for headers, which these magics lack, for zstd, and for values that do not fit.
+    ``log_append_time_ms`` becomes the timestamp of all messages; in magic 1 they are also marked as having the broker's time. Raises EncodeError if
+    there are no records, if a record has headers or the compression is zstd (magic 0 and 1 support neither), and for values that do not fit.
     """
     listed = list(new_records)
     try:

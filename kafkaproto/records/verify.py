@@ -29,8 +29,8 @@ class Problem(NamedTuple):
 def problems(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> list[Problem]:
     """Return all problems of one batch or message of any magic. batch: exactly its bytes. An empty list means that it is valid.
 
-    Raises nothing: a decoding error becomes the last problem. A batch that a cleaner has compacted is reported as having gaps in its
-    offsets, because a producer's batch has none.
+    A decoding error is not raised, but becomes the last problem. A batch that a cleaner has compacted is reported as having gaps in its offsets,
+    because a producer's batch has none.
     """
     result: list[Problem] = []
     try:

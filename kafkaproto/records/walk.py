@@ -66,7 +66,8 @@ def _cutters(at: int, size: int, stride: int) -> tuple[Struct, Struct]:
 class Stretch:
     """Consecutive records of one shape without headers.
 
-    pos: the index of the first of them in the decompressed records, which every method gets as the argument ``b``.
+    pos: the index at which the first of these records begins in the decompressed records of the batch. Every method takes the decompressed records as
+    its argument ``b``.
     """
 
     # no dataclass: creating it would take as much import time as the rest of this module

@@ -23,7 +23,7 @@ FIRST_CLIENT_PORT, PORTS = 32_768, 32_768
 NS_PER_MS = 1_000_000
 
 Conversation = tuple[str, int, int]
-"""Identifies a connection in a trace: (run, broker, connection)."""
+"""Identifies a connection in a trace: (id of the recording, broker id, number of the connection)."""
 
 
 def run(options: argparse.Namespace) -> int:

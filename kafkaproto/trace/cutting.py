@@ -22,7 +22,7 @@ from kafkaproto.trace.format import Buffer
 _LENGTH = Struct(">i")
 _MAGIC_AT = 16
 _LOW_ATTRIBUTES_AT = 22
-"""The index of the low byte of a batch's attributes."""
+"""The index, in a batch of magic 2, of the low byte of its attributes."""
 LARGEST_CONTROL_BYTES = 128
 """The largest control batch that a trace stores with its record, in bytes. The marker of a transaction has 78 bytes."""
 _KEY_AND_VALUE_BYTES = 8
@@ -69,7 +69,7 @@ def batch_heads_and_markers(records: Buffer) -> bytes:
 
 
 def kept_bytes(buffer: Buffer, at: int, size: int) -> int:
-    """Return how many bytes of a batch in a response a trace stores: the header, or all bytes of a small control batch.
+    """Return the number of bytes that a trace stores of a batch in a response: the header, or all bytes of a small control batch.
 
     at: the index of its header in the buffer. size: size in bytes of the whole batch.
     """
@@ -80,7 +80,7 @@ def kept_bytes(buffer: Buffer, at: int, size: int) -> int:
 def read_heads(headers: Buffer) -> list[BatchHeader] | list[MessageHeader]:
     """Decode the headers of batches, or of messages of magic 0 and 1, as `batch_heads` and `batch_heads_and_markers` return them.
 
-    A compressed message has the offset of its last inner message. Raises nothing: decoding stops at the first invalid header.
+    A compressed message has the offset of its last inner message. Decoding stops at the first invalid header, without an error.
     """
     return [head for head, _ in read_kept(headers)]
 
@@ -88,8 +88,8 @@ def read_heads(headers: Buffer) -> list[BatchHeader] | list[MessageHeader]:
 def read_kept(headers: Buffer) -> list[tuple[Any, Buffer]]:
     """Decode the result of `batch_heads_and_markers` into pairs (header, the complete control batch).
 
-    The second item is empty for other batches, and for a control batch without its record, as in traces before version 5. Raises nothing: decoding
-    stops at the first invalid header.
+    The second item is empty for other batches, and for a control batch without its record, as in traces before version 5. Decoding stops at the first
+    invalid header, without an error.
     """
     of_messages = len(headers) > _MAGIC_AT and headers[_MAGIC_AT] in SMALLEST_BYTES
     heads: list[tuple[Any, Buffer]] = []

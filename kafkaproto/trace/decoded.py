@@ -93,7 +93,7 @@ def _errors(layout: Message[Any], value: Any) -> Iterator[int]:
 
 @cache
 def _error_places(layout: Message[Any]) -> tuple[bool, tuple[tuple[str, Message[Any]], ...]]:
-    """Return (whether a layout has an error code itself, its fields whose structs can contain an error code).
+    """Return (whether a layout has an error code of its own, the fields of the layout whose structs can contain error codes).
 
     Each of these fields is (name, layout of its struct); its value is one struct or a list of structs.
     """

@@ -32,17 +32,18 @@ EXCHANGE, EVENT, STATE = 1, 2, 3
 VERSION_AND_LENGTH = Struct(">HI")
 LENGTH_AND_KIND = Struct(">IB")
 EXCHANGE_FIELDS = Struct(">QiQqqqqqiBIIIIIIqq")
-"""The fixed fields of an exchange.
+"""The fixed fields of an exchange (a request and its response) in the file.
 
-In order: seq, broker, connection, clock ms, received, handled, ready, sent (ns), throttle ms, flags, bytes in and out on the wire, bytes of
-the request and response frames in the entry, number of records fields of each, clock ms when it was handled, time in purgatory (ns).
+In order: sequence number, broker id, connection, broker's clock in ms; times in ns when the request was received, its handler started, the response
+was ready, and the response was sent; throttle time in ms, flags; sizes in bytes of request and response on the wire, then of their frames in the
+entry; numbers of records fields in request and response; broker's clock in ms at the start of the handler; time in purgatory in ns.
 """
 STATE_FIELDS = Struct(">QiqqH")
 """The fixed fields of a state entry (offsets of logs that have moved): seq, broker, clock in ms, time in ns, number of logs."""
 POSITIONS_FIELDS = Struct(">HiBqqqq")
 """The fixed fields of each log in a state; the topic's name follows them.
 
-In order: length of the topic's name in bytes, partition, flags, high watermark, last stable offset, log start offset, log end offset.
+In order: length of the topic's name in bytes, partition number, flags, high watermark, last stable offset, log start offset, log end offset.
 """
 ANSWERED, HELD, CLOSES = 1, 2, 4
 BEGINS = 1
@@ -58,14 +59,18 @@ class TraceError(ValueError):
 class Exchange(NamedTuple):
     """A request and its response.
 
-    seq: number of the entry, counted from 1 over all entries of a trace. clock_ms: the broker's clock at the response, 0 if not recorded by a
-    broker. received_ns, handled_ns, ready_ns, sent_ns: when the request was received, when its handler started, when the response was ready and when
-    it was sent, on the monotonic clock; 0 if not measured. throttle_ms: the throttle time that the broker decided. answered: whether there was a
-    response; False for acks=0. held: the response was delayed by its throttle (releases before 2.0). closes: the broker closes the connection
-    because of the request. request_bytes, response_bytes: sizes on the wire, without the length prefix. request, response: the frames with headers
-    and without records (`cutting`). request_records, response_records: the original length in bytes of each non-null records field, in order.
-    handled_ms: the broker's clock when the handler started, 0 if not measured. wait_ns: the part of the time between handled_ns and ready_ns that
-    the request spent in purgatory, waiting for records, replicas or group members; 0 if none, -1 if not measured.
+    - seq: number of the entry, counted from 1 over all entries of a trace.
+    - clock_ms: the broker's clock at the response; 0 if not recorded by a broker. handled_ms: the broker's clock when the handler started; 0 if not
+      measured.
+    - received_ns, handled_ns, ready_ns, sent_ns: when the request was received, when its handler started, when the response was ready and when it was
+      sent, on the monotonic clock; 0 if not measured.
+    - wait_ns: the part of the time between handled_ns and ready_ns that the request spent in purgatory, waiting for records, replicas or group
+      members; 0 if none, -1 if not measured.
+    - throttle_ms: the throttle time that the broker decided. held: whether the response was delayed by this time (releases before 2.0).
+    - answered: whether there was a response; False for acks=0. closes: whether the broker closes the connection because of the request.
+    - request_bytes, response_bytes: sizes on the wire, without the length prefix.
+    - request, response: the frames with headers and without records (`cutting`).
+    - request_records, response_records: the original length in bytes of each non-null records field, in order.
     """
 
     seq: int
@@ -106,7 +111,7 @@ class Positions(NamedTuple):
 
 
 class State(NamedTuple):
-    """The current offsets of logs of one broker: those whose high watermark, last stable offset or log start offset has moved.
+    """The current offsets of those logs of a broker whose high watermark, last stable offset or log start offset has moved.
 
     seq: number of the entry. clock_ms: the broker's clock. at_ns: the monotonic clock.
     """

@@ -20,7 +20,7 @@ from kafkaproto.trace.cutting import batch_heads, batch_heads_and_markers, cut
 from kafkaproto.trace.format import Buffer
 
 SECRET = (ApiKey.SASL_AUTHENTICATE, ApiKey.ALTER_USER_SCRAM_CREDENTIALS)
-"""The APIs whose messages may contain passwords or what authenticates as well as a password."""
+"""The APIs whose messages may contain passwords, or secrets that can be used like a password."""
 _RECORDS_IN_RESPONSE = (ApiKey.FETCH, ApiKey.SHARE_FETCH)
 
 _LENGTH = Struct(">i")
@@ -73,10 +73,10 @@ def is_silent(header: RequestHeader, cut: Cut) -> bool:
 
 
 def cut_unhandled(frame: Buffer) -> tuple[bytes, tuple[int, ...]]:
-    """Return (frame to store, original lengths of its records fields) for a request that was not passed to a handler. Raises nothing.
+    """Return (frame to store, original lengths in bytes of its records fields) for a request that was not passed to a handler.
 
-    Only the header is stored if the body cannot be decoded, because it may contain records or secrets. If the header cannot be decoded either, only
-    its first `START_BYTES` are stored.
+    It never raises an error. If the body cannot be decoded, only the header is stored, because the body may contain records or secrets. If the header
+    cannot be decoded either, only its first `START_BYTES` are stored.
     """
     view = memoryview(frame)
     try:
@@ -94,7 +94,7 @@ def cut_unhandled(frame: Buffer) -> tuple[bytes, tuple[int, ...]]:
 def cut_response(api_key: int, api_version: int, frame: Buffer) -> Cut:
     """Return the frame of a response to this API and version as a trace stores it.
 
-    Raises nothing: if a message that may contain records or secrets cannot be decoded, only its header is stored.
+    It never raises an error: if a message that may contain records or secrets cannot be decoded, only its header is stored.
     """
     view = memoryview(frame)
     if api_key not in _RECORDS_IN_RESPONSE and api_key not in SECRET:

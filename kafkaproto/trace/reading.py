@@ -73,8 +73,8 @@ class Trace:
     def entries(self, begins: int = 0, ends: int = sys.maxsize) -> Iterator[Entry]:
         """Yield every whole entry. An incomplete entry at the end is described in `torn`. Raises TraceError for invalid bytes.
 
-        begins: byte position after a whole entry, at which to start; 0: after the header. ends: byte position at which to stop, as if the file ended
-        there.
+        begins: the byte position at which to start, which must be the end of an entry; 0 starts after the header. ends: the byte position at which to
+        stop, as if the file ended there.
         """
         self._at = max(self._at, begins)
         with self.path.open("rb") as file:
@@ -190,7 +190,7 @@ def _state(body: bytes) -> State:
     for _ in range(count):
         if at + POSITIONS_FIELDS.size > len(body):
             raise ValueError(
-                f"the state announces {count} logs, but the {len(body)} bytes of the entry end before the last"
+                f"the state announces {count} logs, but the entry of {len(body)} bytes ends before the last log"
             )
         name_bytes, partition, flags, *offsets = POSITIONS_FIELDS.unpack_from(body, at)
         at += POSITIONS_FIELDS.size + name_bytes

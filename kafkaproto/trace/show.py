@@ -55,7 +55,7 @@ def _lines(trace: Trace, options: argparse.Namespace) -> Iterator[str]:
 
 
 class Seen(Decoded):
-    """An exchange of a trace that is decoded for printing, as a line of text or as JSON."""
+    """A recorded request and its response (an exchange), decoded for printing as a line of text or as JSON."""
 
     def line(self, began_ns: int) -> str:
         entry, header = self.entry, self.header

@@ -1,8 +1,8 @@
 """Pairing of the captured requests and responses of a connection. Each pair becomes an exchange of a trace.
 
 Brokers respond in the order of the requests. As long as no bytes are missing since the last pair, the next response therefore belongs to the oldest
-pending request. After missing bytes, the correlation id decides, and older frames without a match are reported as unpaired. This module knows
-neither packets nor what is done with the exchanges.
+pending request. After missing bytes, the correlation id decides, and older frames without a match are reported as unpaired. This module depends
+neither on packets nor on the use of the exchanges.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ class PendingRequest(NamedTuple):
 
 
 class Conversation:
-    """The pairing of one connection's requests and responses into the exchanges and events of a trace. connection: its number."""
+    """Pairs the requests and responses of one connection, and yields them as the exchanges and events of a trace.
+
+    connection: the number of the connection.
+    """
 
     def __init__(self, connection: int) -> None:
         self._connection = connection
@@ -70,7 +73,10 @@ class Conversation:
         """True after the response to a SaslHandshake of version 0. SASL tokens without headers follow it (KIP-43)."""
         self._stretch = 0
         self._ordered_stretch: int | None = None
-        """The `stretch` of the pending requests whose responses are complete and in order; None if responses may be missing."""
+        """The number of request gaps (`_stretch`) after which no response is missing; None if a response may be missing.
+
+        The next response belongs to the oldest pending request if that request has the same number of gaps before it.
+        """
         self.requests = Finder(self._request_begins, self._find_request)
         self.responses = Finder(self._response_begins, self._find_response)
 
@@ -243,7 +249,7 @@ def _correlation_id(frame: Frame) -> int | None:
 def _decodable_part(frame: Frame) -> tuple[RequestHeader, Cut]:
     """Return the header of a request, and the part of the request that the trace stores. Raises ProtocolError if the header cannot be decoded.
 
-    Only the header of a damaged frame is stored. If the client id is damaged too, the returned header has none.
+    Only the header of a damaged frame is stored. If the client id is damaged too, the returned header has no client id.
     """
     if not frame.problem:
         return cut_request(frame.data)

@@ -1,7 +1,7 @@
 """Frames in the bytes of one direction of a connection, found by their length prefixes.
 
 After missing bytes, or if the capture starts in mid-stream, the module searches for the start of the next frame. A `Finder` provides the functions
-that recognise requests or responses, so this module does not depend on which request a response belongs to.
+that recognise requests or responses, so this module need not know which request a response belongs to.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ class Frame(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """A report that a length prefix is implausible, so that the frames after it cannot be found by their lengths. why: text with that length."""
+    """A report that a length prefix is implausible, so that the frames after it cannot be found by their lengths.
+
+    why: the problem as text, which contains the implausible length.
+    """
 
     why: str
     stamp: Stamp
@@ -183,7 +186,7 @@ class Cutter:
 def request_begins(data: bytes | bytearray | memoryview, at: int, after: int | None, client_id: str | None) -> bool:
     """Return True if the 14 bytes from byte position `at` on look like a length prefix and a request header.
 
-    after: correlation id of the last request, None if unknown. client_id: the client id that the header must have; None: any.
+    after: correlation id of the last request, None if unknown. client_id: the client id that the header must have; None accepts any.
     """
     if len(data) - at < _REQUEST_START.size:
         return False
@@ -222,7 +225,7 @@ def header_of(data: bytes) -> RequestHeader | None:
 def find_request(data: bytearray, after: int | None, client_id: str | None) -> int | None:
     """Return the byte position of the first request that can be decoded completely, or None.
 
-    after: correlation id of the last request, None if unknown. client_id: the client id that the request must have; None: any.
+    after: correlation id of the last request, None if unknown. client_id: the client id that the request must have; None accepts any.
     """
     for match in _LOOKS_LIKE_A_REQUEST.finditer(data):
         at = match.start()

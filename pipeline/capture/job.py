@@ -1,8 +1,8 @@
-"""Tables of packet captures, made by Spark.
+"""Conversion of packet captures into the trace tables, by Spark.
 
-A task reads each capture file once. The segments are partitioned by connection and sorted, and further tasks make the rows of one connection at a
-time. Topic names and broker ids are joined at the end. Memory never holds a whole connection. This module does not depend on how a connection is
-decoded.
+Each capture file is read once, by one task. Spark then groups the TCP segments by connection and sorts them, and further tasks make the rows of one
+connection after the other. Topic names and broker ids are joined at the end. Memory never holds a whole connection. This module does not depend on
+how a connection is decoded.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Save = Callable[["DataFrame", str], None]
 """A function that writes the rows of one table: (rows, table name)."""
 Note = Callable[[int, int], None]
-"""A function that a task calls regularly to report its progress, with (index of the run, number of bytes read)."""
+"""A function that a task calls regularly to report its progress, with (index of the capture file in the job, number of bytes read)."""
 
 BATCH_BYTES = 4 * 1024 * 1024
 PACKETS_PER_BATCH = 1000
@@ -78,7 +78,8 @@ _SCHEMAS = {**SCHEMAS, _DISCOVERED: _DISCOVERED_SCHEMA}
 def with_spark(spark: SparkSession, runs: list[Run], save: Save, note: Note) -> list[Notice]:
     """Convert the packets of captures into rows of the trace tables with Spark, and write the rows with `save`.
 
-    runs: the captures. note: called by Spark tasks with (index of the run, number of bytes read). Returns notices for the user, such as lost packets.
+    runs: the captures. note: called by Spark tasks with (index of the run (recording), number of bytes read). Returns notices for the user, such as
+    lost packets.
     """
     columns = [f"`{table}` struct<{ddl(table)}>" for table in TABLES]
     columns += [f"`{NOTICES}` struct<{_NOTICE_DDL}>", f"`{_DISCOVERED}` struct<{_DISCOVERED_DDL}>"]
@@ -120,7 +121,7 @@ def _in_order(table: str, rows: Iterable[Row]) -> list[tuple[Any, ...]]:
 
 
 def _discovered_facts(rows: DataFrame, runs: list[Run]) -> list[tuple[ResolvedFacts, Counter[str]]]:
-    """Return for each run its broker ids and topic names, and the number of packets that were left out, by reason.
+    """Return for each run (recording) its broker ids and topic names, and the number of packets that were left out, by reason.
 
     rows: the rows made from the captures, which include these facts.
     """
@@ -179,7 +180,7 @@ def packets_of(number: int, run: Run, note: Callable[[int], None] = lambda _: No
     """Yield the TCP segments of one capture file as batches of rows, in the order of the file.
 
     The last rows contain no segment. Their column `beside` has the notices about the file, and the number of packets that were left out, by reason.
-    number: index of the run. note: a function called after each batch with the number of bytes read.
+    number: index of the run (recording). note: a function called after each batch with the number of bytes read.
     """
     read = CapturePass(run.name, Path(run.files[0]), frozenset(run.meta["ports"]))
     rows: list[tuple[Any, ...]] = []

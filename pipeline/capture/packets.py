@@ -27,7 +27,7 @@ class CapturePass:
     """One pass over a capture file, made by a single call of `segments()`.
 
     After the call, `left_out` maps each reason for leaving out a packet to the number of such packets, and `notices` has the problems of the file.
-    ports: only segments from or to one of these ports are yielded; empty: all.
+    ports: the TCP ports whose segments to yield; if it is empty, all segments are yielded.
     """
 
     def __init__(self, run: str, path: Path, ports: frozenset[int]) -> None:

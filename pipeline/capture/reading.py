@@ -1,7 +1,7 @@
-"""The runs of capture files, and the rows of their connections.
+"""Conversion of capture files to rows of the trace tables.
 
-Each capture file is a run. Topic names and broker ids are added to the rows at the end, because later packets may contain them. Sequence numbers
-derive from packet numbers, so that tasks need not coordinate them. This module does not depend on Spark or where tables are stored.
+Each capture file is a run (a recording). Topic names and broker ids are added to the rows at the end, because later packets may contain them.
+Sequence numbers derive from packet numbers, so that tasks need not coordinate them. This module does not depend on Spark or where tables are stored.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def files_of(path: Path) -> list[Path]:
 
 
 def runs_of(path: Path, ports: Iterable[int]) -> tuple[list[Run], list[Notice]]:
-    """Return one run for each capture file, and notices about files that cannot be read.
+    """Return one run (recording) for each capture file, and notices about files that cannot be read.
 
-    ports: the ports on which brokers listen, to select connections; empty: select every connection that speaks Kafka.
+    ports: the ports on which brokers listen, to select connections. If it is empty, every connection that speaks Kafka is selected.
     """
     runs, notices = [], []
     for file in files_of(path):

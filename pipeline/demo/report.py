@@ -1,4 +1,4 @@
-"""Step 7 of the demo: tables, rules and a report page of the trace that the brokers recorded during the earlier steps."""
+"""Step 7 of the demo: makes tables and a report page of the trace of the earlier steps, and evaluates the audit rules."""
 
 from __future__ import annotations
 

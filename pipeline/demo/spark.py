@@ -1,6 +1,7 @@
-"""Step 6 of the demo: Spark's own Kafka source and sink: batch and streaming, by timestamp, with headers, from the closest replica.
+"""Step 6 of the demo: Spark's own Kafka source and sink, in batch and streaming queries.
 
-Results are compared with what kafka-python wrote or reads, never with Spark's own numbers.
+The queries read by timestamp, with headers, and from the closest replica. Results are compared with what kafka-python wrote or reads, never with
+Spark's own numbers.
 """
 
 from __future__ import annotations

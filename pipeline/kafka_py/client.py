@@ -1,6 +1,6 @@
 """A small blocking client of a cluster: leaders, offsets, and a connection to each broker.
 
-It retries errors that pass by themselves (a leader that moves, a broker that restarts) until ``api_timeout_ms`` is over. This module does
+The client retries requests after temporary errors (a leader that moves, a broker that restarts) until ``api_timeout_ms`` is over. This module does
 not depend on ranges, records or Spark.
 """
 
@@ -85,9 +85,10 @@ class Client:
     # ---- retries -------------------------------------------------------------------------------------------------------------
 
     def until_done(self, doing: str, attempt: Callable[[], T], timeout_ms: int | None = None) -> T:
-        """Call `attempt` until it raises neither Passing nor OSError, and return its result. Raises TimeoutError, SSLCertVerificationError.
+        """Call `attempt`, and retry it while it raises Passing (a temporary failure) or OSError. Returns its result.
 
-        doing: beginning of the error text, such as "cannot list the topics". timeout_ms: None for `api_timeout_ms`.
+        doing: beginning of the error text, such as "cannot list the topics". timeout_ms: None for `api_timeout_ms`. Raises TimeoutError when the time
+        is over. SSLCertVerificationError is not retried.
         """
         deadline = time.monotonic() + (self.settings.api_timeout_ms if timeout_ms is None else timeout_ms) / 1000
         while True:
@@ -112,7 +113,7 @@ class Client:
     def any_connection(self) -> Connection:
         """Return a connection to a known broker or to a bootstrap server.
 
-        Raises ConnectionError if none can be reached; with `fail_fast`, OptionError instead, unless an attempt timed out.
+        Raises ConnectionError if none can be reached. With `fail_fast`, it raises OptionError instead, unless an attempt timed out.
         """
         if self._open:
             return next(iter(self._open.values()))
@@ -134,7 +135,10 @@ class Client:
         raise ConnectionError(f"none of {', '.join(self.settings.servers)} can be reached: {errors[-1]}")
 
     def _refused(self, errors: list[OSError]) -> OptionError:
-        """Return the error that names the wrong option, if no bootstrap server can be reached. errors: why the connection to each of them failed."""
+        """Return the error to raise if no bootstrap server can be reached: it names the option that is probably wrong.
+
+        errors: the reason for each server.
+        """
         text = "; ".join(map(str, errors))
         if not all(isinstance(error, WrongProtocol) for error in errors):
             return OptionError(SERVERS, f"no broker can be reached: {text}")

@@ -1,4 +1,4 @@
-"""Converts record batches to Arrow columns, those of Spark's Kafka source, without a Python object for each record.
+"""Converts record batches to the Arrow columns of Spark's Kafka source, without a Python object for each record.
 
 `kafkaproto.records.columns` finds the positions of keys and values in a batch, and Arrow copies them in one step. numpy makes that faster
 and is not required. This module does not depend on brokers, offsets or Spark.
@@ -124,10 +124,10 @@ def _arrow(column: array[int]) -> pa.Array:
 
 
 def _cut(payload: Buffer, starts: array[int], ends: array[int], shifts: pa.Array) -> pa.Array:
-    """Return an Arrow array of the values between each start (inclusive) and end (exclusive) in the payload; null for a negative start.
+    """Return an Arrow array of the byte ranges of the payload from each start (inclusive) to each end (exclusive); null for a negative start.
 
-    shifts: added to each start and end, which are byte positions in the payload of one batch. Arrow splits the payload in place into alternating
-    values and gaps; the values are every second part.
+    shifts: numbers to add to the starts and ends, which are positions in the payload of one batch, to get positions in all payloads joined. Arrow
+    reads the payload in place as alternating values and gaps, and takes the values.
     """
     count = len(starts)
     null = pc.less(_arrow(starts), 0)

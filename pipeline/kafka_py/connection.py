@@ -80,11 +80,14 @@ class Connection:
         try:
             return self._client.version(key)
         except UnsupportedVersion:
-            doing = f"the broker at {self.address} supports no version of {key.name} in {SPOKEN[key]}"
+            doing = f"the broker at {self.address} supports no version of {key.name} in the range {SPOKEN[key]}, which kafka_py supports"
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, doing) from None
 
     def receive(self) -> Any:
-        """Return the next response. If an earlier one was throttled, the timeout is extended by the rest of its throttle time (KIP-219)."""
+        """Return the next response.
+
+        If an earlier response had a throttle time that is not over, the timeout is extended by the time left (KIP-219).
+        """
         muted = max(0.0, self._muted_until - time.monotonic())
         self._socket.settimeout(self._timeout_seconds + muted)
         try:

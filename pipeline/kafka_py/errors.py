@@ -21,7 +21,10 @@ class OptionError(ValueError):
 
 
 def without_our_frames(method: Callable[P, T]) -> Callable[P, T]:
-    """Return a wrapper for a method that Spark calls. When Spark prints OptionError and KafkaError, they show no stack frames of this package."""
+    """Return a wrapper for a method that Spark calls, which raises OptionError and KafkaError without a traceback.
+
+    Spark prints the traceback, and the frames of this package would not help the user.
+    """
 
     @functools.wraps(method)
     def called(*args: P.args, **options: P.kwargs) -> T:

@@ -37,7 +37,7 @@ class Fetched(NamedTuple):
 
 
 def fetch(client: Client, settings: SourceSettings, range_: Range) -> Iterator[Fetched]:
-    """Yield the batches and old messages with records of the range, in order. The last one may also have records after the range.
+    """Yield the batches and old messages with records of the range, in order. The last batch may also have records after the range.
 
     Raises DataLoss, KafkaError, DecodeError and TimeoutError.
     """
@@ -189,10 +189,12 @@ class _Fetcher:
     # ---- nothing there -------------------------------------------------------------------------------------------------------
 
     def _wait(self, partition: PartitionData) -> None:
-        """Check an empty response: it is normal if the fetch was throttled or the follower lags, but not if the log ends before the range.
+        """Check an empty response, and decide whether to fetch again. Raises TimeoutError, DataLoss.
 
-        Raises TimeoutError if no record has come for `kafkaConsumer.pollTimeoutMs`. At the end of the log, the next fetch goes to the leader. After
-        several such responses from the leader, the missing records are lost: DataLoss is raised unless `failOnDataLoss` is false.
+        - A fetch that was throttled, or a follower that lags, gives empty responses for a while. TimeoutError is raised if no record has come for
+          `kafkaConsumer.pollTimeoutMs`.
+        - If the log ends before the range, the next fetch goes to the leader. After several such responses from the leader, the missing records are
+          lost: DataLoss is raised unless `failOnDataLoss` is false.
         """
         if partition.preferred_read_replica >= 0:
             return

@@ -1,4 +1,4 @@
-"""Arithmetic of offsets: where a batch ends, how it is divided among tasks, and which offsets are lost.
+"""Arithmetic of offsets: where a micro-batch ends, how its offsets are divided among tasks, and which offsets are lost.
 
 The rules are those of Spark's Kafka source (``KafkaMicroBatchStream.rateLimit``, ``KafkaOffsetRangeCalculator``), so that the same options make the
 same batches. This module does not depend on options, brokers or Spark.
@@ -75,7 +75,7 @@ def split(ranges: Iterable[Range], min_partitions: int | None, max_records: int 
     """Divide offset ranges among tasks. Returns the ranges of the tasks; none of them is empty.
 
     min_partitions: approximate minimum number of ranges; larger ranges are split to reach it. max_records: maximum number of offsets in one range.
-    None: no limit.
+    None means no limit, for both parameters.
     """
     kept = [range_ for range_ in ranges if range_.size > 0]
     if max_records is not None:

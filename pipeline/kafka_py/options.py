@@ -65,7 +65,7 @@ SINK_OPTIONS = (
     "kafka.delivery.timeout.ms",
 )
 WITHOUT_EFFECT = ("groupIdPrefix", "kafka.group.id", "kafka.max.poll.records", "kafka.linger.ms", "checkpointLocation")
-"""Options that are accepted and ignored, because kafka_py has no groups, polls or lingering. The last one is for Spark itself."""
+"""Options that are accepted and ignored, because kafka_py has no groups, polls or lingering. Spark itself uses `checkpointLocation`."""
 
 NEAR = 0.84
 """How similar (0 to 1) a known name must be to be suggested. Kafka's names share many words, so a lower value suggests unrelated ones."""

@@ -72,7 +72,7 @@ class Planner:
     def latest(self, known: Mapping[Partition, int]) -> Offsets:
         """Return the current end offset of each partition. known: end offsets returned by earlier calls.
 
-        If an offset is below the known one, all are looked up again a few times: a new leader may not know its end offset yet.
+        If an offset is below its known value, all offsets are looked up again a few times: a new leader may not know its end offset yet.
         """
         for left in range(self._settings.num_retries, -1, -1):
             offsets = self._ask(dict.fromkeys(self.partitions(), LATEST))
@@ -90,14 +90,17 @@ class Planner:
         unmatched = sorted(p for p, offset in offsets.items() if offset == NO_OFFSET)
         if unmatched and not settings.no_match_is_latest:
             topic, index = unmatched[0]
-            reason = f"{topic}-{index} has no record at or after that time (startingOffsetsByTimestampStrategy=latest starts at its end)"
+            reason = f"{topic}-{index} has no record at or after that time (startingOffsetsByTimestampStrategy=latest starts at the log end)"
             raise OptionError(bound.name, reason)
         offsets |= self._ask(dict.fromkeys(unmatched, LATEST))
         late = {p for p in offsets if bound.everywhere == LATEST or (bound.offsets or {}).get(p) == LATEST}
         return Beginning(offsets, frozenset(late.union(unmatched)))
 
     def end(self) -> Offsets:
-        """Return the offsets at which a batch query ends. If the option is a time after all records, this is the end of the partition."""
+        """Return the offsets at which a batch query ends.
+
+        If the end is given as a time after all records of a partition, the query reads to the end of the partition.
+        """
         offsets = self._resolve(self._settings.end)
         return offsets | self._ask({p: LATEST for p, offset in offsets.items() if offset == NO_OFFSET})
 

@@ -67,7 +67,7 @@ class Producer:
         if partition is None:
             partition = self._sticky[topic] if record.key is None else partition_of_key(record.key, count)
         elif not 0 <= partition < count:
-            raise ValueError(f"topic {topic} has partitions 0 to {count - 1}, but a row names {partition}")
+            raise ValueError(f"topic {topic} has partitions 0 to {count - 1}, but a row names partition {partition}")
         size = _size(record)
         if size > self._settings.max_request_bytes:
             raise OptionError(
@@ -100,7 +100,7 @@ class Producer:
         if answer.error_code in PASSING:
             raise Passing(error_name(answer.error_code))
         if answer.error_code:
-            doing = "cannot get a producer id, which kafka.enable.idempotence=false would not need, because the broker returned an error"
+            doing = "cannot get a producer id because the broker returned an error (kafka.enable.idempotence=false needs no producer id)"
             raise KafkaError(answer.error_code, doing)
         return answer.producer_id, answer.producer_epoch
 
@@ -136,7 +136,7 @@ class Producer:
         if result.error_code and result.error_code != ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             raise KafkaError(
                 result.error_code,
-                f"cannot write to {topic}-{index} ({result.error_message or 'without an error message'})",
+                f"cannot write to {topic}-{index} ({result.error_message or 'the broker gave no error message'})",
             )
 
 

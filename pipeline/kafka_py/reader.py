@@ -26,8 +26,8 @@ class RangePartition(InputPartition):
 def read_range(settings: SourceSettings, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one task, on an executor.
 
-    partition: the range to read. Spark requires at least one task, so an empty read has one task: with None or, from Spark 4.1 on, a partition
-    without a range. Such a task yields nothing.
+    partition: the range to read. Spark requires at least one task, also for a read without records: its only task gets None or, from Spark 4.1 on, a
+    partition without a range, and yields nothing.
     """
     if partition is None or partition.value is None:
         return

@@ -84,7 +84,7 @@ class Scram:
             raise ScramError(f"the broker rejected the login: {attributes['e']}")
         if not self._signature or not hmac.compare_digest(_base64(attributes.get("v", "")), self._signature):
             raise ScramError(
-                "the broker did not prove that it knows the password; it may not be the broker that was meant"
+                "the broker did not prove that it knows the password; it may be another server than the one you want to reach"
             )
 
     def _hmac(self, key: bytes, data: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Secures a connection: TLS, and SASL with PLAIN or SCRAM, from the names of Kafka's settings.
+"""Secures connections with TLS and SASL (PLAIN or SCRAM), as configured by options with the names of Kafka's settings.
 
 Keys and certificates are PEM, as files or as text; Java key stores cannot be read. This module does not depend on requests.
 """
@@ -42,7 +42,7 @@ STORE_PASSWORDS = (f"{TRUST}.password", f"{KEYS}.password")
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 PLAIN = "PLAIN"
 MODULES = {PLAIN: "PlainLoginModule", **dict.fromkeys(scram.HASHES, "ScramLoginModule")}
-"""Maps each supported SASL mechanism to the Java class of Kafka that the setting `sasl.jaas.config` names for it."""
+"""Maps each supported SASL mechanism to the login module (a Java class of Kafka) that the setting `sasl.jaas.config` must name."""
 _JAAS = re.compile(r"\s*\S+?(\w+)\s+required\s+(.*?);?\s*", re.DOTALL)
 _JAAS_ENTRY = re.compile(r"(\w+)\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'|([^\s;]+))")
 
@@ -55,9 +55,11 @@ Text = Callable[[str], str | None]
 class Security:
     """The settings of TLS and SASL.
 
-    user, password, mechanism: those of SASL; user is None without SASL. trusted, trusted_text: the accepted CA certificates as name of a PEM file or
-    as PEM text; both None: those of the system. keys, keys_text: the client's key and certificates in the same two forms; both None: no client
-    certificate. checks_name: whether the broker's certificate must have its host name.
+    - user, password, mechanism: the SASL settings; user is None without SASL.
+    - trusted, trusted_text: the accepted CA certificates, as the name of a PEM file or as PEM text; both are None to accept the certificates of the
+      system.
+    - keys, keys_text: the client's key and certificates in the same two forms; both are None without a client certificate.
+    - checks_name: whether the broker's certificate must contain the host name to which the client connects.
     """
 
     tls: bool = False
@@ -147,7 +149,8 @@ def _login(text: Text) -> tuple[str, str, str]:
             )
         if not (scram.is_prepared(login["username"]) and scram.is_prepared(login["password"])):
             raise OptionError(
-                JAAS, f"has a name or a password with letters outside ASCII, which {mechanism} does not support here"
+                JAAS,
+                f"has a user name or a password with characters outside ASCII, which kafka_py does not support with {mechanism}",
             )
     return login["username"], login["password"], mechanism
 

@@ -1,8 +1,8 @@
 """The streaming read of the data source `kafka_py`: chooses the offsets at which each micro-batch ends.
 
-From version 4.2 on, Spark passes the start of a batch and the limit. Earlier versions request only the latest offset, so this module
-remembers the end of the last planned batch and applies the limit. After a restart, Spark first plans an empty batch at the checkpoint's
-offset, which shows where to continue. This module does not depend on records.
+From version 4.2 on, Spark passes the start of a batch and the limit on its size. Earlier versions request only the latest offset, so this module
+remembers the end of the last planned batch and applies the limit. After a restart, Spark first plans an empty batch at the checkpoint's offset, which
+shows where to continue. This module does not depend on records.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ except ImportError:  # before 4.2
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
     """The reader of a streaming query. Offsets have the form of Spark's own source: ``{"topic": {"0": 23}}``.
 
-    With ``trigger(availableNow=True)``, Spark before 4.2 requests the latest offset once and reads up to it. Without ``maxOffsetsPerTrigger`` a run
-    of the query then reads all records; with it, one batch of that size.
+    With ``trigger(availableNow=True)``, Spark before 4.2 requests the latest offset once and reads up to it. The query then reads all records and
+    ends. If ``maxOffsetsPerTrigger`` is set, it reads only one batch of that size and ends.
     """
 
     def __init__(self, settings: SourceSettings) -> None:

@@ -69,7 +69,7 @@ class KafkaWriter(DataSourceArrowWriter):
 
 
 class KafkaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
-    """The writer of a streaming query, which writes each micro-batch like a batch."""
+    """The writer of a streaming query. It writes each micro-batch in the same way as `KafkaWriter` writes a batch."""
 
     def __init__(self, settings: SinkSettings) -> None:
         self._settings = settings
@@ -116,6 +116,6 @@ def _write_batch(producer: Producer, topic: str | None, batch: pa.RecordBatch) -
         strict=True,
     ):
         if name is None:
-            raise ValueError("a row has no topic; option topic gives one to all rows")
+            raise ValueError("a row has no topic; set the option topic, or fill the column topic in every row")
         pairs = tuple((header["key"], header["value"]) for header in headers or ())
         producer.send(name, partition, NewRecord(value, key, now_ms, pairs))

@@ -75,8 +75,8 @@ def by_client(journal: DataFrame, windows: Windows) -> DataFrame:
     """Return a row for each window and client id, which is "" for a client without one.
 
     throttled_ms: sum of the throttle times decided in the window, over all connections. share: throttled_ms divided by the length of the window; it
-    may exceed 1, because connections are throttled at the same time. lag_max, lag_last: the largest and the latest lag in records, each of one
-    partition: high watermark minus the offset that the client has reached. Both are null for a client that read nothing.
+    may exceed 1, because connections are throttled at the same time. lag_max, lag_last: the largest and the latest lag of the client in any
+    partition, as a number of records (high watermark minus the client's offset). Both are null for a client that read nothing.
     """
     throttle_ms = f.when(f.col("kind") == "throttle", f.col("throttle_ms"))
     lag = f.when(
@@ -138,7 +138,10 @@ class Job:
         claim(folder, journal, self._windows)
 
     def start(self, every_s: float | None = None) -> StreamingQuery:
-        """Start the query and return it. every_s: seconds between micro-batches; None: stop once all records that exist now are in the table."""
+        """Start the query and return it.
+
+        every_s: seconds between micro-batches; with None, the query stops once all records that exist now are in the table.
+        """
         is_alert = (f.col("throttled_ms") >= self._limits.throttled_ms) | self._lags
         journal = entries(self._spark, self._bootstrap, self._journal)
         rows = by_client(journal, self._windows).withColumn("alert", is_alert)

@@ -1,4 +1,4 @@
-"""Columns and rows of the tables in `schema` that one request and its response determine.
+"""Table columns and rows (see `schema`) that are made from a single request and its response.
 
 Every function depends on one exchange only (a request and its response), not on earlier ones. In all of them, `keys` has the columns that identify
 the request of a row, and `where` the columns that identify the partition. This module does not depend on where rows are stored.
@@ -164,7 +164,7 @@ def _batch_keys(keys: Row) -> Row:
 def _batch_rows(keys: Row, where: Row, heads: list[BatchHeader], base_offset: int | None) -> Iterator[tuple[str, Row]]:
     """Yield a row of the table `batches` for each batch header.
 
-    base_offset: the offset that the broker assigned to the first batch; None: take the base offset from each header.
+    base_offset: the offset that the broker assigned to the first batch; None to take the base offset from each header.
     """
     for position, head in enumerate(heads):
         base = head.base_offset if base_offset is None else base_offset

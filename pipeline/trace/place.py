@@ -1,4 +1,4 @@
-"""The position in a run up to which its tables are complete, so that the next job adds only what follows.
+"""The position in a recording (run) up to which its tables are complete. The next job continues from this position.
 
 A position (`Place`) is stored as JSON, and every part is validated: a folder of tables may come from another machine or another version of this
 program. This module does not depend on Spark or where positions are stored.
@@ -13,9 +13,12 @@ from typing import Any, NamedTuple
 from kafkaproto.pipeline.trace.schema import TABLES, ddl
 
 FORM = 5
-"""Version of `Rows.carried` and of the rows that `Rows` makes. Increase it when either changes, so that no run mixes versions."""
+"""The version of the table rows, and of the state that `Rows.carried` saves.
+
+Increase it when either changes, so that no run (recording) mixes rows of different versions.
+"""
 FINGERPRINT = sha256(json.dumps([FORM, {table: ddl(table) for table in TABLES}]).encode()).hexdigest()
-"""Identifies the row format. Tables written with another fingerprint are rebuilt from the start of the run."""
+"""Identifies the row format. Tables written with another fingerprint are rebuilt from the start of the run (recording)."""
 
 
 class Place(NamedTuple):

@@ -1,4 +1,4 @@
-"""Conversion of a run into Arrow batches of its tables, in a Spark task or without Spark.
+"""Conversion of a run (a recording) into Arrow batches of its tables, in a Spark task or without Spark.
 
 One reader reads the files of a run in order, because later rows depend on earlier entries (fetch sessions, throttles, topic names). The reader stops
 at the file sizes that were measured when the run was listed, so that a repeated task makes the same rows. If the tables already contain the start of
@@ -27,7 +27,7 @@ ENTRIES_PER_NOTE = 20_000
 NOTICES = "notices"
 """The name of the pseudo-table whose rows are the notices about files (`Notice`)."""
 PLACE = "place"
-"""The name of the pseudo-table with one row: the position (`Place`) up to which the run was read, as JSON."""
+"""The name of the pseudo-table with one row: the position (`Place`) up to which the run (recording) was read, as JSON."""
 
 _TYPES = {
     "string": pa.string(),
@@ -45,11 +45,11 @@ _INVALID_VALUE = (ArithmeticError, AttributeError, LookupError, TypeError, Value
 
 
 class RunReader:
-    """A reader of the new part of a run; `entries()` reads it once.
+    """A reader of the new part of a run (a recording). Call `entries()` once to read it.
 
-    After that, `notices` describes problems of the files. `resume_at` is (name of a file, byte position, header of the file) from which to continue
-    when the run has grown. It is None if a file could not be read to its end, or if the next reader must report a notice again. note: a function
-    called regularly with the number of bytes read.
+    After the call, `notices` describes problems of the files. `resume_at` is (name of a file, byte position, header of the file) from which to
+    continue when the run has grown. It is None if a file could not be read to its end, or if the next reader must report a notice again. note: a
+    function called regularly with the number of bytes read.
     """
 
     def __init__(self, run: Run, note: Callable[[int], None] = lambda _: None) -> None:
@@ -97,7 +97,10 @@ class _Rejected:
         self.first = self.first or f"of entry {seq}: {type(error).__name__}: {error}"
 
     def batch(self, table: str, rows: list[Row]) -> pa.RecordBatch:
-        """Return a batch of the rows that the table can hold. Other rows are counted in `count`."""
+        """Return the rows as an Arrow batch of a table.
+
+        Rows with values that the table cannot hold are left out and counted in `count`.
+        """
         try:
             return pa.RecordBatch.from_pylist(rows, SCHEMAS[table])
         except _INVALID_VALUE:
@@ -120,9 +123,10 @@ class _Rejected:
 
 
 def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield (table name, rows) for the new part of a run, then two pseudo-tables: `NOTICES`, and `PLACE` with the position up to which it was read.
+    """Yield (table name, rows) for the new part of a run (a recording), followed by two pseudo-tables.
 
-    note: a function called regularly with the number of bytes read.
+    The pseudo-tables are `NOTICES`, with messages about files, and `PLACE`, with the position up to which the run was read. note: a function called
+    regularly with the number of bytes read.
     """
     wall_ms, at_ns = int(run.meta.get("wall_ms", 0)), int(run.meta.get("at_ns", 0))
     if run.place is None:

@@ -27,8 +27,8 @@ MS_PER_HOUR = 3_600_000
 LATE_CONNECTIONS = 1000
 """The number of closed connections whose state is kept.
 
-The exchange during which a connection closed is recorded after the close event, and still needs that state. The limit bounds the memory: a run can
-have a million connections.
+The exchange during which a connection closed is recorded after the close event, and still needs that state. The limit bounds the memory: a run (a
+recording) can have a million connections.
 """
 
 
@@ -50,7 +50,7 @@ class ClusterFacts:
 
 
 class Rows:
-    """Makes the rows of one run, or of one connection of a capture, entry by entry.
+    """Makes the rows of one run (recording), or of one connection of a capture, entry by entry.
 
     wall_ms, at_ns: wall clock and monotonic clock at the start, from the header of the trace. cluster: facts that several `Rows` share.
     """
@@ -62,9 +62,9 @@ class Rows:
         self._sessions = Sessions()
         self._cluster = ClusterFacts() if cluster is None else cluster
         self._reported: dict[tuple[Any, ...], Any] = {}
-        """The topic id or rack that the responses of a broker reported last.
+        """Maps a topic name or a broker id to the topic id or rack that the responses of a broker reported last.
 
-        The keys are (broker, "named", topic name) for a topic id and (broker, "rack", id of a broker) for a rack.
+        The keys are (responding broker, "named", topic name) for a topic id, and (responding broker, "rack", broker id) for a rack.
         """
         self._connections: dict[int, Row] = {}
         """Maps a connection to the columns that all its requests share: principal, listener and client software."""
@@ -278,9 +278,9 @@ _THROTTLE_COLUMNS = frozenset(columns.throttle({}))
 
 
 def _only(names: frozenset[str], carried: Row) -> Row:
-    """Return a copy of the columns restored from a saved state.
+    """Return a copy of the columns in `carried`, which come from a saved state, after checking their names.
 
-    Raises ValueError for a column that is not in `names`: it could overwrite a column that identifies a row.
+    names: the columns that are allowed. Raises ValueError for any other column, because it could overwrite a column that identifies a row.
     """
     if not carried.keys() <= names:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The recordings (runs) in the files of a trace: the files of each, and up to which byte the tables already contain them.
+"""Lists the recordings (runs) in the files of a trace, and how much of each the tables already contain.
 
 A file that cannot be read yields a notice, not an exception, so that the other files are used. This module does not depend on the columns of rows,
 Spark or where tables are stored.
@@ -23,8 +23,8 @@ TIMES = ("wall_ms", "at_ns", "clock_ms")
 class Notice(NamedTuple):
     """A message about a file for the user.
 
-    run: name of the run, empty if the file belongs to none. torn: True if the only problem is that the end of the file is missing, as after `kill -9`
-    or while the file is written.
+    run: name of the run (recording), empty if the file belongs to none. torn: True if the only problem is that the end of the file is missing, as
+    after `kill -9` or while the file is written.
     """
 
     run: str
@@ -48,14 +48,14 @@ class Run(NamedTuple):
 
     @property
     def start(self) -> tuple[int, int]:
-        """Return (index of the file, byte position in that file) at which the new part of the run starts."""
+        """Return (index of the file, byte position in that file) at which the new part of the run (recording) starts."""
         if self.place is None:
             return 0, 0
         return [Path(file).name for file in self.files].index(self.place.file), self.place.offset
 
     @property
     def old_bytes(self) -> int:
-        """Return the number of bytes of the run that are already in the tables."""
+        """Return the number of bytes of the run (recording) that are already in the tables."""
         number, offset = self.start
         return sum(self.sizes[:number]) + offset
 
@@ -91,7 +91,7 @@ def runs_of(path: Path) -> tuple[list[Run], list[Notice]]:
 
 
 def resumable_place(run: Run, before: Mapping[str, int], text: str) -> Place | None:
-    """Return the position (`Place`) from which reading of `run` can continue; None if the run must be read from the start.
+    """Return the position (`Place`) from which reading of `run` can continue; None if the run (recording) must be read from the start.
 
     before: maps the names of the files from which the tables were made to their sizes in bytes then, in the order of the run. text: the saved
     position as JSON.
@@ -119,5 +119,5 @@ def resumable_place(run: Run, before: Mapping[str, int], text: str) -> Place | N
 
 
 def meta_text(run: Run) -> str:
-    """Return the header fields that identify a recording, as JSON: two runs of one name are the same recording if these are equal."""
+    """Return the header fields that identify a recording, as JSON. Two runs with the same name are the same recording if these texts are equal."""
     return json.dumps([run.meta.get(key) for key in ("recorder", "cluster_id", "wall_ms", "at_ns")])

@@ -1,7 +1,7 @@
 """State of incremental fetch sessions (KIP-227): which partitions each fetch covers, and which partitions its response must contain.
 
-`Sessions` needs all fetches of a run in their order. After a missing fetch, only the partitions in the request itself are known, until the session
-starts again. The state can be saved as JSON. This module depends only on the columns of `Step`.
+`Sessions` needs all fetches of a run (a recording) in their order. After a missing fetch, only the partitions in the request itself are known, until
+the session starts again. The state can be saved as JSON. This module does not depend on where the rows come from or go.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The output folder of the tables: a job's results are committed to it completely or not at all.
 
 A job writes into a staging folder; renaming that folder to `_commit` commits the job. If a job is interrupted after that, the next one moves the
-committed files. The rows of a run replace its old rows or are added to them. The position in the run that the job reached is committed with the rows,
-and is valid for exactly these rows. Files are moved by rename, so the output folder must lie on one file system, local or shared. A lock allows one
-job at a time. This module does not depend on traces or Spark.
+committed files. The rows of a run (a recording) replace its old rows or are added to them. The position in the run that the job reached is committed
+with the rows, and is valid for exactly these rows. Files are moved by rename, so the output folder must lie on one file system, local or shared. A
+lock allows one job at a time. This module does not depend on traces or Spark.
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ from typing import Any
 
 MANIFEST, STAGING, COMMIT, LOCK = "_manifest.json", "_staging", "_commit", "_lock"
 PLACES, PLACE_FILE = "_places", "place.json"
-"""The folder with a folder for each run, and the name of the file in it that stores the position up to which the run's tables are complete."""
+"""The folder that has a folder for each run (recording), and the name of a file in each of these.
+
+The file stores the position up to which the tables of the run are complete.
+"""
 PLACE = "place"
-"""The key in the manifest for the SHA-256 digest of the file with a run's position (`PLACE_FILE`)."""
+"""The key in the manifest for the SHA-256 digest of the file (`PLACE_FILE`) with the position up to which a recording (run) was read."""
 ADDED = "_added"
-"""The folder inside the commit folder for the tables of runs whose new rows are added to the old rows instead of replacing them."""
+"""The folder, inside the commit folder, for new rows that are added to the old rows of their run (recording) instead of replacing them."""
 FORMAT = 1
 LONGEST_NAME_BYTES = 255
 """The maximum length in bytes of a folder's name on common file systems."""
@@ -37,12 +40,12 @@ class StoreError(ValueError):
 
 
 def folder_of(run: str) -> str:
-    """Return the name of a run's folder in each table, escaped like Spark's `partitionBy("run")`."""
+    """Return the name of the folder with the rows of a run (recording) in each table, escaped like Spark's `partitionBy("run")`."""
     return "run=" + _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", run)
 
 
 def is_valid_folder_name(run: str) -> bool:
-    """Return True if a folder can have the name of this run. The name comes from a trace or capture and may be any text."""
+    """Return True if a folder can have the name of this run (recording). The name comes from a trace or capture and may be any text."""
     try:
         return len(folder_of(run).encode()) <= LONGEST_NAME_BYTES
     except UnicodeEncodeError:
@@ -50,7 +53,7 @@ def is_valid_folder_name(run: str) -> bool:
 
 
 class Store:
-    """The output folder `path` with the tables of all runs. Raises StoreError if it has other files, and leaves them untouched."""
+    """The output folder `path` with the tables of all runs (recordings). Raises StoreError if it has other files, and leaves them untouched."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -81,7 +84,7 @@ class Store:
             yield
 
     def manifest(self) -> dict[str, Any]:
-        """Return the manifest: for each run the source of its tables (`meta`, `files`), their numbers of rows (`rows`) and the notices.
+        """Return the manifest: for each run (recording) the source of its tables (`meta`, `files`), their numbers of rows (`rows`) and the notices.
 
         Raises StoreError if the manifest cannot be parsed or has another format.
         """
@@ -101,9 +104,10 @@ class Store:
         return runs
 
     def place(self, run: str, entry: Mapping[str, Any]) -> str:
-        """Return the committed position in a run, as JSON: the tables are complete up to it. Empty if the file is missing or was changed.
+        """Return the committed position in a run (a recording), as JSON: the tables contain every entry before it.
 
-        entry: the run's manifest entry, which has the digest of the file.
+        entry: the run's manifest entry, which has the digest of the file with the position. Returns an empty text if the file is missing or was
+        changed.
         """
         try:
             text = (self.path / PLACES / folder_of(run) / PLACE_FILE).read_bytes()
@@ -118,7 +122,7 @@ class Store:
         return staged
 
     def commit(self, runs: Mapping[str, Any], places: Mapping[str, str], added: Collection[str]) -> None:
-        """Commit the staged files. They replace the old files of their runs; the runs in `added` keep their old files, too.
+        """Commit the staged files. They replace the old files of their runs; the runs (recordings) in `added` keep their old files, too.
 
         runs: the complete new manifest. places: maps a run to the position up to which it was read, as JSON.
         """

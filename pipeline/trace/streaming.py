@@ -109,7 +109,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if not options.trace.is_dir():
             runs_of(options.trace)
-            raise TraceError(f"{options.trace} is a file: give the folder that grows, or use kafkaproto tables")
+            raise TraceError(
+                f"{options.trace} is a file: give the folder of the trace, or read the file with kafkaproto tables"
+            )
         stopped = Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stopped.set())

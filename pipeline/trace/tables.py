@@ -1,9 +1,9 @@
 """`kafkaproto tables TRACE OUT`: writes traces and captures as Parquet tables, with a folder per table, run and hour.
 
-A later job reads only the new bytes of a trace and adds their rows. It reads a run from its start and replaces the rows if the files changed in
-another way than by growing, or if another version of this program made the rows. A capture that has grown is always read from its start, because
-later packets can complete earlier requests. Each run is read by one task, because rows depend on earlier entries; several runs are spread over the
-cores. `--without-spark` makes the same tables in this process.
+A later job reads only the new bytes of a trace and adds their rows. It reads a run (a recording) from its start and replaces the rows if the files
+changed in another way than by growing, or if another version of this program made the rows. A capture that has grown is always read from its start,
+because later packets can complete earlier requests. Each run is read by one task, because rows depend on earlier entries; several runs are spread
+over the cores. `--without-spark` makes the same tables in this process.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 FORM = "form"
-"""The key in the manifest for the row format of a run (`place.FINGERPRINT`).
+"""The key in the manifest for the row format of a run (a recording) (`place.FINGERPRINT`).
 
 Runs with another format are rebuilt, so that all rows have the same format.
 """
@@ -52,11 +52,14 @@ ATTEMPT_SCHEMA = pa.schema(
 )
 ATTEMPT_DDL = "number int, folder string, files int, notices string, place string"
 READ, READ_OF_CAPTURES = "_read", "_read_of_captures"
-"""Folders inside the staging folder. They have a file for each run, with the number of bytes that its task has read."""
+"""Folders inside the staging folder, for traces and for captures.
+
+They have a file for each run (recording), which contains the number of bytes that its task has read so far.
+"""
 PROGRESS_INTERVAL_S = 10.0
 
 Write = Callable[[list[Run], Path], WriteResult]
-"""A function that writes the rows of the new parts of runs into a staging folder."""
+"""A function that writes the rows of the new parts of runs (recordings) into a staging folder."""
 
 
 def build(
@@ -64,9 +67,9 @@ def build(
 ) -> tuple[dict[str, dict[str, int]], list[Notice]]:
     """Add the new part of `trace` to the tables in `out`.
 
-    ports: the ports on which brokers listen, to select connections in captures; empty: select every connection that speaks Kafka. Returns the number
-    of new rows by run and table, for runs that have any, and the notices. Raises TraceError if there is no trace and StoreError if `out` cannot be
-    used; the tables are then unchanged.
+    ports: the ports on which brokers listen, to select connections in captures. If it is empty, every connection that speaks Kafka is selected.
+    Returns the number of new rows by run and table, for runs that have any, and the notices. Raises TraceError if there is no trace and StoreError if
+    `out` cannot be used; the tables are then unchanged.
     """
     runs, notices = runs_of(trace, ports)
     store = Store(out)
@@ -115,7 +118,7 @@ def _files(run: Run) -> dict[str, int]:
 
 
 def _refusal(run: Run, before: dict[str, Any] | None) -> str:
-    """Return the reason why a run cannot be added to the tables; empty if it can.
+    """Return the reason why a run (a recording) cannot be added to the tables; empty if it can.
 
     before: the manifest entry of the run with this name in the tables, which the run would extend or replace; None if there is none.
     """
@@ -146,7 +149,7 @@ def _rows(staging: Path, run: Run) -> dict[str, int]:
 
 
 def without_spark(runs: list[Run], staging: Path) -> WriteResult:
-    """Write the rows of runs in this process, one run after the other."""
+    """Write the rows of runs (recordings) in this process, one run after the other."""
     result = WriteResult([], {})
     for run in runs:
         _add(result, run, *write_run(run, staging))
@@ -165,7 +168,7 @@ def _add(result: WriteResult, run: Run, notices: list[Notice], place: str | None
 def with_spark(
     spark: SparkSession, runs: list[Run], staging: Path, progress: Callable[[str], None] = lambda _: None
 ) -> WriteResult:
-    """Write the rows of runs with Spark.
+    """Write the rows of runs (recordings) with Spark.
 
     There is one task for each trace, which writes its own files. Captures are divided by connection, and Spark writes their files. progress: a
     function called regularly with a line of text.
@@ -221,10 +224,11 @@ def report_progress(runs: list[Run], notes: Path, progress: Callable[[str], None
 
 
 def _traces(spark: SparkSession, runs: list[Run], staging: Path, result: WriteResult) -> None:
-    """Write traces with one task per run, and move the files of the attempts that Spark accepts into the staging folder.
+    """Write the rows of traces with one Spark task per run (recording), and move their files into the staging folder.
 
-    Each attempt writes into a folder of its own. Raises StoreError if its files are not visible here: the task ran on a machine where the path is
-    another folder, or a network file system has not shown the files yet.
+    Each attempt of a task writes into a folder of its own; only the files of the attempt that Spark accepts are moved. Raises StoreError if these
+    files are not visible in this process: the task may have run on a machine where the path is another folder, or a network file system may not show
+    them yet.
     """
     staging = staging.resolve()  # executors may run elsewhere
     numbers = spark.range(0, len(runs), 1, len(runs))
@@ -261,7 +265,7 @@ def _files_under(folder: Path) -> int:
 
 
 def note_read(folder: Path, number: int, done_bytes: int) -> None:
-    """Write the number of bytes read of a run into a file of `folder`, for `report_progress`. The file is replaced atomically.
+    """Write the number of bytes read of a run (a recording) into a file of `folder`, for `report_progress`. The file is replaced atomically.
 
     number: index of the run, which is the name of the file.
     """
@@ -285,7 +289,10 @@ def read(spark: SparkSession, out: Path, table: str) -> DataFrame:
 
 
 def earlier_runs(store: Store) -> list[str]:
-    """Return the names of the runs whose tables an earlier version made. They lack the table `transactions`; the oldest lack group tables, too."""
+    """Return the names of the runs (recordings) whose tables an earlier version of this program made.
+
+    They lack the table `transactions`, and the oldest of them lack the tables of groups, too.
+    """
     return sorted(name for name, entry in store.manifest().items() if entry.get(FORM) != FINGERPRINT)
 
 

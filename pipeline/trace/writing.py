@@ -1,7 +1,8 @@
-"""The Parquet files of a run: <folder>/<table>/run=<run>/hour=<hour>/part-….parquet.
+"""Writes the Parquet files of a run (a recording).
 
-Small batches are combined into row groups of at least `ROWS_PER_GROUP` rows, except the last of a file. Only `OPEN_PARTS` files are open at a time,
-however many hours a run covers. This module does not depend on Spark or the content of rows.
+Their paths are <folder>/<table>/run=<run>/hour=<hour>/part-….parquet. Small batches are combined into row groups of at least `ROWS_PER_GROUP` rows,
+except the last of a file. Only `OPEN_PARTS` files are open at a time, however many hours a run covers. This module does not depend on Spark or the
+content of rows.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ OPEN_PARTS = OPEN_HOURS * len(TABLES)
 class WriteResult(NamedTuple):
     """The result of writing runs.
 
-    notices: notices about files. places: maps a run to the position from which the next job can continue, as JSON.
+    notices: notices about files. places: maps a run (a recording) to the position from which the next job can continue, as JSON.
     """
 
     notices: list[Notice]
@@ -66,7 +67,7 @@ class _Part:
 
 
 class _Parts:
-    """The open files of one run.
+    """The open files of one run (recording).
 
     Each hour of the run has its own files. If `OPEN_PARTS` files are open, the one that was written least recently is closed; further rows of its
     hour go into a new file.
@@ -96,7 +97,7 @@ class _Parts:
 
 
 def write_run(run: Run, folder: Path, note: Callable[[int], None] = lambda _: None) -> tuple[list[Notice], str | None]:
-    """Write the new part of a run into `folder`. Returns (notices about its files, position reached as JSON).
+    """Write the new part of a run (a recording) into `folder`. Returns (notices about its files, position reached as JSON).
 
     The position is None if the next job cannot continue there. note: called from time to time with the number of bytes read.
     """

@@ -114,7 +114,7 @@ async def test_aiokafka_idempotent_producer_numbers_its_batches(kafka: AsyncTest
 
 @pytest.mark.rule("P-1")
 @pytest.mark.parametrize("acks", [0, 1, "all"])
-async def test_aiokafka_producer_works_with_every_acks_setting(
+async def test_aiokafka_producer_stores_its_records_with_every_acks_setting(
     kafka: AsyncTestCluster, make: Make, acks: object
 ) -> None:
     producer = await make(AIOKafkaProducer, acks=acks)
@@ -318,7 +318,7 @@ async def test_aiokafka_consumer_reads_from_the_follower_in_its_client_rack(
     assert sent[1] > 20 * (sent[0] + sent[2])
 
 
-async def test_aiokafka_producer_keeps_working_while_a_broker_stops_and_starts(
+async def test_aiokafka_producer_loses_no_records_while_a_broker_stops_and_starts(
     kafka: AsyncTestCluster, make: Make
 ) -> None:
     producer = await make(AIOKafkaProducer, enable_idempotence=True, retry_backoff_ms=20)
@@ -333,7 +333,9 @@ async def test_aiokafka_producer_keeps_working_while_a_broker_stops_and_starts(
     assert sorted(int(r.value) for r in await read(await reader(make), 300)) == list(range(300))
 
 
-async def test_aiokafka_clients_keep_working_when_the_clock_advances(kafka: AsyncTestCluster, make: Make) -> None:
+async def test_aiokafka_clients_produce_and_consume_while_the_clock_advances(
+    kafka: AsyncTestCluster, make: Make
+) -> None:
     producer, consumer = await make(AIOKafkaProducer), await reader(make)
     for _ in range(3):
         await producer.send_and_wait("t", b"v")

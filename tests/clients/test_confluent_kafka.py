@@ -127,7 +127,7 @@ def test_confluent_kafka_idempotent_producer_numbers_its_batches(kafka: TestClus
 
 @pytest.mark.rule("P-1")
 @pytest.mark.parametrize("acks", ["0", "1", "all"])
-def test_confluent_kafka_producer_works_with_every_acks_setting(kafka: TestCluster, acks: str) -> None:
+def test_confluent_kafka_producer_stores_its_records_with_every_acks_setting(kafka: TestCluster, acks: str) -> None:
     send(producer(kafka, acks=acks), 30)
     eventually(lambda: len(kafka.records("t")) == 30, "all are there")
 
@@ -351,7 +351,7 @@ def test_confluent_kafka_consumer_reads_from_the_follower_in_its_client_rack(
     assert sent[1] > 20 * (sent[0] + sent[2])
 
 
-def test_confluent_kafka_producer_keeps_working_while_a_broker_stops_and_starts(
+def test_confluent_kafka_producer_loses_no_records_while_a_broker_stops_and_starts(
     kafka: TestCluster, consumer: Make
 ) -> None:
     settings = {"enable.idempotence": True, "retry.backoff.ms": 20, "reconnect.backoff.max.ms": 200}
@@ -377,7 +377,9 @@ def test_confluent_kafka_producer_keeps_working_while_a_broker_stops_and_starts(
     assert sorted(int(m.value()) for m in read(reader, 300)) == list(range(300))
 
 
-def test_confluent_kafka_clients_keep_working_when_the_clock_advances(kafka: TestCluster, consumer: Make) -> None:
+def test_confluent_kafka_clients_produce_and_consume_while_the_clock_advances(
+    kafka: TestCluster, consumer: Make
+) -> None:
     made, reader = producer(kafka), consumer()
     reader.assign(all_of("t"))
     for i in range(3):

@@ -89,7 +89,7 @@ def test_kafka_python_consumes_produced_records_unchanged_in_every_compression(
     ]
 
 
-def test_kafka_python_producer_is_idempotent(kafka: TestCluster, make: Make) -> None:
+def test_kafka_python_producer_numbers_its_batches_because_it_is_idempotent(kafka: TestCluster, make: Make) -> None:
     producer = make(KafkaProducer)
     for i in range(5):
         producer.send("t", value=b"%d" % i, partition=0).get(10)
@@ -293,7 +293,7 @@ def test_kafka_python_consumer_reads_from_the_follower_in_its_client_rack(kafka:
     assert sent[1] > 20 * (sent[0] + sent[2])
 
 
-def test_kafka_python_producer_keeps_working_while_a_broker_stops_and_starts(kafka: TestCluster, make: Make) -> None:
+def test_kafka_python_producer_loses_no_records_while_a_broker_stops_and_starts(kafka: TestCluster, make: Make) -> None:
     producer = make(KafkaProducer, retry_backoff_ms=20, metadata_max_age_ms=500)
     futures = []
     for i in range(300):
@@ -312,7 +312,7 @@ def test_kafka_python_producer_keeps_working_while_a_broker_stops_and_starts(kaf
     assert sorted(int(r.value) for r in read(consumer, 300)) == list(range(300))
 
 
-def test_kafka_python_clients_keep_working_when_the_clock_advances(kafka: TestCluster, make: Make) -> None:
+def test_kafka_python_clients_produce_and_consume_while_the_clock_advances(kafka: TestCluster, make: Make) -> None:
     producer, consumer = make(KafkaProducer), make(KafkaConsumer)
     consumer.assign(all_of("t"))
     consumer.seek_to_beginning()

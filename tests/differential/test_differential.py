@@ -30,7 +30,7 @@ def pair() -> Iterator[Pair]:
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_fixed_differences_from_the_real_kafka_do_not_come_back(pair: Pair, name: str) -> None:
+def test_request_sequences_of_fixed_differences_are_answered_as_by_the_real_kafka(pair: Pair, name: str) -> None:
     difference = pair.difference(FOUND[name])
     assert difference is None, f"\n{difference}"
 
@@ -57,7 +57,7 @@ def talk(request: pytest.FixtureRequest) -> Iterator[tuple[Pair, str, str]]:
         yield running, about, release
 
 
-def test_fixed_differences_from_the_real_kafka_in_conversations_do_not_come_back(talk: tuple[Pair, str, str]) -> None:
+def test_conversations_of_fixed_differences_are_answered_as_by_the_real_kafka(talk: tuple[Pair, str, str]) -> None:
     running, *played_here = talk
     found = {name: c for name, c in FOUND_CONVERSATIONS.items() if [c.about, c.release] == played_here}
     assert found

@@ -80,7 +80,7 @@ def test_every_broker_address_in_a_response_is_replaced(api: Codec) -> None:
     assert set(addresses(api.response, message)) == {HERE}
 
 
-def test_all_responses_with_addresses_are_replaced_or_on_the_list_of_exceptions() -> None:
+def test_addresses_in_responses_of_every_api_are_replaced_or_a_listed_exception() -> None:
     """Keeps the list of exceptions and the eight modified APIs correct."""
     having = {api.name for api in CASES if list(addresses(api.response, full(api.response)))}
     assert having >= OTHERS.keys() and len(having - OTHERS.keys()) == 8

@@ -87,7 +87,7 @@ def test_encode_command_restores_the_bytes_that_the_decode_command_decoded(
         assert run(capsys, "encode", *ASKED, "--hex", "--file", str(tmp_path / name)) == DATA.hex() + "\n"
 
 
-def test_decode_and_encode_commands_work_in_a_pipe() -> None:
+def test_encode_command_accepts_the_piped_output_of_the_decode_command() -> None:
     decoded = subprocess.run([SCRIPT, "decode", *ASKED], input=DATA, capture_output=True, check=True, timeout=20)
     encoded = subprocess.run(
         [SCRIPT, "encode", *ASKED], input=decoded.stdout, capture_output=True, check=True, timeout=20
@@ -108,12 +108,14 @@ def test_show_command_prints_the_layout_and_the_generated_code(capsys: pytest.Ca
 
 
 @pytest.mark.parametrize("key", APIS)
-def test_show_command_works_for_every_layout(key: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_command_prints_the_layouts_of_every_api(key: int, capsys: pytest.CaptureFixture[str]) -> None:
     for version in {APIS[key].min_version, APIS[key].max_version}:
         assert f"key {key}, version {version}" in run(capsys, "show", str(int(key)), str(version), "--layout")
 
 
-def test_apis_command_lists_supported_versions_and_those_of_a_release(capsys: pytest.CaptureFixture[str]) -> None:
+def test_apis_command_lists_the_versions_of_the_codec_and_of_a_kafka_release(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     ours = run(capsys, "apis").splitlines()
     assert ours[1].split() == ["0", "Produce", "0-13", "9"]
     assert len(ours) == 1 + len(APIS)
@@ -134,7 +136,7 @@ def test_apis_command_lists_supported_versions_and_those_of_a_release(capsys: py
         ("decode", ("--api", "metdata", "--hex", "00"), "no API is called 'metdata'; did you mean \"Metadata\"?"),
         ("encode", ("--api", "metdata"), "no API is called 'metdata'; did you mean \"Metadata\"?"),
         ("encode", ("--data", "offset-comit-value"), "no data structure is called 'offset-comit-value'; did you mean"),
-        ("encode", ("--api", "metadata"), "--version N is missing: the version of Metadata"),
+        ("encode", ("--api", "metadata"), "--version N is missing; N is the version of Metadata"),
         ("decode", ("--data", "ofset-commit-value", "--hex", "00"), 'did you mean "OffsetCommitValue"?'),
         ("decode", ("--api", "metadata", "--hex", "00"), "--version N is missing"),
         ("decode", ("--api", "fetch", "--version", "99", "--hex", "00"), "only Fetch v0 to v18"),

@@ -80,7 +80,7 @@ def test_timestamp_column_contains_the_log_append_time() -> None:
     assert set(columns(data).timestamps) == {77}
 
 
-def test_record_columns_with_deltas_too_large_for_numpy_are_correct() -> None:
+def test_record_columns_equal_the_records_if_deltas_are_too_large_for_numpy() -> None:
     made = [NewRecord(b"v", None, 2**62 - 1), NewRecord(b"v", None, -(2**62)), NewRecord(b"v", None, 0)]
     assert_all_say_the_same(build_batch(made), made, 0, gathered=False)
     far = build_batch(made[2:], base_offset=2**62)
@@ -142,7 +142,7 @@ def test_empty_batch_has_empty_record_columns() -> None:
     assert list(records(data)) == keys(data) == list(columns(data).offsets) == []
 
 
-def test_record_columns_and_keys_are_equal_without_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_record_columns_and_keys_are_equal_with_and_without_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numpy", None)
     made = [NewRecord(b"x" * (i % 5), b"k" * (i % 3), i) for i in range(200)]
     data = build_batch(made)

@@ -133,7 +133,7 @@ def test_large_messages_in_a_file_are_parsed_consecutively_by_construct(
 
 
 @pytest.mark.parametrize(("layout", "message"), LARGE, ids=["strings", "heavy", "records"])
-def test_truncated_large_message_in_a_file_gets_the_error_of_one_in_memory(
+def test_truncated_large_message_in_a_file_raises_the_same_error_as_in_memory(
     layout: Message[Any], message: Any, tmp_path: Path
 ) -> None:
     data = layout.encode(message)

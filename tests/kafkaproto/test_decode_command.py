@@ -91,7 +91,7 @@ def test_decode_command_decodes_a_response_frame_with_the_api_of_its_request(
     message = decoded(capsys, data + b"\0\0", *options)
     assert (message["api"], message["header"]["correlationId"], message["message"]["sessionId"]) == ("Fetch", 9, 5)
     assert (message["length"], message["left"]) == (len(data) - 4, 2)
-    assert "the input has 12 bytes, but a frame has 4 bytes of length and then 18 bytes" in refused(
+    assert "the input has 12 bytes, but the frame needs 4 bytes for its length and 18 bytes after it" in refused(
         capsys, "decode", *options, "--hex", data[:12].hex()
     )
 
@@ -179,7 +179,7 @@ def test_decode_command_examples_with_hex_digits_run(capsys: pytest.CaptureFixtu
         assert "left" not in json.loads(capsys.readouterr().out)
 
 
-def test_apis_command_marks_the_versions_of_a_release_that_the_broker_supports(
+def test_apis_command_shows_which_versions_of_a_release_the_broker_supports(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["kafkaproto", "apis", "--release", "4.2"])

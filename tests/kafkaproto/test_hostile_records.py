@@ -64,7 +64,7 @@ def test_every_truncation_of_a_record_batch_is_decoded_or_rejected(which: tuple[
         read_in_every_way(data[:cut])
 
 
-def test_data_too_short_for_a_checksum_has_a_wrong_checksum() -> None:
+def test_checksum_check_fails_for_data_too_short_to_contain_a_checksum() -> None:
     for size in range(26):
         assert not message_set.check_crc(bytes(size)) and not batch.check_crc(bytes(size))
         with pytest.raises(DecodeError):

@@ -41,7 +41,7 @@ def test_float_uses_no_more_memory_than_the_constant_for_large_numbers() -> None
     assert sys.getsizeof(0.5) <= memory.LARGE_NUMBER
 
 
-def test_object_memory_follows_from_its_slots() -> None:
+def test_computed_memory_of_an_object_equals_its_size_in_python() -> None:
     classes = {part.cls for entry in ENTRIES for part in parts(entry.layout) if isinstance(part, StructType)}
     assert len(classes) > 300
     for cls in classes:
@@ -83,7 +83,7 @@ def test_memory_constants_add_up_to_the_documented_limit() -> None:
     assert memory.room_for(0) + sys.getsizeof([]) < 64 * 1024
 
 
-def test_memory_example_in_the_documentation_is_correct() -> None:
+def test_memory_limit_example_in_the_documentation_matches_the_decoder() -> None:
     [names] = [part for part in parts(DELETE_TOPICS_REQUEST_V4) if isinstance(part, ArrayType)]
     assert names.is_heavy
     assert names.item_weight == memory.ITEM + memory.SHORTEST_TEXT - 2 * memory.FREE == 64

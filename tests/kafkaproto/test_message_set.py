@@ -87,7 +87,7 @@ def test_log_append_time_of_a_wrapper_overrides_the_times_of_its_messages() -> N
     assert [record.timestamp for record in records(plain)] == [1000, 900, 2000, 1500]
 
 
-def test_lz4_of_magic_0_is_written_with_and_read_despite_a_wrong_header_checksum() -> None:
+def test_magic_0_lz4_has_the_wrong_checksum_of_kafka_and_any_checksum_is_accepted() -> None:
     """The rule is from KIP-57."""
     old, new = (build_message_set(SOME, magic=magic, compression=Compression.LZ4) for magic in (0, 1))
     old_frame, new_frame = read_message(old).value, read_message(new).value

@@ -92,7 +92,7 @@ def test_generated_and_readable_codec_encode_a_uuid_given_as_bytearray() -> None
         ),
     ],
 )
-def test_value_of_a_wrong_type_cannot_be_converted_to_json(to_json: Callable[[], Any], path: str) -> None:
+def test_json_conversion_rejects_a_field_value_of_a_wrong_type(to_json: Callable[[], Any], path: str) -> None:
     with pytest.raises(EncodeError) as error:
         to_json()
     assert error.value.path == path
@@ -107,14 +107,14 @@ def test_json_number_that_is_too_large_is_rejected_with_its_path(number: int) ->
     assert error.value.path == "AlterClientQuotasRequest.entries[0].ops[0].value"
 
 
-def test_coordinator_record_of_an_unknown_version_is_rejected_by_name() -> None:
+def test_coordinator_record_of_an_unknown_version_is_rejected_with_its_class_name() -> None:
     with pytest.raises(UnsupportedVersion, match="OffsetCommitKey has no v99999"):
         write_key(OffsetCommitKey(), 99999)
     with pytest.raises(UnsupportedVersion, match="OffsetCommitValue has no v99999"):
         write_value(OffsetCommitValue(), 99999)
 
 
-def test_decode_error_offsets_include_the_version_number_of_the_record() -> None:
+def test_decode_error_offset_counts_the_version_number_at_the_start_of_a_record() -> None:
     with pytest.raises(DecodeError, match=r"OffsetCommitKey\.group at byte 2"):
         read_record("__consumer_offsets", b"\x00\x01\x00\x05a", None)
     with pytest.raises(DecodeError, match=r"EndTxnMarker\.coordinator_epoch at byte 2"):
@@ -134,6 +134,6 @@ def test_decode_error_offsets_include_the_version_number_of_the_record() -> None
         lambda: build_message_set([NewRecord(b"")], magic=1, compression=Compression.ZSTD),
     ],
 )
-def test_records_of_a_wrong_type_are_rejected(build: Callable[[], bytes]) -> None:
+def test_encoding_rejects_a_records_field_of_a_wrong_type(build: Callable[[], bytes]) -> None:
     with pytest.raises(EncodeError):
         build()

@@ -54,7 +54,7 @@ def test_records_of_any_bytes_type_are_appended_when_encoding(kind: type, versio
 
 
 @pytest.mark.parametrize("version", RESPONSES)
-def test_file_ranges_are_spliced_into_a_frame_with_the_bytes_of_a_plain_frame(version: int) -> None:
+def test_frame_with_spliced_file_ranges_has_the_same_bytes_as_a_plain_frame(version: int) -> None:
     contents = (b"a" * 100, b"", b"c" * 70_000)
     expected = frame(RESPONSES[version].encode(fetched(*contents)))
     ranges = [FileRange(content) for content in contents]
@@ -66,7 +66,7 @@ def test_file_ranges_are_spliced_into_a_frame_with_the_bytes_of_a_plain_frame(ve
     assert b"".join(parts) == expected
 
 
-def test_readable_codec_splices_file_ranges_at_the_positions_of_the_generated_codec() -> None:
+def test_readable_and_generated_codec_splice_file_ranges_at_the_same_positions() -> None:
     message = fetched(FileRange(b"abc"), b"def", FileRange(b"ghi"))
     out, splices = bytearray(), []
     RESPONSES[12].encode_flat(message, out, splices)

@@ -70,7 +70,7 @@ def test_invalid_field_definition_is_rejected_with_its_name_and_the_rule(rule: s
     assert "M" in str(error.value)
 
 
-def test_field_definitions_used_as_a_base_for_invalid_ones_are_valid() -> None:
+def test_field_definitions_that_the_error_tests_modify_are_valid_unmodified() -> None:
     assert parse(with_field()).structs[-1].fields[0].name == "field"
     assert parse(with_field(**TAGGED)).structs[-1].fields[0].tag == 0
 
@@ -185,7 +185,7 @@ def test_invalid_definition_is_rejected_with_file_field_and_reason(
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"name": "X"}'])
-def test_file_that_is_no_message_definition_is_rejected_by_name(tmp_path: Path, text: str) -> None:
+def test_file_that_is_no_message_definition_is_rejected_with_its_name(tmp_path: Path, text: str) -> None:
     path = tmp_path / "Odd.json"
     path.write_text(text)
     with pytest.raises(SpecError, match=r"Odd\.json"):

@@ -25,7 +25,7 @@ def decoded_partitions() -> list[PartitionData]:
     return FETCH_RESPONSE_V12.decode(data).responses[0].partitions
 
 
-def test_nested_struct_missing_in_the_data_is_its_default_at_every_access() -> None:
+def test_nested_struct_missing_in_the_data_has_its_default_at_every_access() -> None:
     partition, _ = decoded_partitions()
     assert partition.current_leader == LeaderIdAndEpoch() and partition.diverging_epoch == EpochEndOffset()
     assert partition.current_leader is partition.current_leader

@@ -24,7 +24,7 @@ def test_message_class_encodes_and_decodes_a_given_version() -> None:
 
 
 @pytest.mark.parametrize("entry", [*ENTRIES, *DATA_ENTRIES], ids=lambda entry: entry.id)
-def test_every_message_class_knows_its_layouts(entry: Entry) -> None:
+def test_every_message_class_has_a_layout_for_each_version(entry: Entry) -> None:
     assert issubclass(entry.layout.cls, Whole)
     assert entry.layout.cls.layout(entry.version) is entry.layout
 

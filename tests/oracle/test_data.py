@@ -53,7 +53,7 @@ def test_data_definitions_equal_those_of_the_kafka_jars() -> None:
 
 @pytest.mark.rule("X-1")
 @pytest.mark.parametrize("entry", DATA_ENTRIES, ids=lambda entry: entry.id)
-def test_data_formats_and_kafka_encode_and_decode_the_same_bytes_and_json(
+def test_kafkaproto_and_kafka_encode_and_decode_equal_bytes_and_json_of_data(
     oracle: Oracle, newer: Oracle, entry: Entry
 ) -> None:
     instances = Instances(entry)
@@ -94,7 +94,7 @@ def test_version_prefix_of_a_coordinator_key_selects_the_record_types_of_kafka(n
 @pytest.mark.parametrize(
     "entry", [entry for entry in DATA_ENTRIES if entry.name in IN_BOTH], ids=lambda entry: entry.id
 )
-def test_version_prefix_equals_the_key_version_in_the_older_release(oracle: Oracle, entry: Entry) -> None:
+def test_coordinator_keys_in_both_kafka_releases_have_the_bytes_of_the_older_one(oracle: Oracle, entry: Entry) -> None:
     for obj in Values(entry.id).objects(entry.layout):
         assert entry.layout.encode(obj) == oracle.encode(entry.name, entry.version, to_json(entry.layout, obj))
 

@@ -220,7 +220,7 @@ def test_kafka_decodes_the_delete_horizon_written_by_kafkaproto(oracle: Oracle) 
 
 
 @pytest.mark.parametrize("kind", OLD_KINDS[1:], ids=lambda kind: kind.name)
-def test_wrapper_offsets_and_truncations_are_read_or_rejected_as_by_kafka(oracle: Oracle, kind: Compression) -> None:
+def test_damaged_compressed_messages_are_read_or_rejected_as_by_kafka(oracle: Oracle, kind: Compression) -> None:
     """The cases are every wrapper offset and every truncation of the contents: both reject the data, or both read equal records."""
     made = [NewRecord(b"value", b"key", 1_700_000_000_000 + i) for i in range(3)]
     data = build_message_set(made, magic=1, base_offset=40, compression=kind)

@@ -25,7 +25,9 @@ MUTATIONS = 60
 
 @pytest.mark.rule("X-1")
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
-def test_messages_and_kafka_encode_and_decode_the_same_bytes_and_json(releases: Releases, entry: Entry) -> None:
+def test_kafkaproto_and_kafka_encode_and_decode_equal_bytes_and_json_of_messages(
+    releases: Releases, entry: Entry
+) -> None:
     kafkas = releases.having(entry.name, entry.version)
     assert kafkas
     instances = Instances(entry)
@@ -37,7 +39,9 @@ def test_messages_and_kafka_encode_and_decode_the_same_bytes_and_json(releases: 
     "entry", [entry for entry in ENTRIES if Float64 in parts(entry.layout)], ids=lambda entry: entry.id
 )
 @pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
-def test_infinite_and_nan_numbers_use_the_json_words_of_kafka(releases: Releases, entry: Entry, number: float) -> None:
+def test_infinite_and_nan_numbers_are_written_to_json_as_the_words_kafka_uses(
+    releases: Releases, entry: Entry, number: float
+) -> None:
     values = Values(entry.id)
     values.floats = (number,)
     ours = entry.layout.encode(values.object(entry.layout, "small"))

@@ -142,7 +142,7 @@ def ours_for_texts(pattern: str, texts: list[str]) -> list[bool] | str:
 
 @pytest.mark.rule("TX-72")
 @pytest.mark.parametrize("seed", range(6))
-def test_generated_patterns_match_texts_of_any_characters_as_in_kafka(
+def test_generated_topic_patterns_match_the_same_random_texts_as_in_kafka(
     kafka: RegularExpressionOracle, seed: int
 ) -> None:
     rng = Random(1000 + seed)
@@ -160,7 +160,7 @@ def test_generated_patterns_match_texts_of_any_characters_as_in_kafka(
 
 
 @pytest.mark.rule("TX-72")
-def test_character_classes_match_all_unicode_characters_as_in_kafka(kafka: RegularExpressionOracle) -> None:
+def test_character_classes_match_the_same_unicode_characters_as_in_kafka(kafka: RegularExpressionOracle) -> None:
     """Each class at the ends of its ranges and of its folded ranges, and at random code points; also negated and with case ignored."""
     rng = Random(3)
     named = [(f"[[:{sign}{name}:]]", POSIX_CLASSES[name]) for name in POSIX_CLASSES for sign in ("", "^")]
@@ -176,7 +176,7 @@ def test_character_classes_match_all_unicode_characters_as_in_kafka(kafka: Regul
 
 
 @pytest.mark.rule("TX-72")
-def test_each_letter_equals_the_same_letters_as_in_kafka_if_case_is_ignored(kafka: RegularExpressionOracle) -> None:
+def test_case_insensitive_topic_patterns_match_the_same_letters_as_in_kafka(kafka: RegularExpressionOracle) -> None:
     """Literals and ranges of every code point that has case. RE2J never returns for some of them, `ENDLESS_IN_KAFKA`."""
     folds = {code_point for code_point, _ in kafka.tables()["folds"]} - ENDLESS_IN_KAFKA
     letters = [chr(code_point) for code_point in sorted(folds)]
@@ -187,7 +187,7 @@ def test_each_letter_equals_the_same_letters_as_in_kafka_if_case_is_ignored(kafk
 
 
 @pytest.mark.rule("TX-72")
-def test_unicode_tables_are_those_of_kafka() -> None:
+def test_unicode_tables_for_topic_patterns_equal_those_of_kafka() -> None:
     assert unicode_tables.PATH.read_text() == unicode_tables.current()
 
 

@@ -211,7 +211,7 @@ def test_committed_settings_tables_equal_those_of_the_kafka_jars(version: str) -
     assert path_of(version).read_text() == table(version)
 
 
-def test_describe_configs_equals_that_of_a_real_broker_entry_by_entry(pair: tuple[str, StandaloneKafka, Ours]) -> None:
+def test_describe_configs_returns_the_same_entries_as_a_real_broker(pair: tuple[str, StandaloneKafka, Ours]) -> None:
     """At start, then with settings changed for the broker, for all brokers and for a topic, and after they are deleted."""
     version, real, ours = pair
     both = (real, ours)

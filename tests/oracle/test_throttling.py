@@ -13,7 +13,7 @@ from tests.support.oracle.oracle import Releases
 
 @pytest.mark.java
 @pytest.mark.rule("T-1")
-def test_first_version_in_which_a_client_waits_for_throttles_equals_java(releases: Releases) -> None:
+def test_first_version_in_which_clients_wait_for_a_throttle_equals_that_of_java(releases: Releases) -> None:
     for oracle, _ in releases.all:
         theirs = {int(key): first for key, first in json.loads(oracle.ask("waits")).items() if int(key) in APIS}
         assert len(theirs) > 60

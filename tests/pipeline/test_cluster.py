@@ -99,7 +99,7 @@ def instructions() -> str:
 
 @pytest.mark.spark
 @pytest.mark.timeout(600)
-def test_documented_commands_build_the_same_tables_on_a_spark_cluster(
+def test_documented_spark_cluster_commands_build_the_same_tables_as_without_spark(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     trace, out, python = tmp_path / "trace", tmp_path / "out", executors_python()

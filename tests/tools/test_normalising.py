@@ -23,7 +23,7 @@ def lines(output: Output, ports: list[int], *patterns: str, unordered: bool = Fa
     return normalised(output, ports, patterns, unordered=unordered)
 
 
-def test_outputs_that_differ_only_in_ids_addresses_and_stack_traces_are_equal() -> None:
+def test_tool_outputs_with_other_ids_addresses_and_stack_traces_count_as_equal() -> None:
     expected = lines(FIRST, PORTS, "topic id")
     assert expected == lines(SECOND, OTHER_PORTS, "topic id")
     assert differences([(STEP, expected)], [(STEP, expected)]) == []
@@ -43,7 +43,7 @@ def test_outputs_that_differ_only_in_ids_addresses_and_stack_traces_are_equal() 
         ("\n\tTopic", "\n\nTopic"),
     ],
 )
-def test_one_changed_word_or_number_in_the_output_of_a_tool_is_a_difference(old: str, new: str) -> None:
+def test_one_changed_word_or_number_in_a_tool_output_counts_as_a_difference(old: str, new: str) -> None:
     changed = FIRST._replace(out=FIRST.out.replace(old, new))
     expected, actual = lines(FIRST, PORTS, "topic id"), lines(changed, PORTS, "topic id")
     [difference] = differences([(STEP, expected)], [(STEP, actual)])
@@ -53,21 +53,21 @@ def test_one_changed_word_or_number_in_the_output_of_a_tool_is_a_difference(old:
 @pytest.mark.parametrize(
     "changed", [FIRST._replace(code=1), FIRST._replace(err=""), FIRST._replace(err="error: slow\n")]
 )
-def test_other_exit_code_or_other_standard_error_of_a_tool_is_a_difference(changed: Output) -> None:
+def test_different_exit_codes_or_standard_errors_of_a_tool_count_as_a_difference(changed: Output) -> None:
     assert lines(FIRST, PORTS, "topic id") != lines(changed, PORTS, "topic id")
 
 
-def test_topic_id_is_compared_unless_the_step_names_its_pattern() -> None:
+def test_topic_ids_in_tool_outputs_are_compared_unless_a_pattern_excludes_them() -> None:
     assert lines(FIRST, PORTS) != lines(SECOND, OTHER_PORTS)
 
 
-def test_order_of_lines_counts_unless_the_step_leaves_it_to_chance() -> None:
+def test_line_order_of_tool_outputs_is_compared_unless_a_step_is_marked_unordered() -> None:
     one, other = Output(0, "a\nb\n", ""), Output(0, "b\na\n", "")
     assert lines(one, PORTS) != lines(other, PORTS)
     assert lines(one, PORTS, unordered=True) == lines(other, PORTS, unordered=True)
 
 
-def test_error_message_of_this_broker_may_differ_but_not_the_kind_of_error() -> None:
+def test_tool_error_messages_may_differ_from_kafka_but_exception_types_may_not() -> None:
     error = "error: java.util.concurrent.ExecutionException: org.apache.kafka.common.errors.{}: {}"
     one = Output(1, "", error.format("InvalidConfigurationException", "Invalid value x") + "\n")
     same = Output(1, "", error.format("InvalidConfigurationException", "must be a number") + "\n")
@@ -75,6 +75,6 @@ def test_error_message_of_this_broker_may_differ_but_not_the_kind_of_error() -> 
     assert lines(one, PORTS, "message") == lines(same, PORTS, "message") != lines(other, PORTS, "message")
 
 
-def test_each_pattern_of_a_step_exists_and_each_pattern_is_used() -> None:
+def test_every_pattern_named_by_a_tool_test_step_exists_and_none_is_unused() -> None:
     used = {name for scenario in SCENARIOS for step in scenario.steps for name in step.patterns}
     assert used == set(PATTERNS)

@@ -50,9 +50,11 @@ WORST_FIRST = (BREAKS, UNKNOWN, MISSING, OLDER, WORKS)
 def verdicts(tables: Tables) -> DataFrame:
     """Return a row for each client and release, whose column `verdict` says whether a broker of that release accepts the client's requests.
 
-    A client that sends ApiVersions can choose lower versions by itself. If the release lacks an API of such a client, its reaction is unknown.
-    A client whose newest version of an API is below the lowest version of the release breaks. It is undecided if that was also the newest version
-    that the recorded broker offered, because the client may support newer ones.
+    A client that sends ApiVersions chooses versions that the broker offers, with two exceptions:
+
+    - If the release lacks an API that the client uses, the client's reaction is unknown.
+    - If the newest version that the client used is below the lowest version of the release, the client breaks. The verdict is undecided if the
+      recorded broker offered no newer version, because the client may support newer ones.
     """
     spark = tables.requests.sparkSession
     release_names = [name for name in releases.releases() if releases.number(name) >= releases.number(OLDEST)]

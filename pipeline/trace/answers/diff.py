@@ -8,7 +8,7 @@ from __future__ import annotations
 from kafkaproto.pipeline.trace.answers.answer import FAMILY, GIVEN_UP, Answer, Query
 
 MIN_REQUESTS = 30
-"""The number of requests that each run needs before sizes and times are compared."""
+"""The number of requests that each run (recording) needs before sizes and times are compared."""
 COUNTS_DIFFER, TIMES_DIFFER, SIZES_DIFFER = 1.25, 1.5, 1.25
 """The minimum ratios between two runs at which a difference of counts, times or sizes is reported."""
 MIN_DIFFERENCE_MS = 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafkaproto.pipeline.trace.answers.answer import Answer, Query
 
 STARTS = "starts AS (SELECT run, min(received_ns) AS starts_ns FROM {requests} GROUP BY run)"
-"""SQL: a CTE with the time of the first request of each run. Answers show times as seconds since that request."""
+"""SQL: a CTE with the time of the first request of each run (recording). Answers show times as seconds since that request."""
 
 LEAVES = "(api = 'LeaveGroup' OR api = 'ConsumerGroupHeartbeat' AND requested_epoch < 0)"
 """SQL: true for a request with which a member leaves its group."""

@@ -8,7 +8,7 @@ from kafkaproto.pipeline.trace.answers.groups import STARTS
 INTERVALS = 100
 """Number of intervals into which the figure divides the trace."""
 MAX_PARTITIONS = 500
-"""Largest number of a group's partitions that the figure adds up: those that were committed most often."""
+"""The figure adds up at most this many partitions of a group: the partitions that were committed most often."""
 
 POSITIONS = f"""
     {STARTS}, commits AS (

@@ -7,7 +7,10 @@ from kafkaproto.pipeline.trace.answers.answer import FAMILY, Answer, Query
 TOPIC = "coalesce(topic, topic_id)"
 
 LIFE = "size(filter(coalesce(made, array()), at -> at <= ready_ns)) AS life"
-"""SQL: the number of times that the topic was created before the response. It tells records of a deleted topic from those of a new one."""
+"""SQL: the number of times that the topic was created before the response.
+
+This number distinguishes records of a deleted topic from those of a new topic with the same name.
+"""
 
 BATCHES = f"""
     topics AS (

@@ -55,7 +55,10 @@ class _Connection:
         """The time in ms, in the replay, at which the connection is unmuted and may send again. `was_free_ms` is the same time in the recording."""
         self.was_free_ms: int | None = None
         self.served = False
-        """True if the last fetch was throttled in the recording but not in the replay. The client's repetition of it is then not replayed."""
+        """True if the last fetch was throttled in the recording but not in the replay.
+
+        The retry of this fetch in the recording is then not replayed.
+        """
         self.closed_ms = 0
 
     def due_ms(self) -> int:
@@ -67,8 +70,8 @@ class _Connection:
 class Replay:
     """The replay of one client under another quota.
 
-    bound: the quota in bytes per second. samples, window_ms: `quota.window.num`, and `quota.window.size.seconds` in ms. fetches: True if the
-    requests are fetches: throttled ones return nothing, are not charged and are repeated (KIP-219).
+    bound: the quota in bytes per second. samples, window_ms: `quota.window.num`, and `quota.window.size.seconds` in ms. fetches: whether the requests
+    are fetches. A throttled fetch returns no records, is not charged and is repeated (KIP-219).
     """
 
     def __init__(self, bound: float, samples: int, window_ms: int, fetches: bool) -> None:

@@ -1,7 +1,7 @@
 """Queries about transactions: how long each was open, how it ended, and which records it held back from read_committed consumers.
 
-A transaction begins with the first accepted request for it. It holds back every record of a partition from its first one on, also those of other
-producers, until the last stable offset passes them.
+A transaction begins with the first accepted request that belongs to it. In each partition, it holds back its first record and all later records, also
+of other producers, until the last stable offset passes them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from kafkaproto.pipeline.trace.answers.groups import STARTS
 INTERVALS = 200
 """Number of intervals into which the figure of invisible records divides the trace."""
 MAX_LANES, MAX_BARS = 24, 200
-"""Largest number of transactional ids in the figure, and of transactions of each of them."""
+"""The largest number of transactional ids in the figure, and the largest number of transactions for each id."""
 MAX_TOPICS = 8
 """Largest number of topics in the figure of invisible records."""
 OPEN = "open at the end"

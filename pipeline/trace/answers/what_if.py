@@ -72,14 +72,12 @@ CHARGED = f"""
 """
 """SQL: the bytes that were charged to each client, and when.
 
-A request whose client gave up before its response was ready was not charged. In releases before 2.0, a response can be ready and still be delayed:
-then the request was charged, and its throttle event has the time. A fetch is charged the size of its response body plus four bytes; the frame of a
-flexible version has one byte more.
-
-known_bound: the quota that was in force, or null. It is known only if the quota belonged to this client alone (client ids of a user may share one),
-if it was neither set nor changed during the run, if no entries are missing and if the broker did not stop.
-
-For a capture or the trace of a proxy, times are those of the responses, and a throttled fetch has the size of its empty response.
+- A request was not charged if the client gave up before the response was ready. In releases before 2.0, a throttled response is delayed after it is
+  ready; then the request was charged, and its throttle event has the time.
+- A fetch is charged the size of its response body plus four bytes. The frame of a flexible version has one byte more.
+- known_bound: the quota that was in force, or null if it is unknown. It is known only if the quota belonged to this client alone, if it was neither
+  set nor changed during the run, if no entries are missing and if the broker did not stop.
+- For a capture or the trace of a proxy, the time of a request is the time of its response, and a throttled fetch has the size of its empty response.
 """
 
 Windows = dict[tuple[str, int], tuple[int, int, bool]]
@@ -124,8 +122,8 @@ class _Plan:
     def add(self, requests: Iterable[Request], decided: dict[int, int], *, last: bool = False) -> None:
         """Add requests to the replay and sum up their throttle times.
 
-        last: whether no further requests follow, so that pending requests are replayed, too. decided: maps the seq of a request to the throttle time
-        in ms that the broker applied for this quota.
+        last: whether these are the last requests; then pending requests are replayed, too. decided: maps the sequence number of a request to the
+        throttle time in ms that the broker applied for this quota.
         """
         self._decided |= decided
         for wait in self.replay.rest() if last else self.replay.of(requests):

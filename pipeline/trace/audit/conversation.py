@@ -17,13 +17,12 @@ EARLY_MS = 5
 DEFAULT_WINDOW_NUM = 11
 UNSUPPORTED_VERSION = 35
 ANY_SESSION_FETCH = "-1L"
-"""SQL: a value to join on instead of the sequence number of a fetch.
+"""SQL: a join key that stands for every fetch with a fetch session on a connection, in place of the sequence number of one fetch.
 
-An incremental fetch response may omit a partition, so another fetch of the connection may show the partition's offsets. A row with this value matches
-every fetch with a session on its connection.
+An incremental fetch response may omit a partition. Another fetch of the connection may then show the offsets of the partition.
 """
 WRONG_CORRELATION_ID = "problem RLIKE '^the (correlation id of the response|answer.s correlation id) is '"
-"""SQL: true for a response with the correlation id of another request. The second wording is in tables made by earlier versions of this program."""
+"""SQL: true for a response with the correlation id of another request. Tables made by earlier versions of this program contain another wording."""
 
 
 def in_order(tables: Tables) -> DataFrame:
@@ -72,8 +71,8 @@ def in_time(tables: Tables) -> DataFrame:
     """Check that a fetch response is ready at most `SLACK_MS` after `max_wait_ms`. Returns one row per fetch.
 
     The wait is measured with the monotonic clock, from the start of the broker's handler. Only a broker can record that start. In other traces, the
-    wait begins at the earliest after all earlier responses of the connection and their throttle times: a broker reads nothing from a muted connection
-    (KIP-219), even if its client sends.
+    wait is assumed to begin after all earlier responses of the connection and their throttle times, because a broker reads nothing from a muted
+    connection (KIP-219).
     """
     rows = tables.sql(f"""
         WITH without_handler_times AS (
@@ -96,11 +95,13 @@ def in_time(tables: Tables) -> DataFrame:
 def not_early(tables: Tables) -> DataFrame:
     """Check that the broker does not respond to a fetch with fewer than `min_bytes` before `max_wait_ms`. Returns one row per checked fetch.
 
-    The wait is measured with the broker's clock if the trace contains it. A response without records is always checked. A response with some records
-    is checked only if nothing else explains an early response: it contains all partitions, none has more records, and no consumer quota can lower the
-    number of bytes, which is known only if the recorder reports the broker's settings. A fetch beyond the high watermark or last stable offset gets
-    its response at once: the response shows these offsets. In a fetch session, any response of the connection may show them, because incremental
-    responses omit partitions without changes.
+    - A response without records is always checked.
+    - A response with records is checked only if nothing else explains an early response: it contains all partitions, no partition has further
+      records, and no consumer quota can lower the number of bytes. Quotas are known only if the recorder reports the broker's settings.
+    - A fetch beyond the high watermark or last stable offset does not break the rule, because brokers respond to it at once. The response shows these
+      offsets; in a fetch session, any response of the connection may show them.
+
+    The wait is measured with the broker's clock if the trace contains it.
     """
     rows = tables.sql(f"""
         WITH asked AS (

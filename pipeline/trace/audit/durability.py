@@ -1,4 +1,4 @@
-"""Rules of acknowledged records: they stay in the log, unchanged, once and in sequence (KIP-98, acks)."""
+"""Rules of acknowledged records: the log keeps each record unchanged, exactly once and in sequence (KIP-98, acks)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ SEQUENCE_MASK = 0x7FFFFFFF
 
 
 def same_bytes(tables: Tables) -> DataFrame:
-    """Check that acknowledged batches are fetched unchanged, by their CRC. Returns one row per acknowledged batch and fetch of it.
+    """Check that acknowledged batches are fetched unchanged, by their CRC. Returns one row per fetch of an acknowledged batch.
 
-    Batches that the broker may rewrite are not compared: it sets times, converts, recompresses or compacts them. A batch with acks=1 may exist only
-    on its leader, so it is compared only with fetches from that broker.
+    Batches that the broker may rewrite are not compared: brokers can set timestamps, convert, recompress and compact batches. A batch with acks=1 may
+    exist only on its leader, so it is compared only with fetches from that broker.
     """
     columns = f"run, seq, {NAMED}, broker, partition, base_offset, last_offset, count, codec, max_timestamp, crc, acks, begun_ns, ready_ns"
     rows = tables.sql(f"""
@@ -36,8 +36,8 @@ def same_bytes(tables: Tables) -> DataFrame:
 def not_skipped(tables: Tables) -> DataFrame:
     """Check that no fetch response skips an acknowledged batch. Returns one row per acknowledged batch.
 
-    A response skips a batch if it lacks the batch's base offset although it has a later batch, and either an earlier batch or an earlier fetch
-    offset. Only topics whose cleanup policy is known to be "delete" are checked.
+    A response skips a batch if it contains a later batch but not the base offset of this batch, and if either its fetch offset or another of its
+    batches is before this batch. Only topics whose cleanup policy is known to be "delete" are checked.
     """
     rows = tables.sql(f"""
         WITH plain AS (SELECT run, where_ FROM {{policies}} WHERE NOT compacts
@@ -67,8 +67,9 @@ def not_skipped(tables: Tables) -> DataFrame:
 def in_sequence(tables: Tables) -> DataFrame:
     """Check that the sequence numbers of a producer's batches are consecutive. Returns one row per compared pair of batches.
 
-    Neighbours in one response are compared, and neighbours in different responses of a broker to consumers. Batches with missing offsets between them
-    (compacted, or not fetched) are not compared. A sequence that starts at 0 is allowed: brokers expire producers that have been idle for long.
+    A pair is two successive batches of a producer, either in one fetch response or in different responses of a broker to consumers. Batches with
+    missing offsets between them (compacted, or not fetched) are not compared. A sequence that starts at 0 is allowed: brokers expire producers that
+    have been idle for long.
     """
     of_batch = "run, where_, partition, producer_id, producer_epoch, base_offset, last_offset, base_sequence, control"
     columns = of_batch.replace("where_", NAMED)

@@ -30,11 +30,13 @@ def _partitions(column: str) -> str:
 
 
 def _floors(checks: str) -> str:
-    """Return SQL that adds to each row the highest generation that the coordinator of its classic group had returned before (`floor`).
+    """Return SQL that adds a column `floor` to each row: the highest generation that the coordinator had returned for the classic group before.
 
-    checks: SQL for the rows, with columns run, seq, broker, group_id, member_id, epoch, begun_ns, ready_ns and detail (string). A generation counts
-    if its members had their assignments, because the coordinator has then stored it, or if the same broker returned it. The generations of a group
-    start again after it is deleted, or when a member joins at generation 1 and neither this member nor the leader was in the group before.
+    checks: SQL for the rows, with columns run, seq, broker, group_id, member_id, epoch, begun_ns, ready_ns and detail (string).
+
+    A generation counts if its members had received their assignments, because the coordinator has then stored it, or if the same broker returned it.
+    The generations of a group start again after the group is deleted, or when a member joins at generation 1 and neither this member nor the leader
+    was in the group before.
     """
     return f"""
         WITH joined AS (
@@ -75,8 +77,8 @@ def _floors(checks: str) -> str:
 def generations(tables: Tables) -> DataFrame:
     """Check that generations and epochs in responses never fall, in a classic group and for each member of a consumer group.
 
-    Returns one row per JoinGroup or ConsumerGroupHeartbeat response. A member that joins a consumer group gets at least the epoch of every other
-    member. A member that joins again may have left the group before.
+    Returns one row per JoinGroup or ConsumerGroupHeartbeat response. A member that joins a consumer group must get at least the epoch of every other
+    member. When a member joins again, its own earlier epochs do not count.
     """
     checks = """
         SELECT run, seq, broker, group_id, member_id, returned_epoch AS epoch, begun_ns, ready_ns, 'joins' AS detail FROM {groups}
@@ -150,8 +152,8 @@ def owners(tables: Tables) -> DataFrame:
     """Check that no partition has two owners in a group. Returns one row per partition and assignment to a member.
 
     In a classic group, the assignments of one generation have no partition in common. In a consumer group, a member owns a partition from the
-    response that assigns it until the member reports that it has revoked it, leaves or joins again. The session timeout of a member leaves no request
-    in the trace, so a second owner breaks the rule only if the first owner sends further requests with its epoch.
+    response that assigns it until the member reports the revocation of the partition, leaves the group, or joins again. The session timeout of a
+    member leaves no request in the trace, so a second owner breaks the rule only if the first owner sends further requests with its epoch.
     """
     classic = f"""
         WITH others AS (SELECT DISTINCT run, group_id FROM {{groups}} WHERE api = 'JoinGroup' AND protocol_type <> 'consumer'
@@ -251,9 +253,9 @@ def _owners_of_consumer_groups(tables: Tables) -> DataFrame:
 def fenced_commits(tables: Tables) -> DataFrame:
     """Check that no commit of a fenced member is accepted. Returns one row per accepted commit of a member.
 
-    A member is fenced until it joins again if it left, if a response reported UNKNOWN_MEMBER_ID to it, if another member took over its group instance
-    id, or if its classic group has a newer generation. In a consumer group, a commit with an older epoch is accepted only for a partition that the
-    member still owns (4.2, KIP-1251).
+    A member is fenced after it left the group, after a response with UNKNOWN_MEMBER_ID, after another member took over its group instance id, and
+    when its classic group has a newer generation. It is no longer fenced once it joins again. In a consumer group, a commit with an older epoch is
+    accepted only for a partition that the member still owns (4.2, KIP-1251).
     """
     commits = tables.sql(f"SELECT * FROM {COMMITS}")
     fences = (

@@ -15,10 +15,12 @@ RACK_AWARE = "%RackAwareReplicaSelector"
 def preferred_replicas(tables: Tables) -> DataFrame:
     """Check that a fetch response names a preferred read replica only if the replica is suitable. Returns one row per preferred replica.
 
-    It must be another broker than the sender, in the ISR and, for Kafka's own replica selector, in the client's rack; other selectors may choose any
-    rack. Only the leader may name it, only in a response without records, and only to a client with a rack whose fetch offset is not below the log
-    start. Racks come from Metadata responses. Leader and ISR are known only if the recorder logged changes, and used only if they did not change
-    between the start of the fetch and its response.
+    - The replica must be in the ISR and must not be the sender. Kafka's own replica selector only chooses replicas in the client's rack; other
+      selectors may choose any rack.
+    - Only the leader may name a replica, only in a response without records, and only if the client has a rack and its fetch offset is not below the
+      log start.
+    - Racks come from Metadata responses. Leader and ISR are known only if the recorder logged changes, and used only if they did not change between
+      the start of the fetch and its response.
     """
     rows = tables.sql(f"""
         WITH reported AS (

@@ -75,9 +75,9 @@ def gaps(tables: Tables) -> DataFrame:
 def watermarks(tables: Tables) -> DataFrame:
     """Check that the high watermark, last stable offset and log start offset of a partition never fall in a broker's fetch responses.
 
-    Returns one row per partition of a response. The row compares the response with the previous one if one of its offsets is lower, because few other
-    events lie between the two that could explain the fall. Otherwise it compares each offset with the highest one in any earlier response. A response
-    that lacks an offset has -1, which is not compared.
+    Returns one row per partition of a response. If one of the offsets is lower than in the previous response, the row compares these two responses:
+    little time lies between them in which a truncation could explain the fall. Otherwise the row compares each offset with the highest one in any
+    earlier response. A missing offset is -1 and is not compared.
     """
     names = ("high_watermark", "last_stable_offset", "log_start")
     highest = ", ".join(f"max(struct({name} AS reported, ready_ns AS at_ns)) OVER p AS most_{name}" for name in names)
@@ -210,7 +210,7 @@ def progress(tables: Tables) -> DataFrame:
 
 
 def latest(tables: Tables) -> DataFrame:
-    """Check the latest offset from ListOffsets: at least that of earlier fetch responses of the same broker, at most that of later ones.
+    """Check that the latest offset from ListOffsets is not below any earlier fetch response of the same broker, and not above any later one.
 
     Returns one row per partition that a ListOffsets request looked up with the timestamp LATEST.
     """
@@ -259,11 +259,12 @@ def latest(tables: Tables) -> DataFrame:
 
 
 def earliest_at(tables: Tables) -> DataFrame:
-    """Check ListOffsets for a timestamp: the returned record has that timestamp or a later one, and no fetched batch before the record does.
+    """Check that ListOffsets for a timestamp returns the first record with that timestamp or a later one.
 
-    Returns one row per partition looked up by timestamp. Only logs whose start never moved, according to all responses, are checked. If records may
-    be removed from the middle of the log (compacted topics, and topics with unknown policy), the earlier batch must have been fetched after the
-    ListOffsets.
+    Returns one row per partition looked up by timestamp. A row breaks the rule if the returned record is older than the timestamp, or if a fetched
+    batch before this record contains the timestamp or a later one. Only logs whose start never moved, according to all responses, are checked. If
+    records may be removed from the middle of the log (compacted topics, and topics with unknown policy), the earlier batch counts only if it was
+    fetched after the ListOffsets.
     """
     rows = tables.sql(f"""
         WITH lookups AS (
@@ -305,8 +306,8 @@ def earliest_at(tables: Tables) -> DataFrame:
 def out_of_range(tables: Tables) -> DataFrame:
     """Check that OFFSET_OUT_OF_RANGE is returned only for offsets outside the log. Returns one row per such error in a fetch response.
 
-    An error is wrong if the requested offset lies between the first log start offset that the broker reported after it and the last high watermark
-    before it: all offsets between these two were readable at the time of the response.
+    An error is wrong if the requested offset lies between the first log start offset that the broker reported after the error, and the last high
+    watermark that it reported before the error: such an offset was in the log at the time of the response.
     """
     rows = tables.sql(f"""
         WITH known AS (

@@ -34,17 +34,18 @@ class Tables:
 
     Several threads may query one object. Two objects share nothing but the Spark session.
 
-    requests, partitions, batches, events, state, groups, group_offsets, transactions: see `kafkaproto.pipeline.trace.schema`. A table that is not
-    given is empty.
-    settings: run, broker, window_num, window_s, fetch_max_bytes, policy, selector. It has the brokers whose recorder reported settings.
-    policies: run, where_ (topic name), compacts (whether the topic was ever compacted). It has the topics for which this is known.
-    cuts_of: run, where_ (topic name or id; null: every topic), cuts (from_ns, until_ns): the times when a log may have been truncated or replaced.
-    states_of: run, where_ (topic name), partition, states (at_ns, seq, leader, isr; null if not reported), ordered by time. It has the runs that
-    report leaders and in-sync replicas.
-    consumed: the batches that consumers received, with where_ and life; batches with different values of life may belong to different logs.
-    topic_names: run, topic_id, name.
-    gaps: run, entries (number of missing entries, 0: unknown), gaps (from_ns, until_ns): the times at which the missing entries may have occurred.
-    Complete runs are not in it.
+    - requests, partitions, batches, events, state, groups, group_offsets, transactions: the tables of `kafkaproto.pipeline.trace.schema`. A table
+      that is not given is empty.
+    - settings: run, broker, window_num, window_s, fetch_max_bytes, policy, selector. It has the brokers whose recorder reported settings.
+    - policies: run, where_ (topic name), compacts (whether the topic was ever compacted). It has only the topics whose cleanup policy is known.
+    - cuts_of: run, where_ (topic name or id; null for every topic), cuts (from_ns, until_ns): the times when a log may have been truncated or
+      replaced.
+    - states_of: run, where_ (topic name), partition, states (at_ns, seq, leader, isr; null if not reported), ordered by time. It has the runs
+      (recordings) that report leaders and in-sync replicas.
+    - consumed: the batches that consumers received, with where_ and life; batches with different values of life may belong to different logs.
+    - topic_names: run, topic_id, name.
+    - gaps: run, entries (number of missing entries, 0 if unknown), gaps (from_ns, until_ns): the times at which the missing entries may have
+      occurred. Complete runs are not in it.
     """
 
     def __init__(
@@ -80,9 +81,10 @@ class Tables:
         return cls(*(read(spark, out, table) for table in NAMES))
 
     def sql(self, query: str, **more: DataFrame) -> DataFrame:
-        """Run a query that contains names of tables in braces: `SELECT run FROM {requests}`. Other braces in it are doubled, as for `str.format`.
+        """Run a query that contains names of tables in braces: `SELECT run FROM {requests}`.
 
-        more: DataFrames for further names. Raises KeyError for a name that is neither a table nor in `more`, and any exception of Spark.
+        Any other brace in the query must be doubled, as for `str.format`. more: DataFrames for further names. Raises KeyError for a name that is
+        neither a table nor in `more`, and any exception of Spark.
         """
         names = {name for _, name, _, _ in Formatter().parse(query) if name}
         # Spark makes a view for each frame and drops it. Spark 4.0 then also uncaches the plan of the view: a filter, which the optimizer
@@ -101,7 +103,7 @@ class Tables:
 
     @property
     def is_complete(self) -> bool:
-        """Return True if no entry is missing in any run."""
+        """Return True if no entry is missing in any run (recording)."""
         with self._deriving:
             if self._complete is None:
                 self._complete = self.table("gaps").isEmpty()
@@ -110,9 +112,9 @@ class Tables:
     def without_truncations(self, rows: DataFrame, start_ns: str, end_ns: str) -> DataFrame:
         """Drop broken rows that a truncation of the log may explain, and rename `where_` to `topic`.
 
-        rows: each compares two times of a log; they have the columns `run`, `where_` and `broken`. start_ns, end_ns: the names of their columns with
-        the two times, which are removed. A broken row is dropped if its log may have been truncated or replaced between these times. `broken` becomes
-        null if it is true and the trace lacks entries between them.
+        rows: each row compares the state of a log at two times, and has the columns `run`, `where_` and `broken`. start_ns, end_ns: the names of
+        their columns with the two times, which are removed. A broken row is dropped if its log may have been truncated or replaced between these
+        times. `broken` becomes null if it is true and the trace lacks entries between them.
         """
         undecided = self.undecided_if_missing(rows, start_ns, end_ns)
         for scope, keys in (("where_ IS NULL", ["run"]), ("where_ IS NOT NULL", ["run", "where_"])):
@@ -203,8 +205,8 @@ CUTS = """
     SELECT run, where_, collect_list(struct(from_ns, until_ns)) AS cuts FROM cuts GROUP BY run, where_"""
 """SQL for the derived table `cuts_of`: when each log may have been truncated, or replaced by the log of a new topic.
 
-If a run does not record changes of topics, a new topic id in a response shows that the topic was created again since the last response with the old
-id.
+If a run (a recording) does not record changes of topics, a new topic id in a response shows that the topic was created again since the last response
+with the old id.
 """
 STATES = """
     WITH stated AS (
@@ -224,15 +226,15 @@ FIRST_NEVER_HELD = 8
 HELD = f"coalesce(held, api_version < {FIRST_NEVER_HELD} AND coalesce(throttle_ms, 1) > 0)"
 """SQL: true if the broker may have delayed a Fetch response for its throttle time. Such a response contains records although it is throttled.
 
-If the trace does not record this, the API version decides: a broker that accepts a version from 8 on is of release 2.0 or later and delays no
-response (KIP-219). Older brokers delay throttled responses.
+If the trace does not say whether the response was delayed, the API version decides: a broker that accepts a version from 8 on is of release 2.0 or
+later and delays no response (KIP-219). Older brokers delay throttled responses.
 """
 NEVER_NS, EVER_NS = "0L", f"{2**63 - 1}L"
-"""SQL literals in ns: a time before everything in a run, and a time after everything."""
+"""SQL literals in ns: a time before everything in a run (a recording), and a time after everything."""
 LONGEST_EXCHANGE_NS = 30_000_000_000
 """Longest assumed duration, in ns, of an exchange (a request and its response) that is missing in the trace: clients wait no longer."""
 MAX_GAPS = 256
-"""Largest number of gaps of a run. Above it, neighbouring gaps are merged, because every row of a rule is compared with all gaps."""
+"""Largest number of gaps of a run (a recording). Above it, neighbouring gaps are merged, because every row of a rule is compared with all gaps."""
 GAPS = f"""
     WITH counted AS (
         SELECT run, seq, coalesce(handled_ns, received_ns) AS at_ns FROM {{requests}}
@@ -267,11 +269,11 @@ GAPS = f"""
     SELECT run, sum(entries) AS entries,
            collect_list(struct(from_ns, until_ns + IF(coalesce(has_topic_events, false), 0L, {LONGEST_EXCHANGE_NS}) AS until_ns)) AS gaps
     FROM grouped LEFT JOIN topic_recorders USING (run) GROUP BY run"""
-"""SQL for the derived table `gaps`: when missing entries of each run may have occurred.
+"""SQL for the derived table `gaps`: when missing entries of each run (recording) may have occurred.
 
 Sequence numbers are assigned when a request or event begins, so a missing entry began between its neighbours. A recorder that observes topics,
-brokers and quotas numbers each change when it happens. A proxy sees a change only in an exchange, which may take `LONGEST_EXCHANGE_NS`. Entries of a
-capture are numbered by packet: there, only the reported holes count, and the packet after a hole reveals the hole.
+brokers and quotas numbers each change when it happens. A proxy sees a change only in an exchange, which may take `LONGEST_EXCHANGE_NS`. The entries
+of a capture are numbered by packet, so only the reported holes in its connections count; a hole is noticed at the packet after it.
 """
 ALL = -1
 """The value of the column `acks` for a Produce whose response waits until all in-sync replicas have the records."""
@@ -279,7 +281,7 @@ INT32_MAX = 2**31 - 1
 READ_COMMITTED = 1
 """The value of the column `isolation` for a Fetch or ListOffsets that reads committed records only."""
 NAMED = "coalesce(topic, topic_id) AS where_"
-"""SQL: the name of a partition's topic, or its id if no response mapped the id to a name."""
+"""SQL: the name of a partition's topic, or the topic id if no response mapped the id to a name."""
 
 
 CONSUMED = f"""
@@ -298,8 +300,8 @@ CONSUMED = f"""
     FROM timed"""
 """SQL for the derived table `consumed`: the batches that consumers received.
 
-A follower may receive records above the high watermark that are replaced later, so batches for followers are left out. `life` changes with each
-truncation of the log. A batch that was received while a truncation may have happened has a `life` of its own.
+A follower may receive records above the high watermark that are replaced later, so batches for followers are left out. The column `life` is a number
+that changes with each truncation of the log. A batch that was received while a truncation may have happened has a number of its own.
 """
 TOPIC_NAMES = """
     SELECT run, topic_id, max(topic) AS name FROM (
@@ -321,9 +323,9 @@ DERIVED = {
 class Rule(NamedTuple):
     """A rule of the audit.
 
-    check: returns every row that the rule can decide. Its columns are `run`, `seq`, details for the reader, `broken` (boolean, null: undecided) and
-    `excess` (double: by how much). It queries with `Tables.sql` and ignores runs whose recorder could not record the facts. If missing entries could
-    explain a broken row, `check` must call `Tables.undecided_if_missing`.
+    check: returns every row that the rule can decide. Its columns are `run`, `seq`, details for the reader, `broken` (boolean; null if undecided) and
+    `excess` (double: by how much the row breaks the rule). It queries with `Tables.sql` and ignores runs whose recorder could not record the facts.
+    If missing entries could explain a broken row, `check` must call `Tables.undecided_if_missing`.
     """
 
     number: str

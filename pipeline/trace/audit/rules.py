@@ -27,7 +27,7 @@ RULES: tuple[Rule, ...] = tuple(
 
 
 def evaluate(rule: Rule, tables: Tables, note: Callable[[str], None]) -> Outcome:
-    """Evaluate one rule over all runs, and return its outcome. note: a function called with a progress line before the evaluation."""
+    """Evaluate one rule over all runs (recordings), and return its outcome. note: a function called with a progress line before the evaluation."""
     note(_progress_line(rule))
     return outcome(rule, tables)
 

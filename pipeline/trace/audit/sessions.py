@@ -1,4 +1,7 @@
-"""The rule of fetch sessions (KIP-227). The columns of `requests` contain what a fetch covers and what its response must contain."""
+"""The rule of fetch sessions (KIP-227): which partitions a fetch response must contain, and which session epochs are valid.
+
+The columns of the table `requests` have the numbers that the rule compares.
+"""
 
 from __future__ import annotations
 

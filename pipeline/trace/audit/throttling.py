@@ -32,9 +32,9 @@ def muted(tables: Tables) -> DataFrame:
 def how_long(tables: Tables) -> DataFrame:
     """Check the throttle time of each throttled response. Returns one row per response, in which `broken` says whether the time is wrong.
 
-    The expected time is (rate - bound) / bound x window in ms, computed with doubles as in `kafkaproto.broker.quota.windows`, with halves rounded up.
-    It cannot be computed if a test forced the throttle or its reason was not recorded. Such a row is only checked for the second condition: the
-    response must contain the time for which the client was throttled.
+    Two conditions are checked. The broker must apply the time (rate - bound) / bound x window in ms, computed with doubles as in
+    `kafkaproto.broker.quota.windows`, with halves rounded up. The response must contain the time that the broker applied. The first condition is not
+    checked if a test forced the throttle, or if the reason of the throttle was not recorded.
     """
     return tables.sql(f"""
         WITH exact AS (
@@ -71,9 +71,9 @@ def empty_fetch(tables: Tables) -> DataFrame:
 def taken_back(tables: Tables) -> DataFrame:
     """Check that the bytes of a throttled fetch are removed from the quota. Returns one row per pair of successive throttled fetches.
 
-    The pairs are throttled fetches of a client under one consumer quota. They are compared by the bytes that the quota's windows contain, including
-    the fetch itself. The second number is at most the first, minus the bytes of the first fetch, plus those of the second and all bytes sent in
-    between. A quota that several client ids share (that of a user alone) is not checked.
+    A pair is two successive throttled fetches of one client under the same consumer quota. Each fetch was recorded with the number of bytes in the
+    quota's windows, including its own bytes. The second number must not exceed the first, minus the bytes of the first fetch, plus those of the
+    second and all bytes sent in between. A quota that several client ids share (the quota of a user alone) is not checked.
     """
     rows = tables.sql(f"""
         WITH counted AS (

@@ -29,8 +29,8 @@ ANSWERS = f"""(
 def _logs(tables: Tables) -> DataFrame:
     """Return the batches of magic 2 that consumers received, each once, even if several responses contain it.
 
-    life: differs between two logs of a topic that was created again or truncated. stretch: batches with the same number have no missing offsets
-    between them, so that no marker is missing there. Compaction leaves such gaps, too.
+    life: a number that differs between two logs of a topic that was created again or truncated. stretch: a number that is equal for batches without
+    missing offsets between them, so that no marker is missing there. Offsets are missing if they were not fetched, or were removed by compaction.
     """
     return tables.sql("""
         WITH seen AS (
@@ -214,9 +214,9 @@ def stable_in_responses(tables: Tables) -> DataFrame:
 
 
 def stable_in_replicas(tables: Tables) -> DataFrame:
-    """Check that the recorded last stable offset of a replica does not pass an open transaction. Only the broker of this project records it.
+    """Check that the last stable offset that a replica recorded does not pass an open transaction.
 
-    Returns one row per recorded change.
+    Returns one row per recorded change. Only the broker of this project records last stable offsets.
     """
     return _open_below_stable(
         tables, "SELECT run, seq, topic AS where_, partition, last_stable_offset, high_watermark, at_ns FROM {state}"
@@ -291,9 +291,9 @@ def epochs_in_responses(tables: Tables) -> DataFrame:
 def fenced_requests(tables: Tables) -> DataFrame:
     """Check that no request of a producer is accepted after a coordinator returned a newer epoch of its producer id.
 
-    Returns one row per accepted request, or batch of a Produce request, after a response with an epoch of that producer id. A partition learns of a
-    newer epoch only from records or markers. Until then, brokers from 3.8 on ask the coordinator about a transactional Produce; older ones may accept
-    it, and are not checked. An EndTxn that raised the epoch may be repeated with the old one.
+    Returns one row per accepted request (for Produce, per batch) after a response with an epoch of the producer id. Produce requests below version 11
+    are not checked: a partition leader learns of a newer epoch only from records or markers, and only brokers from 3.8 on ask the coordinator. An
+    EndTxn that raised the epoch may be repeated with the old epoch.
     """
     rows = tables.sql(f"""
         WITH requests AS (

@@ -12,7 +12,7 @@ from kafkaproto.pipeline.trace.store import Store
 from kafkaproto.pipeline.trace.tables import earlier_runs
 
 EARLIER_NOTICES = "told"
-"""Key for the notices about a run in manifests that earlier versions of this program wrote."""
+"""Key for the notices about a run (a recording) in manifests that earlier versions of this program wrote."""
 
 
 def status(outcomes: Sequence[Outcome]) -> int:
@@ -94,7 +94,7 @@ def left_out(outcomes: Sequence[Outcome]) -> list[str]:
 def remarks(store: Store, tables: Tables) -> list[str]:
     """Return texts about traffic that the tables lack.
 
-    It is missing because of incomplete ends of files, entries that the recorder dropped, or packets without readable Kafka traffic (TLS).
+    Traffic is missing because of incomplete ends of files, entries that the recorder dropped, or packets without readable Kafka traffic (TLS).
     """
     lines = [text for run in store.manifest().values() for text in run.get("notices") or run.get(EARLIER_NOTICES, ())]
     lines += [

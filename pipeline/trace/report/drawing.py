@@ -1,4 +1,4 @@
-"""The style of the report's figures, and their SVG with colours that are CSS variables of the page.
+"""The style of the report's figures, and their conversion to SVG, in which colours are CSS variables of the page.
 
 A figure therefore follows the light or dark mode of the page. This module does not depend on what a figure shows.
 """
@@ -53,8 +53,8 @@ MAX_LABEL_LENGTH = 44
 class Drawing:
     """A figure: `with Drawing(name, height) as (axes, render)`, where `render()` returns the SVG.
 
-    height: in inches. panels: number of panels of equal height, one above the other. below: the share (0 to 1) of the height for a second panel; 0:
-    no second panel. heights: relative heights of the panels; overrides `panels` and `below`.
+    height: in inches. panels: number of panels of equal height, one above the other. below: the share (0 to 1) of the height for a second panel below
+    the first, or 0 for no second panel. heights: relative heights of the panels; overrides `panels` and `below`.
     """
 
     def __init__(

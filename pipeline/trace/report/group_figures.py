@@ -23,9 +23,9 @@ def lag(rows: Rows) -> str | None:
 
 
 def owners(rows: Rows) -> str | None:
-    """Draw a lane for each partition of a group: its owners in their colours, and red where it had none between two owners.
+    """Draw a lane for each partition of a group: a bar in the owner's colour for each owner, and red for the time without one between two owners.
 
-    A colour stands for the first, second, … member of its group that owned a partition of the figure; above `len(SERIES)` members colours repeat.
+    In each group, members get colours in the order in which they first owned a partition. With more than `len(SERIES)` members, colours repeat.
     """
     if not rows:
         return None

@@ -74,7 +74,7 @@ ANSWERS: tuple[Answer, ...] = tuple(
 )
 PAGE = "report.html"
 SMALL_RUN_REQUESTS = 200_000
-"""The maximum number of requests of a small run, for which planning and compiling a query takes longer than running it."""
+"""The maximum number of requests of a small run (recording), for which planning and compiling a query takes longer than running it."""
 FAST_SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.adaptive.enabled": "false",
@@ -86,8 +86,8 @@ MAX_LISTED_RUNS, MAX_LISTED_CLIENTS = 10, 8
 class ReportOptions(NamedTuple):
     """The options of a report.
 
-    out: folder of the tables and the page. trace: path of the trace, None to use the existing tables. run: name of the run to report, None for the
-    latest. against: name of a run to compare with. release: Kafka release to compare the clients with.
+    out: folder of the tables and the page. trace: path of the trace, None to use the existing tables. run: name of the run (recording) to report,
+    None for the latest. against: name of a run to compare with. release: Kafka release to compare the clients with.
     """
 
     out: Path
@@ -100,8 +100,8 @@ class ReportOptions(NamedTuple):
 class Report(NamedTuple):
     """A written report.
 
-    path: path of the page. run: name of the run on the page. outcomes: results of the rules for that run. notes: problems of the trace. others: maps
-    each other run of the trace to the results of the rules that checked something in it; empty if the options name a run.
+    path: path of the page. run: name of the run (recording) on the page. outcomes: results of the rules for that run. notes: problems of the trace.
+    others: maps each other run of the trace to the results of the rules that checked something in it; empty if the options name a run.
     """
 
     path: Path
@@ -126,8 +126,8 @@ class Report(NamedTuple):
 def run(options: ReportOptions, json_file: Path | None) -> int:
     """Write the page in a Spark session of its own and the outcomes as text to standard output, and return the exit status.
 
-    json_file: receives the outcomes as JSON. Raises TraceError if there is no readable trace, StoreError if there are no tables or the named run is
-    not in them.
+    json_file: receives the outcomes as JSON. Raises TraceError if there is no readable trace, StoreError if there are no tables or the named run
+    (recording) is not in them.
     """
     if options.trace is not None:
         runs_of(options.trace)  # a session takes seconds to start: report a missing trace before that
@@ -141,7 +141,7 @@ def run(options: ReportOptions, json_file: Path | None) -> int:
 
 
 def make(spark: SparkSession, options: ReportOptions, progress: Progress) -> Report:
-    """Write the page of one run: the run that the options name, or the latest.
+    """Write the page of one run (recording): the run that the options name, or the latest.
 
     If the options name no run, the rules are evaluated for all other runs of the trace, too. Raises TraceError if there is no readable trace,
     StoreError if there are no tables or the named run is not in them.
@@ -189,7 +189,7 @@ def make(spark: SparkSession, options: ReportOptions, progress: Progress) -> Rep
 
 
 def _runs(store: Store, trace: Path | None) -> list[str]:
-    """Return the names of the trace's runs that are in the tables. If `trace` is None, return the names of all runs in the tables."""
+    """Return the names of the trace's runs that are in the tables. If `trace` is None, return the names of all runs (recordings) in the tables."""
     manifest = store.manifest()
     return [*manifest] if trace is None else [run.name for run in runs_of(trace)[0] if run.name in manifest]
 
@@ -212,7 +212,7 @@ def _outcomes_by_run(tables: Tables, runs: Sequence[str], progress: Progress) ->
 
 
 def _other_runs_note(run: str, rest: Sequence[str], others: dict[str, list[Outcome]]) -> str:
-    """Return a note that lists the other runs, those with broken rules first."""
+    """Return a note that lists the other runs (recordings), those with broken rules first."""
     broken = {name: [outcome.rule.number for outcome in others.get(name, ()) if outcome.broken] for name in rest}
     listed = []
     for name in sorted(rest, key=lambda name: (not broken[name], name))[:MAX_LISTED_RUNS]:
@@ -231,7 +231,7 @@ def _side_by_side(work: Callable[[A], B], items: Iterable[A]) -> list[B]:
 
 @contextmanager
 def fast_tables(spark: SparkSession, frames: Sequence[DataFrame], requests: int) -> Iterator[Tables]:
-    """Yield the tables, configured for many small queries if they are small.
+    """Yield the tables for the queries of a report. Small tables are configured for many quick queries.
 
     Small tables are cached, and Spark neither generates code for them nor plans adaptively. frames: in the order of `NAMES`. requests: number of
     rows of the table `requests`; above `SMALL_RUN_REQUESTS` the tables are not small.
@@ -253,7 +253,7 @@ def fast_tables(spark: SparkSession, frames: Sequence[DataFrame], requests: int)
 
 
 def _run(store: Store, name: str | None, candidates: Sequence[str] = ()) -> str:
-    """Return `name` or, if it is None, the latest run of `candidates`. Raises StoreError if the tables lack the named run."""
+    """Return `name` or, if it is None, the latest run (recording) of `candidates`. Raises StoreError if the tables lack the named run."""
     runs = store.manifest()
     if name is None:
         return max(candidates, key=lambda run: (json.loads(runs[run]["meta"])[2] or 0, run))

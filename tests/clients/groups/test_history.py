@@ -33,7 +33,7 @@ def kept(member: str, offset: int) -> dict[str, Any]:
         [ASSIGNED_A, records("a", 0, 1), REVOKED_A, kept("a", 2), records("a", 2)],
     ],
 )
-def test_recorded_events_of_a_correct_group_are_accepted_without_faults(events: list[dict[str, Any]]) -> None:
+def test_group_history_finds_no_fault_in_the_events_of_a_correct_group(events: list[dict[str, Any]]) -> None:
     history = History()
     for event in events:
         history.apply(event)
@@ -60,7 +60,7 @@ def test_recorded_events_of_a_correct_group_are_accepted_without_faults(events: 
         ([{"member": "a", "event": "joined"}], "a reported an unknown event joined"),
     ],
 )
-def test_recorded_events_of_an_incorrect_group_are_reported_as_a_fault(
+def test_group_history_reports_the_fault_in_the_events_of_an_incorrect_group(
     events: list[dict[str, Any]], fault: str
 ) -> None:
     history = History()

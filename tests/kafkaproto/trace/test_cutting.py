@@ -46,7 +46,7 @@ def test_old_message_with_an_impossible_size_is_removed_when_records_are_shorten
 
 
 @pytest.mark.parametrize("magic", range(8))
-def test_damaged_shortened_records_are_read_as_far_as_possible(magic: int) -> None:
+def test_damaged_batch_headers_in_a_trace_never_raise_an_error_when_read(magic: int) -> None:
     whole = bytearray(batch_heads(build_message_set(SOME, magic=1, base_offset=0)))
     for at in range(len(whole)):
         changed = whole.copy()

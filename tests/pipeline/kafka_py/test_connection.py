@@ -54,7 +54,7 @@ def test_kafka_py_connection_retries_api_versions_in_version_0_with_an_old_broke
 def test_kafka_py_reports_a_broker_without_a_common_version(versions: dict[int, tuple[int, int]]) -> None:
     with (
         running(versions=versions) as broker,
-        pytest.raises(KafkaError, match="supports no version of METADATA in 4-12"),
+        pytest.raises(KafkaError, match="supports no version of METADATA in the range 4-12"),
     ):
         cluster_id(broker, settings())
 
@@ -63,7 +63,7 @@ def trusting(**more: str) -> ClientSettings:
     return settings(security__protocol="SSL", ssl__truststore__certificates="".join(CERTIFICATE[1:]), **more)
 
 
-def test_kafka_py_tls_works_with_certificates_from_text_or_from_a_file(tmp_path: Path) -> None:
+def test_kafka_py_accepts_tls_certificates_as_text_or_as_a_file(tmp_path: Path) -> None:
     kept = tmp_path / "ca.pem"
     kept.write_text("".join(CERTIFICATE[1:]))
     from_file = settings(security__protocol="SSL", ssl__truststore__location=str(kept), ssl__truststore__type="PEM")
@@ -97,7 +97,7 @@ def test_kafka_py_sends_a_client_certificate_to_a_broker_that_requires_one() -> 
             cluster_id(broker, trusting())
 
 
-def test_unreadable_pem_file_is_reported_with_its_option(tmp_path: Path) -> None:
+def test_kafka_py_reports_an_unreadable_pem_file_with_the_name_of_its_option(tmp_path: Path) -> None:
     missing = {"ssl__truststore__location": str(tmp_path / "none.pem"), "ssl__truststore__type": "PEM"}
     with running(tls=True) as broker:
         with pytest.raises(OptionError, match=r"option kafka\.ssl\.truststore\.location: cannot be read"):
@@ -139,7 +139,7 @@ def test_tls_connection_that_fails_authentication_is_closed_at_once(monkeypatch:
     assert inside and not left_open
 
 
-def test_wrong_password_is_reported_with_the_error_message_of_the_broker() -> None:
+def test_kafka_py_reports_a_wrong_password_with_the_error_message_of_the_broker() -> None:
     wrong = JAAS.replace("secret", "guess")
     made = settings(security__protocol="SASL_PLAINTEXT", sasl__mechanism="PLAIN", sasl__jaas__config=wrong)
     with running() as broker, pytest.raises(KafkaError, match="refused user me: go away: SASL_AUTHENTICATION_FAILED"):
@@ -164,13 +164,13 @@ def refusal(servers: str, **options: str) -> str:
     return text
 
 
-def test_unreachable_bootstrap_servers_are_reported_at_once() -> None:
+def test_kafka_py_reports_unreachable_bootstrap_servers_at_once() -> None:
     assert refusal("127.0.0.1:1,localhost:2") == (
         "option kafka.bootstrap.servers: no broker can be reached: 127.0.0.1:1: Connection refused; localhost:2: Connection refused"
     )
 
 
-def test_unknown_bootstrap_host_is_reported_at_once() -> None:
+def test_kafka_py_reports_an_unknown_bootstrap_host_at_once() -> None:
     assert refusal("no.such.host.invalid:9092").startswith(
         "option kafka.bootstrap.servers: no broker can be reached: no.such.host.invalid:9092: "
     )
@@ -211,18 +211,18 @@ def test_plaintext_connection_to_a_tls_port_is_reported_with_the_option_to_chang
     assert text == f"option kafka.security.protocol: is PLAINTEXT, but {address} speaks TLS; try SSL"
 
 
-def test_server_that_is_no_kafka_broker_is_reported_at_once() -> None:
+def test_kafka_py_reports_a_server_that_is_no_kafka_broker_at_once() -> None:
     with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
         text = refusal(address := f"127.0.0.1:{port}")
     assert text.endswith(f"no broker can be reached: {address} is not a Kafka broker: its first bytes are b'HTTP'")
 
 
-def test_one_reachable_bootstrap_server_is_enough() -> None:
+def test_kafka_py_connects_if_only_one_bootstrap_server_is_reachable() -> None:
     with cluster() as c:
         check_reachable(replace(settings(), servers=("127.0.0.1:1", c.bootstrap)))
 
 
-def test_connection_to_a_server_that_does_not_respond_is_retried() -> None:
+def test_kafka_py_retries_a_server_that_does_not_respond() -> None:
     """A timeout does not mean that an option is wrong."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         made = settings(request__timeout__ms="100", default__api__timeout__ms="250", retry__backoff__ms="10")
@@ -235,7 +235,7 @@ def test_connection_to_a_server_that_does_not_respond_is_retried() -> None:
             accepted.close()
 
 
-def test_broker_that_stops_after_the_first_connection_is_retried() -> None:
+def test_kafka_py_retries_a_broker_that_stops_after_the_first_connection() -> None:
     with cluster() as c:
         made = settings(default__api__timeout__ms="300", retry__backoff__ms="10")
         made = replace(made, servers=(c.bootstrap,))

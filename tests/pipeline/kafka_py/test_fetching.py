@@ -112,7 +112,7 @@ def begins_at(kafka: TestCluster, topic: str, offset: int) -> None:
     kafka.run_in_loop(lambda: kafka.state.nodes[leader].replicas.partitions[topic, 0].log.raise_log_start(offset))
 
 
-def test_deleted_records_fail_the_read_unless_fail_on_data_loss_is_false(kafka: TestCluster, topic: str) -> None:
+def test_kafka_py_read_of_deleted_records_fails_unless_data_loss_is_allowed(kafka: TestCluster, topic: str) -> None:
     fill(kafka, topic, 3)
     begins_at(kafka, topic, 12)
     made = settings(kafka)
@@ -122,7 +122,7 @@ def test_deleted_records_fail_the_read_unless_fail_on_data_loss_is_false(kafka: 
     assert offsets(replace(made, fail_on_data_loss=False), topic, 5, 9) == []
 
 
-def test_records_beyond_the_log_end_fail_the_read_unless_data_loss_is_allowed(kafka: TestCluster, topic: str) -> None:
+def test_kafka_py_read_beyond_the_log_end_fails_unless_data_loss_is_allowed(kafka: TestCluster, topic: str) -> None:
     fill(kafka, topic, 3)
     made = settings(kafka)
     tolerant = replace(made, fail_on_data_loss=False)
@@ -134,7 +134,7 @@ def test_records_beyond_the_log_end_fail_the_read_unless_data_loss_is_allowed(ka
     assert offsets(tolerant, topic, 40, 50) == []
 
 
-def test_deleted_topic_fails_the_read_unless_fail_on_data_loss_is_false(kafka: TestCluster, topic: str) -> None:
+def test_kafka_py_read_of_a_deleted_topic_fails_unless_data_loss_is_allowed(kafka: TestCluster, topic: str) -> None:
     fill(kafka, topic, 40)
     made = settings(kafka, kafka__max__partition__fetch__bytes="300", kafka__default__api__timeout__ms="2000")
     with Client(made.client) as client:
@@ -258,7 +258,7 @@ def test_read_committed_skips_a_transaction_aborted_before_the_response() -> Non
     assert read(Scripted(committed, *answers), committed, 8) == [7]
 
 
-def test_read_ends_when_its_range_ends_in_markers_and_offset_gaps() -> None:
+def test_kafka_py_read_ends_if_its_range_ends_with_markers_or_missing_offsets() -> None:
     committed = made(kafka__isolation__level="read_committed")
     gap = build_batch([NewRecord(b"v")], base_offset=3, last_offset_delta=6)
     client = Scripted(
@@ -271,7 +271,7 @@ def test_read_ends_when_its_range_ends_in_markers_and_offset_gaps() -> None:
     assert client.offsets == [0, 3, 10] and not client.forgotten
 
 
-def test_next_fetch_request_is_sent_before_the_records_are_processed() -> None:
+def test_kafka_py_sends_the_next_fetch_before_it_processes_the_records() -> None:
     uncommitted = made()
     client = Scripted(uncommitted, data(sent(0, 5)), data(sent(5, 5)))
     reading = fetch(client, uncommitted, Range("t", 0, 0, 10))  # type: ignore[arg-type]
@@ -281,7 +281,7 @@ def test_next_fetch_request_is_sent_before_the_records_are_processed() -> None:
     assert client.forgotten, "a response is in flight that the client will not read"
 
 
-def test_batch_with_a_wrong_checksum_fails_the_read_unless_check_crcs_is_false() -> None:
+def test_kafka_py_read_of_a_wrong_checksum_fails_unless_check_crcs_is_false() -> None:
     broken = bytearray(sent(0, 1))
     broken[-2] ^= 1
     with pytest.raises(DecodeError, match="crc"):
@@ -290,7 +290,7 @@ def test_batch_with_a_wrong_checksum_fails_the_read_unless_check_crcs_is_false()
     assert read(Scripted(lenient, data(bytes(broken))), lenient, 1) == [0]
 
 
-def test_permanent_fetch_error_is_raised() -> None:
+def test_kafka_py_raises_the_error_of_a_fetch_that_is_not_retriable() -> None:
     refused = PartitionData(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     with pytest.raises(KafkaError, match=r"cannot fetch from t-0 at offset 0 because .*: TOPIC_AUTHORIZATION_FAILED"):
         read(Scripted(made(), refused), made(), 1)

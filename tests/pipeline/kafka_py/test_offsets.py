@@ -22,7 +22,7 @@ def ranges(*sizes: int) -> list[Range]:
     return [Range("t", i, 10, 10 + size) for i, size in enumerate(sizes)]
 
 
-def test_offsets_are_written_as_json_like_spark_does() -> None:
+def test_kafka_py_writes_offsets_as_the_same_json_as_spark() -> None:
     assert to_json({C: 7, B: 2, A: 1}) == {"a": {"0": 1, "1": 2}, "b": {"0": 7}}
     assert list(to_json({C: 7, A: 1})) == ["a", "b"]
 
@@ -97,7 +97,7 @@ def test_split_offset_ranges_cover_the_original_ranges(sizes: list[int], least: 
         assert covered == list(range(offsets.start, offsets.end))
 
 
-def test_lost_partitions_and_offsets_are_reported() -> None:
+def test_kafka_py_reports_deleted_partitions_and_lost_offsets() -> None:
     assert lost({A: 5}, {A: 5, B: 9}, {B: 0}) == []
     assert lost({A: 5, B: 7}, {A: 3}, {}) == [
         "a-0 went back from offset 5 to offset 3",

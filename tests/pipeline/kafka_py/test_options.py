@@ -111,7 +111,7 @@ def test_timestamp_options_take_precedence_over_offset_options() -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_invalid_source_option_is_reported_by_name(options: dict[str, str], name: str) -> None:
+def test_invalid_source_option_is_reported_with_its_name(options: dict[str, str], name: str) -> None:
     with pytest.raises(OptionError) as caught:
         source(**options)
     assert caught.value.name == name
@@ -202,7 +202,7 @@ def test_sink_is_idempotent_unless_acks_or_idempotence_options_change_that() -> 
     ],
     ids=str,
 )
-def test_invalid_sink_option_is_reported_by_name(options: dict[str, str], name: str) -> None:
+def test_invalid_sink_option_is_reported_with_its_name(options: dict[str, str], name: str) -> None:
     with pytest.raises(OptionError) as caught:
         sink_settings({**SERVERS, **options})
     assert caught.value.name == name

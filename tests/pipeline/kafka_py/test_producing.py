@@ -66,7 +66,7 @@ def test_sink_writes_no_duplicates_when_a_leader_changes(kafka: TestCluster) -> 
 
 
 @pytest.mark.rule("P-22")
-def test_sink_resends_an_unanswered_batch_and_the_batch_is_stored_once(kafka: TestCluster) -> None:
+def test_sink_resends_a_batch_without_a_response_and_the_batch_is_stored_once(kafka: TestCluster) -> None:
     leader = kafka.partition("t", 0).leader
     follower = kafka.follower("t", 0, (leader + 1) % 3)
     with closing(producer(kafka, request__timeout__ms="200")) as made:
@@ -84,10 +84,10 @@ def test_sink_resends_an_unanswered_batch_and_the_batch_is_stored_once(kafka: Te
     assert [r.value for r in kafka.records("t", 0)] == [b"v0", b"v1", b"v2"]
 
 
-def test_record_that_cannot_be_written_is_reported(kafka: TestCluster) -> None:
+def test_sink_reports_a_record_that_is_too_large_or_names_a_missing_partition(kafka: TestCluster) -> None:
     kafka.alter_topic("t", **{"max.message.bytes": 300})
     with closing(producer(kafka, max__request__size="1000")) as made:
-        with pytest.raises(ValueError, match="topic t has partitions 0 to 3, but a row names 4"):
+        with pytest.raises(ValueError, match="topic t has partitions 0 to 3, but a row names partition 4"):
             made.send("t", 4, record(0))
         with pytest.raises(OptionError, match=r"option kafka\.max\.request\.size: a record of 20\d\d bytes"):
             made.send("t", 0, NewRecord(bytes(2000)))

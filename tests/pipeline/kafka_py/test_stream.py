@@ -195,7 +195,7 @@ def start(kafka: TestCluster, **options: str) -> Offsets:
         planner.close()
 
 
-def test_starting_timestamps_are_resolved_and_future_ones_fail_or_mean_latest(kafka: TestCluster) -> None:
+def test_starting_timestamp_after_all_records_fails_or_starts_at_the_latest_offset(kafka: TestCluster) -> None:
     fill(kafka, 10, 5)
     assert start(kafka, startingTimestamp=str(START_MS + 3)) == {("t", 0): 3, ("t", 1): 3}
     late = {"startingOffsetsByTimestamp": f'{{"t": {{"0": {START_MS + 8}, "1": {START_MS + 8}}}}}'}
@@ -204,7 +204,7 @@ def test_starting_timestamps_are_resolved_and_future_ones_fail_or_mean_latest(ka
     assert start(kafka, startingOffsetsByTimestampStrategy="latest", **late) == {("t", 0): 8, ("t", 1): 5}
 
 
-def test_end_offset_that_decreased_is_queried_again(kafka: TestCluster) -> None:
+def test_kafka_py_queries_an_end_offset_again_if_it_decreased(kafka: TestCluster) -> None:
     fill(kafka, 10, 5)
     planner = Planner(settings(kafka))
     assert planner.latest({("t", 0): 10}) == {("t", 0): 10, ("t", 1): 5}

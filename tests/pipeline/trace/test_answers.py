@@ -228,7 +228,7 @@ def test_rack_analysis_reports_bytes_across_racks_and_bytes_that_could_stay_loca
     assert lost["client_id"] == SPARK and "variable" in lost["what"]
 
 
-def test_client_census_lists_clients_with_the_kafka_releases_that_they_work_with(tables: Tables) -> None:
+def test_client_census_lists_the_kafka_releases_that_accept_each_clients_requests(tables: Tables) -> None:
     kinds = {r["client"]: r for r in answer_rows(census.ANSWER, "clients", tables)}
     assert set(kinds) == {"p", "p-*", "reader-*", "consumer-spark-kafka-source-*--*-executor-*"}
     assert kinds["p"]["software"] == "librdkafka 2.5" and kinds["p"]["requests"] == 9
@@ -310,7 +310,7 @@ def test_comparison_of_two_runs_lists_only_differences(spark: Any, folder: Path)
     assert all(answer_rows(same, query.name, every) == [] for query in same.queries if query.name != "versions")
 
 
-def test_comparison_of_two_runs_works_with_any_run_names(spark: Any, folder: Path) -> None:
+def test_comparison_of_two_runs_accepts_any_run_names(spark: Any, folder: Path) -> None:
     """A capture's run is named after its file."""
     names = {"before": "a 'b' {c} {}.pcap", "after": "{requests}.pcap"}
 

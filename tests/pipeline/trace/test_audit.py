@@ -219,7 +219,7 @@ def test_audit_reports_no_finding_next_to_a_gap_in_a_capture(audited: Found) -> 
 
 
 @pytest.mark.parametrize("name", [*broken.FAULTS, *(fault.__name__ for fault in patched.FAULTS)])
-def test_audit_of_a_trace_with_gaps_uses_only_rules_that_need_no_missing_entry(audited: Found, name: str) -> None:
+def test_audit_of_a_trace_with_gaps_reports_only_faults_that_gaps_cannot_explain(audited: Found, name: str) -> None:
     whole, rules = audited.rules[name], audited.rules[f"sparse {name}"]
     left_out = audited.left_out.get(f"sparse {name}", set())
     assert rules.keys() | left_out == whole.keys()
@@ -334,7 +334,7 @@ def test_audit_rule_without_anything_to_check_is_reported_as_not_exercised(spark
     assert "0 hold" in text(outcomes).splitlines()[0]
 
 
-def test_audit_exit_status_is_that_of_the_worst_severity() -> None:
+def test_audit_exit_status_depends_on_the_worst_severity_of_a_broken_rule() -> None:
     def broken(severity: str, count: int) -> Outcome:
         return Outcome(Rule("1", "", severity, lambda tables: tables.requests), 5, count, None, [])
 
@@ -344,7 +344,7 @@ def test_audit_exit_status_is_that_of_the_worst_severity() -> None:
     assert broken(ERROR, 1).verdict == BROKEN and broken(ERROR, 0).verdict == HOLDS
 
 
-def test_audit_of_a_folder_without_tables_exits_as_unreadable(
+def test_audit_of_a_folder_without_tables_exits_with_status_3(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for folder in (tmp_path / "nowhere", tmp_path):

@@ -122,7 +122,7 @@ def test_report_of_a_capture_shows_frames_and_their_packets(
     assert "request: Metadata v12, correlation id 2" in request and "response: Metadata v12" in response
 
 
-def test_report_links_all_have_targets_and_no_network_address(report: Path) -> None:
+def test_report_links_point_only_to_existing_local_targets(report: Path) -> None:
     links = Links()
     links.feed(report.read_text())
     assert len(links.ids) == len(set(links.ids))
@@ -233,7 +233,7 @@ def test_client_names_are_escaped_in_report_tables_and_charts() -> None:
     assert drawn is not None and "<script>" not in drawn and "$x_{1}$" in drawn
 
 
-def test_report_of_an_empty_trace_draws_no_charts_and_says_so() -> None:
+def test_report_of_an_empty_trace_has_no_charts_and_says_that_there_is_no_data() -> None:
     nothing = {(a.name, q.name): Result(q, ["a"], [], False) for a in ANSWERS for q in a.queries}
     text = page(
         Facts("empty", [("Requests", "0", "")], ["a remark"], "TRACE", "4.0"),
@@ -277,7 +277,7 @@ def test_report_command_names_a_missing_trace(
 @pytest.mark.parametrize(
     ("arguments", "complaint"), [([".", "--release", "7.7"], "unknown release '7.7'"), ([], "TRACE")]
 )
-def test_report_command_exits_as_unreadable_on_wrong_arguments(
+def test_report_command_exits_with_status_3_on_wrong_arguments(
     arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """argparse would exit with the status of a broken rule."""
@@ -332,7 +332,7 @@ def test_report_command_builds_the_page_and_writes_json(
     assert "has no run 'never'; its runs are after, before" in capsys.readouterr().err
 
 
-def test_report_of_several_runs_shows_one_and_exits_with_the_status_of_all(
+def test_report_of_several_runs_shows_the_latest_and_exits_with_the_worst_status(
     tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A broker that was restarted with the same trace folder makes several runs. The earlier one has a throttle that is too long."""

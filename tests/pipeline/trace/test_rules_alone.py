@@ -232,7 +232,9 @@ def test_two_table_sets_audited_alternately_keep_their_own_findings(spark: Any) 
 # ---- leftovers of a query -----------------------------------------------------------------------------------------------------
 
 
-def test_queries_leave_no_temporary_view_and_cache_data_frames(spark: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_audit_queries_create_no_temporary_view_and_keep_cached_tables_cached(
+    spark: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     def views() -> list[str]:
         return [table.name for table in spark.catalog.listTables()]
 
@@ -249,7 +251,7 @@ def test_queries_leave_no_temporary_view_and_cache_data_frames(spark: Any, capsy
     assert "InMemoryTableScan" in capsys.readouterr().out
 
 
-def test_query_on_an_unknown_table_is_rejected(spark: Any) -> None:
+def test_audit_query_that_names_an_unknown_table_is_rejected(spark: Any) -> None:
     with pytest.raises(KeyError, match="request"):
         Tables(requests=frame(spark, "requests", [])).sql("SELECT 1 FROM {request}")
     with pytest.raises(

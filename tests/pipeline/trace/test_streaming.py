@@ -96,10 +96,12 @@ def test_streaming_source_makes_a_batch_only_of_files_that_have_grown(tmp_path: 
     assert reader.partitions({file: size, "gone": 5}, {file: size}) == []
 
 
-def test_trace_that_cannot_be_streamed_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_streaming_command_reports_a_single_file_and_a_folder_without_a_trace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = write(tmp_path / "trace", traffic(1), "a")
     out = [str(tmp_path / "out"), "--checkpoint", str(tmp_path / "checkpoint")]
-    assert main([str(file), *out]) == 2 and "give the folder that grows" in capsys.readouterr().err
+    assert main([str(file), *out]) == 2 and "give the folder of the trace" in capsys.readouterr().err
     assert main([str(tmp_path / "nowhere"), *out]) == 2 and "contains no trace" in capsys.readouterr().err
 
 
