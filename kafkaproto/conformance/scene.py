@@ -1,7 +1,6 @@
 """Helpers of the conformance tests: create topics that every broker knows, fill them, and connect to their leaders.
 
-The module also has actions that several tests need: stop a follower from fetching and send fetches with its id (N-12), move leadership, list offsets
-and epochs.
+Other helpers stop a follower from fetching, send fetches with a follower's id (N-12), move leadership, and list offsets and epochs.
 """
 
 from __future__ import annotations
@@ -182,7 +181,7 @@ def new_topic(
 
 
 def _need(subject: Subject, assignment: dict[int, list[int]], configs: dict[str, str]) -> None:
-    """Skip the test if the cluster lacks a broker of this replica assignment, or cannot create topics with such an assignment or with settings."""
+    """Skip the test if the cluster cannot create a topic with this replica assignment and these settings, or lacks one of the brokers."""
     for brokers in assignment.values():
         for broker_id in brokers:
             subject.need_broker(broker_id)
@@ -270,7 +269,7 @@ def follow(topic: Topic, broker_id: int, offset: int, **more: Any) -> Any:
 def read(topic: Topic, offset: int, version: int | None = None, broker_id: int | None = None, **more: Any) -> Any:
     """Fetch the topic's first partition as a consumer, and return the partition's response.
 
-    version: by default the served one closest to 11 that has the fields of `more`. broker_id: the broker to fetch from, by default the leader.
+    version: by default the served version closest to 11 that has the fields of `more`. broker_id: the broker to fetch from, by default the leader.
     more: further arguments of `wire.fetch`.
     """
     if version is None:
@@ -333,7 +332,7 @@ def end_of_epoch(
 ) -> tuple[int, int, int]:
     """Return (error, epoch, end offset) of the OffsetForLeaderEpoch response for the first partition.
 
-    epoch: the epoch whose end is requested. current: the leader epoch that the client believes to be current, -1 for none.
+    epoch: the epoch whose end offset is requested. current: the leader epoch that the client believes to be current, -1 for none.
     """
     requested = OffsetForLeaderTopic(topic.name, [OffsetForLeaderPartition(0, current, epoch)])
     target = topic.leader() if broker_id is None else broker_id

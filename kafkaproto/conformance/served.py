@@ -43,7 +43,10 @@ class Served:
             raise NotServed(f"{_name(key)} v{version} ({_listed(low, high)})")
 
     def closest(self, key: int, preferred: int, lowest: int = 0) -> int:
-        """Return the served version closest to `preferred`, and not below `lowest`. Raises NotServed."""
+        """Return the served version that is closest to `preferred` and not below `lowest`. Raises NotServed if there is none.
+
+        key: the API key.
+        """
         if self._accepted is None:
             return preferred
         low, high = self._range(key)
@@ -53,7 +56,7 @@ class Served:
 
 
 def release_of(offered: Ranges | None) -> str | None:
-    """Return the newest release of Kafka that offers exactly these versions of the APIs of this project, or None."""
+    """Return the newest Kafka release that offers exactly these API versions, or None. APIs that this project does not serve are ignored."""
     if offered is None:
         return None
     own = restricted(offered)

@@ -25,7 +25,7 @@ UNKNOWN_TOPIC_OR_PARTITION = 3
 
 
 def listed(subject: Subject, *types: int, version: int = 1) -> tuple[int, list[tuple[int, str]]]:
-    """Return the error code of the response and its resources as sorted (type, name)."""
+    """List the config resources of the given types. Returns (error code, [(type, name)]), sorted."""
     answer = subject.ask_once(ListConfigResourcesRequest(list(types)), version)
     return answer.error_code, sorted((r.resource_type, r.resource_name) for r in answer.config_resources)
 
@@ -83,14 +83,20 @@ OLDER, NEWER = pytest.mark.releases("3.9", "4.0"), pytest.mark.releases("4.2")
 
 
 def alter(subject: Subject, name: str, *changes: tuple[str, int, str | None], validate_only: bool = False) -> Any:
-    """Change settings of a subscription, each (name, operation, value). Returns (error code, error message)."""
+    """Change settings of a client metrics subscription, each change given as (setting, operation, value). Returns (error code, error message).
+
+    name: the name of the subscription.
+    """
     resource = AlterConfigsResource(CLIENT_METRICS, name, [AlterableConfig(*change) for change in changes])
     [response] = subject.ask_once(IncrementalAlterConfigsRequest([resource], validate_only), 1).responses
     return response.error_code, response.error_message
 
 
 def described(subject: Subject, name: str, *keys: str) -> list[tuple[str, str | None, int, int, int]]:
-    """Return (name, value, source, type, number of synonyms) of the settings of a subscription, sorted. No keys: all settings."""
+    """Return [(setting, value, source, type, number of synonyms)] of a client metrics subscription, sorted.
+
+    name: the name of the subscription. keys: the settings to return; all settings if no key is given.
+    """
     resource = DescribeConfigsResource(CLIENT_METRICS, name, list(keys) or None)
     [result] = subject.ask_once(DescribeConfigsRequest([resource], include_synonyms=True), 4).results
     assert (result.error_code, result.error_message) == (0, "")
@@ -99,7 +105,7 @@ def described(subject: Subject, name: str, *keys: str) -> list[tuple[str, str | 
 
 @pytest.fixture
 def subscription(subject: Subject) -> Iterator[str]:
-    """Return the name of a subscription that a test may create."""
+    """Yield the name of a client metrics subscription that a test may create, and delete the subscription afterwards."""
     name = subject.new_name("subscription")
     yield name
     assert alter(subject, name, *((key, DELETE, None) for key in (INTERVAL, MATCH, METRICS))) == OK

@@ -114,7 +114,7 @@ def test_empty_list_of_topics_is_a_valid_subscription_from_4_0_on(subject: Subje
 
 @pytest.mark.rule("GN-12", "GN-15", "GN-20", "GN-27", "GN-64", "GN-65", "SN-29")
 def test_single_member_of_a_consumer_group_gets_all_partitions_at_once(subject: Subject) -> None:
-    """The first heartbeat of the only member gets all partitions, and the group is Stable in epoch 1 without a second one (scenario SN-29)."""
+    """The response to the only member's first heartbeat has all partitions, and the group is then Stable in epoch 1 (scenario SN-29)."""
     group = ConsumerGroup(subject)
     joined = group.join("A")
     assert group.result(joined) == (1, ALL)
@@ -191,7 +191,7 @@ def test_each_leaving_member_of_a_consumer_group_starts_a_new_group_epoch(subjec
 
 @pytest.mark.rule("GN-32", "GN-33", "GN-34", "GN-35", "SN-35")
 def test_static_member_keeps_its_partitions_while_it_is_temporarily_gone(subject: Subject) -> None:
-    """A static member leaves with epoch -2. A second process with its instance id gets its partitions in the same group epoch (scenario SN-35)."""
+    """A static member leaves with epoch -2. A new member with the same instance id gets its partitions, in the same group epoch (scenario SN-35)."""
     group = ConsumerGroup(subject)
     assert group.enter("A", instance_id="i1") == (1, ALL)
     for member_id in "BA":
@@ -217,7 +217,7 @@ def test_static_member_keeps_its_partitions_while_it_is_temporarily_gone(subject
 @pytest.mark.rule("GN-32")
 @pytest.mark.releases(first="4.2")
 def test_member_that_becomes_static_while_it_must_revoke_keeps_no_partition(subject: Subject) -> None:
-    """A dynamic member joins again with an instance id: without a partition if it had to revoke some, with all of its partitions otherwise."""
+    """A dynamic member joins again with an instance id. It gets all of its partitions, or none if it had to revoke some of them."""
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     assert group.enter("B") == (2, [])
@@ -266,7 +266,7 @@ def test_offset_commits_and_fetches_with_a_wrong_member_epoch_are_rejected(subje
 
 @pytest.mark.rule("GN-62", "GC-54", "GC-58", "SN-37")
 def test_classic_protocol_requests_of_a_consumer_group_member_are_rejected(subject: Subject) -> None:
-    """DescribeGroups and Heartbeat do not find the group or its member; ListGroups, DeleteGroups and OffsetDelete do (scenario SN-37)."""
+    """DescribeGroups and Heartbeat get errors for a new group or its member; ListGroups, DeleteGroups and OffsetDelete find the group (SN-37)."""
     group = ConsumerGroup(subject)
     topic = group.topic.name
     assert group.enter("C") == (1, ALL)

@@ -131,7 +131,7 @@ def test_leader_and_follower_both_reject_fetches_with_a_wrong_leader_epoch(subje
 def test_fetch_with_diverging_epoch_returns_at_once_and_does_not_advance_a_follower(subject: Subject) -> None:
     """A fetch reports the epoch of the client's last record. If that epoch ended before the fetch offset, the response has no records.
 
-    It comes at once and contains the end offset of the epoch in the leader's log (E-3). The log has three epochs.
+    The response is sent at once, and has the end offset of that epoch in the leader's log (E-3). The log of the test has three epochs.
     """
     topic = new_topic(subject, replication=2)
     starts: dict[int, int] = {topic.leader_epoch: 0}

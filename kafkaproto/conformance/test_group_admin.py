@@ -197,7 +197,7 @@ def _delete_topic(group: Group, topic: str) -> None:
 def test_pending_member_does_not_keep_a_group_whose_last_offset_is_deleted(
     subject: Subject, delete: Callable[[Group, str], None]
 ) -> None:
-    """The old coordinator deletes the group, so that the second JoinGroup with the assigned member id is rejected."""
+    """A client has got a member id but not joined yet. The old coordinator deletes the group, so the client's second JoinGroup is rejected."""
     topic, group = new_topic(subject).name, Group(subject)
     client = group.client()
     assert client.join().error_code == 79

@@ -30,7 +30,10 @@ PREPARING = "PreparingRebalance"
 
 
 def embedded(group: ConsumerGroup, owned: Sequence[int] = (), version: int = 1) -> bytes:
-    """Return the subscription of a classic consumer to the group's topic, with the partitions that the consumer owns."""
+    """Return the encoded subscription of a classic consumer to the group's topic. owned: the partitions that the consumer reports as owned.
+
+    version: the version of ConsumerProtocolSubscription.
+    """
     listed = [TopicPartition(group.topic.name, list(owned))] if owned else []
     return write_value(ConsumerProtocolSubscription([group.topic.name], owned_partitions=listed), version)
 

@@ -133,7 +133,7 @@ def test_offset_commit_of_a_member_needs_the_current_generation(subject: Subject
 
 @pytest.mark.rule("GO-17", "SN-23")
 def test_offset_commit_v9_with_a_generation_is_rejected_for_an_unknown_group(subject: Subject) -> None:
-    """Version 8 returns ILLEGAL_GENERATION, version 9 GROUP_ID_NOT_FOUND if the cluster has the coordinator of Kafka 4 (scenario SN-23)."""
+    """OffsetCommit version 9 gets GROUP_ID_NOT_FOUND (69) from the coordinator of Kafka 4, ILLEGAL_GENERATION (22) from earlier ones (SN-23)."""
     t1 = new_topic(subject).name
     member: dict[str, Any] = {"generation_id_or_member_epoch": 5, "member_id": "m"}
     assert commit(Group(subject), {t1: {0: (5, "x")}}, 9, **member) == {
@@ -210,7 +210,7 @@ def test_version_0_of_offset_commit_is_unsupported(subject: Subject) -> None:
 def test_offset_fetch_without_groups_gets_no_response_before_4_0(
     subject: Subject, version: int, require_stable: bool, responds: bool
 ) -> None:
-    """The connection stays open, and the broker does not read further requests from it."""
+    """Before 4.0 the broker sends no response, keeps the connection open, and does not read further requests from it."""
     connection = Group(subject).connect()
     subject.send(connection, OffsetFetchRequest(groups=[], require_stable=require_stable), version)
     subject.send(connection, ListGroupsRequest(), 4)

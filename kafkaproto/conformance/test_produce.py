@@ -61,7 +61,7 @@ def corrupt(data: bytes) -> bytes:
     "version", [*(pytest.param(version, marks=BEFORE_4) for version in range(3)), *range(3, LATEST + 1)]
 )
 def test_produce_appends_records_and_returns_the_response_fields_of_its_version(subject: Subject, version: int) -> None:
-    """Two appends return the base offsets, the log append time and the log start offset, or -1 in versions without the last field.
+    """Two Produce requests append records. The responses have the base offsets and, from version 5 on, the log start offset.
 
     Corresponds to Kafka's test `ProduceRequestTest.testSimpleProduceRequest`.
     """

@@ -99,9 +99,10 @@ class Step(NamedTuple):
 
 
 BOUNDS = {"burst": 1000.0, "rested": 1000.0, "steady": 500.0, "quiet": 1000.0}
-"""Maps a client id to its quota in bytes per second.
+"""Maps the client ids of `TIMELINE` to their quotas in bytes per second.
 
-burst, rested: a request of 15 kB is throttled for 5 s. steady: requests within the quota, then a larger one. quiet: sends no request.
+burst: sends again after the throttle time of its first request. rested: pauses for longer. steady: stays within its quota, then sends one larger
+request. quiet: sends nothing.
 """
 TIMELINE = sorted(
     [
@@ -117,9 +118,9 @@ TIMELINE = sorted(
 
 @pytest.mark.rule("Q-2", "Q-3", "Q-4", "Q-7")
 def test_throttle_times_equal_those_computed_from_quota_windows_and_bytes(subject: Subject) -> None:
-    """Four clients send requests at given times, and each throttle time must equal that of `SlowRate`.
+    """Four clients send requests at given times. Each throttle time must equal the one that `SlowRate` computes.
 
-    All clients are in one test, because each case takes eleven seconds.
+    One test covers all clients, because each of them needs eleven seconds and they can run at the same time.
     """
     topic = new_topic(subject)
     payers = {who: Payer(subject, topic, bound) for who, bound in BOUNDS.items()}
@@ -159,7 +160,7 @@ def test_changed_quota_applies_at_once_to_bytes_already_recorded(subject: Subjec
 
 @pytest.mark.rule("Q-11", "T-12", "T-3")
 def test_failed_and_acks_0_produces_are_charged_to_the_byte_quota(subject: Subject) -> None:
-    """A Produce request to an unknown partition and one with acks=0 are both charged."""
+    """A Produce request to an unknown partition and a Produce request with acks=0 are both charged."""
     payer = Payer(subject, new_topic(subject), 1000.0)
     with limited(subject, (payer.entity, {PRODUCE: 1000.0})):
         wrong = produce(payer.topic.name, batch_of_bytes(11_000), partition=77)
@@ -181,7 +182,7 @@ def test_failed_and_acks_0_produces_are_charged_to_the_byte_quota(subject: Subje
 @pytest.mark.needs(at_least={"socket.request.max.bytes": REQUEST_MAX_BYTES})
 @pytest.mark.rule("T-12", "Q-11")
 def test_produce_rejected_before_its_partitions_is_not_charged_for_bytes(subject: Subject) -> None:
-    """A request whose bytes cannot begin a batch is rejected before its bytes are charged (`KafkaApis.handleError`)."""
+    """A Produce request whose bytes are no batch, only zeros, is rejected before its bytes are charged (`KafkaApis.handleError`)."""
     payer = Payer(subject, new_topic(subject), 1000.0)
     with limited(subject, (payer.entity, {PRODUCE: 1000.0})):
         answer = subject.ask(payer.connection, produce(payer.topic.name, bytes(104_000)), VERSION)

@@ -24,13 +24,16 @@ MISSING = RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not
 MECHANISM = UNKNOWN_MECHANISM, "Unknown SCRAM mechanism"
 NO_NAME = UNACCEPTABLE_CREDENTIAL, "Username must not be empty"
 Upsert = tuple[Any, ...]
-"""The user of an upsertion, and the mechanism, iterations, salt and salted password if they are not the usual ones."""
+"""A credential to set: (user, mechanism, iterations, salt, salted password). Values left out at the end have defaults; see `alter`."""
 
 
 def alter(
     subject: Subject, deletions: Sequence[tuple[str, int]], *upserts: Upsert
 ) -> dict[str, tuple[int, str | None]]:
-    """Change credentials, and return (error code, error message) of each user in the response."""
+    """Delete and set SCRAM credentials. Returns a dict of users to (error code, error message).
+
+    deletions: (user, mechanism) of each credential to delete. upserts: the credentials to set.
+    """
     upsertions = []
     for upsert in upserts:
         name, mechanism, iterations, salt, password = upsert + (SHA_256, 4096, b"salt", b"password")[len(upsert) - 1 :]
@@ -43,7 +46,7 @@ def alter(
 
 
 def described(subject: Subject, *names: str) -> dict[str, tuple[int, str | None, list[tuple[int, int]]]]:
-    """Return (error code, error message, sorted (mechanism, iterations)) of each user in the response. Without names all users are described."""
+    """Return (error code, error message, sorted [(mechanism, iterations)]) of each user in the response; without `names`, of all users."""
     answer = subject.ask_once(DescribeUserScramCredentialsRequest([UserName(name) for name in names]), 0)
     assert (answer.error_code, answer.error_message) == (0, "")
     infos = {r.user: sorted((i.mechanism, i.iterations) for i in r.credential_infos) for r in answer.results}
@@ -53,7 +56,7 @@ def described(subject: Subject, *names: str) -> dict[str, tuple[int, str | None,
 
 @pytest.fixture
 def user(subject: Subject) -> Iterator[str]:
-    """Return the name of a user with a credential for SCRAM-SHA-256, of which every broker knows."""
+    """Yield the name of a user with a SCRAM-SHA-256 credential that every broker knows, and delete the user's credentials afterwards."""
     name = subject.new_name("user")
     assert alter(subject, [], (name,)) == {name: OK}
     wait_until(subject, lambda: name in described(subject), f"{name} has a credential")

@@ -39,7 +39,10 @@ def test_instance_id_that_a_member_gave_up_belongs_to_it_even_after_it_is_remove
 def test_static_member_that_takes_over_with_another_subscription_starts_an_epoch(
     subject: Subject, assignor: str
 ) -> None:
-    """It keeps the partitions of the member that is away, as far as the target of the new epoch has them, and releases the others at once."""
+    """A new process takes over an instance id and subscribes to another topic. It keeps only partitions that are in the new target assignment.
+
+    The other partitions of the member that is away are released at once.
+    """
     group = ConsumerGroup(subject)
     first, second = group.topic.name, group.add_topic().name
     assert group.enter("A", first, instance_id="i1", server_assignor=assignor) == (1, ALL)

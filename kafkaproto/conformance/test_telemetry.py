@@ -1,4 +1,4 @@
-"""Tests of client telemetry: subscriptions of clients, and the metrics that they push. They need no receiver of metrics."""
+"""Tests of client telemetry (KIP-714): subscriptions to client metrics, and the metrics that clients push. The broker needs no metrics receiver."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NO_ID, ID_OF_KAFKA = bytes(16), bytes(15) + b"\1"
 NONE, GZIP = 0, 1
 CLIENT_METRICS, SET, DELETE = 16, 0, 1
 APPLIES_WITHIN_MS = 500
-"""How long a broker may take to apply a changed subscription."""
+"""The time in ms that a broker may take to apply a changed subscription."""
 INTERVAL_MS = 1000
 DEFAULT_INTERVAL_MS = 300_000
 MAX_BYTES = 1024 * 1024
@@ -41,7 +41,7 @@ BY_RELEASE = pytest.mark.parametrize(
 
 
 class Pushing:
-    """A client with its own connection, which requests its subscription and pushes metrics."""
+    """A client with a connection of its own, which requests its telemetry subscription and pushes metrics."""
 
     def __init__(self, subject: Subject, client_id: str | None = "pushing", address: str | None = None) -> None:
         self.subject = subject
@@ -53,7 +53,7 @@ class Pushing:
         assert self.subject.ask(self.connection, ApiVersionsRequest(name, version), 3).error_code == 0
 
     def get(self) -> GetTelemetrySubscriptionsResponse:
-        """Request the subscription, and keep it unless that fails."""
+        """Request the client's telemetry subscription and return the response. Stores the ids in the response unless it has an error."""
         request = GetTelemetrySubscriptionsRequest(self.instance_id)
         response: GetTelemetrySubscriptionsResponse = self.subject.ask(self.connection, request, 0)
         if response.error_code == 0:
@@ -68,25 +68,25 @@ class Pushing:
         terminating: bool = False,
         subscription_id: int | None = None,
     ) -> int:
-        """Push metrics and return the error code."""
+        """Push metrics and return the error code. subscription_id: by default the one that the client got last."""
         chosen = self.subscription_id if subscription_id is None else subscription_id
         request = PushTelemetryRequest(self.instance_id, chosen, terminating, compression, metrics)
         return int(self.subject.ask(self.connection, request, 0).error_code)
 
     def wait(self) -> None:
-        """Let the push interval pass."""
+        """Let slightly more than the push interval pass."""
         self.subject.pass_ms(INTERVAL_MS + 50)
 
 
 class Subscriptions:
-    """The subscriptions that a test creates. They are deleted at its end."""
+    """The client metrics subscriptions that a test creates. They are deleted at the end of the test."""
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
         self._keys: dict[str, set[str]] = {}
 
     def set(self, name: str = "first", **settings: str) -> None:
-        """Change settings of a subscription. The names of settings are written with underscores instead of dots."""
+        """Change settings of the subscription `name`. The names of settings are written with underscores instead of dots."""
         changes = {key.replace("_", "."): value for key, value in settings.items()}
         self._keys.setdefault(name, set()).update(changes)
         self._alter(name, [AlterableConfig(key, SET, value) for key, value in changes.items()])
@@ -113,7 +113,7 @@ def subscriptions(subject: Subject) -> Iterator[Subscriptions]:
 
 @pytest.fixture
 def client(subject: Subject, subscriptions: Subscriptions) -> Pushing:
-    """Return a client with a subscription and a push interval of 1 s."""
+    """Return a client whose metrics a subscription requests, with a push interval of 1 s."""
     subscriptions.set(interval_ms=str(INTERVAL_MS), metrics="org.apache.kafka.")
     client = Pushing(subject)
     assert client.get().error_code == 0
