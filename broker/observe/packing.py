@@ -35,11 +35,11 @@ LARGE_BYTES = 64 * 1024
 
 
 class Traced:
-    """The recorded fields of one exchange until its response is sent, stored in the attribute `recording` of the exchange.
+    """The recorded fields of one exchange (a request and its response), stored in its attribute `recording` until the response is sent.
 
     kept: the request's frame without records, and the length in bytes of each of its records fields. wait_ns: the time in purgatory in ns, negative
-    while the request is parked. ready_ns: when the response was encoded; 0 until then. throttle_ms, flags, out and splices are set at that time, too.
-    out: the response with its length prefix, without the records in `splices`. splices: for each records field, its position in `out` and its
+    while the request is parked. ready_ns: when the response was encoded; 0 until then. throttle_ms, flags, out and splices are also set at that
+    time. out: the response with its length prefix, without the records in `splices`. splices: for each records field, its position in `out` and its
     records.
     """
 
@@ -76,7 +76,7 @@ class Traced:
 
     @property
     def is_silent(self) -> bool:
-        """Return True if the request is a Produce with acks=0, which gets no response. Decodes the recorded part of the request."""
+        """Return whether the request is a Produce with acks=0, which gets no response. Decodes the recorded part of the request."""
         return is_silent(*cut_request(self.kept[0]))
 
 
@@ -84,19 +84,17 @@ _ONE_LOG = struct.Struct(">HHi")
 """Three adjacent fields of a `State` trace entry, which never change for one log: number of logs (1), length of the topic name, partition."""
 
 Waiting = bytes | Traced | tuple[Callable[..., bytes], tuple[Any, ...]]
-"""A collected trace entry: encoded bytes, an exchange to encode, or an offset change.
+"""A collected trace entry: encoded bytes, an exchange (request and response) to encode, or an offset change to encode.
 
-An offset change is (encoder, its arguments, of which the second is the sequence number).
+An offset change is (encoder, arguments); the second argument is the sequence number.
 """
 
 
 class StateOfOne(NamedTuple):
-    """A fast encoder of trace entries of kind `State`, which have the offsets of one log.
+    """A fast encoder of trace entries of kind `State`, which contain the offsets of one log.
 
-    `kafkaproto.trace.format.encoded` returns the same bytes but takes longer.
-
-    pack: a function that packs its arguments, in this order: head, seq, broker, clock_ms, at_ns, log, flags, the four offsets, name. head,
-    log, name: the arguments that are equal in all entries about the log.
+    `kafkaproto.trace.format.encoded` returns the same bytes but takes longer. pack: a function that packs its arguments, in this order: head, seq,
+    broker, clock_ms, at_ns, log, flags, the four offsets, name. head, log, name: the arguments that are equal in all entries about the log.
     """
 
     pack: Callable[..., bytes]
@@ -115,10 +113,10 @@ def state_of_one(topic: str, partition: int) -> StateOfOne:
 
 
 class Moves:
-    """The constant fields of the trace entries about one replica's offset changes.
+    """The fields that all trace entries about one replica's offset changes have in common.
 
-    packing: encodes the entries. flags: the flag BEGINS, which marks the first entry about the replica; 0 after that entry. log: a weak reference
-    to its log.
+    packing: encodes the entries. flags: BEGINS for the first entry about the replica, 0 for later entries. log: a weak reference to the replica's
+    log.
     """
 
     __slots__ = ("flags", "log", "packing")
@@ -154,9 +152,10 @@ class MovesByLog:
 
 
 class Entries:
-    """The collected trace entries that are not encoded yet, in order.
+    """Collects trace entries in order, and encodes many of them at once.
 
-    sink: the function that receives the encoded entries as one byte string, and their number. together: how many entries are encoded in one go.
+    sink: a function that receives the encoded entries, joined into one byte string, and their number. together: how many entries to collect before
+    encoding them.
     """
 
     def __init__(self, sink: Callable[[bytes, int], None], together: int) -> None:
@@ -270,7 +269,11 @@ def packed_with_records(traced: Traced) -> bytes:
 
 
 def _cut_response(out: Buffer, splices: Sequence[tuple[int, Any]], flexible: bool) -> tuple[Buffer, tuple[int, ...]]:
-    """Return a response with each batch reduced to its header, without the length prefix, and the original length in bytes of each records field."""
+    """Return a response reduced to the headers of its batches, and the original length in bytes of each of its records fields.
+
+    out: the response with its length prefix, which is removed, and without the records in `splices`. splices: (position in `out`, records).
+    flexible: whether the response's version uses compact lengths.
+    """
     places = [(at, len(value), heads(value)) for at, value in splices]
     return memoryview(cut(out, places, flexible))[LENGTH_BYTES:], tuple([length for _, length, _ in places])
 

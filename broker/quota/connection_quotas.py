@@ -122,7 +122,7 @@ class ConnectionQuotas:
     def address_throttle_ms(self, listener: str, address: str, now_ms: int) -> int:
         """Count a new connection in the rate of its IP address. Returns 0 if the rate is within the limit.
 
-        If the rate exceeds the limit, the connection is removed from all rates again. The result is then the time in ms after which to close it.
+        Otherwise the connection is removed from all rates again, and the result is the time in ms after which the connection must be closed.
         """
         address = canonical(address)
         limit = self._ip_limits.get(address, self._default_ip_limit)
@@ -157,7 +157,7 @@ class ConnectionQuotas:
         return SampledRate(self._config["quota.window.num"], self._window_ms)
 
     def quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
-        """Apply the changed rate of an address, or the default for addresses without one. Other quotas are ignored."""
+        """Apply the changed connection rate of an IP address, or the default rate of all addresses without their own. Other quotas are ignored."""
         if entity.ip is None or key != CONNECTION_CREATION_RATE:
             return
         if entity.ip == DEFAULT:
@@ -183,14 +183,14 @@ class ConnectionQuotas:
 
     @property
     def surplus(self) -> int:
-        """Return by how many the broker's connections exceed max.connections, 0 if they do not.
+        """Return how many connections must be closed so that the broker is within max.connections; 0 if it is.
 
-        The caller closes as many connections, but never those of a protected listener.
+        The caller closes them, but never those of a protected listener.
         """
         return max(0, self.total - self._current().connections)
 
     def is_protected(self, listener: str) -> bool:
-        """Return whether this is the inter-broker listener and not the only one: such a listener is exempt from the broker-wide limits."""
+        """Return whether a listener is exempt from the broker-wide limits: the inter-broker listener is, unless the broker has only this one."""
         return len(self._by_listener) > 1 and listener == self._current().inter_broker_listener
 
     def entered(self, listener: str, address: str) -> None:

@@ -29,10 +29,10 @@ class Levels(IntFlag):
 
 
 class Binding(NamedTuple):
-    """The quota that applies to one client, and the tags of its sensor.
+    """The quota that applies to one client, and the tags of its sensor: the measurements that all clients with the same tags share.
 
-    user, client_id: the tags. Clients with the same tags share a sensor; "" stands for any user or client id. bound: the quota per second, None for
-    no limit. entity: the entity for which the quota is configured.
+    user, client_id: the tags; "" stands for any user or client id. bound: the quota per second, None for no limit. entity: the entity for which the
+    quota is configured.
     """
 
     user: str

@@ -18,7 +18,7 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 
 IDLE_SENSOR_EXPIRY_MS = 3_600_000
 EXPIRY_ROUNDS_MS = 30_000
-"""The minimum time in ms between two searches for idle sensors, as in Kafka's `Metrics`."""
+"""The minimum time in ms between two searches for the sensors (measurements) of idle clients, as in Kafka's `Metrics`."""
 LONGEST_THROTTLE_MS = 2**31 - 1
 """The longest throttle time in ms that a response can report: the field is an int32."""
 PLAIN_SAMPLES, PLAIN_WINDOW_MS = 2, 30_000
@@ -61,7 +61,7 @@ class ThrottleReason:
 
 @dataclass(slots=True)
 class SensorMetrics:
-    """The metrics of one identity (Q-17).
+    """The metrics of one quota for one identity: the user, the client id or both (Q-17).
 
     rate: bytes, percent or mutations a second. mean_throttle_ms: None before the first throttle, and after the last one expired. tokens:
     the tokens left for controller mutations, None for other quotas.
@@ -127,10 +127,11 @@ class BoundClient(Generic[S]):
 
 
 class ClientSensors(Generic[S]):
-    """The sensors of one type of quota. Until a quota of the type is configured, `enabled` is false and nothing is recorded (Q-1).
+    """The sensors of one type of quota: the measurements of each client identity (user, client id or both).
 
-    A client is (user, client id); a client id of None counts as "". Times are in milliseconds. unlimited: the quota value of clients
-    without a quota. The sensors start with the quotas of the store; each later change must be passed to `quota_changed`.
+    Until a quota of the type is configured, `enabled` is false and nothing is recorded (Q-1). A client is (user, client id); a client id of None
+    counts as "". Times are in milliseconds. unlimited: the quota value of clients without a quota. The sensors start with the quotas of the store;
+    each later change must be passed to `quota_changed`.
     """
 
     __slots__ = (

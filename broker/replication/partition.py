@@ -183,7 +183,7 @@ class Partition:
     # ---- roles ---------------------------------------------------------------------------------------------------------------
 
     def apply(self, state: PartitionState, now_ms: int) -> None:
-        """Apply the controller's decision about leader and ISR. A new leader adds its epoch at once, before any write (E-3)."""
+        """Apply the controller's decision about leader and ISR. A new leader adds its leader epoch to its log before any other write (E-3)."""
         was_leader, old_epoch = self.is_leader, self.leader_epoch
         self.replicas = state.replicas
         self.isr = frozenset(state.isr)
@@ -338,7 +338,7 @@ class Partition:
             self._change_isr(self, self.isr - late)
 
     def expired(self, now_ms: int) -> None:
-        """Announce that retention has raised this replica's log start offset. A follower reports it to the leader in its next fetch (N-15)."""
+        """Propagate a log start offset that retention has raised on this replica. A follower reports it to the leader in its next fetch (N-15)."""
         self.changed()
         if self.following is not None:
             self.following.refetch_soon(self, now_ms)
