@@ -113,7 +113,7 @@ def subscription(subject: Subject) -> Iterator[str]:
 
 
 @pytest.mark.rule("AD-17", "AD-18", "SN-67")
-def test_subscription_exists_while_it_has_settings(subject: Subject, subscription: str) -> None:
+def test_client_metrics_subscription_exists_while_it_has_settings(subject: Subject, subscription: str) -> None:
     def is_listed() -> bool:
         return (CLIENT_METRICS, subscription) in listed(subject, version=0)[1]
 
@@ -135,7 +135,7 @@ def test_subscription_exists_while_it_has_settings(subject: Subject, subscriptio
 
 
 @pytest.mark.rule("AD-17", "SN-67")
-def test_invalid_settings_of_a_subscription_are_rejected(subject: Subject, subscription: str) -> None:
+def test_invalid_settings_of_a_client_metrics_subscription_are_rejected(subject: Subject, subscription: str) -> None:
     range_text = "Invalid value {} for interval.ms, interval must be between 100 and 3600000 (1 hour)"
     for name, operation, value, error in (
         (INTERVAL, SET, "99", (INVALID_REQUEST, range_text.format(99))),
@@ -174,7 +174,7 @@ def test_invalid_settings_of_a_subscription_are_rejected(subject: Subject, subsc
         ),
     ],
 )
-def test_settings_of_a_subscription_have_types_from_4_0_on(
+def test_settings_of_a_client_metrics_subscription_have_types_from_4_0_on(
     subject: Subject, subscription: str, error: Any, padded: Any, repeated: Any, no_match: int
 ) -> None:
     assert alter(subject, subscription, (INTERVAL, SET, "abc")) == error
@@ -207,7 +207,7 @@ def test_settings_of_a_subscription_have_types_from_4_0_on(
         ),
     ],
 )
-def test_subscription_is_described(
+def test_describe_configs_returns_the_settings_of_a_client_metrics_subscription(
     subject: Subject, subscription: str, settings: Any, of_interval: Any, of_none: Any
 ) -> None:
     assert described(subject, subscription) == of_none

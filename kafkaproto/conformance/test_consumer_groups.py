@@ -92,7 +92,7 @@ def test_consumer_group_heartbeats_with_invalid_ids_and_epochs_are_rejected(subj
 
 
 @pytest.mark.rule("GN-1", "GN-6")
-def test_coordinator_creates_a_member_id_only_in_version_0(subject: Subject) -> None:
+def test_coordinator_creates_the_member_id_only_for_heartbeat_version_0(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     if group.is_release_4:
         assert refusal(group.join("")) == (INVALID, "MemberId can't be empty.")

@@ -158,7 +158,7 @@ def test_range_assignor_assigns_consecutive_partitions_of_each_topic(subject: Su
 
 @pytest.mark.rule("GN-36")
 @pytest.mark.parametrize("first", ["uniform", "range"])
-def test_member_that_is_the_first_to_name_an_assignor_decides_between_two_assignors(
+def test_assignor_of_the_second_of_two_members_applies_if_they_name_different_ones(
     subject: Subject, first: str
 ) -> None:
     """B joins with assignor `first`, then A with the other one, which applies: `range` gives A the first three partitions, `uniform` the last three.

@@ -26,7 +26,7 @@ def left(member_id: str) -> list[tuple[int, str, int | None]]:
 
 
 @pytest.mark.rule("GO-5", "GO-9", "GN-48")
-def test_consumer_group_joins_revocations_leaves_and_deletion_write_records(subject: Subject) -> None:
+def test_joins_revocations_leaves_and_deletion_of_a_consumer_group_write_records(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     log = GroupLog(group)
     topics = [(TOPICS, "", 0)] if group.stores_topics else []

@@ -150,7 +150,7 @@ def invalid(feature: str, level: int, reason: str) -> str:
 
 @pytest.mark.releases("3.9", "4.0")
 @pytest.mark.rule("AD-19", "AD-20", "AD-21", "SN-69")
-def test_each_feature_has_its_own_result_before_4_0(subject: Subject) -> None:
+def test_update_features_has_one_result_for_each_feature_before_4_0(subject: Subject) -> None:
     local = f"Local controller {controller(subject)}"
     below_zero = invalid("bar", -1, "A feature version cannot be less than 0.")
     for version in (0, 1):
@@ -171,7 +171,7 @@ def test_each_feature_has_its_own_result_before_4_0(subject: Subject) -> None:
 
 @pytest.mark.releases("4.2")
 @pytest.mark.rule("AD-19", "AD-20", "AD-21", "SN-69")
-def test_all_features_are_changed_or_none_from_4_0_on(subject: Subject, levels: dict[str, int]) -> None:
+def test_update_features_changes_all_features_or_none_from_4_0_on(subject: Subject, levels: dict[str, int]) -> None:
     local = f"Local controller {controller(subject)}"
     for version in subject.served(ApiKey.UPDATE_FEATURES, (0, 1, 2)):
         for updates, message in (
@@ -219,7 +219,7 @@ def error_of(answer: Any) -> tuple[int, str | None]:
         ),
     ],
 )
-def test_type_of_the_upgrade_must_fit_the_level(
+def test_update_features_rejects_an_upgrade_type_that_does_not_fit_the_level(
     subject: Subject, levels: dict[str, int], top: int, lowest: int, lost: str
 ) -> None:
     def validated(level: int, kind: int) -> tuple[int, str | None]:
@@ -240,7 +240,7 @@ def test_type_of_the_upgrade_must_fit_the_level(
 
 
 @pytest.mark.rule("AD-22", "SN-69")
-def test_changed_level_is_in_the_next_api_versions_response(subject: Subject, levels: dict[str, int]) -> None:
+def test_changed_feature_level_is_in_the_next_api_versions_response(subject: Subject, levels: dict[str, int]) -> None:
     epoch, level = offered(subject).finalized_features_epoch, levels[METADATA] - 2
     change(subject, METADATA, level, SAFE)
     answer = offered(subject)
@@ -264,7 +264,7 @@ def test_level_1_of_kraft_version_has_no_effect_before_4_0(subject: Subject, lev
 
 @pytest.mark.releases("4.2")
 @pytest.mark.rule("AD-36")
-def test_feature_without_a_level_is_not_listed(subject: Subject, levels: dict[str, int]) -> None:
+def test_finalized_features_omit_a_feature_with_level_0(subject: Subject, levels: dict[str, int]) -> None:
     for feature, level in ((TRANSACTION, 1), (TRANSACTION, 0), ("share.version", 0), ("streams.version", 0)):
         change(subject, feature, level, SAFE)
         assert finalized(offered(subject)).get(feature, 0) == level

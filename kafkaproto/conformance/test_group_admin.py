@@ -194,7 +194,7 @@ def _delete_topic(group: Group, topic: str) -> None:
 @pytest.mark.rule("GC-64")
 @pytest.mark.releases(before="4.0")
 @pytest.mark.parametrize("delete", [_delete_offset, _delete_topic])
-def test_pending_member_does_not_keep_a_group_whose_last_offset_is_deleted(
+def test_group_with_only_a_pending_member_is_deleted_with_its_last_offset(
     subject: Subject, delete: Callable[[Group, str], None]
 ) -> None:
     """A client has got a member id but not joined yet. The old coordinator deletes the group, so the client's second JoinGroup is rejected."""

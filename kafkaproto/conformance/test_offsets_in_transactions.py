@@ -43,7 +43,7 @@ def test_offset_commit_in_a_transaction_needs_the_current_group_generation(subje
 
 
 @pytest.mark.rule("TX-41", "TX-42")
-def test_group_of_a_refused_transactional_offset_commit_is_created_only_by_the_old_coordinator(
+def test_rejected_transactional_offset_commit_creates_a_group_only_before_4_0(
     subject: Subject,
 ) -> None:
     topic, group = new_topic(subject), Group(subject)
@@ -61,7 +61,7 @@ def test_group_of_a_refused_transactional_offset_commit_is_created_only_by_the_o
 
 
 @pytest.mark.rule("TX-43")
-def test_transactional_offset_commit_with_an_old_epoch_drops_pending_offsets_of_the_old_coordinator(
+def test_fenced_transactional_offset_commit_drops_pending_offsets_only_before_4_0(
     subject: Subject,
 ) -> None:
     topic, group = new_topic(subject), Group(subject)

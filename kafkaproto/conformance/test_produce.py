@@ -142,7 +142,7 @@ def test_produce_accepts_exactly_one_batch_of_magic_2_per_partition(subject: Sub
 
 @pytest.mark.needs(offsets_topic=True)
 @pytest.mark.rule("P-5", "P-6")
-def test_produce_rejects_invalid_acks_and_writes_to_internal_topics(subject: Subject) -> None:
+def test_produce_rejects_internal_topics_and_invalid_acks(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     for acks in (2, -2, 3, 32767):
         request = produce(topic.name, batch(b"v"), acks=acks)

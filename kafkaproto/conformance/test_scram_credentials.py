@@ -67,7 +67,7 @@ def user(subject: Subject) -> Iterator[str]:
 
 
 @pytest.mark.rule("AD-29", "AD-32", "SN-70")
-def test_credentials_of_a_user_are_added_replaced_and_deleted(subject: Subject, user: str) -> None:
+def test_scram_credentials_of_a_user_are_added_replaced_and_deleted(subject: Subject, user: str) -> None:
     assert alter(subject, [], (user, SHA_512, 8192)) == {user: OK}
     both = (0, "", [(SHA_256, 4096), (SHA_512, 8192)])
     wait_until(subject, lambda: described(subject, user) == {user: both}, "both credentials are known")
@@ -81,7 +81,7 @@ def test_credentials_of_a_user_are_added_replaced_and_deleted(subject: Subject, 
 
 
 @pytest.mark.rule("AD-30", "SN-70")
-def test_invalid_changes_of_credentials_are_rejected(subject: Subject, user: str) -> None:
+def test_invalid_changes_of_scram_credentials_are_rejected(subject: Subject, user: str) -> None:
     for deletions, upserts, error in (
         ([], [("",)], NO_NAME),
         ([("", 0)], [("", 3, 1)], NO_NAME),
@@ -99,7 +99,7 @@ def test_invalid_changes_of_credentials_are_rejected(subject: Subject, user: str
 
 
 @pytest.mark.rule("AD-30", "AD-31", "SN-70")
-def test_user_with_two_changes_in_a_request_keeps_its_credentials(subject: Subject, user: str) -> None:
+def test_user_with_two_changes_in_one_request_keeps_its_scram_credentials(subject: Subject, user: str) -> None:
     for deletions, upserts, error in (
         ([], [(user,), (user, SHA_512)], TWICE),
         ([], [(user,), (user,), (user,)], TWICE),
@@ -115,14 +115,14 @@ def test_user_with_two_changes_in_a_request_keeps_its_credentials(subject: Subje
 
 
 @pytest.mark.rule("AD-30")
-def test_users_of_a_request_are_independent(subject: Subject, user: str) -> None:
+def test_scram_error_of_one_user_does_not_reject_the_changes_of_other_users(subject: Subject, user: str) -> None:
     other = subject.new_name("user")
     assert alter(subject, [(other, SHA_256)], (user, SHA_256, 5000)) == {other: MISSING, user: OK}
     wait_until(subject, lambda: described(subject, user)[user][2] == [(SHA_256, 5000)], "the credential is replaced")
 
 
 @pytest.mark.rule("AD-32", "SN-70")
-def test_described_users_without_credentials_and_repeated_users_have_errors(subject: Subject, user: str) -> None:
+def test_describe_user_scram_credentials_rejects_unknown_and_repeated_users(subject: Subject, user: str) -> None:
     other = subject.new_name("user")
     twice = f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
     missing = f"Attempt to describe a user credential that does not exist: {other}"

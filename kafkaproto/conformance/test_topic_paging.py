@@ -41,7 +41,7 @@ def two_topics(subject: Subject) -> tuple[str, str]:
 
 @pytest.mark.needs(racks=True)
 @pytest.mark.rule("AD-7", "AD-8")
-def test_topic_description_returns_replicas_and_empty_lists_instead_of_null(subject: Subject) -> None:
+def test_describe_topic_partitions_returns_replicas_and_empty_lists_but_no_null(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [0, 1], 1: [2, 0]})
     topic_id = topic.topic_id
     [described] = describe(subject, topic.name).topics
@@ -107,7 +107,7 @@ def test_topic_description_with_a_cursor_at_an_unrequested_topic_is_rejected(sub
 
 @pytest.mark.needs(brokers=3)
 @pytest.mark.rule("AD-7")
-def test_topic_description_without_a_leader_has_offline_replicas(subject: Subject) -> None:
+def test_described_partition_without_a_leader_has_offline_replicas(subject: Subject) -> None:
     alone, shared = new_topic(subject, assignment={0: [2]}), new_topic(subject, assignment={0: [2, 0]})
 
     def partition(topic: Topic) -> Any:

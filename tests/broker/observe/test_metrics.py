@@ -75,7 +75,7 @@ def test_throttle_time_metric_is_the_mean_of_the_last_minute() -> None:
 
 
 @pytest.mark.rule("Q-17", "T-10")
-def test_throttled_client_that_disconnects_stays_in_queue_size_until_its_delay_ends() -> None:
+def test_queue_size_metric_counts_a_disconnected_client_until_its_throttle_ends() -> None:
     """The queue contains delays, not connections."""
     cluster = VirtualCluster()
     cluster.topic("t")

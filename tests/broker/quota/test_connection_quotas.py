@@ -129,7 +129,7 @@ def test_listener_can_have_its_own_connection_limit() -> None:
 
 
 @pytest.mark.rule("W-12")
-def test_full_broker_closes_the_least_recently_used_client_for_an_inter_broker_one() -> None:
+def test_full_broker_closes_the_least_recently_used_client_to_admit_another_broker() -> None:
     cluster = VirtualCluster(config={"max.connections": "3", "inter.broker.listener.name": "INSIDE"})
     cluster.state.nodes[0].acceptor("INSIDE")
     clients = []
