@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkaproto.trace")
 
 LARGE_BYTES = 64 * 1024
-"""The size in bytes above which an entry is flushed at once and on its own. This bounds the buffer, and a full queue drops only that entry."""
+"""The size in bytes above which an entry is encoded and passed on at once and alone. This bounds the buffer of collected entries.
+
+If the queue of the trace writer is full, only this large entry is dropped.
+"""
 
 
 class Traced:
@@ -169,7 +172,7 @@ class Entries:
         self.ended = False
 
     def keep(self, entry: Waiting, size_bytes: int) -> None:
-        """Add a trace entry to those that are encoded later. size_bytes: its approximate size."""
+        """Add a trace entry, which is encoded later together with others. size_bytes: its approximate size."""
         large = size_bytes > LARGE_BYTES
         if large:
             self.flush()

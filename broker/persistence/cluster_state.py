@@ -258,7 +258,7 @@ class ClusterPersistence:
         self.next_producer_id = end
 
     def _changes(self, old: Image, new: Image, changed: Sequence[str]) -> Iterator[MetadataRecord]:
-        """Yield the metadata records for the differences between two images that must survive a restart.
+        """Yield the metadata records for the differences between two metadata images (states of the topics) that must survive a restart.
 
         changed: the names of the topics that differ.
         """

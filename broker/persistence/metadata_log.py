@@ -98,7 +98,10 @@ class MetadataLog:
     # ---- beginning and end ---------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Delete the files of unknown partitions, and persist changes from now on. Called after the cluster was restored. Raises ConfigError."""
+        """Delete the files of partitions that do not exist, and persist changes from now on. Called after the cluster has been restored.
+
+        Raises ConfigError if the metadata log cannot be written.
+        """
         for path in self._unknown_partitions():
             self._folder(path).remove()
         try:

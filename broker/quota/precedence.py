@@ -65,7 +65,7 @@ def resolve(lookup: Lookup, levels: Levels, user: str, client_id: str, semantics
 
 
 def of_tags(lookup: Lookup, user_tag: str, client_tag: str) -> Binding:
-    """Return the quota for the sensor with the given tags. The tags ("", "") belong to no client, so they give no limit (Q-9)."""
+    """Return the quota of the clients whose measurements have these tags. No client has the tags ("", ""), so they give no limit (Q-9)."""
     if user_tag and client_tag:
         return _first(lookup, user_tag, client_tag, _of_pair(user_tag, client_tag))
     if user_tag:

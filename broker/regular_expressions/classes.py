@@ -154,7 +154,7 @@ def literal(code_point: int, *, ignore_case: bool) -> Characters:
 def folded(characters: Characters) -> Characters:
     """Return a set with these characters and their case variants.
 
-    As in RE2J 1.8, characters outside of the range from `_FIRST_FOLDED` to `_LAST_FOLDED` get no variants.
+    As in RE2J 1.8, only characters from U+0041 to U+1044F get case variants.
     """
     ranges = list(characters.ranges())
     others = [

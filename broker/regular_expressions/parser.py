@@ -57,7 +57,7 @@ class _Flags(NamedTuple):
 
 
 class _Group:
-    """An open parenthesis, or the whole pattern: its finished alternatives, and the items of the alternative that is being parsed."""
+    """A group that is being parsed, or the whole expression: its finished alternatives, and the items of the alternative that is being parsed."""
 
     def __init__(self, flags_outside: _Flags) -> None:
         self.alternatives: list[Program] = []

@@ -13,7 +13,7 @@ MOST_INSTRUCTIONS: Final = 100_000
 
 
 class ExpressionError(Exception):
-    """Raised for a pattern that RE2J rejects. The text of the exception is RE2J's description of the error."""
+    """Raised for an expression that RE2J rejects, with RE2J's description of the error as its text, and for one that is too large."""
 
 
 class Edge(Enum):
@@ -75,8 +75,7 @@ def repeated(program: Program, least: int, most: int | None, longest: int) -> Pr
     """Return a program that matches `least` to `most` repetitions of another program; `most` is None if there is no maximum.
 
     longest: the maximum length in characters of the texts to match. Counts above `longest` + 1 are lowered to that number, because further
-    repetitions
-    read no character and do not change what matches. Raises ExpressionError if the program is too large.
+    repetitions read no character and do not change what matches. Raises ExpressionError if the program is too large.
     """
     least = min(least, longest + 1)
     size = len(program)

@@ -27,8 +27,8 @@ Done = Callable[[int, int], None]
 class LoggedRecord(NamedTuple):
     """One record in an internal topic, with its transaction. value: None for a tombstone and for a transaction marker.
 
-    producer_id: the producer of the transaction, -1 if the record is in none. ends: True for a marker that commits the transaction, False
-    for one that aborts it, None for any other record.
+    producer_id: the producer of the transaction, -1 if the record is in no transaction. ends: True for a marker that commits the transaction, False
+    for a marker that aborts it, None for any other record.
     """
 
     offset: int

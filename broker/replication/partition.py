@@ -286,7 +286,7 @@ class Partition:
     def delete_records_before(self, offset: int) -> int:
         """Raise this leader's log start to `offset` for DeleteRecords (KIP-107). An `offset` of -1 stands for the high watermark.
 
-        Returns the offset, where the high watermark replaces -1. An offset below the log start changes nothing. Raises KafkaError POLICY_VIOLATION
+        Returns `offset`, or the high watermark if it was -1. An offset below the log start changes nothing. Raises KafkaError POLICY_VIOLATION
         (44) if the topic is only compacted, OFFSET_OUT_OF_RANGE (1) for an offset below 0 or above the high watermark, KAFKA_STORAGE_ERROR (56) if
         the new log start cannot be persisted.
         """

@@ -95,8 +95,7 @@ def load_selector(name: str | None, settings: Mapping[str, object]) -> ReplicaSe
     """Return the selector for a value of `replica.selector.class`: the name of a class of Kafka or `package.module:Class`; None if it is unset (N-1).
 
     settings: passed to the method `configure` of a Python class, if it has one. Raises ValueError, which names the possible values, for a class
-    that
-    cannot be loaded, created or configured, or that has no method `select`.
+    that cannot be loaded, created or configured, or that has no method `select`.
     """
     if not name:
         return None

@@ -78,7 +78,7 @@ def note_delivered(exchange: Exchange, message: FetchResponse) -> None:
 def undeliverable_now(node: Node) -> Iterator[Mapping[str, Any]]:
     """Yield the facts of each batch that a client of one broker still cannot fetch.
 
-    Left out are batches that were deleted, batches reported before the quotas changed, and partitions that the client has fetched since.
+    Omits batches that were deleted, batches reported before the quotas changed, and partitions that the client has fetched since.
     """
     for batch in node.quotas.fetch.undeliverable.values():
         if batch is not None and _is_in_the_log(node, batch):
@@ -107,7 +107,7 @@ def _with_records(exchange: Exchange, message: FetchResponse) -> Iterator[tuple[
 
 
 def _first_offset(records: Any) -> int:
-    """Return the base offset of the first batch in the records of a fetch response: bytes, or a range of a log's file."""
+    """Return the base offset of the first batch in the records of a fetch response. records: bytes, or a range of a log's file."""
     if isinstance(records, LeftOut):
         records = records.records
     if isinstance(records, FileRange):

@@ -68,7 +68,7 @@ class Channel(asyncio.BufferedProtocol):
             self._loop.leave(now_ms)
 
     def serve(self, now_ms: int) -> None:
-        """Start to read: the acceptor has admitted the connection (W-12, W-13)."""
+        """Start to read from the connection, because it has been admitted under the connection limits (W-12, W-13)."""
         if self._closing:
             return
         self._served = True

@@ -96,7 +96,7 @@ class BrokerLoop:
             self.leave(now_ms)
 
     def opened(self, channel: Socket) -> None:
-        """Record that a channel was opened, so that `closed` waits until it is closed."""
+        """Record that a channel was opened, so that the method `closed` waits for the end of this channel."""
         self._channels.add(channel)
         self._all_closed.clear()
 
@@ -190,7 +190,7 @@ class BrokerLoop:
         await self.settle()
 
     async def settle(self) -> None:
-        """Wait until no input was handled for QUIET_ROUNDS iterations of the event loop, at most MOST_ROUNDS iterations."""
+        """Wait until no input was handled for 3 iterations of the event loop (QUIET_ROUNDS), or until 300 iterations have passed (MOST_ROUNDS)."""
         quiet = 0
         for _ in range(MOST_ROUNDS):
             before = self.activity

@@ -33,10 +33,9 @@ FREE_PORT_TRIES = 16
 class Server(Observer):
     """The listening sockets of a cluster. `await start()` opens all, `await stop()` closes everything. `bootstrap` has the addresses.
 
-    host, port: for brokers without the setting `listeners`. Broker 0 listens on `port`, the others on the ports after it; 0 picks free
-    ports. sendfile: whether to send large file ranges through sendfile; None uses sendfile only on Linux. trace: a folder for a trace of all
-    traffic,
-    from the first connection on; None for no trace.
+    host, port: for brokers without the setting `listeners`. Broker 0 listens on `port`, the others on the ports after it; 0 picks free ports.
+    sendfile: whether to send large file ranges through sendfile; None uses sendfile only on Linux. trace: a folder for a trace of all traffic, from
+    the first connection on; None for no trace.
     """
 
     def __init__(

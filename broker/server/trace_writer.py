@@ -1,8 +1,7 @@
 """The writer of a trace: a thread takes encoded entries from a queue and writes them to files of limited size.
 
 The writer never blocks the broker. The queue is bounded in entries and bytes. Entries that do not fit are dropped, and the trace says how many.
-Files
-are flushed ten times a second, and flushed entries survive `kill -9`. This module does not depend on the content of entries.
+Files are flushed ten times a second, and flushed entries survive `kill -9`. This module does not depend on the content of entries.
 """
 
 from __future__ import annotations

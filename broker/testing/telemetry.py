@@ -20,8 +20,7 @@ class TelemetryMethods(Base):
         """Change settings of a subscription to client metrics: `alter_client_metrics("all", metrics="*", interval_ms=1000)`.
 
         Write dots as underscores. The value None removes a setting; a subscription without settings does not exist. Raises KafkaError with the
-        reason
-        for an invalid setting.
+        reason for an invalid setting.
         """
         check_text("name", name, "all")
         changes = [

@@ -177,7 +177,7 @@ class TransactionMethods(Base):
             self._run(act)
 
     def hang_transaction(self, topic: str, partition: int = 0, value: bytes = b"hanging") -> ProducerSeen:
-        """Append a record in a transaction that no coordinator knows. Nothing ends it, so the last stable offset stays at this record.
+        """Append a record in a transaction that no coordinator knows, so that no timeout ends it. The last stable offset stays at this record.
 
         Returns the producer of the record. Kafka's `kafka-transactions.sh abort` ends the transaction. Raises KafkaError if there is no
         such partition.
@@ -222,7 +222,7 @@ def for_transaction(transactional_id: str, state: str) -> Wait:
 class _Result:
     """Receives the result of a change that a test makes to a transactional id, for example an abort.
 
-    An error that comes during the call is raised in the test; a later one is logged as a warning.
+    An error during the call is raised in the test. An error after the call has returned is logged as a warning.
     """
 
     def __init__(self, transaction: Transaction) -> None:
@@ -271,7 +271,7 @@ def _all(cluster: Cluster) -> dict[str, TransactionSeen]:
 
 
 def _find(cluster: Cluster, transactional_id: str) -> tuple[Transaction, TransactionCoordinator, int]:
-    """Return a transactional id with its coordinator and the id of that broker. Raises ValueError for an unknown id."""
+    """Return (the state of a transactional id, its coordinator, the coordinator's broker id). Raises ValueError for an unknown id."""
     check_text("transactional_id", transactional_id, "orders-tx")
     for broker_id, coordinator in _coordinators(cluster):
         for transaction in coordinator.store:

@@ -266,9 +266,10 @@ class TransactionCoordinator:
     # Periodic checks
 
     def abort_timed_out(self, now_ms: int) -> int | None:
-        """Abort every transaction that is open for longer than its timeout (TX-58). Returns when the next one is due, None for none.
+        """Abort every transaction that is open for longer than its timeout (TX-58).
 
-        A transaction whose abort cannot be stored stays due, so that the next check tries again.
+        Returns the time in ms when the next transaction times out, None if there is none. A transaction whose abort cannot be stored stays due, so
+        that the next check tries again.
         """
         due_ms = None
         for transaction in self.store:

@@ -39,7 +39,7 @@ Owned = Sequence[int] | Mapping[str, Sequence[int]]
 
 
 def served_ranges(subject: Subject) -> Ranges:
-    """Return the versions that the cluster offers. Skips the test if ConsumerGroupHeartbeat is not among them."""
+    """Return the API versions that the cluster offers. Skips the test if the cluster does not offer ConsumerGroupHeartbeat."""
     response = subject.ask_once(ApiVersionsRequest(), 0)
     ranges = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
     if ApiKey.CONSUMER_GROUP_HEARTBEAT not in ranges:

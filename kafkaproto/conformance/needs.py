@@ -59,7 +59,7 @@ def needs_of(item: Any, profile: str) -> Needs:
     for marker in markers:
         if unknown := [name for name in marker.args if name not in values]:
             raise ValueError(
-                f"{item.nodeid}: the profile {profile} does not set {', '.join(unknown)}, which its marker needs names"
+                f"{item.nodeid}: the profile {profile} does not set {', '.join(unknown)}, but its marker `needs` names them"
             )
         needs = Needs(
             needs.settings | {name: values[name] for name in marker.args},

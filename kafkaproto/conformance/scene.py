@@ -46,11 +46,11 @@ from kafkaproto.records.compression import Compression
 from kafkaproto.records.entries import read_header
 
 RECORD_BATCH_VERSION, ZSTD_VERSION = 3, 7
-"""The first Produce versions with record batches of magic 2, and with compression zstd."""
+"""The first Produce version with record batches of magic 2, and the first one with compression zstd."""
 LEADER_EPOCH_VERSION, TOPIC_ID_VERSION = 7, 10
-"""The first Metadata versions with leader epochs, and with topic ids."""
+"""The first Metadata version with leader epochs, and the first one with topic ids."""
 LOG_START_VERSION, FETCH_BY_ID_VERSION = 5, 13
-"""The first Fetch versions with the log start offset and with topic ids."""
+"""The first Fetch version with the log start offset, and the first one with topic ids."""
 FETCH_FIELDS = {"session": 7, "epoch": 9, "rack": 11, "last_epoch": 12}
 """Maps a parameter of `wire.fetch` to the first Fetch version whose requests have the corresponding field."""
 ROUNDS = 400

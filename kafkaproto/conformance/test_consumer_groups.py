@@ -46,7 +46,7 @@ def unknown(member_id: str, group: ConsumerGroup) -> tuple[int, str]:
 
 @pytest.mark.rule("GN-3", "GN-4", "GN-5", "GN-14", "SN-28")
 def test_first_consumer_group_heartbeats_with_missing_fields_are_rejected(subject: Subject) -> None:
-    """A first heartbeat without a rebalance timeout, topic names, an empty list of owned partitions or a known assignor gets an error (SN-28)."""
+    """A first heartbeat gets an error if a required field is missing, the member already owns partitions, or the assignor is unknown (SN-28)."""
     group = ConsumerGroup(subject)
     topic = [group.topic.name]
     if group.is_release_4:

@@ -1,4 +1,4 @@
-"""Tests of rebalances: what starts one, which members it waits for, and the timeouts of members."""
+"""Tests of rebalances: what starts a rebalance, for which members it waits, and the timeouts of members."""
 
 from __future__ import annotations
 

@@ -27,12 +27,12 @@ from kafkaproto.messages.offset_fetch import (
 from kafkaproto.records.batch import batches, records
 
 SILENCE_MS = 500
-"""The time in ms without a response after which a test assumes that there will be none."""
+"""The time in ms without a response after which a test assumes that no response will come."""
 pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic=True)
 
 
 def flat(group: Any) -> list[tuple[str, int, int, int, str, int]]:
-    """Return topic, partition, offset, leader epoch, metadata and error of each partition in a group's OffsetFetch response, sorted."""
+    """Return [(topic, partition, offset, leader epoch, metadata, error)] of a group's OffsetFetch response, sorted."""
     return sorted(
         (t.name, p.partition_index, p.committed_offset, p.committed_leader_epoch, p.metadata, p.error_code)
         for t in group.topics

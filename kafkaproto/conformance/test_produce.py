@@ -1,4 +1,4 @@
-"""Tests of Produce: valid and invalid appends, the order of checks, the fields of the response, and its time."""
+"""Tests of Produce: valid and invalid appends, the order of checks, and the fields and the time of the response."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class Step(NamedTuple):
 
 
 BOUNDS = {"burst": 1000.0, "rested": 1000.0, "steady": 500.0, "quiet": 1000.0}
-"""Maps the client ids of `TIMELINE` to their quotas in bytes per second.
+"""Maps the client ids of the scenario to their quotas in bytes per second.
 
 burst: sends again after the throttle time of its first request. rested: pauses for longer. steady: stays within its quota, then sends one larger
 request. quiet: sends nothing.
@@ -139,7 +139,7 @@ def test_throttle_times_equal_those_computed_from_quota_windows_and_bytes(subjec
 
 @pytest.mark.rule("Q-10")
 def test_changed_quota_applies_at_once_to_bytes_already_recorded(subject: Subject) -> None:
-    """After 27.5 kB, a higher quota ends the throttling, a lower one starts it, and without a quota no request is throttled.
+    """A client has sent 27.5 kB. A higher quota ends its throttling, a lower quota starts it again, and without a quota no request is throttled.
 
     Corresponds to Kafka's test `ClientQuotaManagerTest.testQuotaParsing`.
     """

@@ -41,7 +41,7 @@ def test_static_member_that_returns_with_another_subscription_starts_a_group_epo
 ) -> None:
     """A new process takes over an instance id and subscribes to another topic. It keeps only partitions that are in the new target assignment.
 
-    The other partitions of the member that is away are released at once.
+    The other partitions of the old member are released at once.
     """
     group = ConsumerGroup(subject)
     first, second = group.topic.name, group.add_topic().name
