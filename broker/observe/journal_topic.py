@@ -88,7 +88,7 @@ class Reached:
     def note(self, topic: str, index: int, client_id: str | None, broker_id: int, connection_id: int, end: int) -> None:
         """Record, after a fetch response, the next offset that a client reads. end: this offset. index: the partition number.
 
-        If there are more than 10,000 entries, those of the oldest partition are removed.
+        If there are more than 10,000 entries, all entries of the oldest partition are removed.
         """
         clients = self._of.setdefault((topic, index), {})
         self._count += client_id not in clients

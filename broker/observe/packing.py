@@ -107,7 +107,7 @@ class StateOfOne(NamedTuple):
 
 
 def state_of_one(topic: str, partition: int) -> StateOfOne:
-    """Return an encoder for the `State` entries of one log. The parts that are equal in all of them are encoded once."""
+    """Return an encoder for the `State` entries of one log. It encodes only once the parts that are equal in all of these entries."""
     name = topic.encode()
     log = _ONE_LOG.pack(1, len(name), partition)
     layout = struct.Struct(f">{LENGTH_AND_KIND.size}sQiqq{len(log)}sBqqqq{len(name)}s")

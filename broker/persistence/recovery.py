@@ -147,7 +147,7 @@ class _Files:
 
     @property
     def first_position(self) -> int | None:
-        """Return the position of the first byte that was not deleted; None if all bytes were."""
+        """Return the position of the partition's first byte that was not deleted; None if all bytes were deleted."""
         return self.segments[0].base if self.segments else None
 
     def batches(self, start: int, end: int) -> Iterator[tuple[int, BatchHeader]]:

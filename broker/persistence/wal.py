@@ -83,7 +83,7 @@ def _framed(fact: MetadataRecord) -> bytes:
 
 
 def _read(data: bytes) -> tuple[list[MetadataRecord], int]:
-    """Return the records before the first damaged or incomplete one, and the position at which they end."""
+    """Return (records before the first damaged or incomplete record, position at which they end)."""
     facts: list[MetadataRecord] = []
     at = 0
     while at + _HEAD.size <= len(data):

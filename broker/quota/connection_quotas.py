@@ -69,7 +69,7 @@ class ConnectionQuotas:
             self.quota_changed(entity, key, value)
 
     def forget_rates(self) -> None:
-        """Restart all rate measurements, as a restart of the broker does. Open connections stay counted."""
+        """Restart all rate measurements at 0, like a restart of the broker. Open connections stay counted."""
         self._limits = None
         self._broker_rate = self._new_rate()
         self._listener_rates = {listener: self._new_rate() for listener in self._by_listener}
@@ -170,7 +170,7 @@ class ConnectionQuotas:
     # ---- how many ------------------------------------------------------------------------------------------------------------
 
     def slot_available(self, listener: str) -> bool:
-        """Return whether the listener may admit one more connection under its max.connections and, unless it is protected, that of the broker."""
+        """Return whether the listener may admit one more connection: under its own max.connections and, unless it is protected, the broker's."""
         limits = self._current()
         if self._by_listener[listener] >= limits.of_listener[listener][0]:
             return False
@@ -183,14 +183,14 @@ class ConnectionQuotas:
 
     @property
     def surplus(self) -> int:
-        """Return how many connections must be closed so that the broker is within max.connections; 0 if it is.
+        """Return how many connections must be closed so that the broker is within max.connections, usually 0.
 
-        The caller closes them, but never those of a protected listener.
+        The caller closes them, but never connections of a protected listener.
         """
         return max(0, self.total - self._current().connections)
 
     def is_protected(self, listener: str) -> bool:
-        """Return whether a listener is exempt from the broker-wide limits: the inter-broker listener is, unless the broker has only this one."""
+        """Return whether a listener is exempt from the broker-wide limits: only an inter-broker listener beside other listeners is exempt."""
         return len(self._by_listener) > 1 and listener == self._current().inter_broker_listener
 
     def entered(self, listener: str, address: str) -> None:

@@ -69,7 +69,7 @@ class LeaderSelector:
 class RackAwareReplicaSelector:
     """A selector that returns the most caught-up replica in the client's rack (N-4).
 
-    It returns the leader if the leader is in that rack, or if no replica is.
+    It returns the leader if the leader is in that rack, or if no replica is in that rack.
     """
 
     def select(

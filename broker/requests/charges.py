@@ -80,8 +80,8 @@ def charge_produce(
 ) -> Charged:
     """Charge a Produce request: first the bytes of header and body (Q-11), then the request time.
 
-    With acks=0 only the bytes are charged (T-3); the time counts as exempt (Q-15). If both quotas are exceeded, the longer throttle time
-    applies, and that of the request time if both are equal. request_percent: handler time in percent of one second of one thread.
+    With acks=0 only the bytes are charged (T-3); the time counts as exempt (Q-15). If both quotas are exceeded, the longer throttle time applies;
+    if they are equal, the one for request time. request_percent: handler time in percent of one second of one thread.
     """
     bytes_ms = quotas.produce.record(user, client_id, request_bytes, now_ms)
     if acks == 0:
@@ -114,7 +114,7 @@ def charge_mutations(
     request_percent: float,
     now_ms: int,
 ) -> Charged:
-    """Charge controller mutations and request time. The longer of the two throttle times applies; if equal, that of request time (Q-18)."""
+    """Charge controller mutations and request time. The longer of the two throttle times applies; if they are equal, request time applies (Q-18)."""
     if mutations.throttle_ms == 0:
         return charge_request(quotas, user, client_id, request_percent, now_ms)
     time_ms = quotas.request.record(user, client_id, request_percent, now_ms)

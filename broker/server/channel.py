@@ -255,7 +255,7 @@ class Channel(asyncio.BufferedProtocol):
 def _goes_out_in_pieces(buffers: Sequence[object]) -> bool:
     """Return whether a response must be sent in parts.
 
-    This is so if it has a large file range, or so many small ones that copying all of them at once would take too much memory.
+    This is necessary if it has a large file range, or so many small file ranges that a copy of all of them would take too much memory.
     """
     ranges = [len(b) for b in buffers if type(b) is FileRange]
     return bool(ranges) and (max(ranges) >= SENDFILE_FROM_BYTES or sum(ranges) > COPY_BYTES)

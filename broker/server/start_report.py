@@ -164,5 +164,5 @@ def _count(number: int, thing: str) -> str:
 
 
 def documentation() -> Path:
-    """Return the path of the README: that of the checkout, or the copy in the installed package."""
+    """Return the path of the README, either in the checkout or in the installed package."""
     return Path(kafkaproto.__file__).with_name("README.md").resolve()

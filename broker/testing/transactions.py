@@ -128,8 +128,8 @@ class TransactionMethods(Base):
     def abort_transaction(self, transactional_id: str) -> None:
         """Abort the open transaction of a producer, as though the producer had aborted it. The producer's next commit fails.
 
-        Raises ValueError, which names the ids with open transactions, if the id has none; and KafkaError CONCURRENT_TRANSACTIONS (51) while a
-        change of the id is being replicated, COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state` has too few in-sync replicas.
+        Raises ValueError, which names the ids with open transactions, if this id has no open transaction. Raises KafkaError CONCURRENT_TRANSACTIONS
+        (51) while a change of the id is being replicated, COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state` has too few in-sync replicas.
         """
 
         def act() -> None:
@@ -159,9 +159,9 @@ class TransactionMethods(Base):
     def fence_producer(self, transactional_id: str) -> None:
         """Raise the epoch of a transactional id, as a second process with this id does. An open transaction is aborted.
 
-        Raises ValueError, which names the existing ids, if there is no such id; and KafkaError CONCURRENT_TRANSACTIONS (51) while the last
-        transaction of the id is being completed or a change of the id is being replicated, COORDINATOR_NOT_AVAILABLE (15) if
-        `__transaction_state` has too few in-sync replicas.
+        Raises ValueError, which names the existing ids, if there is no such id. Raises KafkaError CONCURRENT_TRANSACTIONS (51) while the last
+        transaction of the id is being completed or a change of the id is being replicated, COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state`
+        has too few in-sync replicas.
         """
 
         def act() -> None:

@@ -11,7 +11,7 @@ from kafkaproto.broker.transaction.operations import PartitionKey
 
 
 class Cause(StrEnum):
-    """Why a transactional id changed. When a transaction completes, the cause is that of its commit or abort."""
+    """Why a transactional id changed. The completion of a transaction has the same cause as its commit or abort."""
 
     INITIALISED = "the producer got a new epoch"
     ADDED = "partitions were added"

@@ -81,9 +81,9 @@ class TransactionCoordinator:
         now_ms: int,
         reply: ProducerReply,
     ) -> None:
-        """Give a producer its id and next epoch (TX-10 to TX-17). expected: the (producer id, epoch) that it had, None for a new producer.
+        """Give a producer its id and next epoch (TX-10 to TX-17). expected: its current (producer id, epoch), None for a new producer.
 
-        An open transaction is aborted first. The error is then CONCURRENT_TRANSACTIONS (51), and the producer sends the request again.
+        If a transaction is open, it is aborted, and the error is CONCURRENT_TRANSACTIONS (51), so that the producer sends the request again.
         """
         try:
             if not 0 < timeout_ms <= self.settings.max_timeout_ms:

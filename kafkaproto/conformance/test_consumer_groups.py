@@ -156,7 +156,7 @@ def test_consumer_group_describe_rejects_unknown_and_classic_groups(subject: Sub
 
 @pytest.mark.rule("GN-12", "GN-13", "SN-32")
 def test_member_that_sends_epoch_0_after_its_second_epoch_is_fenced_before_4_2(subject: Subject) -> None:
-    """A joined member that sends epoch 0 again gets its assignment. Before 4.2 it is fenced instead once it has a second epoch (scenario SN-32)."""
+    """A joined member that sends epoch 0 again gets its assignment. Before 4.2, it is fenced if it already has a second epoch (scenario SN-32)."""
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     assert group.enter("A") == (1, ALL)

@@ -108,7 +108,7 @@ def test_leaders_serve_all_fetches_and_followers_only_consumer_fetches_from_v11_
 @pytest.mark.needs(at_least={"max.incremental.fetch.session.cache.slots": SESSION_SLOTS})
 @pytest.mark.rule("F-25")
 def test_leader_and_follower_both_reject_fetches_with_a_wrong_leader_epoch(subject: Subject) -> None:
-    """An old epoch gets FENCED_LEADER_EPOCH (74), a later one UNKNOWN_LEADER_EPOCH (75), with and without a fetch session.
+    """An old epoch gets FENCED_LEADER_EPOCH (74), an unknown future epoch UNKNOWN_LEADER_EPOCH (75), with and without a fetch session.
 
     Corresponds to Kafka's test `FetchRequestTest.testCurrentEpochValidation`.
     """

@@ -85,7 +85,7 @@ def test_rejoin_with_new_metadata_in_the_sync_phase_starts_a_rebalance(subject: 
 
 @pytest.mark.rule("GC-22", "GC-25", "GC-28", "GC-35", "SN-8")
 def test_rebalance_timeout_removes_dynamic_members_but_keeps_static_members(subject: Subject) -> None:
-    """One of three members joins again. After the rebalance timeout the new generation has this member and the static one (scenario SN-8)."""
+    """One of three members joins again. After the rebalance timeout, the new generation has this member and the static member (scenario SN-8)."""
     group = Group(subject)
     a, b = (group.client(rebalance_ms=REBALANCE_MS) for _ in range(2))
     s = group.client(rebalance_ms=REBALANCE_MS, instance="i1")

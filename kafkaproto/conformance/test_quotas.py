@@ -48,7 +48,7 @@ class Payer:
         self.connection = self.subject.connect(0, self.client_id)
 
     def produce(self, request_bytes: int, acks: int = 1) -> int:
-        """Send a Produce request of this size in bytes. Returns the throttle time in the response, after comparing it with the expected one."""
+        """Send a Produce request of this size in bytes. Returns the throttle time in the response, after comparing it with its expected value."""
         now_ms = round(self.subject.now_ms())
         request = produce_of_bytes(self.connection, self.topic.name, request_bytes, acks=acks)
         self.rate.record(request_bytes, now_ms)
@@ -202,7 +202,7 @@ def test_throttled_response_is_sent_at_once_and_the_next_response_after_the_thro
 ) -> None:
     """A throttled Produce gets its response at once. The next request of the connection gets its response after the throttle time.
 
-    This holds in every version, also in those whose responses have no throttle time. Other connections of the client are not muted.
+    This holds in every version, even if the response has no field for the throttle time. Other connections of the client are not muted.
     """
     payer = Payer(subject, new_topic(subject), 10_000.0)
     with limited(subject, (payer.entity, {PRODUCE: 10_000.0})):

@@ -77,7 +77,7 @@ def outcome(answer: Any) -> tuple[int, int, list[Any]]:
 @pytest.mark.rule("S-1", "S-2", "S-3", "S-4", "S-14")
 @pytest.mark.parametrize("version", [7, 12, 13, 17])
 def test_fetch_session_can_be_opened_used_replaced_and_closed(subject: Subject, version: int) -> None:
-    """Wrong session ids and epochs get errors and do not change the session. A renewed session has a new id, and a closed one is unknown.
+    """Wrong session ids and epochs get errors and do not change the session. A renewed session has a new id, and a closed session is unknown.
 
     Corresponds to Kafka's test `FetchSessionTest.testFetchRequests`.
     """
