@@ -158,9 +158,7 @@ def test_range_assignor_assigns_consecutive_partitions_of_each_topic(subject: Su
 
 @pytest.mark.rule("GN-36")
 @pytest.mark.parametrize("first", ["uniform", "range"])
-def test_assignor_of_the_second_of_two_members_applies_if_they_name_different_ones(
-    subject: Subject, first: str
-) -> None:
+def test_second_of_two_members_that_name_different_assignors_decides_the_assignor(subject: Subject, first: str) -> None:
     """B joins with assignor `first`, then A with the other one, which applies: `range` gives A the first three partitions, `uniform` the last three.
 
     ConsumerGroupDescribe names `uniform` in both cases.

@@ -129,7 +129,7 @@ def test_join_group_that_a_consumer_group_rejects_has_no_member_id_in_its_respon
 
 
 @pytest.mark.rule("GC-50")
-def test_leave_group_response_has_the_ids_of_static_consumer_group_members_before_4_0(java: Subject) -> None:
+def test_leave_group_response_has_ids_of_static_consumer_group_members_before_4_0(java: Subject) -> None:
     group = ConsumerGroup(java)
     group.enter("A")
     joined = classic_join(group, "", "i")

@@ -268,7 +268,7 @@ def test_incremental_fetch_without_data_is_parked_until_data_or_max_wait(subject
 
 
 @pytest.mark.rule("S-10", "T-1", "T-4", "T-7", "X-5")
-def test_throttled_incremental_fetch_returns_empty_and_the_next_one_returns_the_data(subject: Subject) -> None:
+def test_throttled_incremental_fetch_is_empty_and_the_next_fetch_returns_the_data(subject: Subject) -> None:
     """A fetch of slightly more than ten seconds of quota is throttled and returns nothing; the next request, sent at once, returns the batch.
 
     On a wall clock, the quota is already measured from the start of the session, so the throttle time may be shorter.

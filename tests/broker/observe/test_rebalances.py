@@ -291,7 +291,7 @@ def test_rebalance_cause_names_a_subscribed_topic_that_is_created_later(group: G
     assert history(group.cluster)[1][4] == ["the subscribed topics changed: later"]
 
 
-def test_static_member_that_leaves_temporarily_and_returns_is_reported(group: Group) -> None:
+def test_group_events_report_that_a_static_member_left_temporarily_and_returned(group: Group) -> None:
     group.join("A", instance_id="one")
     group.beat("A", -2, instance_id="one")
     group.join("A2", instance_id="one")

@@ -280,7 +280,7 @@ def test_requests_received_completely_before_a_half_close_are_answered(cluster: 
 
 
 @pytest.mark.rule("W-11")
-def test_idle_connection_is_closed_after_its_timeout_and_a_used_one_stays_open() -> None:
+def test_idle_connection_is_closed_after_its_timeout_and_a_busy_connection_is_not() -> None:
     cluster = VirtualCluster(config={"connections.max.idle.ms": "1000"})
     idle, busy = cluster.connect(), cluster.connect()
     begun = cluster.now_ms

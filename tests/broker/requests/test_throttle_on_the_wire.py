@@ -249,7 +249,7 @@ def test_throttled_fetch_keeps_its_session_and_the_next_epoch_returns_the_data(c
 
 
 @pytest.mark.rule("S-10")
-def test_throttled_full_fetch_creates_no_session(cluster: VirtualCluster) -> None:
+def test_throttled_full_fetch_creates_no_fetch_session(cluster: VirtualCluster) -> None:
     cluster.connect().ask(produce("t", batch_of_bytes(20_000)), 9)
     limit(cluster, client_id="reader", consumer_byte_rate=1500.0)
     client = cluster.connect(client_id="reader")

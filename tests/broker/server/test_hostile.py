@@ -299,7 +299,7 @@ async def work_and_be_hostile(cluster: AsyncTestCluster, client: RawClient) -> N
 @pytest.mark.rule("W-8")
 @pytest.mark.clients
 @pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS)
-def test_kafka_python_works_while_50_connections_send_random_bytes() -> None:
+def test_kafka_python_produces_and_consumes_while_50_connections_send_random_bytes() -> None:
     from kafka import KafkaConsumer, KafkaProducer
 
     with ThreadPoolExecutor(1) as own_thread, cluster(topics={"t": 2}) as c:
