@@ -224,7 +224,7 @@ def _packed_or_empty(entry: Waiting) -> bytes:
 
 
 def _packed(traced: Traced, response: Buffer | None = None, lengths: tuple[int, ...] = ()) -> bytes:
-    """Return the trace entry of an exchange, encoded to the same bytes as by `kafkaproto.trace.format.encoded`.
+    """Return the trace entry of an exchange (request and response), encoded to the same bytes as by `kafkaproto.trace.format.encoded`.
 
     response: a response reduced to batch headers, None for a response without records. lengths: the original length in bytes of each of its
     records fields.
@@ -266,7 +266,7 @@ def _packed(traced: Traced, response: Buffer | None = None, lengths: tuple[int, 
 
 
 def packed_with_records(traced: Traced) -> bytes:
-    """Return the trace entry, as bytes, of an exchange whose response has records."""
+    """Return the encoded trace entry of a request whose response has records."""
     flexible = codec(traced.exchange.api_key, traced.exchange.api_version).flexible
     return _packed(traced, *_cut_response(traced.out, traced.splices, flexible))
 

@@ -26,8 +26,8 @@ _BEGINNING = b'{"'
 class WriteAheadLog:
     """An open file of records. `records`: the records that the file had when it was opened.
 
-    `cut_bytes`: the size of an incomplete record at the end. It is ignored, and `replace` removes it. Raises ValueError if complete records
-    follow a damaged one, which no interrupted write can cause.
+    `cut_bytes`: the size of an incomplete record at the end of the file. Such a record is ignored, and `replace` removes it. Raises ValueError if
+    complete records follow a damaged record, which no interrupted write can cause.
     """
 
     def __init__(self, path: Path) -> None:

@@ -190,7 +190,10 @@ class ReplicaFetcher:
                 known.repeated(repeated_ms)
 
     def count_idle_fetches(self, now_ms: int) -> None:
-        """Make empty fetches on time from now on, because each response counts against the leader's replication quota while it is active."""
+        """Send the empty fetches of an idle follower on time from now on, not later all at once.
+
+        Each response then counts against the leader's replication quota, which is active.
+        """
         self.note_idle_fetches(now_ms)
         if self._parked_ms is not None and self._wait_ends_ms is None and not self.cut:
             self._wait_ends_ms = self._parked_ms + max(1, self._settings.wait_max_ms)
