@@ -30,10 +30,10 @@ TopicName = Callable[[bytes], str]
 
 
 class Result(NamedTuple):
-    """The result for one item of a request: a partition; or a topic, resource, group or key, for which `partition` is None.
+    """The result for one item of a request. partition: the partition number; None if the item is a topic, resource, group or key.
 
     error: the name of the error code, "NONE" without an error, or "no response". offset: depending on the API, the base offset of a Produce, the
-    fetch offset of a Fetch, the offset found or committed; None if there is none.
+    fetch offset of a Fetch, or the offset found or committed; None if the API has no offset.
     """
 
     name: str
@@ -148,7 +148,7 @@ def _group_of(request: Any) -> str | None:
 def _items(message: Any, parent: str, topic_name: TopicName) -> Iterator[tuple[str, Any, int | None]]:
     """Yield (name, item, partition number or None) for each list item in a message that is a partition or has an error code.
 
-    Inside an item that has an error code, only the items with an error or an offset are yielded. parent: the name for items without one.
+    Inside an item with an error code, only items with an error or an offset are yielded. parent: the name for items that have no name of their own.
     """
     for attribute in _list_fields(cast(Any, type(message))):
         for item in getattr(message, attribute) or ():

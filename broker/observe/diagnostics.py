@@ -124,7 +124,7 @@ class Diagnostics(Observer):
         self._log(exchange.node.broker_id, exchange.peer, client_id, refusal, exchange.now_ms)
 
     def _notice_searches(self, exchange: Exchange, group_ids: Sequence[str]) -> None:
-        """Count a client's FindCoordinator requests for each group that does not exist, and plan a check after three of them.
+        """Count a client's FindCoordinator requests for each group that does not exist. After three requests, plan a check of the client.
 
         A librdkafka consumer with `group.protocol=consumer` repeats the request forever if the broker does not support that protocol (KIP-848).
         """
@@ -144,9 +144,9 @@ class Diagnostics(Observer):
                 self._timers.at(exchange.now_ms + SEARCHED_MS, check)
 
     def _check_search(self, node: Node, address: str, key: tuple[str, str, str], group_id: str, now_ms: int) -> None:
-        """Log a client that searches the coordinator of a group, if the group still does not exist.
+        """Log a client that looked for the coordinator of a group, if the group still does not exist.
 
-        A client that reads without joining a group, as consumers with `assign` do, is not logged.
+        A client that reads without joining a group, as consumers with `assign` do, is not logged. key: (address, client id, group id).
         """
         first_ms, count = self._searches.pop(key, (0, 0))
         host, client_id, group = key

@@ -1,17 +1,19 @@
 """The journal as a topic: publishes throttles, client positions and leader changes as records that any client can read. Off by default.
 
-It has one partition, because all brokers of a cluster share a clock and a journal: its records are in the order of the events. It has up to
+The topic has one partition, because all brokers of a cluster share a clock and a journal: its records are in the order of the events. It has up to
 three replicas, so that it survives its leader. When disabled, a request pays only for attribute checks. This module does not depend on
 sockets, nor on the meaning of messages except for the topics that they name.
 
-A record's timestamp is the broker's clock, its key the client id, or `broker-N` if there is no client. Its value is JSON with
-`v` (1), `kind`, `at_ms`, `broker`, and by kind:
+A record's timestamp is the broker's clock. Its key is the client id, or `broker-N` if there is no client. Its value is JSON with
+`v` (1), `kind`, `at_ms`, `broker`, and further fields that depend on the kind:
 
-throttle: client_id, api, throttle_ms, held, quota, entity, bound, value, rate, window_ms (the last six null for a forced one)
-fetched:  client_id, topic, partition, next_offset (the next offset that the client reads), high_watermark (in its response)
+throttle: client_id, api, throttle_ms, held, quota, entity, bound, value, rate, window_ms (the last six are null for a forced throttle)
+fetched:  client_id, topic, partition, next_offset (the next offset that the client reads), high_watermark (in the response to the client)
 behind:   the fields of `fetched`, for a connected client that lags: records were produced, but the client has not fetched since
-produced: client_id, topic, partition, end_offset (the offset after its last record)
-leader:   topic, partition, leader, leader_epoch      isr: topic, partition, isr      broker: state (stopped, started)
+produced: client_id, topic, partition, end_offset (the offset after the last record of the request)
+leader:   topic, partition, leader, leader_epoch
+isr:      topic, partition, isr
+broker:   state (stopped, started)
 dropped:  count (of entries dropped for lack of space since the last such record)
 
 A connection that names the topic in a request becomes a reader: from then on none of its actions is published, because reading
@@ -84,9 +86,9 @@ class Reached:
         self._count = 0
 
     def note(self, topic: str, index: int, client_id: str | None, broker_id: int, connection_id: int, end: int) -> None:
-        """Record the next offset that a client reads, after a fetch response. end: that offset. index: the partition number.
+        """Record, after a fetch response, the next offset that a client reads. end: this offset. index: the partition number.
 
-        If there are more than 10,000 entries, the oldest partition is removed with all its clients.
+        If there are more than 10,000 entries, all entries of the oldest partition are removed.
         """
         clients = self._of.setdefault((topic, index), {})
         self._count += client_id not in clients

@@ -28,7 +28,7 @@ CONTROLLER = -1
 
 
 class MetricName(NamedTuple):
-    """Identifies a metric. tags: in Kafka's order. broker_id: the broker, or CONTROLLER for metrics of the cluster."""
+    """Identifies a metric. tags: (name, value) pairs in Kafka's order. broker_id: the broker, or CONTROLLER for metrics of the cluster."""
 
     name: str
     """Kafka's name of the metric, such as "byte-rate"."""
@@ -162,7 +162,7 @@ def _of_replicas(node: Node, now_ms: int) -> Values:
 
 
 def _of_sessions(node: Node) -> Values:
-    """Yield the metrics of the fetch session cache. Of Kafka's meter for evictions, only the attribute Count is reported."""
+    """Yield the metrics of the fetch session cache. Kafka's metric of evictions has several attributes, of which only Count is reported."""
     cache = node.sessions
     yield "NumIncrementalFetchSessions", "FetchSessionCache", (), float(len(cache))
     yield "NumIncrementalFetchPartitionsCached", "FetchSessionCache", (), float(cache.partition_count)

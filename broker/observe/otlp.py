@@ -1,4 +1,4 @@
-"""A reader of the metrics that clients push: names, types, attributes and values of OpenTelemetry's `MetricsData`, which is a protobuf message."""
+"""Decodes the metrics that clients push: names, types, attributes and values in `MetricsData`, a protobuf message of OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _DOUBLE, _INT64 = struct.Struct("<d"), struct.Struct("<q")
 _KINDS = {5: "gauge", 7: "sum", 9: "histogram", 10: "exponential histogram", 11: "summary"}
 _TEMPORALITY, _DELTA = 2, 1
-"""The number of the field with the temporality of a sum or histogram, and its value for deltas."""
+"""The number of the protobuf field with the temporality of a sum or histogram, and the value that stands for deltas."""
 _ATTRIBUTES = {"gauge": 7, "sum": 7, "histogram": 9, "exponential histogram": 1, "summary": 7}
-"""Maps a kind of metric to the number of the field with the attributes of its data points."""
+"""Maps a kind of metric to the number of the protobuf field with the attributes of its data points."""
 
 
 class MetricSeen(NamedTuple):
     """One data point of a metric that a client pushed.
 
-    kind: "gauge", "sum", "histogram", "exponential histogram" or "summary". value: the number; None for the last three kinds. delta: whether
-    the value counts from the previous push; it is False for gauges. attributes: the attributes of the point that are texts, by name.
+    kind: "gauge", "sum", "histogram", "exponential histogram" or "summary". value: the number of a gauge or sum; None for other kinds. delta:
+    whether the value counts from the previous push; False for gauges. attributes: the attributes of the data point whose values are strings, by
+    name.
     """
 
     name: str
@@ -30,7 +31,7 @@ class MetricSeen(NamedTuple):
 
 
 def read_metrics(payload: bytes) -> list[MetricSeen]:
-    """Return the data points in the payload of a push. Raises ValueError if it is no protobuf message of this type."""
+    """Return the data points in the payload of a push. Raises ValueError if the payload is not a `MetricsData` message."""
     try:
         return [
             seen
@@ -55,7 +56,7 @@ def _points(metric: memoryview) -> Iterator[MetricSeen]:
 
 
 def _value(kind: str, point: memoryview) -> float | int | None:
-    """Return the number of a data point: field 4 as a double, or field 6 as an integer."""
+    """Return the number of a gauge or sum data point, from protobuf field 4 (a double) or 6 (an integer); None for other kinds of metric."""
     if kind not in ("gauge", "sum"):
         return None
     for number, value in _fields(point):
@@ -73,12 +74,12 @@ def _attributes(point: memoryview, number: int) -> Iterator[tuple[str, str]]:
 
 
 def _messages(data: memoryview, number: int) -> Iterator[memoryview]:
-    """Yield the values of a field whose type is bytes: texts and messages."""
+    """Yield each value of the field with this number, as bytes. The values of such a field are strings or embedded messages."""
     return (value for at, value in _fields(data) if at == number and isinstance(value, memoryview))
 
 
 def _fields(data: memoryview) -> Iterator[tuple[int, memoryview | int]]:
-    """Yield (field number, value) of a message. A value of fixed size is yielded as its bytes."""
+    """Yield (field number, value) of each field in a protobuf message. Values other than variable-length integers are yielded as bytes."""
     at = 0
     while at < len(data):
         key, at = _varint(data, at)
@@ -100,7 +101,7 @@ def _fields(data: memoryview) -> Iterator[tuple[int, memoryview | int]]:
 
 
 def _varint(data: memoryview, at: int) -> tuple[int, int]:
-    """Return a variable-length integer and the position behind it. Raises IndexError if it does not end in `data`."""
+    """Return (variable-length integer at index `at`, index after it). Raises IndexError if `data` ends within the integer."""
     value = shift = 0
     while True:
         byte = data[at]

@@ -31,15 +31,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkaproto.trace")
 
 LARGE_BYTES = 64 * 1024
-"""The size in bytes above which an entry is flushed at once and on its own. This bounds the buffer, and a full queue drops only that entry."""
+"""The size in bytes above which an entry is encoded and passed on at once and alone. This bounds the buffer of collected entries.
+
+If the queue of the trace writer is full, only this large entry is dropped.
+"""
 
 
 class Traced:
-    """The recorded fields of one exchange until its response is sent, stored in the attribute `recording` of the exchange.
+    """The recorded fields of one exchange (a request and its response), stored in its attribute `recording` until the response is sent.
 
     kept: the request's frame without records, and the length in bytes of each of its records fields. wait_ns: the time in purgatory in ns, negative
-    while the request is parked. ready_ns: when the response was encoded; 0 until then. throttle_ms, flags, out and splices are set at that time, too.
-    out: the response with its length prefix, without the records in `splices`. splices: for each records field, its position in `out` and its
+    while the request is parked. ready_ns: when the response was encoded; 0 until then. throttle_ms, flags, out and splices are also set at that
+    time. out: the response with its length prefix, without the records in `splices`. splices: for each records field, its position in `out` and its
     records.
     """
 
@@ -76,7 +79,7 @@ class Traced:
 
     @property
     def is_silent(self) -> bool:
-        """Return True if the request is a Produce with acks=0, which gets no response. Decodes the recorded part of the request."""
+        """Return whether the request is a Produce with acks=0, which gets no response. Decodes the recorded part of the request."""
         return is_silent(*cut_request(self.kept[0]))
 
 
@@ -84,19 +87,17 @@ _ONE_LOG = struct.Struct(">HHi")
 """Three adjacent fields of a `State` trace entry, which never change for one log: number of logs (1), length of the topic name, partition."""
 
 Waiting = bytes | Traced | tuple[Callable[..., bytes], tuple[Any, ...]]
-"""A collected trace entry: encoded bytes, an exchange to encode, or an offset change.
+"""A collected trace entry: encoded bytes, an exchange (request and response) to encode, or an offset change to encode.
 
-An offset change is (encoder, its arguments, of which the second is the sequence number).
+An offset change is (encoder, arguments); the second argument is the sequence number.
 """
 
 
 class StateOfOne(NamedTuple):
-    """A fast encoder of trace entries of kind `State`, which have the offsets of one log.
+    """A fast encoder of trace entries of kind `State`, which contain the offsets of one log.
 
-    `kafkaproto.trace.format.encoded` returns the same bytes but takes longer.
-
-    pack: a function that packs its arguments, in this order: head, seq, broker, clock_ms, at_ns, log, flags, the four offsets, name. head,
-    log, name: the arguments that are equal in all entries about the log.
+    `kafkaproto.trace.format.encoded` returns the same bytes but takes longer. pack: a function that packs its arguments, in this order: head, seq,
+    broker, clock_ms, at_ns, log, flags, the four offsets, name. head, log, name: the arguments that are equal in all entries about the log.
     """
 
     pack: Callable[..., bytes]
@@ -106,7 +107,7 @@ class StateOfOne(NamedTuple):
 
 
 def state_of_one(topic: str, partition: int) -> StateOfOne:
-    """Return an encoder for the `State` entries of one log. The parts that are equal in all of them are encoded once."""
+    """Return an encoder for the `State` entries of one log. It encodes only once the parts that are equal in all of these entries."""
     name = topic.encode()
     log = _ONE_LOG.pack(1, len(name), partition)
     layout = struct.Struct(f">{LENGTH_AND_KIND.size}sQiqq{len(log)}sBqqqq{len(name)}s")
@@ -115,10 +116,10 @@ def state_of_one(topic: str, partition: int) -> StateOfOne:
 
 
 class Moves:
-    """The constant fields of the trace entries about one replica's offset changes.
+    """The fields that all trace entries about one replica's offset changes have in common.
 
-    packing: encodes the entries. flags: the flag BEGINS, which marks the first entry about the replica; 0 after that entry. log: a weak reference
-    to its log.
+    packing: encodes the entries. flags: BEGINS for the first entry about the replica, 0 for later entries. log: a weak reference to the replica's
+    log.
     """
 
     __slots__ = ("flags", "log", "packing")
@@ -154,9 +155,10 @@ class MovesByLog:
 
 
 class Entries:
-    """The collected trace entries that are not encoded yet, in order.
+    """Collects trace entries in order, and encodes many of them at once.
 
-    sink: the function that receives the encoded entries as one byte string, and their number. together: how many entries are encoded in one go.
+    sink: a function that receives the encoded entries, joined into one byte string, and their number. together: how many entries to collect before
+    encoding them.
     """
 
     def __init__(self, sink: Callable[[bytes, int], None], together: int) -> None:
@@ -170,7 +172,7 @@ class Entries:
         self.ended = False
 
     def keep(self, entry: Waiting, size_bytes: int) -> None:
-        """Add a trace entry to those that are encoded later. size_bytes: its approximate size."""
+        """Add a trace entry, which is encoded later together with others. size_bytes: its approximate size."""
         large = size_bytes > LARGE_BYTES
         if large:
             self.flush()
@@ -222,7 +224,7 @@ def _packed_or_empty(entry: Waiting) -> bytes:
 
 
 def _packed(traced: Traced, response: Buffer | None = None, lengths: tuple[int, ...] = ()) -> bytes:
-    """Return the trace entry of an exchange, encoded to the same bytes as by `kafkaproto.trace.format.encoded`.
+    """Return the trace entry of an exchange (request and response), encoded to the same bytes as by `kafkaproto.trace.format.encoded`.
 
     response: a response reduced to batch headers, None for a response without records. lengths: the original length in bytes of each of its
     records fields.
@@ -264,13 +266,17 @@ def _packed(traced: Traced, response: Buffer | None = None, lengths: tuple[int, 
 
 
 def packed_with_records(traced: Traced) -> bytes:
-    """Return the trace entry, as bytes, of an exchange whose response has records."""
+    """Return the encoded trace entry of a request whose response has records."""
     flexible = codec(traced.exchange.api_key, traced.exchange.api_version).flexible
     return _packed(traced, *_cut_response(traced.out, traced.splices, flexible))
 
 
 def _cut_response(out: Buffer, splices: Sequence[tuple[int, Any]], flexible: bool) -> tuple[Buffer, tuple[int, ...]]:
-    """Return a response with each batch reduced to its header, without the length prefix, and the original length in bytes of each records field."""
+    """Return a response reduced to the headers of its batches, and the original length in bytes of each of its records fields.
+
+    out: the response with its length prefix, which is removed, and without the records in `splices`. splices: (position in `out`, records).
+    flexible: whether the response's version uses compact lengths.
+    """
     places = [(at, len(value), heads(value)) for at, value in splices]
     return memoryview(cut(out, places, flexible))[LENGTH_BYTES:], tuple([length for _, length, _ in places])
 

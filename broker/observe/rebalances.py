@@ -74,9 +74,9 @@ class RebalanceHistory(Observer):
     def group_changed(self, broker_id: int, change: GroupChange, now_ms: int) -> None:
         """Add a rebalance to the history, or update the current one, after a change of a group.
 
-        a. A classic group in PreparingRebalance starts a rebalance, unless its members are still joining for the previous one.
-        b. A new generation completes that join. Without such a join, it is a rebalance by itself, as is each new group epoch.
-        c. Other changes update the current rebalance. It is complete when the group is Stable or Empty, and ends unfinished if it is Dead.
+        a. A classic group that enters PreparingRebalance starts a rebalance, unless its members are still joining for the current one.
+        b. A new generation ends the joining of members. If no members were joining, it starts a rebalance, as each new group epoch does.
+        c. Other changes update the current rebalance. It is complete when the group is Stable or Empty, and ends unfinished if the group is Dead.
         d. A new coordinator continues the rebalance if it has loaded the generation or epoch; otherwise the rebalance ends unfinished.
         """
         current = self._current(change.group_id)

@@ -181,7 +181,7 @@ class Recorder(Observer):
         self._done(traced, 0)
 
     def _done(self, traced: Traced, sent_ns: int) -> None:
-        """Collect the trace entry of a finished exchange. sent_ns: when the response was sent; 0 if it was not sent."""
+        """Collect the trace entry of a finished request and its response. sent_ns: when the response was sent; 0 if it was not sent."""
         if traced.recorder is not self:
             return  # the request began under another recorder, which has ended
         traced.sent_ns = sent_ns
@@ -275,7 +275,10 @@ class Recorder(Observer):
 
 
 def _note_problem(recorder: Recorder, at_ms: int, broker_id: int, peer: Peer, seq: int, why: str) -> None:
-    """Record a "problem" event before the entry of the exchange that it describes. seq: the sequence number of that exchange."""
+    """Record an event of kind "problem" about a request, before the trace entry of the request itself. seq: the sequence number of that entry.
+
+    why: the problem as text.
+    """
     recorder.noted(at_ms, broker_id, "problem", {"connection": peer.connection_id, "of": seq, "why": why})
 
 

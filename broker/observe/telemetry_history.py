@@ -18,7 +18,7 @@ MOST_BYTES = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class TelemetrySeen:
-    """The metrics that a client pushed to a broker once."""
+    """One push of metrics from a client to a broker."""
 
     at_ms: int
     """When the broker accepted the metrics, in ms of the cluster's clock."""
@@ -29,7 +29,7 @@ class TelemetrySeen:
     client_id: str
     """The `client.id` of the client; empty if it has none."""
     terminating: bool
-    """Whether the client is about to end, so that it pushes nothing more."""
+    """Whether this is the client's last push, because the client is closing."""
     compression: str
     """The name of the compression type that the client used, such as "zstd"; "none" for none."""
     payload: bytes

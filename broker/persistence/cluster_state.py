@@ -77,14 +77,14 @@ class PersistedState(Protocol):
 
 
 class ClusterPersistence:
-    """Persists a cluster.
+    """Persists a cluster in a data directory, and restores it.
 
-    `cluster_id`, `life` (the number of this process among those that have used the folder) and `next_producer_id` are available at once, so
-    that the cluster can be built; `go_on` then restores the rest. path: the folder. new_cluster_id: the cluster id if the folder is empty.
-    Raises ConfigError for a folder that cannot be used.
+    `cluster_id`, `life` (the number of this process among those that have used the directory) and `next_producer_id` are available at once, so that
+    the cluster can be built; `go_on` then restores the rest. path: the data directory. new_cluster_id: the cluster id if the directory is empty.
+    Raises ConfigError for a directory that cannot be used.
 
-    Each change is passed to one of the `remember...` methods before it is made. They raise KafkaError KAFKA_STORAGE_ERROR (56) if the
-    change cannot be written. The caller must then not make it.
+    The cluster passes each change to one of the `remember...` methods before it makes the change. They raise KafkaError KAFKA_STORAGE_ERROR (56)
+    if the change cannot be written. The cluster must then not make the change.
     """
 
     def __init__(self, cluster: PersistedState, path: str | os.PathLike[str], new_cluster_id: str) -> None:
@@ -223,7 +223,7 @@ class ClusterPersistence:
                     yield records.log(topic.topic_id, state.index, log.state())
 
     def _log_of(self, topic: Topic, state: PartitionState) -> ReplicaLog | None:
-        """Return the log of the partition's leader or, without a leader, of another replica, an in-sync one if possible; None if there is none."""
+        """Return the log of the partition's leader or, without a leader, of another replica, preferably an in-sync one; None if there is none."""
         for broker_id in (state.leader, *state.isr, *state.replicas):
             node = self._cluster.nodes[broker_id] if broker_id >= 0 else None
             partition = None if node is None else node.replicas.find(topic.name, state.index)
@@ -258,7 +258,7 @@ class ClusterPersistence:
         self.next_producer_id = end
 
     def _changes(self, old: Image, new: Image, changed: Sequence[str]) -> Iterator[MetadataRecord]:
-        """Yield the metadata records for the differences between two images that must survive a restart.
+        """Yield the metadata records for the differences between two metadata images (states of the topics) that must survive a restart.
 
         changed: the names of the topics that differ.
         """

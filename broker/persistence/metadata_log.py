@@ -28,9 +28,9 @@ from kafkaproto.error_codes import ErrorCode
 
 logger = logging.getLogger("kafkaproto.persistence")
 LEAST_GROWTH_BYTES = 4 << 20
-"""The minimum growth in bytes before the metadata log is rewritten, which makes it shorter.
+"""The minimum growth in bytes since the last rewrite before the metadata log is rewritten, which makes it shorter.
 
-It is rewritten when it has also more than doubled in size since the last rewrite.
+The log must also have more than doubled in size.
 """
 
 
@@ -98,7 +98,10 @@ class MetadataLog:
     # ---- beginning and end ---------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Delete the files of unknown partitions, and persist changes from now on. Called after the cluster was restored. Raises ConfigError."""
+        """Delete the files of partitions that do not exist, and persist changes from now on. Called after the cluster has been restored.
+
+        Raises ConfigError if the metadata log cannot be written.
+        """
         for path in self._unknown_partitions():
             self._folder(path).remove()
         try:
@@ -197,7 +200,10 @@ class MetadataLog:
         return PartitionRecorder(self, topic_id, index)
 
     def restore(self, topic_id: bytes, index: int, store: Store) -> LogState | None:
-        """Fill `store` with the bytes of a partition that the previous process left, and return the log's state; None for a new partition."""
+        """Restore a partition that the previous process persisted. Returns the state of its log; None for a new partition.
+
+        store: receives the bytes in the partition's segment files.
+        """
         if self._is_open:
             return None
         try:

@@ -27,12 +27,10 @@ ALL_BROKERS = -1
 class MetadataState:
     """The state after replaying records in order.
 
-    life: the number of processes that have used the data directory. was_closed: whether the last of them stopped properly. configs: maps the
-    owners of settings to these settings. quotas: a removed quota is stored as None, because the settings given
-    at start may define it again. features: the
-    levels that differ from those of a new cluster. scram: maps
-    (user, mechanism) to credentials. groups: maps a group id to (protocol type, committed offsets). logs: maps (topic id, partition) to the
-    records of its log.
+    life: the number of processes that have used the data directory. was_closed: whether the last of them stopped properly. configs: maps the owners
+    of settings to these settings. quotas: a removed quota is stored as None, because the settings given at start may define it again. features: the
+    levels that differ from those of a new cluster. scram: maps (user, mechanism) to credentials. groups: maps a group id to (protocol type,
+    committed offsets). logs: maps (topic id, partition) to the records of its log.
     """
 
     def __init__(self, facts: Iterable[MetadataRecord]) -> None:
@@ -150,7 +148,10 @@ def image(changed: Iterable[tuple[Topic | None, Topic]], deleted: Sequence[str])
 
 
 def config(owner: ConfigOwner, layer: Mapping[str, str]) -> MetadataRecord:
-    """Return the record of changed settings. owner: a broker id, ALL_BROKERS, a group id, or the name of a subscription."""
+    """Return the record of changed settings. layer: all settings that the owner has after the change.
+
+    owner: a broker id, ALL_BROKERS, a group id, or the name of a client metrics subscription.
+    """
     if isinstance(owner, SubscriptionName):
         return {"kind": "client_metrics", "name": owner.name, "layer": dict(layer)}
     if isinstance(owner, str):

@@ -26,7 +26,7 @@ from kafkaproto.records.headers import in_memory, walk_headers
 class LogStart(NamedTuple):
     """A change of the log start offset in the metadata log.
 
-    at: the position where the store ended at that time. producers: the states of the producers of the batches below the new start.
+    at: the position where the store ended when the offset changed. producers: the states of the producers whose batches the change removed.
     """
 
     at: int
@@ -77,7 +77,10 @@ def recover(store: Store, facts: LogFacts, verify: bool, now_ms: int) -> Recover
 
 
 def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], now_ms: int) -> list[NamedSegment]:
-    """Return the segments in `folder` in order. Deletes empty files and the files of an unfinished compaction."""
+    """Return the segments in `folder` in order, and delete the others: empty files and the files of an unfinished compaction.
+
+    runs: the byte ranges that the log consists of. A compacted file that is in none of them is unfinished.
+    """
     kept = []
     for on_disk in folder.segments():
         segment = NamedSegment.found(folder, on_disk, now_ms)
@@ -144,7 +147,7 @@ class _Files:
 
     @property
     def first_position(self) -> int | None:
-        """Return the position of the first byte that was not deleted; None if all bytes were."""
+        """Return the position of the partition's first byte that was not deleted; None if all bytes were deleted."""
         return self.segments[0].base if self.segments else None
 
     def batches(self, start: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
@@ -175,9 +178,9 @@ class _Files:
             raise _Damage(position)
 
     def cut(self, position: int, needed: Sequence[OffsetRange]) -> int:
-        """Delete the bytes from `position` on, where the log is damaged, and return how many were deleted.
+        """Delete the damaged bytes of the log from `position` on, and return how many were deleted. The deleted positions are not used again.
 
-        A later segment is kept if a range in `needed` uses it or if compaction wrote it. The deleted positions are not used again.
+        needed: ranges of the log that must stay. A later segment is kept if it contains one of these ranges or if compaction wrote it.
         """
         cut_bytes = 0
         kept: list[NamedSegment] = []
@@ -204,9 +207,9 @@ class _Files:
 
 
 def _kept_runs(store: Store, files: _Files, runs: Sequence[OffsetRange]) -> tuple[list[OffsetRange], int | None]:
-    """Return the ranges of the log up to the first damaged batch, and the position of that batch or None. Adds the batches to the index.
+    """Return the byte ranges of the log up to the first damaged batch, and the position of that batch or None. Adds the batches to the index.
 
-    runs: the ranges of positions in the store that the log consists of, in the order of their offsets.
+    runs: all byte ranges of the log as last recorded, in the order of their offsets.
     """
     first = files.first_position
     there = [] if first is None else [run._replace(start=max(run.start, first)) for run in runs if run.end > first]
@@ -234,7 +237,7 @@ def _kept_runs(store: Store, files: _Files, runs: Sequence[OffsetRange]) -> tupl
 
 
 def _take_tail(log: ReplicaLog, files: _Files, facts: LogFacts) -> int:
-    """Append the batches to the log that were written after its last persisted state. Returns the number of damaged bytes that were removed.
+    """Append the batches that were written after the log's last persisted state. Returns the number of damaged bytes that were removed.
 
     If the offset of a batch lies below the end of the log, a new leader had truncated the log there, so the log is truncated first.
     """

@@ -26,8 +26,8 @@ _BEGINNING = b'{"'
 class WriteAheadLog:
     """An open file of records. `records`: the records that the file had when it was opened.
 
-    `cut_bytes`: the size of an incomplete record at the end. It is ignored, and `replace` removes it. Raises ValueError if complete records
-    follow a damaged one, which no interrupted write can cause.
+    `cut_bytes`: the size of an incomplete record at the end of the file. Such a record is ignored, and `replace` removes it. Raises ValueError if
+    complete records follow a damaged record, which no interrupted write can cause.
     """
 
     def __init__(self, path: Path) -> None:
@@ -83,7 +83,7 @@ def _framed(fact: MetadataRecord) -> bytes:
 
 
 def _read(data: bytes) -> tuple[list[MetadataRecord], int]:
-    """Return the records before the first damaged or incomplete one, and the position at which they end."""
+    """Return (records before the first damaged or incomplete record, position at which they end)."""
     facts: list[MetadataRecord] = []
     at = 0
     while at + _HEAD.size <= len(data):

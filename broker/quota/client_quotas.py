@@ -108,7 +108,7 @@ class ClientQuotas:
     """The quota managers of one broker, from its start to its stop.
 
     samples, window_ms: the settings quota.window.num and quota.window.size.seconds, the latter in ms. semantics: how quotas apply to clients
-    with an empty client id (D9). timers: used to remove idle sensors; if None, sensors are never removed.
+    with an empty client id (D9). timers: used to remove the measurements of clients that are idle; None never removes them.
     """
 
     __slots__ = ("exempt_request_time", "fetch", "produce", "request")
@@ -131,7 +131,7 @@ class ClientQuotas:
         self.exempt_request_time = SampledRate(samples, window_ms)
 
     def close(self) -> None:
-        """Cancel the timers of the quota managers, which remove idle sensors."""
+        """Cancel the timers that remove the measurements of idle clients."""
         for manager in (self.produce, self.fetch, self.request):
             manager.close()
 

@@ -69,7 +69,7 @@ class ConnectionQuotas:
             self.quota_changed(entity, key, value)
 
     def forget_rates(self) -> None:
-        """Restart all rate measurements, as a restart of the broker does. Open connections stay counted."""
+        """Restart all rate measurements at 0, like a restart of the broker. Open connections stay counted."""
         self._limits = None
         self._broker_rate = self._new_rate()
         self._listener_rates = {listener: self._new_rate() for listener in self._by_listener}
@@ -122,7 +122,7 @@ class ConnectionQuotas:
     def address_throttle_ms(self, listener: str, address: str, now_ms: int) -> int:
         """Count a new connection in the rate of its IP address. Returns 0 if the rate is within the limit.
 
-        If the rate exceeds the limit, the connection is removed from all rates again. The result is then the time in ms after which to close it.
+        Otherwise the connection is removed from all rates again, and the result is the time in ms after which the connection must be closed.
         """
         address = canonical(address)
         limit = self._ip_limits.get(address, self._default_ip_limit)
@@ -157,7 +157,7 @@ class ConnectionQuotas:
         return SampledRate(self._config["quota.window.num"], self._window_ms)
 
     def quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
-        """Apply the changed rate of an address, or the default for addresses without one. Other quotas are ignored."""
+        """Apply the changed connection rate of an IP address, or the default rate of all other addresses. Other quotas are ignored."""
         if entity.ip is None or key != CONNECTION_CREATION_RATE:
             return
         if entity.ip == DEFAULT:
@@ -170,7 +170,7 @@ class ConnectionQuotas:
     # ---- how many ------------------------------------------------------------------------------------------------------------
 
     def slot_available(self, listener: str) -> bool:
-        """Return whether the listener may admit one more connection under its max.connections and, unless it is protected, that of the broker."""
+        """Return whether the listener may admit one more connection: under its own max.connections and, unless it is protected, the broker's."""
         limits = self._current()
         if self._by_listener[listener] >= limits.of_listener[listener][0]:
             return False
@@ -183,14 +183,14 @@ class ConnectionQuotas:
 
     @property
     def surplus(self) -> int:
-        """Return by how many the broker's connections exceed max.connections, 0 if they do not.
+        """Return how many connections must be closed so that the broker is within max.connections, usually 0.
 
-        The caller closes as many connections, but never those of a protected listener.
+        The caller closes them, but never connections of a protected listener.
         """
         return max(0, self.total - self._current().connections)
 
     def is_protected(self, listener: str) -> bool:
-        """Return whether this is the inter-broker listener and not the only one: such a listener is exempt from the broker-wide limits."""
+        """Return whether a listener is exempt from the broker-wide limits: only an inter-broker listener beside other listeners is exempt."""
         return len(self._by_listener) > 1 and listener == self._current().inter_broker_listener
 
     def entered(self, listener: str, address: str) -> None:

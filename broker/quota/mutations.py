@@ -32,7 +32,7 @@ UNLIMITED = float(2**63 - 1)
 
 
 class _BucketSensor(Sensor):
-    """A sensor with a token bucket. rate: the rate of created and deleted partitions, for the metric mutation-rate."""
+    """The token bucket that all clients with the same tags share. rate: the rate of created and deleted partitions, for the metric mutation-rate."""
 
     __slots__ = ("bucket",)
 
@@ -80,8 +80,9 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
     def take(self, user: str, client_id: str | None, partitions: int, strict: bool, now_ms: int) -> int | None:
         """Take tokens for `partitions`. Returns how many ms the client must wait, or None if it need not wait.
 
-        strict: if true and the bucket is already below zero, no tokens are taken, and the result is the time to wait; otherwise a strict request
-        takes tokens and need not wait. A request that is not strict always takes tokens, and waits if the bucket is below zero afterwards.
+        strict: whether the request is rejected while the bucket is below zero. A rejected request takes no tokens, and the result is the time until
+        the bucket is refilled; an accepted one need not wait. A request that is not strict always takes tokens, and waits if the bucket is below
+        zero afterwards.
         """
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         sensor = client.sensor

@@ -29,10 +29,10 @@ class Levels(IntFlag):
 
 
 class Binding(NamedTuple):
-    """The quota that applies to one client, and the tags of its sensor.
+    """The quota that applies to one client, and the tags of its sensor: the measurements that all clients with the same tags share.
 
-    user, client_id: the tags. Clients with the same tags share a sensor; "" stands for any user or client id. bound: the quota per second, None for
-    no limit. entity: the entity for which the quota is configured.
+    user, client_id: the tags; "" stands for any user or client id. bound: the quota per second, None for no limit. entity: the entity for which the
+    quota is configured.
     """
 
     user: str
@@ -65,7 +65,7 @@ def resolve(lookup: Lookup, levels: Levels, user: str, client_id: str, semantics
 
 
 def of_tags(lookup: Lookup, user_tag: str, client_tag: str) -> Binding:
-    """Return the quota for the sensor with the given tags. The tags ("", "") belong to no client, so they give no limit (Q-9)."""
+    """Return the quota of the clients whose measurements have these tags. No client has the tags ("", ""), so they give no limit (Q-9)."""
     if user_tag and client_tag:
         return _first(lookup, user_tag, client_tag, _of_pair(user_tag, client_tag))
     if user_tag:

@@ -106,8 +106,8 @@ _PARTITION_BYTES = 36
 def answer_bytes(partitions: list[tuple[str, int]]) -> int:
     """Return the number of bytes that a response to a follower counts against the replication quota (R-5).
 
-    partitions: (topic, size of the records in bytes) for each throttled partition in the response. Leader and follower exchange no real
-    response here, so the size is computed: that of a response with topic ids, which Kafka's followers use.
+    partitions: (topic, size of the records in bytes) for each throttled partition in the response. The size is computed, because leader and
+    follower exchange no encoded response here. It is the size of a response with topic ids, which Kafka's followers use.
     """
     total = _ANSWER_BYTES
     topics: list[int] = []

@@ -18,13 +18,13 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 
 IDLE_SENSOR_EXPIRY_MS = 3_600_000
 EXPIRY_ROUNDS_MS = 30_000
-"""The minimum time in ms between two searches for idle sensors, as in Kafka's `Metrics`."""
+"""The minimum time in ms between two searches for the sensors (measurements) of idle clients, as in Kafka's `Metrics`."""
 LONGEST_THROTTLE_MS = 2**31 - 1
 """The longest throttle time in ms that a response can report: the field is an int32."""
 PLAIN_SAMPLES, PLAIN_WINDOW_MS = 2, 30_000
 """The number and the length in ms of the windows of metrics without a quota (metrics.num.samples, metrics.sample.window.ms)."""
 MOST_KNOWN_CLIENTS = 65_536
-"""The maximum number of clients whose quota and sensor are cached. A dropped client is looked up again."""
+"""The maximum number of clients whose quota and sensor (measurements) are cached. A dropped client is looked up again."""
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class ThrottleReason:
 
 @dataclass(slots=True)
 class SensorMetrics:
-    """The metrics of one identity (Q-17).
+    """The metrics of one quota for one identity: the user, the client id or both (Q-17).
 
     rate: bytes, percent or mutations a second. mean_throttle_ms: None before the first throttle, and after the last one expired. tokens:
     the tokens left for controller mutations, None for other quotas.
@@ -116,7 +116,7 @@ S = TypeVar("S", bound=Sensor)
 
 
 class BoundClient(Generic[S]):
-    """A client's quota and sensor, cached per (user, client id) so that a request looks them up once."""
+    """A client's quota and sensor (measurements), cached per (user, client id) so that a request looks them up once."""
 
     __slots__ = ("binding", "limit", "sensor")
 
@@ -127,10 +127,11 @@ class BoundClient(Generic[S]):
 
 
 class ClientSensors(Generic[S]):
-    """The sensors of one type of quota. Until a quota of the type is configured, `enabled` is false and nothing is recorded (Q-1).
+    """The sensors of one type of quota: the measurements of each client identity (user, client id or both).
 
-    A client is (user, client id); a client id of None counts as "". Times are in milliseconds. unlimited: the quota value of clients
-    without a quota. The sensors start with the quotas of the store; each later change must be passed to `quota_changed`.
+    Until a quota of the type is configured, `enabled` is false and nothing is recorded (Q-1). A client is (user, client id); a client id of None
+    counts as "". Times are in milliseconds. unlimited: the quota value of clients without a quota. The sensors start with the quotas of the store;
+    each later change must be passed to `quota_changed`.
     """
 
     __slots__ = (
@@ -174,7 +175,7 @@ class ClientSensors(Generic[S]):
             self.quota_changed(entity, quota_key, value)
 
     def close(self) -> None:
-        """Cancel the timer that removes idle sensors."""
+        """Cancel the timer that removes the sensors (measurements) of idle clients."""
         if self._expiry is not None:
             self._expiry.cancel()
 
@@ -224,7 +225,7 @@ class ClientSensors(Generic[S]):
         return resolve(self._lookup, self._levels, user, client_id or "", self._semantics)
 
     def _bound_of(self, user_tag: str, client_tag: str) -> float | None:
-        """Return the quota that applies to the clients of a sensor, given the sensor's tags."""
+        """Return the quota that applies to all clients whose measurements have these user and client-id tags."""
         return of_tags(self._lookup, user_tag, client_tag).bound
 
     def _lookup(self, entity: QuotaEntity) -> float | None:
@@ -261,7 +262,7 @@ class ClientSensors(Generic[S]):
         )
 
     def _drop_idle(self, now_ms: int) -> None:
-        """Drop the sensors that no client has used for an hour.
+        """Drop the sensors (measurements) that no client has used for an hour.
 
         A timer calls this, so that requests need not check the age of their sensor. While there are no sensors, no timer is set.
         """

@@ -18,22 +18,22 @@ from kafkaproto.broker.regular_expressions.unicode_tables import (
 )
 
 END_OF_CODE_POINTS: Final = 0x110000
-"""The first number that is no code point."""
+"""One more than the largest Unicode code point."""
 NEWLINE: Final = "\n"
 WORD_CHARACTERS: Final = frozenset(string.ascii_letters + string.digits + "_")
 r"""The characters that `\w` matches. A word boundary lies between a word character and another character, or the start or end of the text."""
 
 _FIRST_FOLDED, _LAST_FOLDED = 0x41, 0x1044F
-"""The code points between which RE2J 1.8 looks for letters if the case of a range is ignored."""
+"""The range of code points to which RE2J 1.8 limits its search for upper and lower case when a character class ignores case."""
 
 
 class Characters:
-    """An immutable set of characters, stored as the code points at which membership changes."""
+    """An immutable set of characters, stored as a sorted tuple of the code points where a range of members starts or ends."""
 
     __slots__ = ("_bounds",)
 
     def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
-        """Make the set of all code points from one to another, both included, of each range."""
+        """Create the set of all code points in these ranges, given as (first, last)."""
         bounds: list[int] = []
         for low, high in sorted(ranges):
             if bounds and low <= bounds[-1]:
@@ -53,7 +53,7 @@ class Characters:
         return Characters([*self.ranges(), *other.ranges()])
 
     def __invert__(self) -> Characters:
-        """Return all other characters."""
+        """Return the set of all characters that are not in this set."""
         ends = [0, *self._bounds, END_OF_CODE_POINTS]
         return Characters((low, end - 1) for low, end in zip(ends[::2], ends[1::2], strict=True) if low < end)
 
@@ -93,7 +93,7 @@ r"""The names that `\p{...}` accepts: the general categories and scripts of Unic
 
 @cache
 def unicode_class(name: str, *, ignore_case: bool) -> Characters:
-    """Return the characters of a class in `UNICODE_CLASS_NAMES`. If case is ignored, RE2J adds what its tables list for this class."""
+    """Return the characters of a class named in `UNICODE_CLASS_NAMES`, with those that RE2J's tables add to the class if case is ignored."""
     if name == "Any":
         return ANY
     if name in SCRIPTS:
@@ -106,7 +106,7 @@ def unicode_class(name: str, *, ignore_case: bool) -> Characters:
 
 
 def _parsed(text: str) -> Iterator[tuple[int, int]]:
-    """Return the ranges of an entry of the Unicode tables."""
+    """Yield the (first, last) code points of each range in an entry of the Unicode tables, such as "61-7a 100-12e/2"."""
     for word in text.split():
         limits, _, step = word.partition("/")
         low, _, high = limits.partition("-")
@@ -119,7 +119,10 @@ def _parsed(text: str) -> Iterator[tuple[int, int]]:
 
 @cache
 def _folds() -> dict[int, int]:
-    """Return a dict that maps each code point with case to the next one that equals it if case is ignored."""
+    """Return the case variants of code points as cycles: maps each code point to the next one of its cycle.
+
+    For example, k maps to the Kelvin sign, which maps to K, which maps to k. Code points without variants are missing.
+    """
     folds = {}
     for word in PAIRS.split():
         limits, _, distance = word.partition("+")
@@ -134,7 +137,7 @@ def _folds() -> dict[int, int]:
 
 
 def _orbit(code_point: int) -> set[int]:
-    """Return all code points that equal one if case is ignored."""
+    """Return a code point and all its case variants: the code points that are equal to it if case is ignored."""
     folds, orbit = _folds(), {code_point}
     while (code_point := folds.get(code_point, code_point)) not in orbit:
         orbit.add(code_point)
@@ -142,16 +145,16 @@ def _orbit(code_point: int) -> set[int]:
 
 
 def literal(code_point: int, *, ignore_case: bool) -> Characters:
-    """Return the characters that one character in an expression matches."""
+    """Return the set of characters that match this code point in an expression: the character itself and, if case is ignored, its case variants."""
     if not ignore_case:
         return Characters([(code_point, code_point)])
     return Characters((other, other) for other in _orbit(code_point))
 
 
 def folded(characters: Characters) -> Characters:
-    """Return the characters, and those that equal them if case is ignored.
+    """Return a set with these characters and their case variants.
 
-    As in RE2J 1.8, letters outside of `_FIRST_FOLDED` and `_LAST_FOLDED` equal only themselves.
+    As in RE2J 1.8, only characters from U+0041 to U+1044F get case variants.
     """
     ranges = list(characters.ranges())
     others = [
@@ -165,6 +168,6 @@ def folded(characters: Characters) -> Characters:
 
 
 def in_range(low: int, high: int, *, ignore_case: bool) -> Characters:
-    """Return the characters from one code point to another, both included."""
+    """Return the set of the code points from `low` to `high`, both included, with their case variants if case is ignored."""
     characters = Characters([(low, high)])
     return folded(characters) if ignore_case else characters

@@ -41,15 +41,15 @@ _EDGES: Final = {"A": Edge.START, "z": Edge.END, "b": Edge.WORD_BOUNDARY, "B": E
 
 
 def parse(text: str, longest: int) -> Program:
-    """Return the program of a pattern, for texts of at most `longest` characters.
+    """Return the program that matches a regular expression. longest: the maximum length in characters of the texts to match.
 
-    Raises ExpressionError for a pattern that RE2J rejects, or that is too large.
+    Raises ExpressionError for an expression that RE2J rejects, or that is too large.
     """
     return _Parser(text, longest).parse()
 
 
 class _Flags(NamedTuple):
-    """The flags i, m and s. U is not stored, because it only chooses between several matches."""
+    """The flags i, m and s of an expression. The flag U is not stored: it does not change which whole texts match."""
 
     ignore_case: bool = False
     multiple_lines: bool = False
@@ -57,7 +57,7 @@ class _Flags(NamedTuple):
 
 
 class _Group:
-    """An open parenthesis, or the whole pattern: its finished alternatives, and the items of the alternative that is being parsed."""
+    """A group that is being parsed, or the whole expression: its finished alternatives, and the items of the alternative that is being parsed."""
 
     def __init__(self, flags_outside: _Flags) -> None:
         self.alternatives: list[Program] = []
@@ -70,7 +70,7 @@ class _Group:
 
 
 class _Parser:
-    """Parses a pattern from left to right. Every error is raised at the position where RE2J raises it, because only the first one is reported."""
+    """Parses a regular expression from left to right. It raises each error at the same position as RE2J, so that both report the same error first."""
 
     def __init__(self, text: str, longest: int) -> None:
         self._text = text
@@ -162,7 +162,7 @@ class _Parser:
         self._position = end + 1
 
     def _read_flags(self) -> bool:
-        """Parse and apply flags, from their question mark on. Returns whether they open a group: true for `(?i:`, false for `(?i)`."""
+        """Parse and apply flags, from their question mark on. Returns True if they open a group, as in `(?i:...)`, and False for `(?i)`."""
         self._position += 1
         flags, negative, complete = self._flags, False, True
         while self._more():
@@ -195,7 +195,10 @@ class _Parser:
     # Repetitions
 
     def _read_counts(self) -> tuple[int, int | None] | None:
-        """Return the counts of `{n}`, `{n,}` or `{n,m}` after its opening brace; None, consuming nothing, if the brace is a literal."""
+        """Return (minimum, maximum) of a repetition `{n}`, `{n,}` or `{n,m}`, after its opening brace. A missing maximum is None.
+
+        Returns None and consumes nothing if the brace is a literal.
+        """
         counts = _COUNTS.match(self._text, self._position)
         if counts is None:
             return None
@@ -208,7 +211,7 @@ class _Parser:
         return least, most
 
     def _repeat(self, least: int, most: int | None) -> None:
-        """Repeat the last item between `least` and `most` times; `most` is None if there is no maximum."""
+        """Make the last parsed item a repetition of `least` to `most` times; `most` is None if there is no maximum."""
         if self._looking_at("?"):
             self._position += 1
         if self._after_repetition:
@@ -242,7 +245,7 @@ class _Parser:
         self._add(Read(characters))
 
     def _read_class_escape(self) -> Characters | None:
-        r"""Return the characters of a class such as `\d` or `\p{Greek}`, after its backslash; None, consuming nothing, for another escape."""
+        r"""Return the characters of a class such as `\d` or `\p{Greek}`, after its backslash. For other escapes, returns None and reads nothing."""
         if not self._more():
             return None
         letter = self._text[self._position]
@@ -256,7 +259,7 @@ class _Parser:
         return self._class(found, negative=letter.isupper())
 
     def _class(self, characters: Characters, *, negative: bool) -> Characters:
-        """Return the characters of a Perl or POSIX class under the current flags, or all others."""
+        """Return the characters of a Perl or POSIX class, with case variants if the flags ignore case. negative: return all other characters."""
         if self._flags.ignore_case:
             characters = folded(characters)
         return ~characters if negative else characters
@@ -277,7 +280,7 @@ class _Parser:
         return ~found if negative else found
 
     def _read_code_point(self) -> int:
-        """Return the single character of an escape sequence, after its backslash."""
+        r"""Return the code point for which an escape sequence such as `\n` or `\x7F` stands. The backslash has been read."""
         if not self._more():
             raise ExpressionError("trailing backslash at end of expression")
         character = self._next()
@@ -297,7 +300,7 @@ class _Parser:
         raise ExpressionError("invalid escape sequence")
 
     def _read_hexadecimal(self) -> int:
-        """Return the code point of `\\x7F` or `\\x{10FFFF}`, after the x."""
+        r"""Return the code point of an escape sequence such as `\x7F` or `\x{10FFFF}`. The characters up to the x have been read."""
         if self._looking_at("{"):
             end = self._text.find("}", self._position)
             digits = self._text[self._position + 1 : end] if end >= 0 else ""
@@ -316,7 +319,7 @@ class _Parser:
     # Classes
 
     def _read_class(self) -> Characters:
-        """Return the characters of a class in brackets, after its opening bracket."""
+        """Return the characters of a class in brackets, such as `[a-z]`. The opening bracket has been read."""
         negative = self._looking_at("^")
         self._position += negative
         found = Characters()
@@ -329,7 +332,7 @@ class _Parser:
         return ~found if negative else found
 
     def _read_class_part(self) -> Characters:
-        """Return the characters of the next part of a class in brackets: a named class, an escaped class, or a range of one or more characters."""
+        """Return the characters of the next part of a class in brackets: a named class, an escaped class, a range, or a single character."""
         named_end = self._text.find(":]", self._position) if self._looking_at("[:") else -1
         if named_end >= 0:
             name = self._text[self._position + 2 : named_end]
@@ -350,7 +353,7 @@ class _Parser:
         return in_range(low, high, ignore_case=self._flags.ignore_case)
 
     def _named_class(self, name: str) -> Characters:
-        """Return the characters of the class that `[:name:]` stands for; `[:^name:]` stands for all others."""
+        """Return the characters of the POSIX class `[:name:]`; for `[:^name:]`, all other characters."""
         found = POSIX_CLASSES.get(name.removeprefix("^"))
         if found is None:
             raise ExpressionError("invalid character class range")

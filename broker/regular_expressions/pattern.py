@@ -1,4 +1,4 @@
-"""Patterns of texts: regular expressions that match whole texts in time linear in their length.
+"""Regular expressions that match whole texts, in a time linear in their length.
 
 Kafka 4.x compiles the regular expressions of clients with RE2J. Python's `re` has another syntax, and takes exponential time for some patterns.
 """
@@ -12,11 +12,11 @@ from kafkaproto.broker.regular_expressions.parser import parse
 from kafkaproto.broker.regular_expressions.program import Check, Edge, Jump, Program, Read
 
 MOST_CACHED_POSITIONS: Final = 1_000_000
-"""The maximum total number of positions in the cached states of one pattern; beyond it, the cache is cleared."""
+"""The maximum number of program positions in the cached states of one pattern, in total. Beyond it, the cache is cleared."""
 
 
 def compile_pattern(text: str, longest: int) -> Pattern:
-    """Return the pattern that a regular expression in the syntax of RE2J 1.8 describes, for texts of at most `longest` characters.
+    """Return the compiled pattern of a regular expression in the syntax of RE2J 1.8. longest: the maximum length in characters of the texts to match.
 
     Raises ExpressionError if RE2J rejects the expression. Unlike Kafka, this function also rejects an expression whose repetitions make it larger
     than `MOST_INSTRUCTIONS`.
@@ -41,7 +41,7 @@ _START: Final = _State(frozenset({0}), at_start=True, after_word=False, after_ne
 
 
 class Pattern:
-    """A compiled pattern. It follows all possible matches at once, and caches the steps that it has computed."""
+    """A compiled regular expression. It follows all possible matches at once, and caches the states that it has computed."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -62,7 +62,7 @@ class Pattern:
         return len(self._program) in self._reachable(state, None)
 
     def _step(self, state: _State, character: str) -> _State:
-        """Return the state of a match after one more character."""
+        """Return the state of the match after one more character has been read."""
         positions = set()
         for position in self._reachable(state, character):
             if position < len(self._program):

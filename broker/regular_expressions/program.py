@@ -13,7 +13,7 @@ MOST_INSTRUCTIONS: Final = 100_000
 
 
 class ExpressionError(Exception):
-    """Raised for a pattern that RE2J rejects. The text of the exception is RE2J's description of the error."""
+    """Raised for an expression that RE2J rejects, with RE2J's description of the error as its text, and for one that is too large."""
 
 
 class Edge(Enum):
@@ -47,17 +47,17 @@ class Check(NamedTuple):
 
 Instruction = Read | Jump | Check
 Program = list[Instruction]
-"""A list of instructions. Jumps are relative, so that programs can be repeated and joined by copying. The end of the list means a match."""
+"""A list of instructions. Jumps are relative, so that programs can be copied and joined. A match has reached the end of the list."""
 
 
 def in_order(programs: Sequence[Program]) -> Program:
-    """Return a program that runs several programs one after the other. Raises ExpressionError if it is too large."""
+    """Return a program that matches if the given programs match one after the other. Raises ExpressionError if it is too large."""
     _check_size(sum(map(len, programs)))
     return [instruction for program in programs for instruction in program]
 
 
 def any_of(programs: Sequence[Program]) -> Program:
-    """Return a program that runs any one of several programs. Raises ExpressionError if it is too large."""
+    """Return a program that matches if one of the given programs matches. Raises ExpressionError if it is too large."""
     if len(programs) == 1:
         return programs[0]
     size = sum(len(program) + 1 for program in programs)
@@ -72,10 +72,10 @@ def any_of(programs: Sequence[Program]) -> Program:
 
 
 def repeated(program: Program, least: int, most: int | None, longest: int) -> Program:
-    """Return a program that runs another one from `least` to `most` times; if `most` is None there is no maximum.
+    """Return a program that matches `least` to `most` repetitions of another program; `most` is None if there is no maximum.
 
-    Counts above `longest` + 1 are lowered to that number. This does not change which texts of at most `longest` characters match: in so many
-    repetitions, at least one reads no character and can be left out or repeated. Raises ExpressionError if the program is too large.
+    longest: the maximum length in characters of the texts to match. Counts above `longest` + 1 are lowered to that number, because further
+    repetitions read no character and do not change what matches. Raises ExpressionError if the program is too large.
     """
     least = min(least, longest + 1)
     size = len(program)

@@ -1,4 +1,4 @@
-"""The partitions for which a delayed request waits. The wait ends for each partition when it reaches a given offset.
+"""The partitions for which a delayed request waits. The wait for a partition ends when the partition reaches a given offset.
 
 A produce with acks=-1 waits for the high watermark (`DelayedProduce`), DeleteRecords for the log start offset of every live replica
 (`DelayedDeleteRecords`). This module does not depend on wire messages or quotas.
@@ -14,7 +14,7 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class Awaited(ABC):
-    """A condition on one partition that a delayed request waits for. This broker must lead the partition in `leader_epoch` until the wait ends.
+    """A wait of a delayed request for an offset of one partition. This broker must lead the partition in `leader_epoch` until the wait ends.
 
     settled: whether the wait has ended. error_code: 0, or Kafka's error code if the wait failed (P-13).
     """
@@ -83,7 +83,7 @@ class AwaitedDeletion(Awaited):
 
 
 class AwaitedPartitions:
-    """All partitions that a waiting request waits for."""
+    """All partitions that a delayed request waits for."""
 
     __slots__ = ("_awaited",)
 

@@ -27,8 +27,8 @@ Done = Callable[[int, int], None]
 class LoggedRecord(NamedTuple):
     """One record in an internal topic, with its transaction. value: None for a tombstone and for a transaction marker.
 
-    producer_id: the producer of the transaction, -1 if the record is in none. ends: True for a marker that commits the transaction, False
-    for one that aborts it, None for any other record.
+    producer_id: the producer of the transaction, -1 if the record is in no transaction. ends: True for a marker that commits the transaction, False
+    for a marker that aborts it, None for any other record.
     """
 
     offset: int
@@ -144,9 +144,10 @@ class CoordinatorLog:
 
 
 def await_append(awaited: AwaitedAppend | None, timers: Timers, now_ms: int, timeout_ms: int, done: Done) -> None:
-    """Call `done` when an append is replicated, when it fails, or after `timeout_ms` with REQUEST_TIMED_OUT (7).
+    """Wait until an append is replicated, and then call `done`. If the append fails, or `timeout_ms` passes, `done` gets an error.
 
-    awaited: None if the append is replicated already; `done` is then called at once.
+    awaited: the wait; None if the append is replicated already, so that `done` is called at once. The error after a timeout is REQUEST_TIMED_OUT
+    (7).
     """
     if awaited is None:
         done(ErrorCode.NONE, now_ms)

@@ -57,7 +57,7 @@ class ReplicaFetcher:
     # ---- which partitions ----------------------------------------------------------------------------------------------------
 
     def add(self, leader: Partition, follower: Partition) -> None:
-        """Start following a partition. The follower's log must have no records that the leader's log does not have."""
+        """Start following a partition. The log of the replica `follower` must have no records that the log of the replica `leader` lacks."""
         key = (leader.topic, leader.index)
         followed = self._followed[key] = FollowedPartition(leader, follower, self._settings, self._overrides.get(key))
         followed.left_out = followed.exceeds(self._follower_quota, self._actions.now_ms)
@@ -139,11 +139,11 @@ class ReplicaFetcher:
     # ---- when to fetch -------------------------------------------------------------------------------------------------------
 
     def leader_changed(self, partition: Partition, now_ms: int) -> None:
-        """Handle a change of `partition`, the leader's replica.
+        """Handle a change of the leader's replica `partition`: decide when the next fetch of the partition gets a response.
 
-        A. If it has new records, the fetch that waits at the leader completes. With `semantics=kip`, a new high watermark completes it, too (D5).
-        B. If it has only a new high watermark or log start, the leader sends it when the wait of the current fetch is over (N-10).
-        C. If the leader's quota is exceeded, the partition is fetched again when the wait of the current fetch is over (R-6).
+        A. If the replica has new records, the leader responds at once. With `semantics=kip`, it also does so for a new high watermark (D5).
+        B. If the replica has only a new high watermark or log start, the leader responds when the wait of the current fetch is over (N-10).
+        C. If the leader's replication quota is exceeded, the leader also responds when the wait of the current fetch is over (R-6).
         D. If fetches leave the partition out because of the follower's quota, nothing happens (R-7).
         """
         followed = self._followed.get((partition.topic, partition.index))
@@ -190,14 +190,17 @@ class ReplicaFetcher:
                 known.repeated(repeated_ms)
 
     def count_idle_fetches(self, now_ms: int) -> None:
-        """Make empty fetches on time from now on, because each response counts against the leader's replication quota while it is active."""
+        """Send the empty fetches of an idle follower on time from now on, not later all at once.
+
+        Each response then counts against the leader's replication quota, which is active.
+        """
         self.note_idle_fetches(now_ms)
         if self._parked_ms is not None and self._wait_ends_ms is None and not self.cut:
             self._wait_ends_ms = self._parked_ms + max(1, self._settings.wait_max_ms)
             self._wait_until(self._wait_ends_ms)
 
     def _fetch_next(self, followed: FollowedPartition, now_ms: int, delay_ms: int) -> None:
-        """Fetch a partition after `delay_ms`, or after the delay that a test set for the follower, together with all partitions due then."""
+        """Fetch a partition, and all partitions that are then due, after `delay_ms` or after the delay that a test has set for the follower."""
         if followed.is_delayed(now_ms):
             return
         followed.due = True
@@ -271,7 +274,10 @@ class ReplicaFetcher:
         return received
 
     def _leave_out(self, now_ms: int) -> list[FollowedPartition]:
-        """Decide which partitions the follower's quota keeps out of the next fetch (R-7). Returns those that it no longer keeps out."""
+        """Decide which partitions the next fetch leaves out because of the follower's quota (R-7).
+
+        Returns the partitions that were left out so far and are included again.
+        """
         again: list[FollowedPartition] = []
         removes = False
         for followed in self._followed.values():
@@ -293,7 +299,7 @@ class ReplicaFetcher:
         return not self._any_left_out or not all(followed.left_out for followed in self._followed.values())
 
     def _request(self, followed: FollowedPartition, now_ms: int) -> None:
-        """Include a partition in the next fetch, and report the follower's offsets to the leader, which acknowledges the records received last."""
+        """Include a partition in the next fetch. The fetch reports the follower's offsets, which acknowledges the records received last."""
         if followed.left_out:
             return
         followed.requested = True

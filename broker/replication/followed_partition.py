@@ -105,12 +105,12 @@ class FollowedPartition:
         return self.follower.log.log_end_offset < min(bound, self.leader.log.runs.end_offset)
 
     def is_stale(self) -> bool:
-        """Return whether the last high watermark sent to the follower differs from the leader's current one."""
+        """Return whether the leader's high watermark has changed since it was last sent to the follower."""
         known = self.leader.followers.get(self.follower.broker_id)
         return known is not None and known.high_watermark != self.leader.log.high_watermark
 
     def starts_later(self) -> bool:
-        """Return whether the follower must raise its log start to that of the leader, and its log reaches far enough to do so."""
+        """Return whether the follower must raise its log start to the leader's log start, and its log is long enough for that."""
         log = self.follower.log
         return log.log_start_offset < min(self.leader.log.log_start_offset, log.high_watermark, log.log_end_offset)
 
@@ -126,9 +126,9 @@ class FollowedPartition:
         )
 
     def exceeds(self, follower_quota: ReplicationQuota, now_ms: int) -> bool:
-        """Return whether the next fetch leaves the partition out (R-7).
+        """Return whether the next fetch must leave the partition out (R-7).
 
-        This is so if the replica is throttled, lags behind the leader, and the follower's replication quota is exceeded.
+        It must if the replica is throttled, lags behind the leader, and the follower's replication quota is exceeded.
         """
         return (
             follower_quota.active

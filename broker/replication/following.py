@@ -63,7 +63,7 @@ class Following:
     def follow(self, partition: Partition) -> None:
         """Truncate a follower replica to the records that its leader has, and fetch the partition from the leader.
 
-        Does nothing if it is already fetched from this leader. If this broker or no running broker leads the partition, stops fetching it.
+        Does nothing if the partition is already fetched from this leader. Stops fetching it if this broker leads it or if no running broker does.
         """
         leader = None if partition.is_leader else self._leader_of(partition)
         if leader is None:

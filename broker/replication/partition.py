@@ -183,7 +183,7 @@ class Partition:
     # ---- roles ---------------------------------------------------------------------------------------------------------------
 
     def apply(self, state: PartitionState, now_ms: int) -> None:
-        """Apply the controller's decision about leader and ISR. A new leader adds its epoch at once, before any write (E-3)."""
+        """Apply the controller's decision about leader and ISR. A new leader adds its leader epoch to its log before any other write (E-3)."""
         was_leader, old_epoch = self.is_leader, self.leader_epoch
         self.replicas = state.replicas
         self.isr = frozenset(state.isr)
@@ -286,7 +286,7 @@ class Partition:
     def delete_records_before(self, offset: int) -> int:
         """Raise this leader's log start to `offset` for DeleteRecords (KIP-107). An `offset` of -1 stands for the high watermark.
 
-        Returns the offset, where the high watermark replaces -1. An offset below the log start changes nothing. Raises KafkaError POLICY_VIOLATION
+        Returns `offset`, or the high watermark if it was -1. An offset below the log start changes nothing. Raises KafkaError POLICY_VIOLATION
         (44) if the topic is only compacted, OFFSET_OUT_OF_RANGE (1) for an offset below 0 or above the high watermark, KAFKA_STORAGE_ERROR (56) if
         the new log start cannot be persisted.
         """
@@ -338,7 +338,7 @@ class Partition:
             self._change_isr(self, self.isr - late)
 
     def expired(self, now_ms: int) -> None:
-        """Announce that retention has raised this replica's log start offset. A follower reports it to the leader in its next fetch (N-15)."""
+        """Propagate a log start offset that retention has raised on this replica. A follower reports it to the leader in its next fetch (N-15)."""
         self.changed()
         if self.following is not None:
             self.following.refetch_soon(self, now_ms)

@@ -50,8 +50,8 @@ class AppendResult(NamedTuple):
     """The result of an append. Offsets are -1, and nothing was appended, if the client sent an empty set of messages.
 
     end_offset: the offset after the last record. log_append_time_ms: as in the Produce response, -1 for CreateTime topics. is_new: False for a
-    duplicate batch, whose offsets are those of the original (P-18). awaited: the replication that a producer with acks=all waits for, None if there
-    is no need to wait.
+    duplicate batch, whose offsets are those of the original batch (P-18). awaited: the replication that a producer with acks=all waits for, None if
+    there is no need to wait.
     """
 
     base_offset: int
@@ -338,7 +338,7 @@ class ReplicaManager:
     def preferred_read_replica(
         self, partition: Partition, image: Image, fetch_offset: int, client: ClientMetadata, now_ms: int
     ) -> int:
-        """Return the id of the broker that a consumer of `partition`, which this broker leads, should read from; -1 for this one (N-2 to N-5)."""
+        """Return the id of the broker from which a consumer should read a partition that this broker leads; -1 for this broker (N-2 to N-5)."""
         if self.selector is None:
             return -1
         for fetcher in partition.fetchers.values():
@@ -352,7 +352,7 @@ class ReplicaManager:
     def _replica_views(
         self, partition: Partition, image: Image, fetch_offset: int, listener: str, now_ms: int
     ) -> list[ReplicaView]:
-        """Return the replicas that have `fetch_offset`, according to their last fetch: the leader first, then the in-sync followers (N-3)."""
+        """Return a view of each replica that has `fetch_offset`, according to its last fetch: the leader first, then the in-sync followers (N-3)."""
         log = partition.log
         views = [_view(image, self.broker_id, listener, log.log_end_offset, log.log_start_offset, 0)]
         for broker_id, follower in partition.followers.items():

@@ -69,7 +69,7 @@ class LeaderSelector:
 class RackAwareReplicaSelector:
     """A selector that returns the most caught-up replica in the client's rack (N-4).
 
-    It returns the leader if the leader is in that rack, or if no replica is.
+    It returns the leader if the leader is in that rack, or if no replica is in that rack.
     """
 
     def select(
@@ -92,10 +92,10 @@ _BUILT_IN: dict[str, type[LeaderSelector] | type[RackAwareReplicaSelector]] = {
 
 
 def load_selector(name: str | None, settings: Mapping[str, object]) -> ReplicaSelector | None:
-    """Return the selector of `replica.selector.class`: a class name of Kafka or `package.module:Class`; None if unset (N-1).
+    """Return the selector for a value of `replica.selector.class`: the name of a class of Kafka or `package.module:Class`; None if it is unset (N-1).
 
-    settings: passed to the method `configure` of a Python class, if it has one. Raises ValueError for a class that cannot be loaded, created
-    or configured, or that has no method `select`, with the possible values in the message.
+    settings: passed to the method `configure` of a Python class, if it has one. Raises ValueError, which names the possible values, for a class
+    that cannot be loaded, created or configured, or that has no method `select`.
     """
     if not name:
         return None
@@ -127,7 +127,7 @@ def _unusable(name: str, reason: str) -> ValueError:
 
 
 class GuardedSelector:
-    """A selector that calls another selector, and returns the leader if that one raises an exception or returns None (N-14).
+    """A selector that calls another selector, and returns the leader if the other selector raises an exception or returns None (N-14).
 
     Only the first exception is logged.
     """

@@ -15,7 +15,7 @@ from kafkaproto.broker.runtime.events import Events
 
 
 class Shelf(Protocol):
-    """Interface of a data directory: it stores the segment files of partitions and the state of their logs for the next process."""
+    """Interface of a data directory, as stores use it: keeps the segment files of partitions and the state of their logs for the next process."""
 
     def folder(self, topic_id: bytes, index: int) -> SegmentFolder: ...
 
@@ -65,7 +65,7 @@ class Stores:
         return store
 
     def began(self) -> None:
-        """End the recovery, because the logs of all replicas are restored. A replica that is created later starts with an empty log."""
+        """End the recovery, because the logs of all replicas are restored. Replicas that are created later start with an empty log."""
         self._left.clear()
 
     def forget(self, topic_id: bytes, index: int) -> None:

@@ -101,9 +101,9 @@ def segment_bytes(topic: Topic, config: BrokerConfig) -> int:
 
 
 def _given_or(max_ms: int, difference_max_ms: int) -> int:
-    """Return the limit in ms by which a timestamp may lie before, or after, the broker's time.
+    """Return the maximum difference in ms between a record's timestamp and the broker's time, in one direction.
 
-    max_ms: the value of the current setting. difference_max_ms: the value of the deprecated setting for both directions. It is used if
-    `max_ms` has its default value.
+    max_ms: the value of the current setting. difference_max_ms: the value of the deprecated setting for both directions, used if `max_ms` has its
+    default value.
     """
     return difference_max_ms if max_ms == LONG_MAX else max_ms

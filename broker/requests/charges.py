@@ -1,7 +1,7 @@
-"""The charging of requests to their clients' quotas, in Kafka's order (T-2 to T-5, Q-11 to Q-16, R-5; `KafkaApis`, `RequestHandlerHelper`).
+"""Charges requests to their clients' quotas, in Kafka's order (T-2 to T-5, Q-11 to Q-16, R-5; `KafkaApis`, `RequestHandlerHelper`).
 
-A produce is charged its bytes and then its handler time, a fetch its handler time and then its bytes, any other request its handler time. This module
-does not depend on connections: the throttling strategy mutes the connection for `throttle_ms`, or delays the response.
+A produce is charged its bytes and then its handler time, a fetch its handler time and then its bytes, any other request its handler time. This
+module does not depend on connections: the throttling strategy mutes the connection for `throttle_ms`, or delays the response.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def request_percent(exchange: Exchange) -> float:
 
 
 def charge(exchange: Exchange, outcome: Outcome, forced: ForcedThrottle | None) -> Charged:
-    """Charge the quotas for any request except a client's fetch. forced: the forced throttle that applies to the request, or None."""
+    """Charge any request except a client's fetch to the client's quotas. forced: the forced throttle that applies to the request, or None."""
     quotas = exchange.node.quotas
     produces = outcome.charge is Charge.PRODUCE and quotas.produce.enabled
     charged = NOT_THROTTLED
@@ -80,8 +80,8 @@ def charge_produce(
 ) -> Charged:
     """Charge a Produce request: first the bytes of header and body (Q-11), then the request time.
 
-    With acks=0 only the bytes are charged (T-3); the time counts as exempt (Q-15). If both quotas are exceeded, the longer throttle time
-    applies, and that of the request time if both are equal. request_percent: handler time in percent of one second of one thread.
+    With acks=0 only the bytes are charged (T-3); the time counts as exempt (Q-15). If both quotas are exceeded, the longer throttle time applies;
+    if they are equal, the one for request time. request_percent: handler time in percent of one second of one thread.
     """
     bytes_ms = quotas.produce.record(user, client_id, request_bytes, now_ms)
     if acks == 0:
@@ -114,7 +114,7 @@ def charge_mutations(
     request_percent: float,
     now_ms: int,
 ) -> Charged:
-    """Charge controller mutations and request time. The longer of the two throttle times applies; if equal, that of request time (Q-18)."""
+    """Charge controller mutations and request time. The longer of the two throttle times applies; if they are equal, request time applies (Q-18)."""
     if mutations.throttle_ms == 0:
         return charge_request(quotas, user, client_id, request_percent, now_ms)
     time_ms = quotas.request.record(user, client_id, request_percent, now_ms)
@@ -190,7 +190,10 @@ def charge_replication(exchange: Exchange, reply: FetchReply, frame: Frame) -> N
 
 
 def _listed_bytes(exchange: Exchange, message: Any, frame: Frame, quota: ReplicationQuota) -> int:
-    """Return 4 plus the size in bytes that the response's body would have with only the throttled partitions."""
+    """Return the size in bytes that the response would have with only the throttled partitions: 4 bytes plus the size of its body.
+
+    quota: the replication quota, which lists the throttled partitions.
+    """
     image, by_id = exchange.node.image, exchange.api_version >= fetch_versions.FIRST_BY_ID
     listed, is_whole = [], not message.node_endpoints
     for topic in message.responses:

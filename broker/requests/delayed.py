@@ -9,14 +9,14 @@ from kafkaproto.broker.requests.outcomes import Outcome
 from kafkaproto.broker.runtime.timers import Timer, Timers
 
 Build = Callable[[], Outcome]
-"""A function that builds the outcome of a request when the request completes."""
+"""A function that builds the outcome (the handler's result, such as a reply) when a delayed request completes."""
 
 
 class Delayed:
-    """A request that waits for its outcome. A handler returns this object instead of an outcome. The request completes at most once.
+    """A request that waits for its outcome (the handler's result, such as a reply). It completes at most once.
 
-    A request that waits for partitions calls `wait`. A request that waits for members of a group does not: the group calls `complete`.
-    `complete` takes a function that builds the outcome, so that the time to build it is charged to this request.
+    A handler returns this object instead of an outcome. If the request waits for partitions, the handler calls `wait`. If it waits for members of a
+    group, the group calls `complete`, with a function that builds the outcome, so that the time to build it is charged to this request.
     """
 
     __slots__ = ("_build_at", "_is_due", "_keys", "_sink", "_timer", "done", "outcome")
@@ -29,7 +29,7 @@ class Delayed:
         self._timer: Timer | None = None
         self.done = False
         self.outcome: Outcome | None = None
-        """The outcome, if the request completed before its handler returned; otherwise None."""
+        """The outcome (the handler's result), if the request completed before its handler returned; otherwise None."""
 
     def wait(
         self,

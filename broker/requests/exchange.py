@@ -28,7 +28,7 @@ class Peer(Protocol):
     client_port: int
     """The port of the client's socket; 0 if there is none."""
     client_software: tuple[str, str]
-    """The name and version of the client's software, from its last ApiVersions request; "unknown" before."""
+    """(name, version) of the client's software, from its last ApiVersions request; ("unknown", "unknown") before the first one."""
     principal: str
     received_ns: int
     """When the connection last received bytes, in ns of the monotonic clock. It stays 0 unless an observer of the event `bytes_received` sets it."""

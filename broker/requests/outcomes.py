@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Charge(Enum):
-    """The client quotas to which a request is charged (KIP-13, KIP-124). The handler chooses one of these kinds; `requests.charges` charges it."""
+    """Which client quotas a request is charged to (KIP-13, KIP-124). The handler chooses the kind of charge, and `requests.charges` applies it."""
 
     TIME = auto()
     """The request is charged its handler time only: all APIs except Produce and Fetch."""
@@ -28,7 +28,7 @@ class Charge(Enum):
 
 @dataclass(slots=True)
 class Reply:
-    """An outcome with a response message. Its throttle time is filled in before it is encoded."""
+    """The outcome of a request that gets a response message. The throttle time is set in the message before it is encoded."""
 
     message: Any
     charge: Charge = Charge.TIME
@@ -36,18 +36,18 @@ class Reply:
 
 @dataclass(slots=True)
 class NoReply:
-    """The outcome of a produce with acks=0: no response (P-14). close: whether to close the connection after charging, because it failed (T-12)."""
+    """The outcome of a Produce with acks=0, which gets no response (P-14). close: whether the request failed, which closes the connection (T-12)."""
 
     close: bool = False
     charge: Charge = Charge.PRODUCE
 
 
 class FetchReply:
-    """The response to a fetch. It is encoded before its bytes are charged (Q-12), and the fetch session changes only when it is sent (S-10).
+    """The outcome of a Fetch. It is encoded before its bytes are charged (Q-12), and the fetch session changes only when it is sent (S-10).
 
     message: the response with its records and without a session id. session: the fetch session; None if the request failed before its
-    session was known. results: (key, result) of each partition, for the session. read: a function called when the response is sent. Its
-    argument is True if the response has its records, False if they were removed because of a throttle.
+    session was known. results: (key, result) of each partition, for the session. read: a function called when the response is sent; its
+    argument is True if the response has its records, False if they were removed because the client is throttled.
     """
 
     __slots__ = ("_now_ms", "_read", "_results", "_session", "charge", "message")

@@ -35,7 +35,10 @@ T = TypeVar("T")
 _KEY_AND_VERSION = Struct(">hh")
 
 Decoded = tuple[Exchange, Registration, Any]
-"""A decoded request: (exchange, registration of its API, request message). The message is None if the version is unsupported."""
+"""A decoded request: (exchange, which is the request in progress; registration of its API; request message).
+
+The message is None if the version is unsupported.
+"""
 
 
 class Refused(Exception):
@@ -184,7 +187,7 @@ def _resume(exchange: Exchange, build: Build, now_ms: int) -> None:
 
 
 def settle(exchange: Exchange, outcome: Outcome) -> None:
-    """Charge, throttle, encode and send an outcome, with the broker's throttling strategy. A forced throttle applies whatever the quotas say."""
+    """Charge the request, throttle the client, and encode and send the outcome. A forced throttle applies whatever the quotas are."""
     node = exchange.node
     forced = None
     if node.forced.active and outcome.charge is not Charge.EXEMPT:

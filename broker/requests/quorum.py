@@ -20,8 +20,8 @@ NO_DIRECTORY = bytes(16)
 def check_voter(own_cluster_id: str, cluster_id: str | None, voter_id: int, directory_id: bytes, verb: str) -> None:
     """Check the cluster id and the voter of a request, in Kafka's order (AD-27).
 
-    cluster_id: the one in the request, None for any. verb: "Add" or "Remove", for the message. Raises KafkaError INCONSISTENT_CLUSTER_ID (104) or
-    INVALID_REQUEST (42).
+    own_cluster_id: the id of this cluster. cluster_id: the id in the request, None for any. verb: "Add" or "Remove", for the message. Raises
+    KafkaError INCONSISTENT_CLUSTER_ID (104) or INVALID_REQUEST (42).
     """
     if cluster_id is not None and cluster_id != own_cluster_id:
         raise KafkaError(
@@ -34,7 +34,7 @@ def check_voter(own_cluster_id: str, cluster_id: str | None, voter_id: int, dire
 
 @dataclass(frozen=True, slots=True)
 class Voter:
-    """A controller: its id and the id of its directory. Its text is that of Kafka's `ReplicaKey`."""
+    """A controller in the quorum: its id and the id of its directory. `str()` formats it like Kafka's `ReplicaKey`, for error messages."""
 
     voter_id: int
     directory_id: bytes
@@ -45,7 +45,7 @@ class Voter:
 
 
 def own_voter(node: Node) -> Voter:
-    """Return the only controller of a cluster. It has a directory id if the voters of the quorum can change."""
+    """Return the cluster's only controller as a voter. The directory id is zero unless the voters of the quorum can change."""
     image = node.image
     directory = NO_DIRECTORY
     if has_dynamic_quorum(node):
@@ -54,7 +54,7 @@ def own_voter(node: Node) -> Voter:
 
 
 def has_dynamic_quorum(node: Node) -> bool:
-    """Return whether the voters of the quorum can change: with `kraft.version` 1 from 4.0 on. Kafka 3.9 accepts this level without effect."""
+    """Return whether the voters of the quorum can change. This needs Kafka 4 and `kraft.version` 1; in Kafka 3.9 this level has no effect."""
     return node.is_release_4 and KRAFT_VERSION in node.image.features
 
 

@@ -15,9 +15,9 @@ from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.outcomes import Outcome
 
 Handler = Callable[[Any, Any], Outcome | Delayed]
-"""A function of (exchange, request message) that returns the outcome, or a `Delayed` that completes later."""
+"""A function of (exchange, request message) that returns the outcome, or a `Delayed` that completes later. An exchange is a request in progress."""
 Failed = Callable[[Any, Any, int], Outcome]
-"""A function of (exchange, request message, error code) that returns an error response of the request's API."""
+"""A function of (exchange, request message, error code) that returns an error response of the API. An exchange is a request in progress."""
 H = TypeVar("H", bound=Callable[..., Any])
 
 VERSIONS: Mapping[int, tuple[int, int]] = {
@@ -85,7 +85,10 @@ VERSIONS: Mapping[int, tuple[int, int]] = {
     ApiKey.ADD_RAFT_VOTER: (0, 1),
     ApiKey.REMOVE_RAFT_VOTER: (0, 0),
 }
-"""Maps each API to the first and the last version that its handler supports. The handler is in the module of this name in `broker.handlers`."""
+"""Maps each API to the first and the last version that its handler supports.
+
+The handler of an API is in the module of the same name in `broker.handlers`.
+"""
 
 
 @dataclass(slots=True)
@@ -100,7 +103,7 @@ class Registration:
 
 
 _handlers: dict[int, tuple[Handler, Failed]] = {}
-"""The handlers whose modules are imported."""
+"""Maps API keys to (handler, function that makes the error response), for the handlers whose modules are imported."""
 
 
 def register(api_key: int, failed: Failed) -> Callable[[H], H]:
@@ -116,7 +119,7 @@ def register(api_key: int, failed: Failed) -> Callable[[H], H]:
 
 
 def load_handler(api_key: int) -> tuple[Handler, Failed]:
-    """Import the module of an API's handler, unless it is imported, and return its two functions. This takes some milliseconds once."""
+    """Return an API's handler, and the function that makes its error response. The first call imports the module, which takes some milliseconds."""
     if api_key not in _handlers:
         importlib.import_module(f"kafkaproto.broker.handlers.{ApiKey(api_key).name.lower()}")
     return _handlers[api_key]

@@ -1,7 +1,6 @@
-"""Encodes responses.
+"""Encodes responses without copying their records, which stay ranges of the log.
 
-Records are not copied: they stay ranges of the log. Values known only after encoding, such as the throttle time, are written into the
-encoded bytes.
+Values known only after encoding, such as the throttle time, are written into the encoded bytes.
 """
 
 from __future__ import annotations
@@ -47,9 +46,9 @@ def encode(exchange: Exchange, message: Any) -> Frame:
 
 
 def _leave_records_out(message: Any) -> None:
-    """Mark the records of a fetch response so that the encoder leaves them out, and returns the positions where they belong (splices).
+    """Mark the records of a fetch response, so that the encoder leaves them out and returns the positions where they belong.
 
-    Otherwise the encoder would copy those records that are in memory.
+    Without this, the encoder would copy the records that are in memory.
     """
     for topic in message.responses:
         for partition in topic.partitions:

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from kafkaproto.broker.node import Node
 
 TELEMETRY_APIS = frozenset({ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY})
-"""The APIs of client telemetry. A broker that does not keep metrics serves them, but does not advertise them (AD-10)."""
+"""The APIs of client telemetry. Every broker handles them; only a broker that keeps the metrics of clients advertises them (AD-10)."""
 
 
 def receives_telemetry(node: Node) -> bool:
-    """Return whether a broker keeps the metrics of clients, and so advertises the APIs of client telemetry."""
+    """Return whether a broker keeps the metrics of clients. Only such a broker advertises the APIs of client telemetry."""
     is_enabled: bool = node.config["kafkaproto.client.telemetry.enable"]
     return is_enabled

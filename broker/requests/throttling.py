@@ -89,7 +89,7 @@ def _note(exchange: Exchange, charged: Charged) -> None:
 
 
 def _report_throttle(message: Any, throttle_ms: int) -> None:
-    """Set the throttle time of a response that has such a field; that of DescribeQuorum has none."""
+    """Set the throttle time of a response, if it has such a field. A DescribeQuorum response has none."""
     if throttle_ms and hasattr(message, "throttle_time_ms"):
         message.throttle_time_ms = throttle_ms
 
@@ -108,7 +108,7 @@ class DelayedResponseThrottling:
 
 
 class DelayedResponse:
-    """A response of a release before 2.0 that is delayed twice: for the quota of bytes, and then for that of request time.
+    """A response of a release before 2.0 that is delayed twice: for the byte quota, and then for the request-time quota.
 
     Request time is charged after the first delay. The throttle time in the response is the sum of both delays. A forced throttle replaces
     both. A fetch keeps its records and is charged once (`KafkaApis` and `ClientQuotaManager` of 1.1). If the connection closes first, the

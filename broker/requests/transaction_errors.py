@@ -1,7 +1,7 @@
 """The errors of transactions by API and version (TX-18, TX-22, TX-28, TX-36, TX-46, TX-68): one table for all handlers.
 
-The transaction coordinator has one error for each situation. Older versions of an API do not know every error, so another one replaces it
-there. This module does not depend on wire messages.
+The transaction coordinator has one error for each situation. Older versions of an API do not define every error; in these versions the
+broker returns another error instead. This module does not depend on wire messages.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ TABLE: dict[int, dict[int, Replacement]] = {
 }
 """Maps an API and an error of the transaction coordinator to the error that some versions of the API return instead.
 
-NOT_ENOUGH_REPLICAS makes old producers send the batch again.
+For example, old producers get NOT_ENOUGH_REPLICAS (19) where they must send the batch again.
 """
 
 

@@ -67,7 +67,7 @@ def report_undeliverable(exchange: Exchange, message: FetchResponse, reason: obj
 
 
 def note_delivered(exchange: Exchange, message: FetchResponse) -> None:
-    """Record that a response is sent with its records: the client can fetch from their partitions, so no batch of them counts as undeliverable."""
+    """Record that a response is sent with its records, so that no batch of its partitions counts as undeliverable to this client."""
     undeliverable = exchange.node.quotas.fetch.undeliverable
     for topic, partition, _ in _with_records(exchange, message):
         key = exchange.client_id, topic, partition
@@ -78,7 +78,7 @@ def note_delivered(exchange: Exchange, message: FetchResponse) -> None:
 def undeliverable_now(node: Node) -> Iterator[Mapping[str, Any]]:
     """Yield the facts of each batch that a client of one broker still cannot fetch.
 
-    Left out are batches that were deleted, batches reported before the quotas changed, and partitions that the client has fetched since.
+    Omits batches that were deleted, batches reported before the quotas changed, and partitions that the client has fetched since.
     """
     for batch in node.quotas.fetch.undeliverable.values():
         if batch is not None and _is_in_the_log(node, batch):
@@ -107,7 +107,7 @@ def _with_records(exchange: Exchange, message: FetchResponse) -> Iterator[tuple[
 
 
 def _first_offset(records: Any) -> int:
-    """Return the base offset of the first batch in the records of a fetch response: bytes, or a range of a log's file."""
+    """Return the base offset of the first batch in the records of a fetch response. records: bytes, or a range of a log's file."""
     if isinstance(records, LeftOut):
         records = records.records
     if isinstance(records, FileRange):

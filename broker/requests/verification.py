@@ -26,7 +26,7 @@ def verify(
     *,
     adds: bool,
 ) -> None:
-    """Check that partitions that this broker leads are part of a producer's transaction, or add them to it.
+    """Check that partitions that this broker leads are part of a producer's transaction, or add the missing ones.
 
     producer: (transactional id, producer id, epoch). sequences: maps each partition to the first sequence number of its batch. adds: True
     if the producer uses transaction version 2, so that missing partitions are added; False to check only. done: called with an error code

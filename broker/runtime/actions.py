@@ -1,7 +1,7 @@
 """The queue of deferred actions: the consequences of one input, such as received bytes, run in order with the same current time.
 
-A changed partition completes waiting fetches and wakes followers; a written response lets its connection handle the next frame. Nested calls would
-recurse without end, so each consequence is put in this queue, and the queue runs them one after another.
+For example, a changed partition completes waiting fetches and wakes followers, and a written response lets its connection handle the next
+frame. Direct calls would nest without limit. So each consequence is added to this queue, which runs them one after another.
 """
 
 from __future__ import annotations

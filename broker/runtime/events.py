@@ -123,7 +123,7 @@ class Observer:
         """Handle the event that a connection closed before the response to its request was sent or built."""
 
     def records_appended(self, exchange: Any, topic: str, index: int, end_offset: int) -> None:
-        """Handle the event that a client's records were appended to a partition; `end_offset` follows the last of them."""
+        """Handle the event that a client's records were appended to a partition. end_offset: the offset after the last of these records."""
 
     def records_read(self, exchange: Any, fetches: Sequence[Any], results: Sequence[Any], delivered: bool) -> None:
         """Handle the event that the broker responds to a consumer's fetch.
@@ -172,7 +172,7 @@ class Observer:
         """Handle the event that a client quota changed; a `value` of None means that it was removed."""
 
     def noted(self, now_ms: int, broker_id: int, kind: str, facts: Mapping[str, Any]) -> None:
-        """Handle an event that has no method here, for the journal.
+        """Handle an event that has no method of its own in this class. The journal records such events.
 
         kind: a short name of the event, such as parked, isr, leader, broker or recovery. facts: the details of the event by name.
         """

@@ -1,4 +1,4 @@
-"""What the group and the transaction coordinator have in common: the form of a record in an internal topic, and a table of errors.
+"""What the group coordinator and the transaction coordinator have in common: the form of a record in an internal topic, and a table of errors.
 
 This module does not depend on groups, transactions or the log.
 """

@@ -56,9 +56,9 @@ class Ownership:
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if index in self._loading else ErrorCode.NOT_COORDINATOR
 
     def change(self, led: Iterable[int], partition_count: int, now_ms: int) -> None:
-        """Set the partitions of the topic that this broker leads, which loads new ones and unloads others (GO-12).
+        """Set the partitions of the topic that this broker leads: load those that are new, and unload those that it no longer leads (GO-12).
 
-        led: their indexes. partition_count: the number of partitions of the topic; 0 if the topic does not exist.
+        led: the indexes of these partitions. partition_count: the number of partitions of the topic; 0 if the topic does not exist.
         """
         led = set(led)
         for index in sorted((self._loaded | set(self._loading)) - led):

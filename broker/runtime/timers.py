@@ -32,7 +32,7 @@ class Timer:
 
 
 class Timers:
-    """All timers of a cluster. `at()` sets one, `next_deadline_ms()` returns the next deadline, `run_due()` fires the timers that are due."""
+    """All timers of a cluster. `at()` sets a timer, `next_deadline_ms()` returns the next deadline, `run_due()` fires the timers that are due."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, Timer]] = []

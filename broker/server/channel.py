@@ -68,7 +68,7 @@ class Channel(asyncio.BufferedProtocol):
             self._loop.leave(now_ms)
 
     def serve(self, now_ms: int) -> None:
-        """Start to read: the acceptor has admitted the connection (W-12, W-13)."""
+        """Start to read from the connection, because it has been admitted under the connection limits (W-12, W-13)."""
         if self._closing:
             return
         self._served = True
@@ -255,7 +255,7 @@ class Channel(asyncio.BufferedProtocol):
 def _goes_out_in_pieces(buffers: Sequence[object]) -> bool:
     """Return whether a response must be sent in parts.
 
-    This is so if it has a large file range, or so many small ones that copying all of them at once would take too much memory.
+    This is necessary if it has a large file range, or so many small file ranges that a copy of all of them would take too much memory.
     """
     ranges = [len(b) for b in buffers if type(b) is FileRange]
     return bool(ranges) and (max(ranges) >= SENDFILE_FROM_BYTES or sum(ranges) > COPY_BYTES)

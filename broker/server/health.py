@@ -61,9 +61,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check the brokers one by one until one does not respond.
+    """Check the brokers one after another, up to the first that does not respond.
 
-    Returns the exit status: 0 if all brokers respond, 1 if one does not, 2 for an invalid setting.
+    Returns the exit status: 0 if all brokers respond, 1 if a broker does not respond, 2 for an invalid setting.
     """
     options = parser().parse_args(arguments)
     try:

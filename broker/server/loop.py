@@ -21,7 +21,7 @@ T = TypeVar("T")
 logger = logging.getLogger("kafkaproto.loop")
 
 ACCEPTING_ROUNDS = 8
-"""The number of event loop iterations to wait for a listener with waiting connections: it has then accepted one."""
+"""The number of event loop iterations after which asyncio has certainly accepted a connection that was in a listener's queue."""
 QUIET_ROUNDS = 3
 """The number of event loop iterations without input after which the kernel's receive buffers are assumed to be empty."""
 MOST_ROUNDS = 300
@@ -52,7 +52,7 @@ class Socket(Protocol):
 class BrokerLoop:
     """The driver of one cluster in one event loop. Each input, such as received bytes, is handled between `enter` and `leave`.
 
-    `leave` sets the timer for the next deadline. sendfile: whether to send large file ranges through sendfile, None for only on Linux.
+    `leave` sets the timer for the next deadline. sendfile: whether to send large file ranges through sendfile; None uses sendfile only on Linux.
     """
 
     def __init__(self, cluster: Cluster, *, sendfile: bool | None = None) -> None:
@@ -96,7 +96,7 @@ class BrokerLoop:
             self.leave(now_ms)
 
     def opened(self, channel: Socket) -> None:
-        """Record that a channel was opened, so that `closed` waits until it is closed."""
+        """Record that a channel was opened, so that the method `closed` waits for the end of this channel."""
         self._channels.add(channel)
         self._all_closed.clear()
 
@@ -190,7 +190,7 @@ class BrokerLoop:
         await self.settle()
 
     async def settle(self) -> None:
-        """Wait until no input was handled for QUIET_ROUNDS iterations of the event loop, at most MOST_ROUNDS iterations."""
+        """Wait until no input was handled for 3 iterations of the event loop (QUIET_ROUNDS), or until 300 iterations have passed (MOST_ROUNDS)."""
         quiet = 0
         for _ in range(MOST_ROUNDS):
             before = self.activity

@@ -30,7 +30,10 @@ def address(text: str) -> tuple[str, int]:
 
 
 def without_brackets(host: str, text: str) -> str:
-    """Return the host of the option `text`, an IPv6 address without its brackets. Raises ArgumentTypeError for an IPv6 address without them."""
+    """Return a host without the brackets of an IPv6 address. text: the whole option HOST:PORT, for the error message.
+
+    Raises ArgumentTypeError for an IPv6 address without brackets.
+    """
     match = _HOST.fullmatch(host)
     if match is None:
         raise argparse.ArgumentTypeError(

@@ -33,9 +33,9 @@ FREE_PORT_TRIES = 16
 class Server(Observer):
     """The listening sockets of a cluster. `await start()` opens all, `await stop()` closes everything. `bootstrap` has the addresses.
 
-    host, port: for brokers without the setting `listeners`. Broker 0 listens on `port`, the others on the ports after it; 0 picks free
-    ports. sendfile: whether to send large file ranges through sendfile, None for only on Linux. trace: a folder for a trace of all traffic,
-    from the first connection on; None for no trace.
+    host, port: for brokers without the setting `listeners`. Broker 0 listens on `port`, the others on the ports after it; 0 picks free ports.
+    sendfile: whether to send large file ranges through sendfile; None uses sendfile only on Linux. trace: a folder for a trace of all traffic, from
+    the first connection on; None for no trace.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Server(Observer):
         self.loop.call(lambda: self.cluster.set_listeners(node.broker_id, advertised))
 
     async def _serve(self, node: Node) -> None:
-        """Start to accept clients on the bound ports. Fails if another process has bound the same port and listened first."""
+        """Start to accept clients on the bound ports. Raises ConfigError if another process has bound the same port and listened first."""
         servers = self._open.get(node.broker_id, [])
         for i, server in enumerate(tuple(servers)):
             if self._open.get(node.broker_id) is not servers:

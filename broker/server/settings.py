@@ -1,4 +1,4 @@
-"""The settings of the command line, combined from files, variables, `-c` and equivalent options, in order of precedence."""
+"""The settings of the command line: combines files, environment variables, `-c` and equivalent options, in order of precedence."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def settings_of_options(
 
 
 def _listeners_of_container(options: argparse.Namespace, settings: Mapping[str, str]) -> dict[str, str]:
-    """Return listener settings for brokers that have none. They listen on `--host`, by default on every address.
+    """Return listener settings, by name, for the brokers that have none. These brokers listen on `--host`, by default on every address.
 
     The advertised address is the same host, or localhost if the broker listens on every address. Existing advertised listeners are kept.
     """
@@ -74,7 +74,7 @@ def _bracketed(host: str) -> str:
 
 
 def _check_shared_ports(listeners: str, brokers: int, settings: Mapping[str, str]) -> None:
-    """Raise ConfigError if several brokers would listen on the same port."""
+    """Raise ConfigError if several brokers would listen on the same port. listeners: the value of `listeners` for all brokers."""
     sharing = [i for i in range(brokers) if f"{i}.listeners" not in settings]
     if len(sharing) > 1 and not listeners.rstrip().endswith(":0"):
         raise ConfigError(
@@ -95,7 +95,7 @@ def log_settings_without_effect(config: ClusterConfig, from_command_line: Sequen
 
 
 def log_ignored_variables(variables: Mapping[str, str]) -> None:
-    """Log the variables that `--container` ignores, in one line."""
+    """Log, in one line, the environment variables that `--container` ignores."""
     ignored = ignored_variables(variables)
     if ignored:
         logger.info("environment variables without effect: %s", ", ".join(ignored))

@@ -117,7 +117,7 @@ def _allowed(setting: Setting) -> str:
 
 
 def _columns(rows: Sequence[tuple[str, ...]]) -> Iterable[str]:
-    """Align the columns of a table; a very long value does not widen its column."""
+    """Yield the rows of a table with aligned columns. Values longer than 60 characters do not widen their column."""
     widths = [max((len(text) for text in column if len(text) <= 60), default=0) for column in zip(*rows, strict=True)]
     for row in rows:
         yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()

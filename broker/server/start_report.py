@@ -1,6 +1,6 @@
 """The start report of `kafkaproto broker`: release, brokers, topics, recovered data, how to stop, where the documentation is.
 
-This module also creates the topics of `--topic`, and warns of existing ones that differ.
+This module also creates the topics of `--topic`, and logs a warning if an existing topic differs from its option.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from kafkaproto.broker.observe.diagnostics import no_offsets_topic
 logger = logging.getLogger("kafkaproto")
 
 MOST_LINES = 20
-"""The maximum number of brokers, and of topics, that the start report lists on a line each. Any others are only counted."""
+"""The maximum number of brokers, and of topics, that the start report lists, one per line. It only counts the others."""
 DEFAULT = -1
-"""A number of partitions or replicas that stands for the default in the broker's settings."""
+"""The number of partitions or replicas that stands for the default in the broker's settings."""
 
 
 class TopicOption(NamedTuple):
@@ -39,7 +39,10 @@ class TopicOption(NamedTuple):
 
 
 def create_topics(cluster: Cluster, topics: Sequence[TopicOption]) -> None:
-    """Create the topics of `--topic`. Topics in the data directory are left unchanged; a difference is logged. Raises ConfigError."""
+    """Create the topics of `--topic`. Raises ConfigError if a topic cannot be created.
+
+    A topic that is already in the data directory is left unchanged; if it differs from its option, the difference is logged.
+    """
     names = [option.name for option in topics]
     if repeated := next((name for name in names if names.count(name) > 1), None):
         raise ConfigError(f"--topic {repeated} is given {names.count(repeated)} times; name each topic once")
@@ -161,5 +164,5 @@ def _count(number: int, thing: str) -> str:
 
 
 def documentation() -> Path:
-    """Return the path of the README: that of the checkout, or the copy in the installed package."""
+    """Return the path of the README, either in the checkout or in the installed package."""
     return Path(kafkaproto.__file__).with_name("README.md").resolve()

@@ -1,7 +1,7 @@
-"""The writer of a trace: a thread takes entries from a queue and writes them to files, starting a new file when one is large.
+"""The writer of a trace: a thread takes encoded entries from a queue and writes them to files of limited size.
 
-The writer never blocks the broker. The queue is bounded in entries and bytes. Entries that do not fit are dropped, and the trace says how many. Files
-are flushed ten times a second, and flushed entries survive `kill -9`. This module does not depend on the content of entries.
+The writer never blocks the broker. The queue is bounded in entries and bytes. Entries that do not fit are dropped, and the trace says how many.
+Files are flushed ten times a second, and flushed entries survive `kill -9`. This module does not depend on the content of entries.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def run_name(wall_ms: int) -> str:
 class TraceWriter:
     """The files of one trace, to which a thread writes the entries passed to `put`, until `close`.
 
-    run: the start of each file name. meta: the content of each file's header. queue_pieces, queue_bytes: the limits of the queue, as a
-    number of `put` calls and their bytes. file_bytes: the size beyond which a new file is started. Raises ConfigError if the folder cannot
-    be written, or already has a trace of this run.
+    run: the name of the recording, with which each file name begins. meta: the content of each file's header. queue_pieces, queue_bytes: the limits
+    of the queue, as a number of `put` calls and as their bytes. file_bytes: the size beyond which a new file is started. Raises ConfigError if the
+    folder cannot be written, or already has a trace with this name.
     """
 
     def __init__(
@@ -139,7 +139,10 @@ class TraceWriter:
         self._flushed = self._written
 
     def _write(self, data: bytes, *, queued: bool = True) -> None:
-        """Write a byte string, to the next file if the current file has no room for it. queued: whether it comes from the queue."""
+        """Write a byte string to the current file, or to a new file if the current one has no room for it.
+
+        queued: whether the bytes come from the queue, and so no longer count against its limits.
+        """
         if self._written + len(data) > self._file_bytes:
             self._file.close()
             self._number += 1

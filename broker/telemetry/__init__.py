@@ -1,1 +1,1 @@
-"""Client telemetry: the clients that send metrics to a broker, and what the broker requests of each (KIP-714)."""
+"""Client telemetry (KIP-714): the clients that send metrics to a broker, and which metrics the broker requests of each client."""

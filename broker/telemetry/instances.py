@@ -1,6 +1,6 @@
-"""The clients that send metrics to one broker: what the broker requests of each, and which requests it rejects (`ClientMetricsManager`).
+"""The clients that send metrics to one broker: which metrics the broker requests of each client, and which requests it rejects.
 
-Time is an argument. This module does not depend on wire messages.
+Each method gets the current time as an argument. This module does not depend on wire messages. It corresponds to Kafka's `ClientMetricsManager`.
 """
 
 from __future__ import annotations
@@ -26,21 +26,18 @@ from kafkaproto.records.compression import Compression, decompress
 
 ZERO_ID, ONE_ID = bytes(16), bytes(15) + b"\1"
 RESERVED_IDS = frozenset({ZERO_ID, ONE_ID})
-"""The ids that Kafka gives to no client."""
+"""The client instance ids that Kafka never assigns."""
 MOST_INSTANCES = 16384
 SHORTEST_EXPIRY_MS = 60_000
 INTERVALS_TO_EXPIRY = 3
 ALL_METRICS = "*"
 COMPRESSION_TYPES = frozenset(int(kind) for kind in Compression)
 RETRIED_ERRORS = (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
-"""The errors after which a client requests its subscription again without waiting for the push interval."""
+"""The push errors after which a client may request its subscription again before the push interval has passed."""
 
 
 class ClientAttributes(NamedTuple):
-    """The attributes of a client and its connection that subscriptions can match, by the names that patterns use.
-
-    client_id: empty if the client has none.
-    """
+    """The attributes of a client and its connection that the patterns of a subscription can match. client_id: empty if the client has none."""
 
     client_id: str
     client_software_name: str
@@ -50,7 +47,7 @@ class ClientAttributes(NamedTuple):
 
 
 class PushRequest(NamedTuple):
-    """A request of a client that sends metrics. metrics: compressed data of OpenTelemetry. compression: its type, which may be unknown."""
+    """A PushTelemetry request. metrics: OpenTelemetry metrics, compressed. compression: the number of the compression type, which may be unknown."""
 
     client_instance_id: bytes
     subscription_id: int
@@ -60,7 +57,7 @@ class PushRequest(NamedTuple):
 
 
 class TelemetryPush(NamedTuple):
-    """Metrics that a broker accepted. client_instance_id: as text. payload: the decompressed `MetricsData` of OpenTelemetry."""
+    """Metrics that a broker has accepted. client_instance_id: in base64. payload: the decompressed `MetricsData` message of OpenTelemetry."""
 
     client_instance_id: str
     client_id: str
@@ -71,10 +68,10 @@ class TelemetryPush(NamedTuple):
 
 @dataclass(slots=True)
 class Instance:
-    """A client that sends metrics, and its subscription.
+    """A client that sends metrics, and the subscription that applies to it.
 
     version: the version of the settings from which the subscription was computed. connection_id: the connection whose request created this
-    object. requested_ms, pushed_ms: when the client last requested its subscription and last pushed, leaving out rejected early requests.
+    object. requested_ms, pushed_ms: when the client last requested its subscription and last pushed, without requests that came too early.
     """
 
     client_instance_id: bytes
@@ -91,14 +88,17 @@ class Instance:
     expires_ms: int = 0
 
     def begin_request(self, now_ms: int) -> bool:
-        """Note a request for the subscription. Returns False if it comes before the push interval has passed."""
+        """Record that the client requests its subscription. Returns False if it must wait until the push interval has passed."""
         if now_ms - max(self.requested_ms, self.pushed_ms) < self.interval_ms:
             return False
         self.requested_ms = now_ms
         return True
 
     def begin_push(self, now_ms: int) -> bool:
-        """Note a push. Returns False if it comes before the push interval has passed, unless it is the first after a request."""
+        """Record that the client pushes metrics. Returns False if it must wait until the push interval has passed.
+
+        The first push after a request for the subscription need not wait.
+        """
         if self.requested_ms <= self.pushed_ms and now_ms - self.pushed_ms < self.interval_ms:
             return False
         self.pushed_ms = now_ms
@@ -106,7 +106,7 @@ class Instance:
 
 
 class TelemetryInstances:
-    """The clients that send metrics to one broker: at most 16384, of which the least recently used is dropped first (AD-16)."""
+    """The clients that send metrics to one broker: at most 16384. The least recently used client is dropped first (AD-16)."""
 
     def __init__(self, config: BrokerConfig, rng: Random) -> None:
         self._config = config
@@ -116,14 +116,14 @@ class TelemetryInstances:
 
     @property
     def max_bytes(self) -> int:
-        """Return the largest size of compressed metrics in one push."""
+        """Return the maximum size in bytes of the compressed metrics in one push."""
         size: int = self._config["telemetry.max.bytes"]
         return size
 
     def subscribe(self, requested_id: bytes, attributes: ClientAttributes, connection_id: int, now_ms: int) -> Instance:
-        """Return the subscription of a client. requested_id: its id, or `ZERO_ID` if it has none yet.
+        """Return the entry of a client, which contains its subscription. requested_id: the client instance id, `ZERO_ID` if the client has none yet.
 
-        Raises KafkaError THROTTLING_QUOTA_EXCEEDED (89) if the client must wait for the push interval.
+        Raises KafkaError THROTTLING_QUOTA_EXCEEDED (89) if the client must wait until the push interval has passed.
         """
         client_instance_id = self._new_id() if requested_id == ZERO_ID else requested_id
         instance = self._instance(client_instance_id, attributes, connection_id, now_ms)
@@ -137,7 +137,7 @@ class TelemetryInstances:
     def push(
         self, request: PushRequest, attributes: ClientAttributes, connection_id: int, now_ms: int
     ) -> TelemetryPush | None:
-        """Accept a push and return its metrics; None if it has none. Raises KafkaError (AD-15)."""
+        """Accept metrics that a client pushes, and return them; None if the push is empty. Raises KafkaError if the push is rejected (AD-15)."""
         if request.client_instance_id in RESERVED_IDS:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
         instance = self._instance(request.client_instance_id, attributes, connection_id, now_ms)
@@ -159,7 +159,7 @@ class TelemetryInstances:
         return TelemetryPush(text_of(instance.client_instance_id), client_id, request.terminating, compression, payload)
 
     def _refusal(self, instance: Instance, request: PushRequest, now_ms: int) -> int:
-        """Return the error code of a push, or 0."""
+        """Return the error code for a push that must be rejected, or 0. Also records the push."""
         if instance.is_terminating:
             return ErrorCode.INVALID_REQUEST
         if not instance.begin_push(now_ms) and not request.terminating:
@@ -173,14 +173,14 @@ class TelemetryInstances:
         return 0
 
     def connection_closed(self, connection_id: int) -> None:
-        """Drop the clients that a connection created. Before Kafka 4 a client stays until it expires."""
+        """Drop the clients whose entries this connection created. Before Kafka 4, entries stay until they expire."""
         if self._is_release_4:
             gone = [key for key, instance in self._instances.items() if instance.connection_id == connection_id]
             for key in gone:
                 del self._instances[key]
 
     def _instance(self, key: bytes, attributes: ClientAttributes, connection_id: int, now_ms: int) -> Instance:
-        """Return the client with this id. It is created if it is missing or has expired, or if a subscription has changed."""
+        """Return the entry of the client with this id. Creates a new entry if there is none, if it has expired, or if a subscription has changed."""
         version = self._config.cluster.client_metrics_version
         instance = self._instances.get(key)
         if instance is not None and now_ms >= instance.expires_ms:
@@ -209,7 +209,7 @@ class TelemetryInstances:
         return Instance(key, attributes, connection_id, version, subscription_id, metrics, interval_ms)
 
     def _new_id(self) -> bytes:
-        """Return a random id that no client has. As in Kafka, its text does not begin with a dash."""
+        """Return a random client instance id that no client has. As in Kafka, its text does not begin with a dash."""
         while True:
             new_id = UUID(int=self._rng.getrandbits(128), version=4).bytes
             if new_id not in self._instances and not text_of(new_id).startswith("-"):
@@ -217,12 +217,12 @@ class TelemetryInstances:
 
 
 def text_of(client_instance_id: bytes) -> str:
-    """Return the text of an id as Kafka writes it."""
+    """Return a client instance id as text: in base64 for URLs without padding, as Kafka writes it."""
     return base64.urlsafe_b64encode(client_instance_id).decode().rstrip("=")
 
 
 def _matches(patterns: Mapping[str, re.Pattern[str]], values: Mapping[str, str]) -> bool:
-    """Return whether each pattern matches the whole value of its attribute."""
+    """Return whether each pattern matches the whole value with the same name. An attribute without a pattern may have any value."""
     return all(pattern.fullmatch(values[name]) for name, pattern in patterns.items())
 
 
@@ -235,7 +235,7 @@ def _subscription_id(metrics: tuple[str, ...], interval_ms: int, client_instance
 
 
 def _decompressed(request: PushRequest) -> bytes:
-    """Return the metrics of a push. Raises KafkaError INVALID_RECORD (87) if they are damaged."""
+    """Return the decompressed metrics of a push. Raises KafkaError INVALID_RECORD (87) if they are damaged."""
     if not request.metrics:
         return b""
     try:

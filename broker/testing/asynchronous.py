@@ -161,8 +161,8 @@ class AsyncTestCluster(Handle):
     ) -> GroupSeen:
         """Wait until a group of either protocol has `members` members and the state `state`, and return it. None accepts any value.
 
-        state: such as "Stable", in a classic group "PreparingRebalance", in a KIP-848 group "Assigning" or "Reconciling".
-        Raises TypeError or ValueError for impossible arguments, and TimeoutError.
+        state: such as "Stable" or "Empty"; in a classic group also "PreparingRebalance", in a KIP-848 group also "Assigning" or "Reconciling".
+        Raises TypeError or ValueError for impossible arguments, and TimeoutError after `timeout_s` seconds.
         """
         return cast(GroupSeen, await self._wait_state(groups.for_group(group_id, members, state), timeout_s))
 

@@ -44,7 +44,7 @@ class Base(ABC):
 
     @property
     def has_started(self) -> bool:
-        """Return whether the cluster has started at least once, also if it has stopped since."""
+        """Return whether the cluster has started at least once. True also after it has stopped."""
         return self._server is not None
 
     def _running_server(self) -> Server:

@@ -86,7 +86,7 @@ class BrokerHandle:
     def cut_link(self, leader: int, cut: bool = True) -> None:
         """Stop this broker from fetching from broker `leader`; cut=False lets it fetch again.
 
-        To cut the link in both directions, call this on both brokers. Raises ValueError for the broker's own id or an unknown one.
+        To cut the link in both directions, call this on both brokers. Raises ValueError for the broker's own id and for an unknown id.
         """
         if leader == self.broker_id:
             raise ValueError(

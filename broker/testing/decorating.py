@@ -26,8 +26,9 @@ RunsAsync = Callable[[], AbstractAsyncContextManager[Any]]
 def decorated(function: Callable[..., R], run: Runs | None, run_async: RunsAsync) -> Callable[..., R]:
     """Return a function that runs with a new cluster at each call.
 
-    A parameter named `kafka` receives the cluster; the returned function is called without it. run: returns the cluster for a plain function, None if
-    only coroutine functions are allowed. run_async: returns the cluster for a coroutine function. Raises TypeError if `function` cannot be decorated.
+    The cluster is passed to `function` as its parameter `kafka`, which the returned function lacks. run: returns the cluster for a plain function;
+    None if only coroutine functions are allowed. run_async: returns the cluster for a coroutine function. Raises TypeError if `function` cannot be
+    decorated.
     """
     name = _checked_name(function)
     signature = inspect.signature(function)
@@ -86,16 +87,16 @@ def _checked_name(function: Callable[..., Any]) -> str:
 
 
 def _is(test: Callable[[Any], bool], function: Any) -> bool:
-    """Return whether `test(function)` is true. For a callable object, its method `__call__` is tested too."""
+    """Return whether a predicate such as `inspect.iscoroutinefunction` is true for a function or for the method `__call__` of a callable object."""
     return test(function) or test(getattr(function, "__call__", None))  # noqa: B004 - the method itself is looked at
 
 
 def _with_cluster(
     signature: Signature, outer: Signature, made: Any, arguments: tuple[Any, ...], named: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the (positional, keyword) arguments of a call with the cluster added as the parameter `kafka`.
+    """Return the (positional, keyword) arguments of a call, with the cluster added as the parameter `kafka`.
 
-    signature: of the decorated function. outer: of the returned function, which lacks `kafka`. made: the cluster. Raises TypeError if
+    signature: the signature of the decorated function. outer: the same signature without `kafka`. made: the cluster. Raises TypeError if
     `kafka` is positional-only and the other arguments do not fit.
     """
     parameter = signature.parameters[PARAMETER]

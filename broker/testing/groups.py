@@ -151,8 +151,8 @@ class GroupMethods(Base):
 class Wait(NamedTuple):
     """A condition that a test waits for.
 
-    reached: a function that returns the result of the wait, or None while the condition is not true. describe: a function that returns the current
-    state as text, for the error.
+    reached: a function that returns the result of the wait, or None while the condition is false. describe: a function that returns the current
+    state as text, for the error message after a timeout.
     """
 
     reached: Callable[[Cluster], object]

@@ -1,4 +1,4 @@
-"""The methods of a test cluster. Each runs in the broker's event loop as one step, between two requests, whichever thread calls it.
+"""The methods of a test cluster. Each method runs in the broker's event loop as one step, between two requests, whichever thread calls it.
 
 `TestCluster` (in a thread) and `AsyncTestCluster` (in the running event loop) differ in how they reach the loop and how they wait.
 """
@@ -99,10 +99,10 @@ class Handle(TopicMethods, QuotaMethods, GroupMethods, TransactionMethods, Broke
     # ---- what happened -------------------------------------------------------------------------------------------------------
 
     def explain(self, count: int = 20) -> str:
-        """Return the last requests as text to print when a test fails, one per line, newest last. Times count from the cluster's start.
+        """Return the last requests as text, one per line, newest last, to print when a test fails. Times count from the cluster's start.
 
         At most `count` rebalances of groups and at most `count` transactions follow, one per line, and then a line for each batch that a client can
-        never fetch because of its quota (Q-14). These last lines are missing after `stop`.
+        never fetch because of its quota (Q-14). The lines about batches are missing after `stop`.
         """
         check_int("count", count, 0, example=20)
         state = self.state

@@ -227,7 +227,7 @@ class MemoryClient:
         self.took(data)
 
     def took(self, data: bytes) -> None:
-        """Decode the responses in bytes from the broker, and add them to `answers`. Raises DecodeError, UnexpectedResponse."""
+        """Decode the responses in bytes that the broker sent, and add them to `answers`. Raises DecodeError, UnexpectedResponse."""
         for response in self._client.receive(data):
             size_bytes = len(response.data)
             self.answers.append(Answered(self._cluster.now_ms, response.correlation_id, response.message, size_bytes))

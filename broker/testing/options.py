@@ -31,7 +31,7 @@ Topics = Mapping[str, int | Mapping[str, object]]
 
 
 class Default(Enum):
-    """The type of `DEFAULT`: passed as user, client id or ip of a quota, it stands for all that have no quota of their own."""
+    """The type of `DEFAULT`, which stands for all users, client ids or IP addresses that have no quota of their own."""
 
     DEFAULT = "default"
 

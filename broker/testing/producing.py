@@ -112,7 +112,7 @@ def check_compression(compression: object) -> None:
 
 
 class _Ready(NamedTuple):
-    """A validated batch that is not appended yet. numbers: for each of its records, the index in the list of values that the test passed."""
+    """A validated batch that is not appended yet. numbers: for each record of the batch, its index in the list of values that the test passed."""
 
     partition: int
     numbers: Sequence[int]
@@ -174,9 +174,10 @@ def _checked(
     numbers: Sequence[int],
     compression: Compression,
 ) -> Iterator[_Ready]:
-    """Split the records whose indexes are in `numbers` into batches that the leader of the partition accepts. Yields checked batches.
+    """Split records into batches that the leader of the partition accepts, and yield each checked batch. Appends nothing.
 
-    made: all records. Raises KafkaError if a single record is too large, a record is invalid, or the partition has no leader.
+    made: all records of the call. numbers: the indexes in `made` of the records for this partition. Raises KafkaError if a single record is too
+    large, a record is invalid, or the partition has no leader.
     """
     if not 0 <= index < len(topic.partitions):
         raise unknown_partition(topic, index)
@@ -206,7 +207,10 @@ def _checked(
 def _refusal(
     topic: str, limits: TopicLimits, numbers: Sequence[int], size_bytes: int, error: InvalidBatch
 ) -> KafkaError:
-    """Return the error for a batch that exceeds a limit of its topic. The error contains the index of the value that the test passed."""
+    """Return the error for a batch that its topic rejects. The error message contains the index of the value that the test passed.
+
+    numbers: the indexes of the batch's records in the list of values.
+    """
     if error.error_code == ErrorCode.MESSAGE_TOO_LARGE and size_bytes > limits.max_message_bytes:
         text = (
             f"values[{numbers[0]}] is {size_bytes} bytes as a batch of its own; max.message.bytes of topic {topic} is "

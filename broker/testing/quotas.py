@@ -24,11 +24,12 @@ class QuotaMethods(Base):
         ip: str | Default | None = None,
         **values: float | None,
     ) -> None:
-        """Set client quotas: producer_byte_rate, consumer_byte_rate, request_percentage, controller_mutation_rate; None removes one.
+        """Set client quotas: producer_byte_rate, consumer_byte_rate, request_percentage, controller_mutation_rate. None removes a quota.
 
-        client_id, user: the quota entity; `DEFAULT` applies to all that have no quota of their own. ip: an address, which is an entity by
-        itself and has only connection_creation_rate. Raises KafkaError INVALID_REQUEST (42) for an invalid key, value or entity, and then
-        sets nothing. Raises TypeError for a name that is neither a str nor `DEFAULT`, and if no quota is given.
+        client_id, user: the client to which the quotas apply; `DEFAULT` stands for all without a quota of their own. ip: an IP address, which
+        cannot be combined with a client id or user and has only the quota connection_creation_rate. Raises KafkaError INVALID_REQUEST (42) for an
+        invalid key, value or entity, and then sets nothing. Raises TypeError for a name that is neither a str nor `DEFAULT`, and if no quota is
+        given.
         """
         for kind, name in (("client_id", client_id), ("user", user), ("ip", ip)):
             if not isinstance(name, str | Default | None):
@@ -55,7 +56,7 @@ class QuotaMethods(Base):
         broker_id: int | None = None,
         times: int | None = None,
     ) -> ForcedThrottle:
-        """Throttle requests whatever their quotas: `force_throttle(700, api="Produce", client_id="X", times=3)`.
+        """Throttle requests regardless of their quotas: `force_throttle(700, api="Produce", client_id="X", times=3)`.
 
         Each matching response reports `throttle_ms`, a Fetch response has no data, and the connection is muted for that time (KIP-219). Releases
         before 2.0 delay the response instead. api, client_id, user, broker_id: None matches all. Returns the rule, which counts its `hits`. Without

@@ -1,4 +1,4 @@
-"""Client telemetry for tests: subscriptions to the metrics of clients, and the metrics that clients pushed to the brokers."""
+"""Client telemetry for tests: subscriptions to client metrics, and the metrics that clients pushed to the brokers (KIP-714)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __tracebackhide__ = is_hidden
 
 
 class TelemetryMethods(Base):
-    """A base class of test clusters, with the methods that request and read the metrics of clients."""
+    """A base class of test clusters, with methods that subscribe to client metrics and return the metrics that clients pushed."""
 
     def alter_client_metrics(self, name: str, **configs: object) -> None:
         """Change settings of a subscription to client metrics: `alter_client_metrics("all", metrics="*", interval_ms=1000)`.
 
-        Write dots as underscores. The value None removes a setting. A subscription exists while it has a setting. Raises KafkaError with the reason
-        for an invalid setting.
+        Write dots as underscores. The value None removes a setting; a subscription without settings does not exist. Raises KafkaError with the
+        reason for an invalid setting.
         """
         check_text("name", name, "all")
         changes = [

@@ -41,7 +41,7 @@ T = TypeVar("T")
 C = TypeVar("C", bound=Handle)
 WAIT_SECONDS = 10.0
 _LOOK_SECONDS = 0.1
-"""The interval in seconds at which a call that waits for the broker's thread checks whether the thread has ended."""
+"""The interval in seconds at which a call from another thread, while it waits for the broker's thread, checks whether this thread has ended."""
 
 
 class ClockHandle:
@@ -255,8 +255,8 @@ class TestCluster(Handle):
     ) -> GroupSeen:
         """Wait until a group of either protocol has `members` members and the state `state`, and return it. None accepts any value.
 
-        state: such as "Stable", in a classic group "PreparingRebalance", in a KIP-848 group "Assigning" or "Reconciling".
-        Raises TypeError or ValueError for impossible arguments, and TimeoutError.
+        state: such as "Stable" or "Empty"; in a classic group also "PreparingRebalance", in a KIP-848 group also "Assigning" or "Reconciling".
+        Raises TypeError or ValueError for impossible arguments, and TimeoutError after `timeout_s` seconds.
         """
         return cast(GroupSeen, self._wait_state(groups.for_group(group_id, members, state), timeout_s))
 
@@ -316,7 +316,10 @@ class TestCluster(Handle):
 
 
 def _detach(watch: Watch, events: Events, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
-    """Remove a `wait_for` observer in the broker's thread before the cluster stops. Returns when it is removed or the thread has ended."""
+    """Remove an observer of `wait_for` before the cluster stops. Returns when it is removed or the broker's thread has ended.
+
+    The removal itself runs in the broker's thread `thread`, through its event loop `loop`.
+    """
     detached = threading.Event()
 
     def detach() -> None:

@@ -12,9 +12,9 @@ _OF_THE_TEST = (KafkaError, TimeoutError, TypeError, ValueError)
 
 
 def is_hidden(excinfo: Any) -> bool:
-    """Return whether pytest hides a module's frames from the traceback of an error: True for errors that the test itself caused.
+    """Return whether pytest should hide a module's frames in the traceback of an error: True for errors that the test itself caused.
 
-    A module uses this function as its `__tracebackhide__`. The pytest option `--full-trace` shows the frames nevertheless.
+    A module assigns this function to `__tracebackhide__`. The pytest option `--full-trace` shows the frames nevertheless.
     """
     return isinstance(excinfo.value, _OF_THE_TEST)
 

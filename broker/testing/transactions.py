@@ -128,8 +128,8 @@ class TransactionMethods(Base):
     def abort_transaction(self, transactional_id: str) -> None:
         """Abort the open transaction of a producer, as though the producer had aborted it. The producer's next commit fails.
 
-        Raises ValueError, which names the ids with open transactions, if the id has none; and KafkaError CONCURRENT_TRANSACTIONS (51) while a
-        change of the id is being replicated, COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state` has too few in-sync replicas.
+        Raises ValueError, which names the ids with open transactions, if this id has no open transaction. Raises KafkaError CONCURRENT_TRANSACTIONS
+        (51) while a change of the id is being replicated, COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state` has too few in-sync replicas.
         """
 
         def act() -> None:
@@ -159,9 +159,9 @@ class TransactionMethods(Base):
     def fence_producer(self, transactional_id: str) -> None:
         """Raise the epoch of a transactional id, as a second process with this id does. An open transaction is aborted.
 
-        Raises ValueError, which names the existing ids, if there is no such id; and KafkaError CONCURRENT_TRANSACTIONS (51) while the last
-        transaction of the id is being completed or a change of the id is being replicated, COORDINATOR_NOT_AVAILABLE (15) if
-        `__transaction_state` has too few in-sync replicas.
+        Raises ValueError, which names the existing ids, if there is no such id. Raises KafkaError CONCURRENT_TRANSACTIONS (51) while the last
+        transaction of the id is being completed or a change of the id is being replicated, COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state`
+        has too few in-sync replicas.
         """
 
         def act() -> None:
@@ -177,7 +177,7 @@ class TransactionMethods(Base):
             self._run(act)
 
     def hang_transaction(self, topic: str, partition: int = 0, value: bytes = b"hanging") -> ProducerSeen:
-        """Append a record in a transaction that no coordinator knows. Nothing ends it, so the last stable offset stays at this record.
+        """Append a record in a transaction that no coordinator knows, so that no timeout ends it. The last stable offset stays at this record.
 
         Returns the producer of the record. Kafka's `kafka-transactions.sh abort` ends the transaction. Raises KafkaError if there is no
         such partition.
@@ -222,7 +222,7 @@ def for_transaction(transactional_id: str, state: str) -> Wait:
 class _Result:
     """Receives the result of a change that a test makes to a transactional id, for example an abort.
 
-    An error that comes during the call is raised in the test; a later one is logged as a warning.
+    An error during the call is raised in the test. An error after the call has returned is logged as a warning.
     """
 
     def __init__(self, transaction: Transaction) -> None:
@@ -271,7 +271,7 @@ def _all(cluster: Cluster) -> dict[str, TransactionSeen]:
 
 
 def _find(cluster: Cluster, transactional_id: str) -> tuple[Transaction, TransactionCoordinator, int]:
-    """Return a transactional id with its coordinator and the id of that broker. Raises ValueError for an unknown id."""
+    """Return (the state of a transactional id, its coordinator, the coordinator's broker id). Raises ValueError for an unknown id."""
     check_text("transactional_id", transactional_id, "orders-tx")
     for broker_id, coordinator in _coordinators(cluster):
         for transaction in coordinator.store:

@@ -12,9 +12,9 @@ __tracebackhide__ = is_hidden
 
 
 MOST_CHECKS = 10
-"""How often in a row a condition may trigger its own next check. Beyond it, the wait fails: the condition changes the cluster.
+"""How many times in a row a condition may trigger its own next check. Beyond it, the wait fails, because the condition changes the cluster.
 
-A condition that only reads can trigger a check, too: methods of the cluster first run the timers that are due. That ends after a few checks.
+A condition that only reads can also trigger a check, because a read may first run the timers that are due. A few checks are then enough.
 """
 
 
@@ -29,10 +29,10 @@ class Settable(Protocol):
 
 
 class Watch(Observer):
-    """An observer that checks a condition and passes its first result other than None, or the exception that it raises, to `future`.
+    """An observer that checks a condition, and passes its first result other than None, or an exception that it raises, to `future`.
 
-    The condition is checked when `look` is called and after every request, throttle, change of a group, append and journal event. Attach
-    it after the journal.
+    The condition is checked when `look` is called, and after every request, throttle, append, journal event and change of a group. Attach this
+    observer after the journal.
     """
 
     def __init__(self, condition: Callable[[], object | None], future: Settable) -> None:
@@ -57,7 +57,7 @@ class Watch(Observer):
             self._is_checking = False
 
     def _check(self) -> None:
-        """Check the condition. If evaluating it called `look`, check it again, until it no longer does."""
+        """Check the condition. If the condition itself caused a call of `look`, check it again, at most `MOST_CHECKS` times."""
         for _ in range(MOST_CHECKS):
             self._must_repeat = False
             result = self._condition()

@@ -38,7 +38,7 @@ def load_now() -> None:
 
 
 def _list_steps() -> None:
-    """Add one function to `_steps` for each message layout and request handler, one for request headers and one for the group coordinator."""
+    """Fill `_steps` with the functions that load the message layouts, the request handlers, the request headers and the group coordinator."""
     _steps.extend(partial(_load_layout, name, version) for name in _VERSIONS for version in _VERSIONS[name])
     _steps.extend((_load_headers, _load_groups))
     _steps.extend(partial(_load_handler, name) for name in ("PRODUCE", *_VERSIONS))

@@ -11,7 +11,7 @@ from kafkaproto.broker.transaction.operations import PartitionKey
 
 
 class Cause(StrEnum):
-    """Why a transactional id changed. When a transaction completes, the cause is that of its commit or abort."""
+    """Why a transactional id changed. The completion of a transaction has the same cause as its commit or abort."""
 
     INITIALISED = "the producer got a new epoch"
     ADDED = "partitions were added"
@@ -25,9 +25,9 @@ class Cause(StrEnum):
 class TransactionChange(NamedTuple):
     """A stored transition of a transactional id.
 
-    before, state: the names of the states before and after it, as clients see them. before is None for an id that was just created or
-    loaded; state is "Dead" for an id that expired. partitions: how many partitions the transaction has now. added: those of them that are
-    new. epoch_before: the epoch of the producer before the transition.
+    before, state: the names of the states before and after it, as clients see them. before is None for an id that was just created or loaded; state
+    is "Dead" for an id that expired. partitions: how many partitions the transaction has now. added: the partitions that the transition added.
+    epoch_before: the epoch of the producer before the transition.
     """
 
     transactional_id: str

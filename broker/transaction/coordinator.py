@@ -81,9 +81,9 @@ class TransactionCoordinator:
         now_ms: int,
         reply: ProducerReply,
     ) -> None:
-        """Give a producer its id and next epoch (TX-10 to TX-17). expected: the (producer id, epoch) that it had, None for a new producer.
+        """Give a producer its id and next epoch (TX-10 to TX-17). expected: its current (producer id, epoch), None for a new producer.
 
-        An open transaction is aborted first. The error is then CONCURRENT_TRANSACTIONS (51), and the producer sends the request again.
+        If a transaction is open, it is aborted, and the error is CONCURRENT_TRANSACTIONS (51), so that the producer sends the request again.
         """
         try:
             if not 0 < timeout_ms <= self.settings.max_timeout_ms:
@@ -184,7 +184,7 @@ class TransactionCoordinator:
     def _of_producer(
         self, transactional_id: str, producer_id: int, epoch: int, *, refuses_pending: bool
     ) -> Transaction:
-        """Return the transaction of a producer whose partitions are to be read or extended.
+        """Return the transaction of a producer, for a request that reads or adds partitions.
 
         refuses_pending: whether a pending transition is an error; Kafka 4 checks this first. Raises KafkaError INVALID_REQUEST (42),
         INVALID_PRODUCER_ID_MAPPING (49), PRODUCER_FENCED (90), CONCURRENT_TRANSACTIONS (51), or NOT_COORDINATOR (16) or
@@ -266,9 +266,10 @@ class TransactionCoordinator:
     # Periodic checks
 
     def abort_timed_out(self, now_ms: int) -> int | None:
-        """Abort every transaction that is open for longer than its timeout (TX-58). Returns when the next one is due, None for none.
+        """Abort every transaction that is open for longer than its timeout (TX-58).
 
-        A transaction whose abort cannot be stored stays due, so that the next check tries again.
+        Returns the time in ms when the next transaction times out, None if there is none. A transaction whose abort cannot be stored stays due, so
+        that the next check tries again.
         """
         due_ms = None
         for transaction in self.store:
@@ -282,7 +283,10 @@ class TransactionCoordinator:
     def fence(
         self, transaction: Transaction, now_ms: int, cause: Cause, reply: ProducerReply = lambda result, at_ms: None
     ) -> None:
-        """Abort an open transaction without a pending transition and raise its producer's epoch. cause: FENCED or TIMED_OUT, for observers."""
+        """Abort an open transaction and raise its producer's epoch. The transaction must have no pending transition.
+
+        cause: FENCED or TIMED_OUT, for observers.
+        """
         transaction.prepare_fence(cause)
         self._fence(transaction, now_ms, reply)
 
@@ -326,7 +330,7 @@ class TransactionCoordinator:
         self._report(_change(transaction, before), now_ms)
 
     def _expect(self, transaction: Transaction, now_ms: int) -> None:
-        """Set the timer of the next check that the transaction needs: of its timeout while it is open, of the expiry of its id while it is not."""
+        """Set the timer of the next check that the transaction needs: for its timeout while it is open, otherwise for the expiry of its id."""
         times_out_ms = _times_out_ms(transaction)
         if times_out_ms is not None:
             self._timeouts.expect(times_out_ms, now_ms)
@@ -335,9 +339,9 @@ class TransactionCoordinator:
 
 
 def _may_continue(data: TransactionData, producer_id: int, epoch: int) -> bool:
-    """Return whether the producer id and epoch in the request allow the producer to continue with the next epoch (TX-12).
+    """Return whether InitProducerId may continue with the producer id that the client sent: the current id, or the id before it (TX-12).
 
-    The value of the epoch itself is checked later.
+    The previous id is accepted only with an exhausted epoch. Whether the epoch is the current one is checked later.
     """
     if data.epoch == NO_EPOCH or producer_id == data.producer_id:
         return True

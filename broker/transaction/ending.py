@@ -1,4 +1,4 @@
-"""Functions that decide whether a request may end a transaction, from its state and epoch: the tables of EndTxn (TX-37, TX-38).
+"""Decides whether a request may end a transaction, from the transaction's state and epoch: the tables of EndTxn (TX-37, TX-38).
 
 Corresponds to `endTransaction` and `endTransactionWithTV1` of Kafka's `TransactionCoordinator`. This module changes nothing.
 """

@@ -39,7 +39,7 @@ class EndRequest:
 
 @dataclass(frozen=True, slots=True)
 class VerificationRequest:
-    """The partitions that a producer writes to in a transaction. adds: whether to add them, as transaction version 2 does, or only to verify them."""
+    """The partitions that a producer writes to in a transaction. adds: whether to add missing partitions (transaction version 2), not only verify."""
 
     transactional_id: str
     producer_id: int

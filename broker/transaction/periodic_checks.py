@@ -11,9 +11,9 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 
 
 class PeriodicCheck:
-    """A check that runs every `interval_ms`, counted from `start_ms`, as long as something is due.
+    """A check that runs at multiples of `interval_ms` after `start_ms`, as long as something is due.
 
-    check: called with the time in ms; it returns when the next transaction is due, None if there is none.
+    check: a function that is called with the time in ms. It returns when the next transaction or id is due, None if there is none.
     """
 
     def __init__(self, timers: Timers, start_ms: int, interval_ms: int, check: Callable[[int], int | None]) -> None:
@@ -25,7 +25,7 @@ class PeriodicCheck:
         self._at_ms = 0
 
     def expect(self, due_ms: int, now_ms: int) -> None:
-        """Set the timer for the first check at or after both times, unless an earlier check is set. due_ms may have passed."""
+        """Set the timer for the first check that is neither before `due_ms` nor before `now_ms`, unless an earlier check is set."""
         intervals = max(1, -((self._start_ms - max(due_ms, now_ms)) // self._interval_ms))
         at_ms = self._start_ms + intervals * self._interval_ms
         if self._timer is not None:

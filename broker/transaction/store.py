@@ -88,7 +88,7 @@ class TransactionStore:
         return self._ids.get(transactional_id)
 
     def has(self, transaction: Transaction) -> bool:
-        """Return whether the store still contains this object. It does not after the transactional id was removed, unloaded or loaded again."""
+        """Return whether the store still contains this object: False after the transactional id was removed, unloaded or loaded again."""
         return self._ids.get(transaction.transactional_id) is transaction
 
     def create(self, transactional_id: str, data: TransactionData) -> Transaction:

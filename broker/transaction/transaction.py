@@ -61,10 +61,10 @@ LEGAL_FROM: dict[TransactionState, frozenset[TransactionState]] = {
 class TransactionData(NamedTuple):
     """The stored state of a transactional id (TX-4).
 
-    epoch: the current epoch of the producer. last_epoch: the epoch before it, with which a producer may repeat its request, -1 for none;
-    not stored. previous_producer_id: the producer id before the last transition. next_producer_id: the id that follows when the epochs of
-    the producer id are exhausted, else -1. partitions: those in the transaction. start_ms: when the transaction started, -1 for none.
-    update_ms: when the state last changed. client_version: the transaction version of the producer, 0 to 2 (KIP-890).
+    epoch: the current epoch of the producer. last_epoch: the epoch before it, with which a producer may repeat its request; -1 for none. It is
+    not written to the log. previous_producer_id: the producer id before the last transition. next_producer_id: the id that follows when the epochs
+    of the producer id are exhausted, otherwise -1. partitions: the partitions in the transaction. start_ms: when the transaction started, -1 for
+    none. update_ms: when the state last changed. client_version: the transaction version of the producer, 0 to 2 (KIP-890).
     """
 
     producer_id: int
@@ -149,9 +149,9 @@ class Transaction:
     def prepare_rotation(
         self, producer_id: int, timeout_ms: int, now_ms: int, *, keeps_last_epoch: bool
     ) -> TransactionData:
-        """Prepare epoch 0 of a new producer id, because the epochs of the old one are exhausted (TX-15). Returns the pending state.
+        """Prepare epoch 0 of a new producer id, because the epochs of the old id are exhausted (TX-15). Returns the pending state.
 
-        keeps_last_epoch: whether the last epoch of the old id is remembered, because the producer may repeat its request.
+        keeps_last_epoch: whether to store the last epoch of the old id, with which the producer may repeat its request.
         """
         last_epoch = self.data.epoch if keeps_last_epoch else NO_EPOCH
         return self._initialised(producer_id, 0, last_epoch, timeout_ms, now_ms)

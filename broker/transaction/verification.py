@@ -1,6 +1,6 @@
 """Verification of the partitions of a transaction, before their first batch is appended (KIP-890; TX-27 to TX-31).
 
-Corresponds to Kafka's `AddPartitionsToTxnManager`. This module does not know where coordinators are.
+Corresponds to Kafka's `AddPartitionsToTxnManager`. This module gets the coordinators from its caller.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Generator of empty requests: message objects with empty strings, bytes and arrays, and random numbers."""
+"""Generates empty requests: message objects with empty strings, bytes and arrays, and random numbers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ UUID_BYTES = 16
 
 
 def bare(layout: Message[Any], random: Random) -> Any:
-    """Return a message object whose texts, bytes and arrays are empty, and whose numbers are random.
+    """Return a message object whose strings, bytes and arrays are empty, and whose numbers are random.
 
-    layout: the fields of one version of the message. Fields that this version lacks keep their defaults.
+    layout: the fields of the message in one version. Fields that this version lacks keep their defaults.
     """
     return layout.cls(**{name: _value(wire_type, random) for name, wire_type in layout.fields})
 

@@ -1,7 +1,7 @@
 """A raw client: one connection whose requests are built with the codec. It never retries and never hides an error.
 
-`SocketConnection` uses a blocking socket. Other kinds of connections need no socket, for example one to a broker in the same process. This
-module does not depend on the broker's clock: a `subject.Subject` waits for responses.
+`SocketConnection` uses a blocking socket. A test suite may add connections without a socket, for example to a broker in the same process. The
+connection reads no clock: the caller passes each time in, and `subject.Subject` waits for responses on the clock of the cluster under test.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Connection(ABC):
         return self._client.sent
 
     def frame(self, request: Any, version: int, now_ms: float = 0.0) -> bytes:
-        """Return the bytes of the next request, including the length. now_ms: its send time, from which `Answer.elapsed_ms` is counted.
+        """Return the next request as bytes, with its length prefix. now_ms: the send time, from which `Answer.elapsed_ms` is counted.
 
         The connection then expects a response, even to a Produce request with acks=0.
         """
@@ -67,7 +67,7 @@ class Connection(ABC):
         return data
 
     def check(self, key: int, version: int) -> None:  # noqa: B027 - most connections send every version
-        """Check that the broker supports a version of API `key`; called before each request. Does nothing here: subclasses may raise."""
+        """Do nothing. Called before each request; a subclass may raise an exception if the broker does not support this version of the API `key`."""
 
     @abstractmethod
     def send_bytes(self, data: bytes) -> None: ...
@@ -88,9 +88,9 @@ class Connection(ABC):
         """
 
     def take(self, seconds: float) -> tuple[int, bytes] | None:
-        """Return the next frame as (correlation id, frame without length), or None if it does not arrive within `seconds`.
+        """Return the next frame as (correlation id, frame without length prefix), or None if it does not arrive within `seconds`.
 
-        Raises Closed, and DecodeError for bytes that are not a response.
+        Raises Closed if the broker has closed the connection, and DecodeError if the bytes are not a response.
         """
         while (data := take_frame(self.received)) is None:
             if self.ended:
@@ -102,7 +102,8 @@ class Connection(ABC):
     def decode(self, correlation_id: int, data: bytes, now_ms: float) -> Answer:
         """Decode a response frame (X-1). data: the frame without its length prefix. now_ms: its arrival time.
 
-        Raises UnexpectedResponse, and DecodeError, also if bytes are left after the message.
+        Raises UnexpectedResponse if no pending request has this correlation id. Raises DecodeError if the frame is damaged or longer than its
+        message.
         """
         message = self._client.read(data).message
         return Answer(message, correlation_id, now_ms - self._sent_ms.pop(correlation_id), data)

@@ -23,7 +23,7 @@ EXPECTED = {
 def main(arguments: Sequence[str]) -> int:
     """Run the suite and return the exit status.
 
-    0: tests passed and none failed. 1: a test failed. 2 to 4: the suite did not run. 5: no test ran.
+    The status is 0 if tests passed and none failed, 1 if a test failed, 2 to 4 if the suite could not run, and 5 if no test ran.
     """
     options, pytest_arguments = parser().parse_known_args(arguments)
     if options.settings:

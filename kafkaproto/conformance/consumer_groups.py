@@ -30,7 +30,7 @@ INVALID_EPOCH = -3
 LEAVE_EPOCH = -1
 """The member epoch with which a member leaves its group."""
 REGEX_VERSION = 1
-"""The first version of ConsumerGroupHeartbeat with a regular expression; Kafka 4 and later support it.
+"""The first version of ConsumerGroupHeartbeat with a field for a regular expression; Kafka 4 and later support it.
 
 From this version on, the client creates the member id (KIP-1082).
 """
@@ -39,7 +39,7 @@ Owned = Sequence[int] | Mapping[str, Sequence[int]]
 
 
 def served_ranges(subject: Subject) -> Ranges:
-    """Return the versions that the cluster offers. Skips the test if ConsumerGroupHeartbeat is not among them."""
+    """Return the API versions that the cluster offers. Skips the test if the cluster does not offer ConsumerGroupHeartbeat."""
     response = subject.ask_once(ApiVersionsRequest(), 0)
     ranges = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
     if ApiKey.CONSUMER_GROUP_HEARTBEAT not in ranges:
@@ -73,7 +73,7 @@ class ConsumerGroup(Group):
 
     @property
     def stores_topics(self) -> bool:
-        """Return whether the broker stores the names and racks of a group's topics (before 4.1). Later releases store only a hash of them."""
+        """Return whether the broker stores the names and racks of a group's topics, as releases before 4.1 do. Later ones store only a hash."""
         release = release_of(self._ranges)
         return not self.is_release_4 or (release is not None and releases().index(release) < releases().index("4.1"))
 
@@ -146,9 +146,10 @@ class ConsumerGroup(Group):
         ]
 
     def result(self, response: Any) -> tuple[int, Any]:
-        """Return (member epoch, assignment) of a successful response.
+        """Return (member epoch, assignment) of a successful heartbeat response.
 
-        The assignment is None if it is unchanged, a list if it has only partitions of the group's topic, else a mapping by topic name.
+        The assignment is None if it is unchanged, a list of partitions if it has only the group's topic, and otherwise a dict of topic names to
+        partitions.
         """
         assert (response.error_code, response.error_message) == (0, None), response
         if response.assignment is None:

@@ -101,7 +101,7 @@ class Foreign(WallClock):
         return super().offered() if ranges is None or release_of(ranges) is None else restricted(ranges)
 
     def need_release(self, applies: ReleaseRange) -> None:
-        """Skip the test if the cluster offers the API versions of a release to which the test does not apply."""
+        """Skip the test if it does not apply to the cluster's release, which is recognised by the API versions that the cluster offers."""
         release = release_of(self._served_by(0).offered)
         if release is not None and not applies.includes(release):
             pytest.skip(f"not prepared: needs Kafka {applies} (the cluster serves the versions of {release})")
@@ -159,10 +159,8 @@ class NoCluster(Exception):
 def brokers_at(addresses: list[tuple[str, int]], semantics: str) -> list[tuple[str, int]]:
     """Look up all brokers of a cluster with a Metadata request, and return their addresses ordered by broker id.
 
-    addresses: bootstrap addresses, of which at least one must respond.
-
-    semantics: `KIP` or `KAFKA` of `kafkaproto.conformance.semantics`; it does not change the result. Raises NoCluster, with the reason, if no address
-    responds or the cluster cannot be tested.
+    addresses: bootstrap addresses, of which at least one must respond. semantics: what the cluster follows where the KIPs and Kafka's code differ,
+    `KIP` or `KAFKA`; the result does not depend on it. Raises NoCluster, with the reason, if no address responds with a list of brokers.
     """
     reasons = []
     for host, port in addresses:
@@ -180,7 +178,7 @@ def brokers_at(addresses: list[tuple[str, int]], semantics: str) -> list[tuple[s
 def metadata_of(address: tuple[str, int], semantics: str) -> Any:
     """Return the Metadata response of the broker at an address. Raises NoCluster if there is no response.
 
-    semantics: `KIP` or `KAFKA` of `kafkaproto.conformance.semantics`; it does not change the result.
+    semantics: what the cluster follows where the KIPs and Kafka's code differ, `KIP` or `KAFKA`; the result does not depend on it.
     """
     place = f"{address[0]}:{address[1]}"
     try:
@@ -193,9 +191,9 @@ def metadata_of(address: tuple[str, int], semantics: str) -> Any:
 
 
 def check_reachable(brokers: list[tuple[str, int]], semantics: str) -> None:
-    """Check that every broker responds at its advertised address. Raises NoCluster if one does not.
+    """Check that every broker responds at its advertised address. Raises NoCluster if a broker does not respond.
 
-    semantics: `KIP` or `KAFKA` of `kafkaproto.conformance.semantics`; it does not change the result.
+    semantics: what the cluster follows where the KIPs and Kafka's code differ, `KIP` or `KAFKA`; the result does not depend on it.
     """
     for host, port in brokers:
         try:
@@ -205,7 +203,10 @@ def check_reachable(brokers: list[tuple[str, int]], semantics: str) -> None:
 
 
 def check(subject: Foreign, profile: str, needs: Needs) -> None:
-    """Skip the test, naming the unmet needs, unless the cluster meets all of them. profile: the profile of the test's module."""
+    """Skip the test if the cluster does not meet one of its needs. The reason for skipping names the unmet needs.
+
+    profile: the name of the broker settings that the test's module requires.
+    """
     if subject.takes_settings:
         if lacks := missing(subject, needs):
             pytest.skip(f"not prepared: needs {', '.join(lacks)}")

@@ -84,7 +84,7 @@ class Group:
         return coordinator
 
     def _ready(self) -> int:
-        """Return the coordinator's broker id plus 1, or 0 while there is no coordinator. Broker id 0 thus gives a true value."""
+        """Return the coordinator's broker id plus 1, or 0 while there is no coordinator. The sum is a true value even for broker 0."""
         version = self.subject.version(ApiKey.FIND_COORDINATOR, 3)
         result = self.subject.ask_once(FindCoordinatorRequest(key=self.id), version)
         if result.error_code:
@@ -154,7 +154,10 @@ class Group:
         return {(t.name, p.partition_index): p.committed_offset for t in group.topics for p in t.partitions}
 
     def delete_offsets(self, partitions: Mapping[str, Iterable[int]]) -> tuple[int, dict[tuple[str, int], int]]:
-        """Return the error of an OffsetDelete response, and the errors of the partitions."""
+        """Delete committed offsets of these partitions, given by topic, with OffsetDelete.
+
+        Returns (error of the whole response, dict of (topic, partition) to error).
+        """
         topics = [
             OffsetDeleteRequestTopic(name, [OffsetDeleteRequestPartition(index) for index in indexes])
             for name, indexes in partitions.items()
@@ -198,7 +201,7 @@ class Client:
         return self.subject.ask(self.connection, request, version)
 
     def is_parked(self) -> bool:
-        """Return whether the client's request is parked: whether it gets no response for `PARKED_MS`. A response that does arrive is discarded."""
+        """Return whether the client's request gets no response for `PARKED_MS`, and is therefore parked. A response that does arrive is discarded."""
         return self.subject.answer_or_none(self.connection, PARKED_MS) is None
 
     # ---- join and sync ----------------------------------------------------------------------------------------------------------
@@ -294,7 +297,7 @@ def commit(
 ) -> dict[tuple[str, int], int]:
     """Commit offsets and return the errors by topic and partition. fields: further fields of the request, such as the member id.
 
-    By default the request names no member, like that of a client outside the group.
+    By default the request names no member, like a commit of a client that is not in the group.
     """
     topics = [
         OffsetCommitRequestTopic(

@@ -1,13 +1,14 @@
 """Requirements of a test on a foreign cluster, and the check that the cluster meets them.
 
-A test declares its needs with the marker `needs`, a module with `pytestmark`; both add up:
+A marker on the test declares them. A module can set the marker for all its tests with `pytestmark`, and both markers add up:
 
     @pytest.mark.needs("fetch.max.bytes", racks=True)
 
-The positional arguments are names of settings that must have the values of the test's profile. at_least: maps a setting to its lowest
-sufficient value. brokers: the number of brokers needed; a test that connects to each
-of them can leave it out. racks: broker N must be in rack rN.
-offsets_topic: the cluster must have enough brokers for the replicas of the offsets topic. A test without the marker needs no setting.
+The positional arguments are names of settings that must have the values of the test's profile.
+
+at_least: maps the name of a setting to the lowest sufficient value. brokers: the number of brokers needed; a test that connects to each of them can
+leave it out. racks: whether broker N must be in rack rN. offsets_topic: whether the cluster must have enough brokers for the replicas of the
+offsets topic. A test without the marker has no requirements.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def needs_of(item: Any, profile: str) -> Needs:
     for marker in markers:
         if unknown := [name for name in marker.args if name not in values]:
             raise ValueError(
-                f"{item.nodeid}: the profile {profile} does not set {', '.join(unknown)}, which its marker needs names"
+                f"{item.nodeid}: the profile {profile} does not set {', '.join(unknown)}, but its marker `needs` names them"
             )
         needs = Needs(
             needs.settings | {name: values[name] for name in marker.args},

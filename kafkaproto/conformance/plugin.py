@@ -1,13 +1,13 @@
 """The pytest plugin of the conformance suite: its options, and the fixture `subject`, which is the cluster that a test checks.
 
-A profile is a file of broker settings. A test module chooses one with `PROFILE = "small"`; otherwise it is "default". A test suite that
+A profile is a file of broker settings. A test module chooses one with `PROFILE = "small"`; the default is "default". A test suite that
 starts clusters by itself returns the kinds of clusters, such as "this broker in virtual time" or "a real Kafka", from the hook
 `pytest_conformance_kinds`. At any time at most one cluster of each kind runs.
 
-The marker `releases` names the releases of Kafka to which a test applies, for example `releases(first="4.0")` or `releases(before="4.0")`;
-a module names them with `pytestmark`. If the release of a kind of cluster is known in advance, tests for other releases are not collected
-for it, and a test that is skipped nevertheless is reported as failed. On a cluster that is given by its address, such tests are skipped as
-not prepared, according to the API versions that the cluster offers.
+The marker `releases` names the releases of Kafka to which a test applies, for example `releases(first="4.0")` or `releases(before="4.0")`.
+A module can set the marker for all its tests with `pytestmark`. If the release of a kind of cluster is known in advance, the plugin does not
+collect the tests for other releases, and reports every skipped test as failed. For a cluster given by its address, the plugin recognises the
+release by the API versions that the cluster offers, and skips the tests for other releases.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ MARKER = "rule(*numbers): the rules that the test proves (docs/rules of the repo
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of cluster that a test run starts. start: a function of a profile's name that starts a cluster and returns it.
+    """A kind of cluster that a test run starts. start: a function that takes the name of a profile, starts a cluster with it and returns the cluster.
 
-    marks: pytest marks that are added to every test on clusters of this kind. release: the release of Kafka whose behaviour the clusters have, "4.2"
-    for example; None if it is not known before they run. left_out: the names of the test modules that do not run on this kind.
+    marks: pytest marks that are added to every test on clusters of this kind. release: the release of Kafka that the clusters behave like, such as
+    "4.2"; None if it is not known in advance. left_out: the names of the test modules that do not run on this kind.
     """
 
     name: str
@@ -89,7 +89,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _applies(item: pytest.Item) -> bool:
-    """Return whether a test must run on its cluster: its `releases` include the cluster's release, and the kind does not leave its module out.
+    """Return whether a test must run on its cluster: the release is among the test's `releases`, and the cluster's kind does not exclude the module.
 
     Returns True for a test of another suite.
     """
@@ -113,7 +113,7 @@ def kind_of(item: pytest.Item) -> Kind | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Report a skipped test as failed if the release of its cluster is known: the marker `releases` should have left the test out."""
+    """Report a skipped test as failed if the release of its cluster is known in advance: the marker `releases` must exclude such a test instead."""
     report = yield
     kind = kind_of(item)
     if report.skipped and kind is not None and kind.release is not None:

@@ -10,7 +10,7 @@ MARKER = "releases(first=None, before=None): the releases of Kafka to which the 
 
 
 class ReleaseRange(NamedTuple):
-    """A range of releases. first: the oldest one, None for no limit. before: the first release after the range, None for no limit."""
+    """A range of releases. first: the oldest release in it, None for no limit. before: the first release after the range, None for no limit."""
 
     first: str | None = None
     before: str | None = None

@@ -1,7 +1,6 @@
 """Helpers of the conformance tests: create topics that every broker knows, fill them, and connect to their leaders.
 
-The module also has actions that several tests need: stop a follower from fetching and send fetches with its id (N-12), move leadership, list offsets
-and epochs.
+Other helpers stop a follower from fetching, send fetches with a follower's id (N-12), move leadership, and list offsets and epochs.
 """
 
 from __future__ import annotations
@@ -47,11 +46,11 @@ from kafkaproto.records.compression import Compression
 from kafkaproto.records.entries import read_header
 
 RECORD_BATCH_VERSION, ZSTD_VERSION = 3, 7
-"""The first Produce versions with record batches of magic 2, and with compression zstd."""
+"""The first Produce version with record batches of magic 2, and the first one with compression zstd."""
 LEADER_EPOCH_VERSION, TOPIC_ID_VERSION = 7, 10
-"""The first Metadata versions with leader epochs, and with topic ids."""
+"""The first Metadata version with leader epochs, and the first one with topic ids."""
 LOG_START_VERSION, FETCH_BY_ID_VERSION = 5, 13
-"""The first Fetch versions with the log start offset and with topic ids."""
+"""The first Fetch version with the log start offset, and the first one with topic ids."""
 FETCH_FIELDS = {"session": 7, "epoch": 9, "rack": 11, "last_epoch": 12}
 """Maps a parameter of `wire.fetch` to the first Fetch version whose requests have the corresponding field."""
 ROUNDS = 400
@@ -182,7 +181,7 @@ def new_topic(
 
 
 def _need(subject: Subject, assignment: dict[int, list[int]], configs: dict[str, str]) -> None:
-    """Skip the test if the cluster lacks a broker of this replica assignment, or cannot create topics with such an assignment or with settings."""
+    """Skip the test if the cluster cannot create a topic with this replica assignment and these settings, or lacks one of the brokers."""
     for brokers in assignment.values():
         for broker_id in brokers:
             subject.need_broker(broker_id)
@@ -270,7 +269,7 @@ def follow(topic: Topic, broker_id: int, offset: int, **more: Any) -> Any:
 def read(topic: Topic, offset: int, version: int | None = None, broker_id: int | None = None, **more: Any) -> Any:
     """Fetch the topic's first partition as a consumer, and return the partition's response.
 
-    version: by default the served one closest to 11 that has the fields of `more`. broker_id: the broker to fetch from, by default the leader.
+    version: by default the served version closest to 11 that has the fields of `more`. broker_id: the broker to fetch from, by default the leader.
     more: further arguments of `wire.fetch`.
     """
     if version is None:
@@ -333,7 +332,7 @@ def end_of_epoch(
 ) -> tuple[int, int, int]:
     """Return (error, epoch, end offset) of the OffsetForLeaderEpoch response for the first partition.
 
-    epoch: the epoch whose end is requested. current: the leader epoch that the client believes to be current, -1 for none.
+    epoch: the epoch whose end offset is requested. current: the leader epoch that the client believes to be current, -1 for none.
     """
     requested = OffsetForLeaderTopic(topic.name, [OffsetForLeaderPartition(0, current, epoch)])
     target = topic.leader() if broker_id is None else broker_id

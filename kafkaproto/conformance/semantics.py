@@ -16,9 +16,9 @@ from kafkaproto.messages.create_topics import CreatableTopic, CreatableTopicConf
 AUTO, KIP, KAFKA = "auto", "kip", "kafka"
 THROTTLED_REPLICAS = "leader.replication.throttled.replicas"
 KIP_FORM, INVALID = "0-1", "0"
-"""Two values of a setting that lists throttled replicas. KIP_FORM is in the form of KIP-73, where Kafka's code expects 0:1 (D10).
+"""Two values of a setting that lists throttled replicas.
 
-INVALID is rejected in both forms.
+KIP_FORM is valid according to KIP-73; Kafka's code expects `0:1` instead (D10). INVALID is valid in neither form.
 """
 VERSION, WITHIN_MS = 1, 10_000
 

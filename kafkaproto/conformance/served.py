@@ -43,7 +43,10 @@ class Served:
             raise NotServed(f"{_name(key)} v{version} ({_listed(low, high)})")
 
     def closest(self, key: int, preferred: int, lowest: int = 0) -> int:
-        """Return the served version closest to `preferred`, and not below `lowest`. Raises NotServed."""
+        """Return the served version that is closest to `preferred` and not below `lowest`. Raises NotServed if there is none.
+
+        key: the API key.
+        """
         if self._accepted is None:
             return preferred
         low, high = self._range(key)
@@ -53,7 +56,7 @@ class Served:
 
 
 def release_of(offered: Ranges | None) -> str | None:
-    """Return the newest release of Kafka that offers exactly these versions of the APIs of this project, or None."""
+    """Return the newest Kafka release that offers exactly these API versions, or None. APIs that this project does not serve are ignored."""
     if offered is None:
         return None
     own = restricted(offered)
@@ -90,14 +93,17 @@ class Complete:
     """A cluster that serves all versions and topic settings that the tests use: those of Kafka 3.9."""
 
     def version(self, key: int, preferred: int, lowest: int = 0) -> int:
-        """Return the version for requests whose version does not matter to the test: the served one closest to `preferred`.
+        """Return a version for requests whose version does not matter to the test: the served version that is closest to `preferred`.
 
         Skips the test if no version from `lowest` on is served.
         """
         return preferred
 
     def served(self, key: int, versions: Iterable[int]) -> list[int]:
-        """Return those of the given versions that the cluster serves. Skips the test if it serves none of them."""
+        """Return those of the given versions of an API that the cluster serves. Skips the test if it serves none of them.
+
+        key: the API key.
+        """
         return list(versions)
 
     def offered(self) -> Ranges:
@@ -163,7 +169,7 @@ LIMITS = {
     "message.timestamp.before.max.ms": Limit("3.6"),  # KIP-937
     "message.timestamp.after.max.ms": Limit("3.6"),  # KIP-937
 }
-"""Maps the name of a topic setting to its limits, for settings whose values in the tests are rejected by some Kafka release."""
+"""Maps names of topic settings to their limits. Contains the settings that the tests use with values that some Kafka release rejects."""
 
 
 INTERNAL_SEGMENT_BYTES = "internal.segment.bytes"

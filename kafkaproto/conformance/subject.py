@@ -45,9 +45,9 @@ class Subject(Complete, ABC):
     clock_slack_ms: float
     """How many milliseconds a client's send time may differ from the broker's receive time; 0 if both use the same clock."""
     jitter_ms: float = 0
-    """The largest tolerated difference in ms between a throttle time and the expected one.
+    """The largest tolerated difference in ms between a throttle time and its expected value.
 
-    The times can differ although client and broker use the same clock: a broker may read its clock twice while it handles a request.
+    The two can differ although client and broker use the same clock: a broker may read its clock twice while it handles a request.
     """
     bootstrap: list[tuple[str, int]]
     """The brokers' addresses, indexed by broker id."""
@@ -56,7 +56,7 @@ class Subject(Complete, ABC):
     metadata_version = 12
     """The version of the Metadata requests with which tests look up topics and brokers."""
     first_id = 0
-    """The id of the broker that leads all partitions by default."""
+    """The id of the broker that leads all partitions of a new topic by default."""
 
     def __init__(self) -> None:
         self._open: list[Connection] = []
@@ -113,7 +113,7 @@ class Subject(Complete, ABC):
         return self.answer(connection).message
 
     def ask_once(self, request: Any, version: int, broker_id: int = 0) -> Any:
-        """Send one request over a connection opened for it, and return the message of its response."""
+        """Send one request over a connection of its own, and return the message of the response."""
         with closing(self.open(broker_id)) as connection:
             return self.ask(connection, request, version)
 

@@ -25,7 +25,7 @@ UNKNOWN_TOPIC_OR_PARTITION = 3
 
 
 def listed(subject: Subject, *types: int, version: int = 1) -> tuple[int, list[tuple[int, str]]]:
-    """Return the error code of the response and its resources as sorted (type, name)."""
+    """List the config resources of the given types. Returns (error code, [(type, name)]), sorted."""
     answer = subject.ask_once(ListConfigResourcesRequest(list(types)), version)
     return answer.error_code, sorted((r.resource_type, r.resource_name) for r in answer.config_resources)
 
@@ -83,14 +83,20 @@ OLDER, NEWER = pytest.mark.releases("3.9", "4.0"), pytest.mark.releases("4.2")
 
 
 def alter(subject: Subject, name: str, *changes: tuple[str, int, str | None], validate_only: bool = False) -> Any:
-    """Change settings of a subscription, each (name, operation, value). Returns (error code, error message)."""
+    """Change settings of a client metrics subscription, each change given as (setting, operation, value). Returns (error code, error message).
+
+    name: the name of the subscription.
+    """
     resource = AlterConfigsResource(CLIENT_METRICS, name, [AlterableConfig(*change) for change in changes])
     [response] = subject.ask_once(IncrementalAlterConfigsRequest([resource], validate_only), 1).responses
     return response.error_code, response.error_message
 
 
 def described(subject: Subject, name: str, *keys: str) -> list[tuple[str, str | None, int, int, int]]:
-    """Return (name, value, source, type, number of synonyms) of the settings of a subscription, sorted. No keys: all settings."""
+    """Return [(setting, value, source, type, number of synonyms)] of a client metrics subscription, sorted.
+
+    name: the name of the subscription. keys: the settings to return; all settings if no key is given.
+    """
     resource = DescribeConfigsResource(CLIENT_METRICS, name, list(keys) or None)
     [result] = subject.ask_once(DescribeConfigsRequest([resource], include_synonyms=True), 4).results
     assert (result.error_code, result.error_message) == (0, "")
@@ -99,7 +105,7 @@ def described(subject: Subject, name: str, *keys: str) -> list[tuple[str, str | 
 
 @pytest.fixture
 def subscription(subject: Subject) -> Iterator[str]:
-    """Return the name of a subscription that a test may create."""
+    """Yield the name of a client metrics subscription that a test may create, and delete the subscription afterwards."""
     name = subject.new_name("subscription")
     yield name
     assert alter(subject, name, *((key, DELETE, None) for key in (INTERVAL, MATCH, METRICS))) == OK
@@ -107,7 +113,7 @@ def subscription(subject: Subject) -> Iterator[str]:
 
 
 @pytest.mark.rule("AD-17", "AD-18", "SN-67")
-def test_subscription_exists_while_it_has_settings(subject: Subject, subscription: str) -> None:
+def test_client_metrics_subscription_exists_while_it_has_settings(subject: Subject, subscription: str) -> None:
     def is_listed() -> bool:
         return (CLIENT_METRICS, subscription) in listed(subject, version=0)[1]
 
@@ -129,7 +135,7 @@ def test_subscription_exists_while_it_has_settings(subject: Subject, subscriptio
 
 
 @pytest.mark.rule("AD-17", "SN-67")
-def test_invalid_settings_of_a_subscription_are_rejected(subject: Subject, subscription: str) -> None:
+def test_invalid_settings_of_a_client_metrics_subscription_are_rejected(subject: Subject, subscription: str) -> None:
     range_text = "Invalid value {} for interval.ms, interval must be between 100 and 3600000 (1 hour)"
     for name, operation, value, error in (
         (INTERVAL, SET, "99", (INVALID_REQUEST, range_text.format(99))),
@@ -168,7 +174,7 @@ def test_invalid_settings_of_a_subscription_are_rejected(subject: Subject, subsc
         ),
     ],
 )
-def test_settings_of_a_subscription_have_types_from_4_0_on(
+def test_settings_of_a_client_metrics_subscription_have_types_from_4_0_on(
     subject: Subject, subscription: str, error: Any, padded: Any, repeated: Any, no_match: int
 ) -> None:
     assert alter(subject, subscription, (INTERVAL, SET, "abc")) == error
@@ -201,7 +207,7 @@ def test_settings_of_a_subscription_have_types_from_4_0_on(
         ),
     ],
 )
-def test_subscription_is_described(
+def test_describe_configs_returns_the_settings_of_a_client_metrics_subscription(
     subject: Subject, subscription: str, settings: Any, of_interval: Any, of_none: Any
 ) -> None:
     assert described(subject, subscription) == of_none

@@ -46,7 +46,7 @@ def unknown(member_id: str, group: ConsumerGroup) -> tuple[int, str]:
 
 @pytest.mark.rule("GN-3", "GN-4", "GN-5", "GN-14", "SN-28")
 def test_first_consumer_group_heartbeats_with_missing_fields_are_rejected(subject: Subject) -> None:
-    """A first heartbeat without a rebalance timeout, topic names, an empty list of owned partitions or a known assignor gets an error (SN-28)."""
+    """A first heartbeat gets an error if a required field is missing, the member already owns partitions, or the assignor is unknown (SN-28)."""
     group = ConsumerGroup(subject)
     topic = [group.topic.name]
     if group.is_release_4:
@@ -92,7 +92,7 @@ def test_consumer_group_heartbeats_with_invalid_ids_and_epochs_are_rejected(subj
 
 
 @pytest.mark.rule("GN-1", "GN-6")
-def test_coordinator_creates_a_member_id_only_in_version_0(subject: Subject) -> None:
+def test_coordinator_creates_the_member_id_only_for_heartbeat_version_0(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     if group.is_release_4:
         assert refusal(group.join("")) == (INVALID, "MemberId can't be empty.")
@@ -114,7 +114,7 @@ def test_empty_list_of_topics_is_a_valid_subscription_from_4_0_on(subject: Subje
 
 @pytest.mark.rule("GN-12", "GN-15", "GN-20", "GN-27", "GN-64", "GN-65", "SN-29")
 def test_single_member_of_a_consumer_group_gets_all_partitions_at_once(subject: Subject) -> None:
-    """The first heartbeat of the only member gets all partitions, and the group is Stable in epoch 1 without a second one (scenario SN-29)."""
+    """The response to the only member's first heartbeat has all partitions, and the group is then Stable in epoch 1 (scenario SN-29)."""
     group = ConsumerGroup(subject)
     joined = group.join("A")
     assert group.result(joined) == (1, ALL)
@@ -156,7 +156,7 @@ def test_consumer_group_describe_rejects_unknown_and_classic_groups(subject: Sub
 
 @pytest.mark.rule("GN-12", "GN-13", "SN-32")
 def test_member_that_sends_epoch_0_after_its_second_epoch_is_fenced_before_4_2(subject: Subject) -> None:
-    """A joined member that sends epoch 0 again gets its assignment. Before 4.2 it is fenced instead once it has a second epoch (scenario SN-32)."""
+    """A joined member that sends epoch 0 again gets its assignment. Before 4.2, it is fenced if it already has a second epoch (scenario SN-32)."""
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     assert group.enter("A") == (1, ALL)
@@ -191,7 +191,7 @@ def test_each_leaving_member_of_a_consumer_group_starts_a_new_group_epoch(subjec
 
 @pytest.mark.rule("GN-32", "GN-33", "GN-34", "GN-35", "SN-35")
 def test_static_member_keeps_its_partitions_while_it_is_temporarily_gone(subject: Subject) -> None:
-    """A static member leaves with epoch -2. A second process with its instance id gets its partitions in the same group epoch (scenario SN-35)."""
+    """A static member leaves with epoch -2. A new member with the same instance id gets its partitions, in the same group epoch (scenario SN-35)."""
     group = ConsumerGroup(subject)
     assert group.enter("A", instance_id="i1") == (1, ALL)
     for member_id in "BA":
@@ -217,7 +217,7 @@ def test_static_member_keeps_its_partitions_while_it_is_temporarily_gone(subject
 @pytest.mark.rule("GN-32")
 @pytest.mark.releases(first="4.2")
 def test_member_that_becomes_static_while_it_must_revoke_keeps_no_partition(subject: Subject) -> None:
-    """A dynamic member joins again with an instance id: without a partition if it had to revoke some, with all of its partitions otherwise."""
+    """A dynamic member joins again with an instance id. It gets all of its partitions, or none if it had to revoke some of them."""
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     assert group.enter("B") == (2, [])
@@ -266,7 +266,7 @@ def test_offset_commits_and_fetches_with_a_wrong_member_epoch_are_rejected(subje
 
 @pytest.mark.rule("GN-62", "GC-54", "GC-58", "SN-37")
 def test_classic_protocol_requests_of_a_consumer_group_member_are_rejected(subject: Subject) -> None:
-    """DescribeGroups and Heartbeat do not find the group or its member; ListGroups, DeleteGroups and OffsetDelete do (scenario SN-37)."""
+    """DescribeGroups and Heartbeat get errors for a new group or its member; ListGroups, DeleteGroups and OffsetDelete find the group (SN-37)."""
     group = ConsumerGroup(subject)
     topic = group.topic.name
     assert group.enter("C") == (1, ALL)

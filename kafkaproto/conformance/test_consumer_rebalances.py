@@ -82,7 +82,7 @@ def test_heartbeat_that_contains_all_fields_always_gets_the_assignment(subject: 
 
 @pytest.mark.rule("GN-16", "GN-18", "GN-46", "SN-33")
 def test_changed_topics_of_a_member_start_a_new_group_epoch(subject: Subject) -> None:
-    """A member also subscribes to a second topic, which starts a group epoch. It gets all of that topic and revokes the first (scenario SN-33)."""
+    """A member also subscribes to a second topic. In the new epoch it gets all partitions of this topic and none of the first (scenario SN-33)."""
     group = ConsumerGroup(subject)
     other = group.add_topic()
     kept, moved = split(group)
@@ -158,10 +158,11 @@ def test_range_assignor_assigns_consecutive_partitions_of_each_topic(subject: Su
 
 @pytest.mark.rule("GN-36")
 @pytest.mark.parametrize("first", ["uniform", "range"])
-def test_member_that_is_the_first_to_name_an_assignor_decides_between_two_assignors(
-    subject: Subject, first: str
-) -> None:
-    """With `range`, A gets the first three partitions; with `uniform`, B keeps them. ConsumerGroupDescribe names `uniform`."""
+def test_second_of_two_members_that_name_different_assignors_decides_the_assignor(subject: Subject, first: str) -> None:
+    """B joins with assignor `first`, then A with the other one, which applies: `range` gives A the first three partitions, `uniform` the last three.
+
+    ConsumerGroupDescribe names `uniform` in both cases.
+    """
     group = ConsumerGroup(subject)
     assert group.enter("B", server_assignor=first) == (1, ALL)
     second = "range" if first == "uniform" else "uniform"

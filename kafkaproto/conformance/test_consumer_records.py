@@ -26,7 +26,7 @@ def left(member_id: str) -> list[tuple[int, str, int | None]]:
 
 
 @pytest.mark.rule("GO-5", "GO-9", "GN-48")
-def test_consumer_group_joins_revocations_leaves_and_deletion_write_records(subject: Subject) -> None:
+def test_joins_revocations_leaves_and_deletion_of_a_consumer_group_write_records(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     log = GroupLog(group)
     topics = [(TOPICS, "", 0)] if group.stores_topics else []
@@ -91,7 +91,10 @@ def test_member_records_contain_all_member_fields_and_partitions_to_be_revoked(s
 
 
 Stored = tuple[int, dict[str, tuple[bytes, list[list[str]]]] | None]
-"""What a log stores about a group's topics: (hash, dict of topic names to (topic id, racks of each partition)); only the hash: (hash, None)."""
+"""What a log stores about a group's topics: (hash, dict of topic names to (topic id, racks of each partition)).
+
+The dict is None if the log stores only the hash, as in Kafka 4.1 and later.
+"""
 
 
 def text(value: str) -> bytes:
@@ -99,7 +102,7 @@ def text(value: str) -> bytes:
 
 
 def hashed(*topics: tuple[Topic, list[list[str]]]) -> int:
-    """Return the hash that Kafka 4.1 and later store for topics, given with the racks of each partition (KIP-1101)."""
+    """Return the hash that Kafka 4.1 and later store for topics (KIP-1101). topics: (topic, racks of each partition)."""
     hashes = b""
     for topic, racks in sorted(topics, key=lambda pair: pair[0].name):
         most, least = struct.unpack(">qq", topic.topic_id)

@@ -149,8 +149,11 @@ def test_coordinator_writes_a_record_for_a_regular_expression_and_later_a_tombst
 
 
 @pytest.mark.rule("GN-38")
-def test_new_regular_expression_that_starts_no_epoch_counts_as_equal_to_the_others(group: ConsumerGroup) -> None:
-    """B's join computes the target of the epoch that C's expression started. Its own expression has no topics yet, and all members get those of B."""
+def test_join_with_an_unresolved_regular_expression_empties_the_target_assignment(group: ConsumerGroup) -> None:
+    """C's regular expression starts an epoch. B joins with another expression before the target of that epoch is computed.
+
+    B's expression is not resolved yet, so it matches no topics, and the target assignment of both members is empty.
+    """
     assert group.result(join(group, "C", whole(group))) == (1, [])
     wait_for_epoch(group, 2)
     assert group.result(join(group, "B", whole(group)[:-1])) == (2, [])

@@ -46,7 +46,7 @@ def reassign(group: Group, *replicas: int) -> None:
 
 @pytest.mark.rule("GC-7", "GO-11", "GO-12", "SN-20")
 def test_coordinator_move_rejects_parked_joins_and_keeps_groups(subject: Subject) -> None:
-    """Parked joins get NOT_COORDINATOR from the old coordinator, and members continue at the new one (scenario SN-20)."""
+    """Parked joins get NOT_COORDINATOR from the old coordinator. Members then continue at the new coordinator (scenario SN-20)."""
     topic = new_topic(subject).name
     joining, stable = Group(subject, 0), Group(subject, 0)
     before = joining.coordinator()

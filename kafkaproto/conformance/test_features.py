@@ -99,11 +99,11 @@ NO_TYPE = (
 LOSES = "Refusing to perform the requested downgrade because it might delete metadata information."
 CANNOT_LOSE = "Unsafe metadata downgrade is not supported in this version."
 Update = tuple[str, int, int]
-"""A feature, its new level, and the type of the upgrade."""
+"""A change for UpdateFeatures: (feature, new level, upgrade type)."""
 
 
 def update(subject: Subject, *updates: Update, version: int = 1, validate_only: bool = False) -> Any:
-    """Send UpdateFeatures, and return the response. Version 0 has no types of upgrades, and cannot validate only."""
+    """Send UpdateFeatures and return the response. Version 0 lacks the upgrade type, and `validate_only` must be False."""
     keys = [
         FeatureUpdateKey(name, level) if version == 0 else FeatureUpdateKey(name, level, upgrade_type=kind)
         for name, level, kind in updates
@@ -112,7 +112,7 @@ def update(subject: Subject, *updates: Update, version: int = 1, validate_only: 
 
 
 def change(subject: Subject, feature: str, level: int, kind: int) -> None:
-    """Change the level of a feature, and wait until every broker has it."""
+    """Change the level of a feature, and wait until every broker reports the new level. kind: the upgrade type of the request."""
     answer = update(subject, (feature, level, kind))
     assert [answer.error_code, *(r.error_code for r in answer.results)] == [0, 0]
     wait_until(subject, lambda: in_force(subject, feature) == {level}, f"every broker has {feature} {level}")
@@ -127,7 +127,7 @@ def in_force(subject: Subject, feature: str) -> set[int]:
 
 @pytest.fixture
 def levels(subject: Subject) -> Iterator[dict[str, int]]:
-    """Return the levels of the cluster, and restore them after the test."""
+    """Yield the finalized level of each feature of the cluster, and restore these levels after the test."""
     before = finalized(offered(subject))
     yield before
     now = finalized(offered(subject))
@@ -150,7 +150,7 @@ def invalid(feature: str, level: int, reason: str) -> str:
 
 @pytest.mark.releases("3.9", "4.0")
 @pytest.mark.rule("AD-19", "AD-20", "AD-21", "SN-69")
-def test_each_feature_has_its_own_result_before_4_0(subject: Subject) -> None:
+def test_update_features_has_one_result_for_each_feature_before_4_0(subject: Subject) -> None:
     local = f"Local controller {controller(subject)}"
     below_zero = invalid("bar", -1, "A feature version cannot be less than 0.")
     for version in (0, 1):
@@ -171,7 +171,7 @@ def test_each_feature_has_its_own_result_before_4_0(subject: Subject) -> None:
 
 @pytest.mark.releases("4.2")
 @pytest.mark.rule("AD-19", "AD-20", "AD-21", "SN-69")
-def test_all_features_are_changed_or_none_from_4_0_on(subject: Subject, levels: dict[str, int]) -> None:
+def test_update_features_changes_all_features_or_none_from_4_0_on(subject: Subject, levels: dict[str, int]) -> None:
     local = f"Local controller {controller(subject)}"
     for version in subject.served(ApiKey.UPDATE_FEATURES, (0, 1, 2)):
         for updates, message in (
@@ -195,7 +195,10 @@ def test_all_features_are_changed_or_none_from_4_0_on(subject: Subject, levels: 
 
 
 def error_of(answer: Any) -> tuple[int, str | None]:
-    """Return (error code, message) of an UpdateFeatures response for one feature. Before 4.0 both are in the feature's result, later at the top."""
+    """Return (error code, message) of an UpdateFeatures response for one feature.
+
+    Before 4.0 the code and message are in the result of the feature, later at the top of the response.
+    """
     if answer.error_code:
         return answer.error_code, answer.error_message.removeprefix(ALL_FAILED)
     [result] = answer.results
@@ -216,7 +219,7 @@ def error_of(answer: Any) -> tuple[int, str | None]:
         ),
     ],
 )
-def test_type_of_the_upgrade_must_fit_the_level(
+def test_update_features_rejects_an_upgrade_type_that_does_not_fit_the_level(
     subject: Subject, levels: dict[str, int], top: int, lowest: int, lost: str
 ) -> None:
     def validated(level: int, kind: int) -> tuple[int, str | None]:
@@ -237,7 +240,7 @@ def test_type_of_the_upgrade_must_fit_the_level(
 
 
 @pytest.mark.rule("AD-22", "SN-69")
-def test_changed_level_is_in_the_next_api_versions_response(subject: Subject, levels: dict[str, int]) -> None:
+def test_changed_feature_level_is_in_the_next_api_versions_response(subject: Subject, levels: dict[str, int]) -> None:
     epoch, level = offered(subject).finalized_features_epoch, levels[METADATA] - 2
     change(subject, METADATA, level, SAFE)
     answer = offered(subject)
@@ -261,7 +264,7 @@ def test_level_1_of_kraft_version_has_no_effect_before_4_0(subject: Subject, lev
 
 @pytest.mark.releases("4.2")
 @pytest.mark.rule("AD-36")
-def test_feature_without_a_level_is_not_listed(subject: Subject, levels: dict[str, int]) -> None:
+def test_finalized_features_omit_a_feature_with_level_0(subject: Subject, levels: dict[str, int]) -> None:
     for feature, level in ((TRANSACTION, 1), (TRANSACTION, 0), ("share.version", 0), ("streams.version", 0)):
         change(subject, feature, level, SAFE)
         assert finalized(offered(subject)).get(feature, 0) == level
@@ -288,7 +291,10 @@ def test_group_version_0_disables_the_new_group_protocol(subject: Subject, level
 
 
 def alter_min_insync(subject: Subject, broker: str, value: str | None) -> tuple[int, str | None]:
-    """Set `min.insync.replicas` of a broker, or of all ("") dynamically, or delete it (None). Returns (error code, message)."""
+    """Set `min.insync.replicas` dynamically. Returns (error code, message).
+
+    broker: a broker id as text, or "" for all brokers. value: the new value; None deletes the setting.
+    """
     changed = AlterableConfig(MIN_INSYNC, 0 if value else 1, value)
     request = IncrementalAlterConfigsRequest([AlterConfigsResource(4, broker, [changed])])
     [response] = subject.ask_once(request, 1).responses
@@ -296,7 +302,7 @@ def alter_min_insync(subject: Subject, broker: str, value: str | None) -> tuple[
 
 
 def min_insync(subject: Subject, broker: str) -> list[tuple[str | None, int]]:
-    """Return the synonyms of `min.insync.replicas` as (value, source). The first one is in effect."""
+    """Return the synonyms of `min.insync.replicas` as (value, source), the effective one first. broker: a broker id, or "" for all brokers."""
     request = DescribeConfigsRequest([DescribeConfigsResource(4, broker, [MIN_INSYNC])], include_synonyms=True)
     return [(s.value, s.source) for c in subject.ask_once(request, 4).results[0].configs for s in c.synonyms]
 

@@ -108,7 +108,7 @@ def test_leaders_serve_all_fetches_and_followers_only_consumer_fetches_from_v11_
 @pytest.mark.needs(at_least={"max.incremental.fetch.session.cache.slots": SESSION_SLOTS})
 @pytest.mark.rule("F-25")
 def test_leader_and_follower_both_reject_fetches_with_a_wrong_leader_epoch(subject: Subject) -> None:
-    """An old epoch gets FENCED_LEADER_EPOCH (74), a later one UNKNOWN_LEADER_EPOCH (75), with and without a fetch session.
+    """An old epoch gets FENCED_LEADER_EPOCH (74), an unknown future epoch UNKNOWN_LEADER_EPOCH (75), with and without a fetch session.
 
     Corresponds to Kafka's test `FetchRequestTest.testCurrentEpochValidation`.
     """
@@ -131,7 +131,7 @@ def test_leader_and_follower_both_reject_fetches_with_a_wrong_leader_epoch(subje
 def test_fetch_with_diverging_epoch_returns_at_once_and_does_not_advance_a_follower(subject: Subject) -> None:
     """A fetch reports the epoch of the client's last record. If that epoch ended before the fetch offset, the response has no records.
 
-    It comes at once and contains the end offset of the epoch in the leader's log (E-3). The log has three epochs.
+    The response is sent at once, and has the end offset of that epoch in the leader's log (E-3). The log of the test has three epochs.
     """
     topic = new_topic(subject, replication=2)
     starts: dict[int, int] = {topic.leader_epoch: 0}

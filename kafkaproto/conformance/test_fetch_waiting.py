@@ -39,7 +39,10 @@ def test_fetch_with_available_data_or_a_partition_error_is_answered_without_wait
 
 @pytest.mark.rule("F-29")
 def test_append_that_reaches_min_bytes_completes_a_parked_fetch_with_all_data(subject: Subject) -> None:
-    """A fetch waits for 250 bytes in two partitions. An append of 200 bytes does not complete it; 70 bytes more do, and it returns both batches."""
+    """A fetch of two partitions waits for 250 bytes. An append of 200 bytes to one does not complete it; 70 bytes more in the other do.
+
+    The response has both batches.
+    """
     topic = new_topic(subject, 2)
     waiting, writer = topic.connect(), topic.connect()
     both = (topic.name, 0, 0), (topic.name, 1, 0)

@@ -1,4 +1,4 @@
-"""Tests of frames, headers and invalid requests: the broker closes the connection silently, and others continue."""
+"""Tests of frames, headers and invalid requests: the broker closes the connection without a response, and other connections keep working."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafkaproto.messages.metadata import MetadataRequest
 
 API_VERSIONS, METADATA, PRODUCE = 18, 3, 0
 FIRST_RESPONSE_WITH_RANGE = 3
-"""The ApiVersions version from which on brokers return their version range to clients that request a later version (KIP-511)."""
+"""The ApiVersions version from which on a broker responds to an unsupported, later version with its own version range (KIP-511)."""
 INTER_BROKER = (4, 5, 6, 7, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82)
 
 
@@ -148,7 +148,7 @@ def test_pipelined_requests_are_answered_in_order_even_behind_a_parked_fetch(sub
 
 @pytest.mark.rule("W-9", "W-10")
 def test_requests_received_completely_before_a_disconnect_are_executed(subject: Subject) -> None:
-    """A client sends 10 whole Produce requests and part of one, then disconnects. The broker appends the 10 records.
+    """A client sends 10 complete Produce requests and the beginning of an eleventh, then disconnects. The broker appends the 10 records.
 
     Corresponds to Kafka's test `SocketServerTest.testGracefulClose`.
     """

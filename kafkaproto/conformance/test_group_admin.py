@@ -21,7 +21,7 @@ pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic
 
 @pytest.mark.rule("GC-46", "GC-47", "GC-48", "GC-50", "SN-15")
 def test_leave_group_returns_one_error_for_each_member(subject: Subject) -> None:
-    """A request names a member and three unknown ones: the member leaves, the others get UNKNOWN_MEMBER_ID (scenario SN-15)."""
+    """A request names a member and three unknown members. The member leaves, and the others get UNKNOWN_MEMBER_ID (scenario SN-15)."""
     group = Group(subject)
     client = group.client()
     make_stable(client)
@@ -194,10 +194,10 @@ def _delete_topic(group: Group, topic: str) -> None:
 @pytest.mark.rule("GC-64")
 @pytest.mark.releases(before="4.0")
 @pytest.mark.parametrize("delete", [_delete_offset, _delete_topic])
-def test_pending_member_does_not_keep_a_group_whose_last_offset_is_deleted(
+def test_group_with_only_a_pending_member_is_deleted_with_its_last_offset(
     subject: Subject, delete: Callable[[Group, str], None]
 ) -> None:
-    """The old coordinator deletes the group, so that the second JoinGroup with the assigned member id is rejected."""
+    """A client has got a member id but not joined yet. The old coordinator deletes the group, so the client's second JoinGroup is rejected."""
     topic, group = new_topic(subject).name, Group(subject)
     client = group.client()
     assert client.join().error_code == 79

@@ -29,7 +29,10 @@ Change = tuple[str, int, str | None]
 
 
 def alter(subject: Subject, group_id: str, *changes: Change) -> tuple[int, str | None]:
-    """Validate changes of a group's settings, each (name, operation, value). Returns (error code, error message)."""
+    """Send changes of a group's settings, only to validate them. Returns (error code, error message).
+
+    changes: (setting, operation, value) of each change.
+    """
     resource = AlterConfigsResource(GROUP, group_id, [AlterableConfig(*change) for change in changes])
     [response] = subject.ask_once(IncrementalAlterConfigsRequest([resource], validate_only=True), 1).responses
     return response.error_code, response.error_message
@@ -83,8 +86,8 @@ def test_invalid_settings_of_a_group_are_rejected_with_the_messages_of_kafka(sub
 
 
 @pytest.mark.rule("GN-69")
-def test_repeated_and_null_settings_of_a_group_are_rejected_before_the_group_is_checked(subject: Subject) -> None:
-    """Kafka before 4.0 has no settings of groups, and checks this nevertheless."""
+def test_repeated_or_null_group_settings_are_rejected_before_the_group_id_is_checked(subject: Subject) -> None:
+    """The errors are the same for a valid and an empty group id, and in Kafka before 4.0, which has no settings of groups."""
     repeated = INVALID_REQUEST, "Error due to duplicate config keys"
     nulls = INVALID_REQUEST, f"Null value not supported for : {SESSION}, nope"
     for group in ("g", ""):

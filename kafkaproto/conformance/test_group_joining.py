@@ -52,7 +52,10 @@ def test_first_join_group_returns_a_member_id_and_the_second_join_a_generation(s
 def test_old_join_versions_and_static_members_join_without_a_member_id(
     subject: Subject, version: int, instance: str | None, prefix: str
 ) -> None:
-    """Before version 4, and for static members in later versions, the first JoinGroup gets a generation instead of an error (scenario SN-2)."""
+    """Before version 4, and for static members in later versions, the first JoinGroup gets a generation instead of an error (scenario SN-2).
+
+    instance: the group instance id. prefix: the text before the random part of the new member id.
+    """
     joined = Group(subject).client(version=version, instance=instance).join()
     assert (joined.error_code, joined.generation_id) == (0, 1)
     assert re.fullmatch(f"{prefix}-{UUID}", joined.member_id)

@@ -30,7 +30,10 @@ PREPARING = "PreparingRebalance"
 
 
 def embedded(group: ConsumerGroup, owned: Sequence[int] = (), version: int = 1) -> bytes:
-    """Return the subscription of a classic consumer to the group's topic, with the partitions that the consumer owns."""
+    """Return the encoded subscription of a classic consumer to the group's topic. owned: the partitions that the consumer reports as owned.
+
+    version: the version of ConsumerProtocolSubscription.
+    """
     listed = [TopicPartition(group.topic.name, list(owned))] if owned else []
     return write_value(ConsumerProtocolSubscription([group.topic.name], owned_partitions=listed), version)
 
@@ -324,7 +327,7 @@ def test_classic_members_are_removed_if_they_do_not_join_or_sync_in_time(subject
 
 
 @pytest.mark.rule("GN-56")
-def test_offset_commits_and_fetches_of_classic_members_need_the_right_generation(subject: Subject) -> None:
+def test_offset_commits_and_fetches_of_classic_members_need_the_current_generation(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     member = Consumer(group)
@@ -358,7 +361,7 @@ def test_empty_consumer_group_becomes_classic_with_the_first_classic_member(subj
 @pytest.mark.parametrize(
     ("kind", "instance", "has_protocols"), [("consumer", None, False), ("", None, True), ("consumer", "i1", False)]
 )
-def test_join_without_protocols_makes_an_empty_consumer_group_classic_although_it_is_rejected(
+def test_rejected_join_without_protocols_makes_an_empty_consumer_group_classic(
     subject: Subject, kind: str, instance: str | None, has_protocols: bool
 ) -> None:
     group = ConsumerGroup(subject)

@@ -1,4 +1,4 @@
-"""Tests of rebalances: what starts one, which members it waits for, and the timeouts of members."""
+"""Tests of rebalances: what starts a rebalance, for which members it waits, and the timeouts of members."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_join_of_a_second_member_makes_heartbeats_return_rebalance_in_progress(s
 
 @pytest.mark.rule("GC-20", "GC-24", "SN-6")
 def test_rejoin_of_the_group_leader_or_with_new_metadata_starts_a_rebalance(subject: Subject) -> None:
-    """A join of the leader, or of a follower with new metadata, starts a rebalance; one of a follower with the same metadata does not (SN-6)."""
+    """A JoinGroup of the leader, or of a follower with new metadata, starts a rebalance. With unchanged metadata, a follower starts none (SN-6)."""
     group = Group(subject)
     a, b = group.client(), group.client()
     make_stable(a, b)
@@ -85,7 +85,7 @@ def test_rejoin_with_new_metadata_in_the_sync_phase_starts_a_rebalance(subject: 
 
 @pytest.mark.rule("GC-22", "GC-25", "GC-28", "GC-35", "SN-8")
 def test_rebalance_timeout_removes_dynamic_members_but_keeps_static_members(subject: Subject) -> None:
-    """One of three members joins again. After the rebalance timeout the new generation has this member and the static one (scenario SN-8)."""
+    """One of three members joins again. After the rebalance timeout, the new generation has this member and the static member (scenario SN-8)."""
     group = Group(subject)
     a, b = (group.client(rebalance_ms=REBALANCE_MS) for _ in range(2))
     s = group.client(rebalance_ms=REBALANCE_MS, instance="i1")

@@ -82,7 +82,7 @@ def test_topics_named_twice_in_offset_requests_appear_twice_in_the_response(java
 
 
 @pytest.mark.rule("GO-17")
-def test_java_coordinator_rejects_generations_of_unknown_groups_by_the_version_of_the_commit(java: Subject) -> None:
+def test_java_coordinator_error_for_an_unknown_group_depends_on_the_commit_version(java: Subject) -> None:
     topic, group = new_topic(java).name, Group(java)
     for version, error in ((8, ILLEGAL_GENERATION), (BY_NAME, NOT_FOUND)):
         member = {"generation_id_or_member_epoch": 3, "member_id": "none"}
@@ -111,7 +111,7 @@ def test_java_coordinator_ignores_blanks_around_the_states_of_list_groups(java: 
 
 
 def classic_join(group: ConsumerGroup, member_id: str, instance_id: str | None = None, kind: str = "consumer") -> Any:
-    """Send JoinGroup to a group of the new protocol."""
+    """Send JoinGroup of the classic protocol to a group of the new protocol, and return the response. kind: the protocol type."""
     protocols = [JoinGroupRequestProtocol("range", subscription(group.topic.name))]
     request = JoinGroupRequest(group.id, 10_000, 10_000, member_id, instance_id, kind, protocols)
     return group.ask(request, 9)
@@ -129,7 +129,7 @@ def test_join_group_that_a_consumer_group_rejects_has_no_member_id_in_its_respon
 
 
 @pytest.mark.rule("GC-50")
-def test_leave_group_response_has_the_ids_of_static_consumer_group_members_before_4_0(java: Subject) -> None:
+def test_leave_group_response_has_ids_of_static_consumer_group_members_before_4_0(java: Subject) -> None:
     group = ConsumerGroup(java)
     group.enter("A")
     joined = classic_join(group, "", "i")

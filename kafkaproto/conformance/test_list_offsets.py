@@ -27,7 +27,7 @@ def summary(result: object) -> tuple[int, int, int, int]:
 
 @pytest.mark.rule("L-1", "L-2", "L-5", "L-9")
 def test_list_offsets_returns_offset_timestamp_and_epoch_in_every_version(subject: Subject) -> None:
-    """For special timestamps, such as the earliest, and two ordinary ones, the response has the expected offset, timestamp and leader epoch.
+    """For special timestamps, such as the earliest, and for ordinary timestamps, the response has the expected offset, timestamp and leader epoch.
 
     A version that does not know a special timestamp returns an error. Corresponds to Kafka's test
     `ListOffsetsRequestTest.testResponseDefaultOffsetAndLeaderEpochForAllVersions`.
@@ -121,7 +121,7 @@ def test_list_offsets_response_repeats_duplicate_topics_of_the_request_before_4_
 @pytest.mark.releases(first="4.0")
 @pytest.mark.rule("L-10")
 def test_list_offsets_response_has_one_entry_per_topic_from_release_4_on(subject: Subject) -> None:
-    """The request has two entries for one topic; the response has one. The test ignores the order, because Kafka's order is that of a hash table."""
+    """The request has two entries for one topic, the response has one entry. The test ignores the order, because Kafka orders by a hash table."""
     a, b = new_topic(subject, 2), new_topic(subject)
     assert sorted((name, sorted(i)) for name, i in entries_of(subject, (a, 0), (b, 0), (a, 1))) == [
         (a.name, [0, 1]),
@@ -168,7 +168,7 @@ def test_list_offsets_hides_uncommitted_records_from_clients_but_not_followers(s
 @pytest.mark.rule("L-6", "L-7")
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
 def test_list_offsets_finds_the_first_record_at_or_after_a_timestamp(subject: Subject, codec: Compression) -> None:
-    """ListOffsets returns the first record at or after a timestamp, and the first one with the largest timestamp, for every compression.
+    """ListOffsets finds the first record at or after a timestamp, and the first record with the largest timestamp, with every compression.
 
     Corresponds to Kafka's tests `ListOffsetsIntegrationTest`, `LogOffsetTest`.
     """

@@ -75,7 +75,7 @@ def test_metadata_returns_all_topics_for_null_and_none_for_an_empty_list(subject
 
 
 @pytest.mark.rule("M-2")
-def test_metadata_request_with_null_topic_names_or_topic_ids_depends_on_its_version(subject: Subject) -> None:
+def test_metadata_rejects_null_topic_names_and_topic_ids_before_version_12(subject: Subject) -> None:
     topic = new_topic(subject)
     topic_id = topic.topic_id
     odd = [MetadataRequestTopic(name=None, topic_id=bytes(16)), *by_name(topic.name)]
@@ -98,7 +98,7 @@ def test_metadata_request_with_null_topic_names_or_topic_ids_depends_on_its_vers
 
 @pytest.mark.rule("M-2")
 @pytest.mark.releases(first="4.0")
-def test_metadata_v13_of_topics_without_name_and_id_has_an_error_for_the_whole_response(subject: Subject) -> None:
+def test_metadata_v13_of_a_topic_without_name_and_id_has_a_top_level_error(subject: Subject) -> None:
     topic = new_topic(subject)
     fine = ask(subject, 13, by_name(topic.name, subject.new_name("missing")))
     assert (fine.error_code, sorted(t.error_code for t in fine.topics)) == (0, [0, 3])

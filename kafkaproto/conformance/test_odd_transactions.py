@@ -29,7 +29,7 @@ def _listed(topics: object) -> list[tuple[str, list[tuple[int, int]]]]:
 
 
 @pytest.mark.rule("TX-19", "TX-20")
-def test_added_partitions_are_listed_as_often_as_the_request_names_them(subject: Subject) -> None:
+def test_add_partitions_to_txn_lists_a_partition_as_often_as_the_request_does(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
     producer.init()
 
@@ -49,7 +49,7 @@ def test_added_partitions_are_listed_as_often_as_the_request_names_them(subject:
 
 
 @pytest.mark.rule("TX-19", "TX-23")
-def test_verified_partitions_are_listed_once(subject: Subject) -> None:
+def test_transaction_verification_lists_a_repeated_partition_once(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
     producer.init()
     producer.add_once_free(topic)
@@ -60,7 +60,7 @@ def test_verified_partitions_are_listed_once(subject: Subject) -> None:
 
 
 @pytest.mark.rule("TX-47")
-def test_markers_of_one_producer_share_their_results(subject: Subject) -> None:
+def test_write_txn_markers_merges_the_results_of_all_markers_of_one_producer(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
     producer.init()
 
@@ -81,7 +81,7 @@ def test_markers_of_one_producer_share_their_results(subject: Subject) -> None:
 
 
 @pytest.mark.rule("TX-48")
-def test_marker_of_an_unknown_producer_is_compared_with_epoch_minus_1(subject: Subject) -> None:
+def test_marker_of_an_unknown_producer_is_rejected_if_its_epoch_is_below_minus_1(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
     producer.init()
     number = producer.producer_id
@@ -101,7 +101,7 @@ def test_marker_of_an_unknown_producer_is_compared_with_epoch_minus_1(subject: S
 
 
 @pytest.mark.rule("P-19")
-def test_batch_of_an_unknown_producer_is_compared_with_epoch_minus_1(subject: Subject) -> None:
+def test_batch_of_an_unknown_producer_is_rejected_if_its_epoch_is_below_minus_1(subject: Subject) -> None:
     topic = new_topic(subject)
     request = produce(topic.name, batch(b"v", producer_id=12_345, producer_epoch=-2, base_sequence=0))
     assert produced(subject.ask_once(request, 9, topic.leader())).error_code == OLD_EPOCH
@@ -123,7 +123,7 @@ def _produced(subject: Subject, producer: Producer, topic: str, *numbers: tuple[
 
 
 @pytest.mark.rule("TX-26", "TX-28")
-def test_verification_precedes_the_check_of_acks(subject: Subject) -> None:
+def test_produce_verifies_the_transaction_before_it_checks_acks(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
     number, _ = producer.init()
     own = (0, number)

@@ -25,7 +25,7 @@ WITH_TIME = 1
 
 @pytest.mark.rule("GO-14", "GO-24", "GC-14", "SN-26")
 def test_offsets_expire_after_their_commit_or_after_their_group_becomes_empty(subject: Subject) -> None:
-    """Offsets of subscribed topics stay; others expire a retention time after their commit, or after the group became empty (scenario SN-26)."""
+    """Offsets of subscribed topics do not expire; others expire a retention time after their commit, or after their group became empty (SN-26)."""
     t1, t2 = new_topic(subject).name, new_topic(subject).name
     group, alone = Group(subject), Group(subject)
     client = group.client(version=ONE_JOIN, protocols=[("range", subscription(t1))])

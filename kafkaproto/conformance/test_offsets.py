@@ -27,12 +27,12 @@ from kafkaproto.messages.offset_fetch import (
 from kafkaproto.records.batch import batches, records
 
 SILENCE_MS = 500
-"""The time in ms without a response after which a test assumes that there will be none."""
+"""The time in ms without a response after which a test assumes that no response will come."""
 pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic=True)
 
 
 def flat(group: Any) -> list[tuple[str, int, int, int, str, int]]:
-    """Return topic, partition, offset, leader epoch, metadata and error of each partition in a group's OffsetFetch response, sorted."""
+    """Return [(topic, partition, offset, leader epoch, metadata, error)] of a group's OffsetFetch response, sorted."""
     return sorted(
         (t.name, p.partition_index, p.committed_offset, p.committed_leader_epoch, p.metadata, p.error_code)
         for t in group.topics
@@ -133,7 +133,7 @@ def test_offset_commit_of_a_member_needs_the_current_generation(subject: Subject
 
 @pytest.mark.rule("GO-17", "SN-23")
 def test_offset_commit_v9_with_a_generation_is_rejected_for_an_unknown_group(subject: Subject) -> None:
-    """Version 8 returns ILLEGAL_GENERATION, version 9 GROUP_ID_NOT_FOUND if the cluster has the coordinator of Kafka 4 (scenario SN-23)."""
+    """OffsetCommit version 9 gets GROUP_ID_NOT_FOUND (69) from the coordinator of Kafka 4, ILLEGAL_GENERATION (22) from earlier ones (SN-23)."""
     t1 = new_topic(subject).name
     member: dict[str, Any] = {"generation_id_or_member_epoch": 5, "member_id": "m"}
     assert commit(Group(subject), {t1: {0: (5, "x")}}, 9, **member) == {
@@ -157,7 +157,7 @@ def test_offset_commit_is_accepted_in_the_join_phase_and_rejected_in_the_sync_ph
 
 @pytest.mark.rule("GO-26", "GO-27", "SN-24")
 def test_offset_fetch_returns_the_offsets_of_several_groups_at_once(subject: Subject) -> None:
-    """OffsetFetch version 8 for two groups returns the offsets of the known group, and an empty list for the unknown one (scenario SN-24)."""
+    """OffsetFetch version 8 for two groups returns the offsets of the known group, and an empty list for the unknown group (scenario SN-24)."""
     t1 = new_topic(subject, partitions=2).name
     group, nope = Group(subject, 0), Group(subject, 0)
     client = group.client()
@@ -210,7 +210,7 @@ def test_version_0_of_offset_commit_is_unsupported(subject: Subject) -> None:
 def test_offset_fetch_without_groups_gets_no_response_before_4_0(
     subject: Subject, version: int, require_stable: bool, responds: bool
 ) -> None:
-    """The connection stays open, and the broker does not read further requests from it."""
+    """Before 4.0 the broker sends no response, keeps the connection open, and does not read further requests from it."""
     connection = Group(subject).connect()
     subject.send(connection, OffsetFetchRequest(groups=[], require_stable=require_stable), version)
     subject.send(connection, ListGroupsRequest(), 4)

@@ -119,7 +119,7 @@ def test_invalid_reassignments_are_rejected(subject: Subject) -> None:
 
 @pytest.mark.needs(brokers=3)
 @pytest.mark.releases("4.1")
-def test_reassignment_keeps_the_number_of_replicas_if_the_request_says_so(subject: Subject) -> None:
+def test_reassignment_request_may_forbid_a_change_of_the_replication_factor(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [0, 1]})
 
     def requested(target: list[int], *, allows_change: bool) -> tuple[int, str | None]:
@@ -146,7 +146,7 @@ def elected(subject: Subject, topic: Topic, *indexes: int, unclean: bool = False
     return [(p.partition_id, p.error_code) for t in answer.replica_election_results for p in t.partition_result]
 
 
-def test_preferred_leader_election_restores_the_preferred_replica(subject: Subject) -> None:
+def test_preferred_leader_election_makes_the_preferred_replica_leader_again(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [1, 0], 1: [0, 1]})
     subject.stop_broker(1)
     wait_until(subject, lambda: topic.partition().leader_id == 0, "broker 0 leads")

@@ -1,4 +1,4 @@
-"""Tests of Produce: valid and invalid appends, the order of checks, the fields of the response, and its time."""
+"""Tests of Produce: valid and invalid appends, the order of checks, and the fields and the time of the response."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def corrupt(data: bytes) -> bytes:
     "version", [*(pytest.param(version, marks=BEFORE_4) for version in range(3)), *range(3, LATEST + 1)]
 )
 def test_produce_appends_records_and_returns_the_response_fields_of_its_version(subject: Subject, version: int) -> None:
-    """Two appends return the base offsets, the log append time and the log start offset, or -1 in versions without the last field.
+    """Two Produce requests append records. The responses have the base offsets and, from version 5 on, the log start offset.
 
     Corresponds to Kafka's test `ProduceRequestTest.testSimpleProduceRequest`.
     """
@@ -142,7 +142,7 @@ def test_produce_accepts_exactly_one_batch_of_magic_2_per_partition(subject: Sub
 
 @pytest.mark.needs(offsets_topic=True)
 @pytest.mark.rule("P-5", "P-6")
-def test_produce_rejects_invalid_acks_and_writes_to_internal_topics(subject: Subject) -> None:
+def test_produce_rejects_internal_topics_and_invalid_acks(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     for acks in (2, -2, 3, 32767):
         request = produce(topic.name, batch(b"v"), acks=acks)

@@ -130,7 +130,7 @@ def test_describe_client_quotas_rejects_contradictory_filters(
     ],
     ids=str,
 )
-def test_invalid_quota_alteration_is_rejected_without_affecting_other_entities(
+def test_invalid_quota_alteration_is_rejected_and_other_entities_are_altered(
     subject: Subject, entity: Entity, values: dict[str, float | None]
 ) -> None:
     good: Entity = {CLIENT: subject.new_name("good")}

@@ -30,7 +30,7 @@ LEVELS: Sequence[tuple[Entity, float]] = (
 
 
 def bound_of(subject: Subject, topic: Topic, client_id: str) -> float:
-    """Return a client's quota, computed from the throttle time of a large first request.
+    """Return a client's quota in bytes per second, computed from the throttle time of a large first request; infinity if it is not throttled.
 
     The client id must not have been used before.
     """

@@ -48,7 +48,7 @@ class Payer:
         self.connection = self.subject.connect(0, self.client_id)
 
     def produce(self, request_bytes: int, acks: int = 1) -> int:
-        """Send a Produce request of this size in bytes. Returns the throttle time in the response, after comparing it with the expected one."""
+        """Send a Produce request of this size in bytes. Returns the throttle time in the response, after comparing it with its expected value."""
         now_ms = round(self.subject.now_ms())
         request = produce_of_bytes(self.connection, self.topic.name, request_bytes, acks=acks)
         self.rate.record(request_bytes, now_ms)
@@ -99,9 +99,10 @@ class Step(NamedTuple):
 
 
 BOUNDS = {"burst": 1000.0, "rested": 1000.0, "steady": 500.0, "quiet": 1000.0}
-"""Maps a client id to its quota in bytes per second.
+"""Maps the client ids of the scenario to their quotas in bytes per second.
 
-burst, rested: a request of 15 kB is throttled for 5 s. steady: requests within the quota, then a larger one. quiet: sends no request.
+burst: sends again after the throttle time of its first request. rested: pauses for longer. steady: stays within its quota, then sends one larger
+request. quiet: sends nothing.
 """
 TIMELINE = sorted(
     [
@@ -117,9 +118,9 @@ TIMELINE = sorted(
 
 @pytest.mark.rule("Q-2", "Q-3", "Q-4", "Q-7")
 def test_throttle_times_equal_those_computed_from_quota_windows_and_bytes(subject: Subject) -> None:
-    """Four clients send requests at given times, and each throttle time must equal that of `SlowRate`.
+    """Four clients send requests at given times. Each throttle time must equal the one that `SlowRate` computes.
 
-    All clients are in one test, because each case takes eleven seconds.
+    One test covers all clients, because each of them needs eleven seconds and they can run at the same time.
     """
     topic = new_topic(subject)
     payers = {who: Payer(subject, topic, bound) for who, bound in BOUNDS.items()}
@@ -138,7 +139,7 @@ def test_throttle_times_equal_those_computed_from_quota_windows_and_bytes(subjec
 
 @pytest.mark.rule("Q-10")
 def test_changed_quota_applies_at_once_to_bytes_already_recorded(subject: Subject) -> None:
-    """After 27.5 kB, a higher quota ends the throttling, a lower one starts it, and without a quota no request is throttled.
+    """A client has sent 27.5 kB. A higher quota ends its throttling, a lower quota starts it again, and without a quota no request is throttled.
 
     Corresponds to Kafka's test `ClientQuotaManagerTest.testQuotaParsing`.
     """
@@ -159,7 +160,7 @@ def test_changed_quota_applies_at_once_to_bytes_already_recorded(subject: Subjec
 
 @pytest.mark.rule("Q-11", "T-12", "T-3")
 def test_failed_and_acks_0_produces_are_charged_to_the_byte_quota(subject: Subject) -> None:
-    """A Produce request to an unknown partition and one with acks=0 are both charged."""
+    """A Produce request to an unknown partition and a Produce request with acks=0 are both charged."""
     payer = Payer(subject, new_topic(subject), 1000.0)
     with limited(subject, (payer.entity, {PRODUCE: 1000.0})):
         wrong = produce(payer.topic.name, batch_of_bytes(11_000), partition=77)
@@ -181,7 +182,7 @@ def test_failed_and_acks_0_produces_are_charged_to_the_byte_quota(subject: Subje
 @pytest.mark.needs(at_least={"socket.request.max.bytes": REQUEST_MAX_BYTES})
 @pytest.mark.rule("T-12", "Q-11")
 def test_produce_rejected_before_its_partitions_is_not_charged_for_bytes(subject: Subject) -> None:
-    """A request whose bytes cannot begin a batch is rejected before its bytes are charged (`KafkaApis.handleError`)."""
+    """A Produce request whose bytes are no batch, only zeros, is rejected before its bytes are charged (`KafkaApis.handleError`)."""
     payer = Payer(subject, new_topic(subject), 1000.0)
     with limited(subject, (payer.entity, {PRODUCE: 1000.0})):
         answer = subject.ask(payer.connection, produce(payer.topic.name, bytes(104_000)), VERSION)
@@ -201,7 +202,7 @@ def test_throttled_response_is_sent_at_once_and_the_next_response_after_the_thro
 ) -> None:
     """A throttled Produce gets its response at once. The next request of the connection gets its response after the throttle time.
 
-    This holds in every version, also in those whose responses have no throttle time. Other connections of the client are not muted.
+    This holds in every version, even if the response has no field for the throttle time. Other connections of the client are not muted.
     """
     payer = Payer(subject, new_topic(subject), 10_000.0)
     with limited(subject, (payer.entity, {PRODUCE: 10_000.0})):

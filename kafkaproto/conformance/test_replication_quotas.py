@@ -26,7 +26,7 @@ from kafkaproto.messages.incremental_alter_configs import (
 
 PROFILE = "lag"
 FORGIVEN_MS = 2000
-"""The time in ms after which bytes leave the quota window: replication.quota.window.num seconds, plus one for a late sample."""
+"""The time in ms after which bytes leave the quota window: replication.quota.window.num seconds, plus one second for a late sample."""
 LEADERS, FOLLOWERS = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
 TOPIC, BROKER = 2, 4

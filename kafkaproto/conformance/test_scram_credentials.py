@@ -24,13 +24,16 @@ MISSING = RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not
 MECHANISM = UNKNOWN_MECHANISM, "Unknown SCRAM mechanism"
 NO_NAME = UNACCEPTABLE_CREDENTIAL, "Username must not be empty"
 Upsert = tuple[Any, ...]
-"""The user of an upsertion, and the mechanism, iterations, salt and salted password if they are not the usual ones."""
+"""A credential to set: (user, mechanism, iterations, salt, salted password). All values after the user may be left out from the end on."""
 
 
 def alter(
     subject: Subject, deletions: Sequence[tuple[str, int]], *upserts: Upsert
 ) -> dict[str, tuple[int, str | None]]:
-    """Change credentials, and return (error code, error message) of each user in the response."""
+    """Delete and set SCRAM credentials. Returns a dict of users to (error code, error message).
+
+    deletions: (user, mechanism) of each credential to delete. upserts: the credentials to set.
+    """
     upsertions = []
     for upsert in upserts:
         name, mechanism, iterations, salt, password = upsert + (SHA_256, 4096, b"salt", b"password")[len(upsert) - 1 :]
@@ -43,7 +46,7 @@ def alter(
 
 
 def described(subject: Subject, *names: str) -> dict[str, tuple[int, str | None, list[tuple[int, int]]]]:
-    """Return (error code, error message, sorted (mechanism, iterations)) of each user in the response. Without names all users are described."""
+    """Return (error code, error message, sorted [(mechanism, iterations)]) of each user in the response; without `names`, of all users."""
     answer = subject.ask_once(DescribeUserScramCredentialsRequest([UserName(name) for name in names]), 0)
     assert (answer.error_code, answer.error_message) == (0, "")
     infos = {r.user: sorted((i.mechanism, i.iterations) for i in r.credential_infos) for r in answer.results}
@@ -53,7 +56,7 @@ def described(subject: Subject, *names: str) -> dict[str, tuple[int, str | None,
 
 @pytest.fixture
 def user(subject: Subject) -> Iterator[str]:
-    """Return the name of a user with a credential for SCRAM-SHA-256, of which every broker knows."""
+    """Yield the name of a user with a SCRAM-SHA-256 credential that every broker knows, and delete the user's credentials afterwards."""
     name = subject.new_name("user")
     assert alter(subject, [], (name,)) == {name: OK}
     wait_until(subject, lambda: name in described(subject), f"{name} has a credential")
@@ -64,7 +67,7 @@ def user(subject: Subject) -> Iterator[str]:
 
 
 @pytest.mark.rule("AD-29", "AD-32", "SN-70")
-def test_credentials_of_a_user_are_added_replaced_and_deleted(subject: Subject, user: str) -> None:
+def test_scram_credentials_of_a_user_are_added_replaced_and_deleted(subject: Subject, user: str) -> None:
     assert alter(subject, [], (user, SHA_512, 8192)) == {user: OK}
     both = (0, "", [(SHA_256, 4096), (SHA_512, 8192)])
     wait_until(subject, lambda: described(subject, user) == {user: both}, "both credentials are known")
@@ -78,7 +81,7 @@ def test_credentials_of_a_user_are_added_replaced_and_deleted(subject: Subject, 
 
 
 @pytest.mark.rule("AD-30", "SN-70")
-def test_invalid_changes_of_credentials_are_rejected(subject: Subject, user: str) -> None:
+def test_invalid_changes_of_scram_credentials_are_rejected(subject: Subject, user: str) -> None:
     for deletions, upserts, error in (
         ([], [("",)], NO_NAME),
         ([("", 0)], [("", 3, 1)], NO_NAME),
@@ -96,7 +99,7 @@ def test_invalid_changes_of_credentials_are_rejected(subject: Subject, user: str
 
 
 @pytest.mark.rule("AD-30", "AD-31", "SN-70")
-def test_user_with_two_changes_in_a_request_keeps_its_credentials(subject: Subject, user: str) -> None:
+def test_user_with_two_changes_in_one_request_keeps_its_scram_credentials(subject: Subject, user: str) -> None:
     for deletions, upserts, error in (
         ([], [(user,), (user, SHA_512)], TWICE),
         ([], [(user,), (user,), (user,)], TWICE),
@@ -112,14 +115,14 @@ def test_user_with_two_changes_in_a_request_keeps_its_credentials(subject: Subje
 
 
 @pytest.mark.rule("AD-30")
-def test_users_of_a_request_are_independent(subject: Subject, user: str) -> None:
+def test_scram_error_of_one_user_does_not_reject_the_changes_of_other_users(subject: Subject, user: str) -> None:
     other = subject.new_name("user")
     assert alter(subject, [(other, SHA_256)], (user, SHA_256, 5000)) == {other: MISSING, user: OK}
     wait_until(subject, lambda: described(subject, user)[user][2] == [(SHA_256, 5000)], "the credential is replaced")
 
 
 @pytest.mark.rule("AD-32", "SN-70")
-def test_described_users_without_credentials_and_repeated_users_have_errors(subject: Subject, user: str) -> None:
+def test_describe_user_scram_credentials_rejects_unknown_and_repeated_users(subject: Subject, user: str) -> None:
     other = subject.new_name("user")
     twice = f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
     missing = f"Attempt to describe a user credential that does not exist: {other}"

@@ -77,7 +77,7 @@ def outcome(answer: Any) -> tuple[int, int, list[Any]]:
 @pytest.mark.rule("S-1", "S-2", "S-3", "S-4", "S-14")
 @pytest.mark.parametrize("version", [7, 12, 13, 17])
 def test_fetch_session_can_be_opened_used_replaced_and_closed(subject: Subject, version: int) -> None:
-    """Wrong session ids and epochs get errors and do not change the session. A renewed session has a new id, and a closed one is unknown.
+    """Wrong session ids and epochs get errors and do not change the session. A renewed session has a new id, and a closed session is unknown.
 
     Corresponds to Kafka's test `FetchSessionTest.testFetchRequests`.
     """
@@ -268,7 +268,7 @@ def test_incremental_fetch_without_data_is_parked_until_data_or_max_wait(subject
 
 
 @pytest.mark.rule("S-10", "T-1", "T-4", "T-7", "X-5")
-def test_throttled_incremental_fetch_returns_empty_and_the_next_one_returns_the_data(subject: Subject) -> None:
+def test_throttled_incremental_fetch_is_empty_and_the_next_fetch_returns_the_data(subject: Subject) -> None:
     """A fetch of slightly more than ten seconds of quota is throttled and returns nothing; the next request, sent at once, returns the batch.
 
     On a wall clock, the quota is already measured from the start of the session, so the throttle time may be shorter.

@@ -110,7 +110,7 @@ def test_frame_above_socket_request_max_bytes_closes_the_connection_at_once(subj
 @pytest.mark.needs("connections.max.idle.ms")
 @pytest.mark.rule("W-11", "T-11")
 def test_idle_connections_are_closed_even_while_a_fetch_is_parked(subject: Subject) -> None:
-    """A silent connection and one with a parked fetch are closed after the idle timeout, or at most 300 ms later; an active one stays open."""
+    """A connection without requests, or with a parked fetch, is closed at most 300 ms after the idle timeout. An active connection stays open."""
     topic = new_topic(subject)
     silent, waiting, speaking = (topic.connect() for _ in range(3))
     subject.ask(silent, fetch((topic.name, 0, 0)), 11)
@@ -125,7 +125,7 @@ def test_idle_connections_are_closed_even_while_a_fetch_is_parked(subject: Subje
 @pytest.mark.needs("connections.max.idle.ms")
 @pytest.mark.rule("T-11", "T-7")
 def test_idle_muted_connection_is_closed_and_its_pending_request_dropped(subject: Subject) -> None:
-    """A connection is muted for five seconds, and closed after its idle timeout of two. The request sent meanwhile is never handled."""
+    """A connection is muted for five seconds, but closed after its idle timeout of two seconds. The request sent during the mute is never handled."""
     topic = new_topic(subject)
     client_id = subject.new_name("idle")
     with limited(subject, ({"client-id": client_id}, {"producer_byte_rate": 1000.0})):

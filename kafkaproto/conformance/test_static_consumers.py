@@ -16,7 +16,7 @@ AWAY_EPOCH = -2
 
 
 @pytest.mark.rule("GN-34")
-def test_instance_id_that_a_member_gave_up_belongs_to_it_even_after_it_is_removed(subject: Subject) -> None:
+def test_instance_id_given_up_by_a_member_cannot_be_used_even_after_its_removal(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A", instance_id="i1") == (1, ALL)
     assert group.enter("A", instance_id="i2") == (1, ALL)
@@ -36,10 +36,13 @@ def test_instance_id_that_a_member_gave_up_belongs_to_it_even_after_it_is_remove
 
 @pytest.mark.rule("GN-32", "GN-40")
 @pytest.mark.parametrize("assignor", ["range", "uniform"])
-def test_static_member_that_takes_over_with_another_subscription_starts_an_epoch(
+def test_static_member_that_returns_with_another_subscription_starts_a_group_epoch(
     subject: Subject, assignor: str
 ) -> None:
-    """It keeps the partitions of the member that is away, as far as the target of the new epoch has them, and releases the others at once."""
+    """A new process takes over an instance id and subscribes to another topic. It keeps only partitions that are in the new target assignment.
+
+    The other partitions of the old member are released at once.
+    """
     group = ConsumerGroup(subject)
     first, second = group.topic.name, group.add_topic().name
     assert group.enter("A", first, instance_id="i1", server_assignor=assignor) == (1, ALL)

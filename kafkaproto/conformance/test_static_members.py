@@ -13,7 +13,7 @@ pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic
 
 @pytest.mark.rule("GC-31", "GC-32", "GC-33", "GC-34", "SN-12")
 def test_restarted_static_group_leader_keeps_its_generation_and_assignment(subject: Subject) -> None:
-    """A second process with the leader's instance id gets its generation and assignment, and the first process is fenced (scenario SN-12)."""
+    """A second process with the leader's instance id gets the leader's generation and assignment. The first process is fenced (scenario SN-12)."""
     topic = new_topic(subject)
     group = Group(subject)
     old, new = group.client(instance="i1"), group.client(instance="i1")
@@ -35,7 +35,7 @@ def test_restarted_static_group_leader_keeps_its_generation_and_assignment(subje
 
 @pytest.mark.rule("GC-33", "GC-34", "SN-13")
 def test_restarted_static_leader_gets_skip_assignment_from_version_9_on(subject: Subject) -> None:
-    """A restarted static leader gets `skip_assignment`: it must not assign partitions, but can see the members (scenario SN-13)."""
+    """A restarted static leader gets `skip_assignment` and the list of members: it can see them, but must not assign partitions (scenario SN-13)."""
     group = Group(subject)
     old, new = (group.client(instance="i1", version=9) for _ in range(2))
     make_stable(old)

@@ -1,4 +1,4 @@
-"""Tests of client telemetry: subscriptions of clients, and the metrics that they push. They need no receiver of metrics."""
+"""Tests of client telemetry (KIP-714): subscriptions to client metrics, and the metrics that clients push. The broker needs no metrics receiver."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NO_ID, ID_OF_KAFKA = bytes(16), bytes(15) + b"\1"
 NONE, GZIP = 0, 1
 CLIENT_METRICS, SET, DELETE = 16, 0, 1
 APPLIES_WITHIN_MS = 500
-"""How long a broker may take to apply a changed subscription."""
+"""The time in ms that a broker may take to apply a changed subscription."""
 INTERVAL_MS = 1000
 DEFAULT_INTERVAL_MS = 300_000
 MAX_BYTES = 1024 * 1024
@@ -41,7 +41,7 @@ BY_RELEASE = pytest.mark.parametrize(
 
 
 class Pushing:
-    """A client with its own connection, which requests its subscription and pushes metrics."""
+    """A client with a connection of its own, which requests its telemetry subscription and pushes metrics."""
 
     def __init__(self, subject: Subject, client_id: str | None = "pushing", address: str | None = None) -> None:
         self.subject = subject
@@ -53,7 +53,7 @@ class Pushing:
         assert self.subject.ask(self.connection, ApiVersionsRequest(name, version), 3).error_code == 0
 
     def get(self) -> GetTelemetrySubscriptionsResponse:
-        """Request the subscription, and keep it unless that fails."""
+        """Request the client's telemetry subscription and return the response. Stores the ids in the response unless it has an error."""
         request = GetTelemetrySubscriptionsRequest(self.instance_id)
         response: GetTelemetrySubscriptionsResponse = self.subject.ask(self.connection, request, 0)
         if response.error_code == 0:
@@ -68,25 +68,25 @@ class Pushing:
         terminating: bool = False,
         subscription_id: int | None = None,
     ) -> int:
-        """Push metrics and return the error code."""
+        """Push metrics and return the error code. subscription_id: by default the one that the client got last."""
         chosen = self.subscription_id if subscription_id is None else subscription_id
         request = PushTelemetryRequest(self.instance_id, chosen, terminating, compression, metrics)
         return int(self.subject.ask(self.connection, request, 0).error_code)
 
     def wait(self) -> None:
-        """Let the push interval pass."""
+        """Let slightly more than the push interval pass."""
         self.subject.pass_ms(INTERVAL_MS + 50)
 
 
 class Subscriptions:
-    """The subscriptions that a test creates. They are deleted at its end."""
+    """The client metrics subscriptions that a test creates. They are deleted at the end of the test."""
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
         self._keys: dict[str, set[str]] = {}
 
     def set(self, name: str = "first", **settings: str) -> None:
-        """Change settings of a subscription. The names of settings are written with underscores instead of dots."""
+        """Change settings of the subscription `name`. The names of settings are written with underscores instead of dots."""
         changes = {key.replace("_", "."): value for key, value in settings.items()}
         self._keys.setdefault(name, set()).update(changes)
         self._alter(name, [AlterableConfig(key, SET, value) for key, value in changes.items()])
@@ -113,7 +113,7 @@ def subscriptions(subject: Subject) -> Iterator[Subscriptions]:
 
 @pytest.fixture
 def client(subject: Subject, subscriptions: Subscriptions) -> Pushing:
-    """Return a client with a subscription and a push interval of 1 s."""
+    """Return a client whose metrics a subscription requests, with a push interval of 1 s."""
     subscriptions.set(interval_ms=str(INTERVAL_MS), metrics="org.apache.kafka.")
     client = Pushing(subject)
     assert client.get().error_code == 0
@@ -130,7 +130,7 @@ def test_telemetry_is_served_but_not_advertised_without_a_receiver(subject: Subj
 
 
 @pytest.mark.rule("AD-11")
-def test_client_without_subscription_gets_id_defaults_and_no_metrics(subject: Subject) -> None:
+def test_telemetry_client_without_subscription_gets_an_id_but_no_requested_metrics(subject: Subject) -> None:
     first, second = Pushing(subject), Pushing(subject)
     response = first.get()
     assert response.client_instance_id not in (NO_ID, ID_OF_KAFKA)
@@ -144,7 +144,7 @@ def test_client_without_subscription_gets_id_defaults_and_no_metrics(subject: Su
 
 
 @pytest.mark.rule("AD-11", "AD-12")
-def test_client_keeps_the_id_that_it_names(subject: Subject, subscriptions: Subscriptions) -> None:
+def test_telemetry_client_keeps_the_instance_id_of_its_request(subject: Subject, subscriptions: Subscriptions) -> None:
     client = Pushing(subject)
     client.instance_id = bytes.fromhex("5160 6601 ef5c 4f95 8c38 0487 918b 36be")
     assert client.get().client_instance_id == client.instance_id
@@ -155,7 +155,9 @@ def test_client_keeps_the_id_that_it_names(subject: Subject, subscriptions: Subs
 
 
 @pytest.mark.rule("AD-12")
-def test_subscription_id_depends_on_metrics_interval_and_client(subject: Subject, subscriptions: Subscriptions) -> None:
+def test_telemetry_subscription_id_depends_on_metrics_interval_and_client(
+    subject: Subject, subscriptions: Subscriptions
+) -> None:
     one, other = Pushing(subject), Pushing(subject)
     ids = [one.get().subscription_id, other.get().subscription_id]
     for settings in ({"metrics": "a."}, {"interval_ms": "2000"}, {"metrics": "b."}):
@@ -165,7 +167,9 @@ def test_subscription_id_depends_on_metrics_interval_and_client(subject: Subject
 
 
 @pytest.mark.rule("AD-13")
-def test_matching_subscriptions_are_combined(subject: Subject, subscriptions: Subscriptions) -> None:
+def test_telemetry_client_gets_all_matching_subscriptions_combined(
+    subject: Subject, subscriptions: Subscriptions
+) -> None:
     subscriptions.set("one", metrics="b.,a.", interval_ms="5000", match="client_id=push.*")
     subscriptions.set("two", metrics="a.,c.", interval_ms="4000")
     subscriptions.set("three", metrics="d.", interval_ms="1000", match="client_id=push")
@@ -178,7 +182,9 @@ def test_matching_subscriptions_are_combined(subject: Subject, subscriptions: Su
 
 
 @pytest.mark.rule("AD-13")
-def test_subscription_matches_attributes_of_the_client(subject: Subject, subscriptions: Subscriptions) -> None:
+def test_telemetry_subscription_matches_attributes_of_the_client(
+    subject: Subject, subscriptions: Subscriptions
+) -> None:
     client, unnamed = Pushing(subject), Pushing(subject, None)
     client.name_software("test-client", "1.2.3")
     client.get()
@@ -198,7 +204,7 @@ def test_subscription_matches_attributes_of_the_client(subject: Subject, subscri
 
 
 @pytest.mark.rule("AD-14", "SN-66")
-def test_early_request_for_the_subscription_is_rejected(client: Pushing) -> None:
+def test_telemetry_subscription_request_within_the_push_interval_is_rejected(client: Pushing) -> None:
     response = client.get()
     assert (response.error_code, response.client_instance_id, response.push_interval_ms) == (THROTTLED, NO_ID, 0)
     assert (response.accepted_compression_types, response.requested_metrics) == ([], [])
@@ -210,7 +216,7 @@ def test_early_request_for_the_subscription_is_rejected(client: Pushing) -> None
 
 
 @pytest.mark.rule("AD-14")
-def test_changed_subscription_can_be_requested_at_once(client: Pushing, subscriptions: Subscriptions) -> None:
+def test_changed_telemetry_subscription_can_be_requested_at_once(client: Pushing, subscriptions: Subscriptions) -> None:
     subscriptions.set(metrics="changed.")
     assert client.push() == UNKNOWN_SUBSCRIPTION
     subscriptions.set(metrics="changed.again.")
@@ -219,7 +225,7 @@ def test_changed_subscription_can_be_requested_at_once(client: Pushing, subscrip
 
 @pytest.mark.rule("AD-14")
 @BY_RELEASE
-def test_request_after_a_rejected_push_does_not_wait_from_4_0_on(client: Pushing, error: int) -> None:
+def test_telemetry_subscription_can_be_requested_after_a_rejected_push_from_4_0_on(client: Pushing, error: int) -> None:
     client.wait()
     assert client.push(subscription_id=client.subscription_id + 1) == UNKNOWN_SUBSCRIPTION
     assert client.get().error_code == error
@@ -229,14 +235,14 @@ def test_request_after_a_rejected_push_does_not_wait_from_4_0_on(client: Pushing
 
 
 @pytest.mark.rule("AD-15", "SN-66")
-def test_early_push_is_rejected(client: Pushing) -> None:
+def test_telemetry_push_within_the_push_interval_is_rejected(client: Pushing) -> None:
     assert [client.push(), client.push()] == [OK, THROTTLED]
     client.wait()
     assert [client.push(), client.push(), client.push(terminating=True)] == [OK, THROTTLED, OK]
 
 
 @pytest.mark.rule("AD-15", "SN-66")
-def test_invalid_push_is_rejected_and_counts_for_the_interval(client: Pushing) -> None:
+def test_invalid_telemetry_push_is_rejected_and_restarts_the_push_interval(client: Pushing) -> None:
     too_large = bytes(MAX_BYTES + 1)
     expected = [
         ({"subscription_id": client.subscription_id + 1, "compression": 9}, UNKNOWN_SUBSCRIPTION),
@@ -255,7 +261,7 @@ def test_invalid_push_is_rejected_and_counts_for_the_interval(client: Pushing) -
 
 
 @pytest.mark.rule("AD-15", "SN-66")
-def test_push_after_a_terminating_push_is_rejected(client: Pushing) -> None:
+def test_telemetry_push_after_a_terminating_push_is_rejected(client: Pushing) -> None:
     assert client.push(terminating=True) == OK
     assert client.push(terminating=True) == INVALID
     assert client.push() == INVALID
@@ -264,7 +270,7 @@ def test_push_after_a_terminating_push_is_rejected(client: Pushing) -> None:
 
 
 @pytest.mark.rule("AD-15", "SN-66")
-def test_push_with_a_reserved_id_is_rejected(client: Pushing) -> None:
+def test_telemetry_push_with_a_reserved_client_instance_id_is_rejected(client: Pushing) -> None:
     for reserved in (NO_ID, ID_OF_KAFKA):
         client.instance_id = reserved
         assert client.push() == INVALID
@@ -272,7 +278,7 @@ def test_push_with_a_reserved_id_is_rejected(client: Pushing) -> None:
 
 @pytest.mark.rule("AD-16")
 @BY_RELEASE
-def test_client_is_dropped_with_its_connection_from_4_0_on(client: Pushing, error: int) -> None:
+def test_telemetry_client_is_dropped_when_its_connection_closes_from_4_0_on(client: Pushing, error: int) -> None:
     second = Pushing(client.subject)
     second.instance_id = client.instance_id
     assert second.get().error_code == THROTTLED

@@ -32,11 +32,14 @@ UNKNOWN_PARTITION, UNKNOWN_MEMBER, UNKNOWN_ID = 3, 25, 100
 INVALID_ACKS, LATEST = 21, -1
 NO_ID, NO_SUCH_ID = bytes(16), bytes([1] * 16)
 Parts = tuple[str | bytes, Sequence[tuple[int, int]]]
-"""A topic by name or id, with a pair of numbers for each partition: the index and an offset, or an error code."""
+"""A topic, by name or id, with its partitions: (topic, [(partition, offset)]) in requests, (topic, [(partition, error code)]) in results."""
 
 
 def write(topic: Topic, *parts: tuple[bytes, Sequence[int]], acks: int = -1) -> list[Parts]:
-    """Write a batch to each named partition, by topic id. Returns the errors of the response, in its order."""
+    """Produce a batch to each of these partitions, with topics given by id. Returns the error codes in the order of the response.
+
+    parts: (topic id, partitions). topic: its leader gets the request.
+    """
     data = [TopicProduceData("", key, [PartitionProduceData(index, batch(b"x")) for index in ps]) for key, ps in parts]
     answer = topic.subject.ask_once(ProduceRequest(None, acks, 5000, data), PRODUCE_BY_ID, topic.leader())
     return [(t.topic_id, [(p.index, p.error_code) for p in t.partition_responses]) for t in answer.responses]
@@ -52,7 +55,7 @@ def named(topic: Any) -> str | bytes:
 
 
 def commit(group: Group, *parts: Parts, version: int = COMMIT_BY_ID, **member: Any) -> list[Parts]:
-    """Commit offsets, and return the errors of the response, in its order. member: further fields of the request."""
+    """Commit offsets, and return the error codes in the order of the response. member: further fields of the request, such as the member id."""
     topics = [
         OffsetCommitRequestTopic(**split(key), partitions=[OffsetCommitRequestPartition(*pair) for pair in pairs])
         for key, pairs in parts
@@ -64,7 +67,10 @@ def commit(group: Group, *parts: Parts, version: int = COMMIT_BY_ID, **member: A
 def committed(
     group: Group, topics: Sequence[tuple[str | bytes, Sequence[int]]] | None, version: int = COMMIT_BY_ID
 ) -> list[tuple[str | bytes, list[tuple[int, int, int]]]]:
-    """Return the topics of an OffsetFetch response, each with (partition, offset, error). topics: None for all."""
+    """Fetch committed offsets. Returns (topic, [(partition, offset, error code)]) of each topic in the response.
+
+    topics: (topic, partitions) of the offsets to fetch, None for all offsets of the group.
+    """
     wanted = None
     if topics is not None:
         wanted = [OffsetFetchRequestTopics(**split(key), partition_indexes=list(indexes)) for key, indexes in topics]

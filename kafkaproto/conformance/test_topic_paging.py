@@ -16,7 +16,7 @@ from kafkaproto.messages.describe_topic_partitions import (
 
 ALL_OPERATIONS, NO_OPERATIONS = 0b1101_1111_1000, -(2**31)
 Page = tuple[list[tuple[int, str, list[int]]], tuple[str, int] | None]
-"""The topics of a response as (error, name, partitions), and its cursor."""
+"""One page of a DescribeTopicPartitions response: [(error code, topic name, partitions)], and the cursor (topic, partition) or None."""
 
 
 def describe(subject: Subject, *names: str, limit: int = 2000, cursor: tuple[str, int] | None = None) -> Any:
@@ -33,7 +33,7 @@ def page(subject: Subject, *names: str, limit: int = 2000, cursor: tuple[str, in
 
 
 def two_topics(subject: Subject) -> tuple[str, str]:
-    """Return the names of a topic with six partitions and of one with one partition, in alphabetical order."""
+    """Create two topics, the first with six partitions and the second with one. Returns their names, which are in alphabetical order."""
     first = new_topic(subject, 6, name=subject.new_name("pa"))
     second = new_topic(subject, name=subject.new_name("pb"))
     return first.name, second.name
@@ -41,7 +41,7 @@ def two_topics(subject: Subject) -> tuple[str, str]:
 
 @pytest.mark.needs(racks=True)
 @pytest.mark.rule("AD-7", "AD-8")
-def test_topic_description_returns_replicas_and_empty_lists_instead_of_null(subject: Subject) -> None:
+def test_describe_topic_partitions_returns_replicas_and_empty_lists_but_no_null(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [0, 1], 1: [2, 0]})
     topic_id = topic.topic_id
     [described] = describe(subject, topic.name).topics
@@ -107,7 +107,7 @@ def test_topic_description_with_a_cursor_at_an_unrequested_topic_is_rejected(sub
 
 @pytest.mark.needs(brokers=3)
 @pytest.mark.rule("AD-7")
-def test_topic_description_without_a_leader_has_offline_replicas(subject: Subject) -> None:
+def test_described_partition_without_a_leader_has_offline_replicas(subject: Subject) -> None:
     alone, shared = new_topic(subject, assignment={0: [2]}), new_topic(subject, assignment={0: [2, 0]})
 
     def partition(topic: Topic) -> Any:

@@ -162,7 +162,7 @@ def test_repeated_init_producer_id_with_the_previous_epoch_returns_the_current_e
 
 
 @pytest.mark.rule("TX-53", "TX-54", "TX-64", "TX-67", "SN-52", "SN-53")
-def test_new_epoch_starts_at_sequence_zero_and_fences_the_old_epoch(subject: Subject) -> None:
+def test_new_producer_epoch_starts_at_sequence_zero_and_fences_the_old_epoch(subject: Subject) -> None:
     topic = new_topic(subject)
     producer = begun(subject, topic)
     producer.finish(commit=True)
@@ -312,7 +312,7 @@ def test_new_epoch_keeps_the_last_transaction_start_time_only_before_release_4(s
 
 
 @pytest.mark.rule("TX-26", "TX-35")
-def test_transactional_request_may_use_any_acks_but_only_one_producer_id(subject: Subject) -> None:
+def test_transactional_produce_may_use_any_acks_but_only_one_producer_id(subject: Subject) -> None:
     topic = new_topic(subject, partitions=2)
     first, second = begun(subject, topic), Producer(subject)
     second.init()
@@ -361,7 +361,7 @@ def test_list_transactions_filters_by_a_pattern_of_the_transactional_id(subject:
     ],
     ids=["newline", "beyond ASCII"],
 )  # fmt: skip
-def test_pattern_matches_transactional_ids_of_any_characters(
+def test_list_transactions_pattern_matches_transactional_ids_of_any_characters(
     subject: Subject, end: str, matching: list[str], others: list[str]
 ) -> None:
     producer = Producer(subject, subject.new_name("x") + end)

@@ -229,9 +229,9 @@ def visible(topic: Topic, offset: int = 0) -> tuple[int, int, list[tuple[int, in
 
 
 def producers(topic: Topic, index: int = 0) -> tuple[int, list[tuple[int, int, int, int, int]]]:
-    """Return the error of a DescribeProducers response for a partition, and its producers.
+    """Return (error, producers) of a DescribeProducers response for one partition.
 
-    Each is (producer id, epoch, last sequence, coordinator epoch, start of the open transaction).
+    A producer is (producer id, epoch, last sequence, coordinator epoch, start offset of the open transaction).
     """
     answer = topic.subject.ask_once(DescribeProducersRequest([TopicRequest(topic.name, [index])]), 0, topic.leader())
     [partition] = answer.topics[0].partitions

@@ -80,9 +80,9 @@ def fetch(
 ) -> FetchRequest:
     """Return a Fetch request for partitions given as (topic, partition, offset).
 
-    Each partition has a topic entry of its own, so that the given order is kept. partition_max: the byte limit of each partition. session:
-    (session id, session epoch). epoch: the current leader epoch. last_epoch: that of the last record that the client has. topic_ids: topic name
-    to id, needed from version 13 on.
+    Each partition has a topic entry of its own, so that the given order is kept. partition_max: the limit of bytes for each partition. session:
+    (session id, session epoch). epoch: the leader epoch that the client believes to be current. last_epoch: the epoch of the client's last record.
+    topic_ids: maps topic names to ids; needed from version 13 on.
     """
     ids = topic_ids or {}
     return FetchRequest(

@@ -146,7 +146,7 @@ class Work:
 
 @pytest.mark.rule("X-2", "X-3", "X-4")
 @pytest.mark.parametrize("seed", range(25))
-def test_offset_limit_and_visibility_invariants_hold_after_every_random_step(seed: int) -> None:
+def test_invariants_of_offsets_limits_and_visibility_hold_after_each_random_step(seed: int) -> None:
     work = Work(seed)
     steps = [work.produce, work.produce, work.produce, work.fetch, work.fetch, work.hold, work.refuse]
     for _ in range(120):

@@ -155,7 +155,9 @@ def test_request_details_of_acks_0_list_the_partitions_without_response(
     assert str(latest(cluster).details) == "orders-0 no response, orders-1 no response"
 
 
-def test_request_details_of_a_large_response_are_limited(cluster: VirtualCluster, client: MemoryClient) -> None:
+def test_request_details_of_a_large_response_contain_at_most_50_results(
+    cluster: VirtualCluster, client: MemoryClient
+) -> None:
     cluster.topic("wide", MAX_RESULTS + 5)
     client.ask(produce("wide", *range(MAX_RESULTS + 5)), 9)
     details = latest(cluster).details

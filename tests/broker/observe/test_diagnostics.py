@@ -136,7 +136,7 @@ def test_log_never_contains_the_password_of_a_client(cluster: VirtualCluster, ca
     assert caplog.records and "secret" not in caplog.text
 
 
-def test_client_that_requires_sasl_is_logged_once_per_minute(cluster: VirtualCluster, lines: Lines) -> None:
+def test_client_that_requires_sasl_is_logged_at_most_once_per_minute(cluster: VirtualCluster, lines: Lines) -> None:
     client = cluster.connect(client_id="me", address="10.0.0.7")
     for _ in range(2):
         client.ask(SaslHandshakeRequest("PLAIN"), 1)
@@ -368,7 +368,7 @@ def test_log_line_about_a_missing_group_coordinator_contains_the_reason(lines: L
     ]
 
 
-def test_new_group_protocol_client_is_logged_if_the_broker_disables_that_protocol(
+def test_client_of_the_new_group_protocol_is_logged_if_that_protocol_is_disabled(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     client = VirtualCluster().connect(client_id="me")

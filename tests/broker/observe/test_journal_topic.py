@@ -178,7 +178,7 @@ def test_journal_topic_reports_no_positions_of_follower_replicas() -> None:
     assert published(cluster, "fetched") == [] and len(published(cluster, "produced")) == 1
 
 
-def test_journal_topic_batches_100_ms_of_events_and_only_the_latest_positions() -> None:
+def test_journal_topic_appends_events_every_100_ms_with_only_the_latest_positions() -> None:
     cluster = virtual()
     log = direct.leader_of(cluster.state, DEFAULT_TOPIC, 0).log
     before = log.log_end_offset

@@ -45,7 +45,7 @@ def test_metrics_report_byte_rate_throttle_time_and_queue_size_of_a_client() -> 
     assert value(cluster, "throttle-time", "Produce", **tags) == (5000 + 6000) / 2
 
 
-def test_throttle_queue_removes_ended_throttles_behind_a_longer_one() -> None:
+def test_throttle_queue_removes_ended_throttles_behind_a_longer_throttle() -> None:
     queues = ThrottleQueues()
     reason = ThrottleReason("Produce", "", "c", QuotaEntity(client_id="c"), 1.0, 1.0, 1.0, 1000, 1)
 
@@ -75,7 +75,7 @@ def test_throttle_time_metric_is_the_mean_of_the_last_minute() -> None:
 
 
 @pytest.mark.rule("Q-17", "T-10")
-def test_throttled_client_that_disconnects_stays_in_queue_size_until_its_delay_ends() -> None:
+def test_queue_size_metric_counts_a_disconnected_client_until_its_throttle_ends() -> None:
     """The queue contains delays, not connections."""
     cluster = VirtualCluster()
     cluster.topic("t")

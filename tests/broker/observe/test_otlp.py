@@ -39,7 +39,7 @@ def attribute(name: str, text: str) -> bytes:
 
 
 @pytest.mark.rule("AD-37")
-def test_gauges_and_sums_have_values_temporality_and_attributes() -> None:
+def test_otlp_gauges_and_sums_are_decoded_with_value_temporality_and_attributes() -> None:
     gauge = field(5, field(1, number(4, 0.5) + field(7, attribute("topic", "t" * 200))))
     delta = field(7, field(1, number(6, -3)) + field(2, 1) + field(3, 1))
     total = field(7, field(1, number(6, 2**40)) + field(1, number(4, 1.0)) + field(2, 2))
@@ -53,13 +53,13 @@ def test_gauges_and_sums_have_values_temporality_and_attributes() -> None:
 
 
 @pytest.mark.rule("AD-37")
-def test_histograms_have_attributes_and_no_value() -> None:
+def test_otlp_histograms_are_decoded_with_attributes_but_without_a_value() -> None:
     histogram = field(9, field(1, number(4, 3) + field(9, attribute("a", "b"))) + field(2, 1))
     assert read_metrics(payload(field(1, b"h") + histogram)) == [MetricSeen("h", "histogram", None, True, {"a": "b"})]
 
 
 @pytest.mark.rule("AD-37")
-def test_data_that_is_no_protobuf_message_is_rejected() -> None:
+def test_otlp_data_that_is_not_a_protobuf_message_is_rejected() -> None:
     whole = payload(field(1, b"g") + field(5, field(1, number(4, 0.5))))
     for damaged in (whole[:-1], b"\xff", b"\x0b", b"\x0a\x05abc"):
         with pytest.raises(ValueError, match=r"MetricsData|wire type"):

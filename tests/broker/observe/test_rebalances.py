@@ -291,7 +291,7 @@ def test_rebalance_cause_names_a_subscribed_topic_that_is_created_later(group: G
     assert history(group.cluster)[1][4] == ["the subscribed topics changed: later"]
 
 
-def test_static_member_that_leaves_temporarily_and_returns_is_reported(group: Group) -> None:
+def test_group_events_report_that_a_static_member_left_temporarily_and_returned(group: Group) -> None:
     group.join("A", instance_id="one")
     group.beat("A", -2, instance_id="one")
     group.join("A2", instance_id="one")
@@ -321,7 +321,7 @@ def test_consumer_group_whose_first_heartbeat_is_rejected_causes_no_event() -> N
     assert len(changes(group.cluster)) == before
 
 
-def test_group_change_that_cannot_be_stored_is_reported_and_later_as_undone() -> None:
+def test_group_change_that_cannot_be_stored_is_reported_and_then_reported_as_undone() -> None:
     group = Group("4.2", 2, offsets_topic_replication_factor="2", min_insync_replicas="2")
     group.join("A")
     group.cluster.advance(100)
@@ -418,7 +418,7 @@ def test_rebalance_cause_names_a_topic_changed_after_the_group_was_loaded(group:
     ]
 
 
-def test_rebalance_cause_of_a_loaded_group_is_only_the_member_that_leaves(group: Group) -> None:
+def test_member_that_leaves_a_loaded_group_is_the_only_rebalance_cause(group: Group) -> None:
     moved = Group(group.release, 2, offsets_topic_replication_factor="2")
     moved.join("A")
     moved.cluster.advance(100)

@@ -419,7 +419,7 @@ def test_trace_sequence_numbers_are_consecutive_over_exchanges_and_events(bench:
 
 
 @pytest.mark.parametrize(("version", "behind"), [(7, 4), (9, 2), (11, 2)])
-def test_trace_of_a_produce_is_correct_if_record_bytes_look_like_a_length_field(
+def test_trace_of_a_produce_omits_records_whose_bytes_look_like_a_length_field(
     bench: Bench, version: int, behind: int
 ) -> None:
     """The batch starts with bytes that look like the length of its field, followed by as many bytes as after the real length."""

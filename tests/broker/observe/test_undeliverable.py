@@ -139,7 +139,7 @@ def test_old_release_that_delays_responses_delivers_large_batches_without_warnin
     assert warnings(caplog) == []
 
 
-def test_cluster_explain_reports_a_batch_that_the_quota_can_never_deliver_once() -> None:
+def test_cluster_explain_reports_an_undeliverable_batch_once() -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
         c.set_quota(client_id="pipeline", consumer_byte_rate=QUOTA)
         c.produce("orders", [b"x" * 20_000])

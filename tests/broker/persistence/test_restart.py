@@ -78,7 +78,7 @@ def test_commits_quotas_settings_and_producer_ids_survive_a_restart(tmp_path: Pa
 
 
 @pytest.mark.rule("R-1", "R-2")
-def test_throttled_replicas_and_rates_survive_a_restart(tmp_path: Path) -> None:
+def test_throttled_replicas_and_replication_rates_survive_a_restart(tmp_path: Path) -> None:
     processes = Processes(tmp_path, brokers=2)
     processes.cluster.topic("t", 2, 1, leader_replication_throttled_replicas="0:0,1:1")
     for broker_id, rate in ((-1, "1000"), (1, "2000")):
@@ -107,7 +107,7 @@ def test_broker_and_group_settings_survive_a_restart_as_they_were_written(tmp_pa
         assert (config.get(0, "log.retention.ms"), config.get(0, "min.insync.replicas")) == (9000, 2)
 
 
-def test_subscriptions_to_client_metrics_survive_a_restart_but_no_reset(tmp_path: Path) -> None:
+def test_client_metrics_subscriptions_survive_a_restart_but_not_a_cluster_reset(tmp_path: Path) -> None:
     processes = Processes(tmp_path)
     for name in ("kept", "gone"):
         change(SubscriptionResource(processes.cluster.state, name), [Change("metrics", 0, "a.,b.")], strict_kip=True)
@@ -370,7 +370,7 @@ def test_unknown_broker_setting_survives_a_restart(tmp_path: Path) -> None:
 
 
 @pytest.mark.rule("GO-25")
-def test_new_topic_has_no_offsets_of_a_topic_deleted_just_before_a_kill(
+def test_recreated_topic_has_no_committed_offsets_if_a_kill_follows_its_deletion(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processes = Processes(tmp_path)

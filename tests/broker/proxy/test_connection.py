@@ -258,7 +258,7 @@ def test_proxy_records_unanswered_requests_when_their_connection_closes() -> Non
     assert (lost.answered, lost.request, lost.received_ns, lost.ready_ns) == (False, requests[1][4:], 10, 10)
 
 
-def test_proxy_handles_frames_split_into_any_pieces() -> None:
+def test_proxy_forwards_and_records_frames_that_arrive_in_pieces_of_any_size() -> None:
     requests = (
         request_frame(metadata.MetadataRequest([]), 3, 9, 5)
         + request_frame(produce.ProduceRequest(None, 0), 0, 9, 6) * 2

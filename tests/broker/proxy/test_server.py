@@ -101,9 +101,7 @@ def confluent(bootstrap: str) -> None:
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("clients", [kafka_python, confluent])
-def test_real_clients_use_the_proxy_whose_trace_equals_the_broker_trace(
-    clients: Callable[[str], None], tmp_path: Path
-) -> None:
+def test_proxy_trace_of_real_clients_equals_the_broker_trace(clients: Callable[[str], None], tmp_path: Path) -> None:
     with (
         cluster(3, {"t": 6}, trace=tmp_path / "broker") as c,
         proxied(c.bootstrap_servers[0], tmp_path / "proxy") as bootstrap,
@@ -165,7 +163,7 @@ def test_proxy_keeps_the_order_of_pipelined_requests_with_and_without_responses(
     connection.close()
 
 
-def test_proxy_answers_a_request_before_invalid_bytes_closes_the_connection(bench: tuple[TestCluster, str]) -> None:
+def test_proxy_answers_requests_sent_before_invalid_bytes_and_then_disconnects(bench: tuple[TestCluster, str]) -> None:
     _, bootstrap = bench
     connection = connect(bootstrap)
     connection.send_bytes(connection.frame(metadata(["t"]), 9) + b"\x7f\xff\xff\xff")
@@ -176,7 +174,7 @@ def test_proxy_answers_a_request_before_invalid_bytes_closes_the_connection(benc
     connection.close()
 
 
-def test_proxy_forwards_requests_that_it_cannot_decode_unchanged(tmp_path: Path) -> None:
+def test_proxy_forwards_undecodable_requests_unchanged(tmp_path: Path) -> None:
     """The broker is newer than the proxy: it has an unknown API and Metadata version 99, and ApiVersions offers both."""
     forwarded: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -351,7 +349,7 @@ def test_proxy_without_a_reachable_broker_exits_with_an_error(tmp_path: Path) ->
     assert not (tmp_path / "proxy").exists()
 
 
-def test_proxy_command_prints_its_address_and_stops_cleanly(tmp_path: Path) -> None:
+def test_proxy_command_prints_its_address_and_exits_with_status_0_on_sigterm(tmp_path: Path) -> None:
     with cluster(1, {"t": 1}) as c:
         command = [sys.executable, "-m", "kafkaproto.cli", "proxy", "--listen", "0", "--to", c.bootstrap]
         with subprocess.Popen(

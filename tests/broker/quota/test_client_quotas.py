@@ -44,7 +44,7 @@ class Cluster:
 
 
 @pytest.mark.rule("Q-8")
-def test_quota_precedence_of_users_and_client_ids_is_the_same_as_in_kafka() -> None:
+def test_quota_precedence_of_users_and_client_ids_equals_that_of_kafka() -> None:
     """The precedence table of Kafka's ClientQuotaManagerTest.testQuotaConfigPrecedence."""
     c = Cluster()
     for user, client_id, value in [

@@ -75,7 +75,7 @@ def test_max_connections_per_ip_of_zero_allows_only_addresses_with_an_override()
 
 
 @pytest.mark.rule("W-12")
-def test_per_ip_override_may_be_stricter_and_matches_any_spelling_of_an_address() -> None:
+def test_stricter_per_ip_connection_override_applies_to_any_spelling_of_an_address() -> None:
     cluster = cluster_with(max_connections_per_ip="3", max_connections_per_ip_overrides="localhost:1")
     assert [served(cluster.connect(address=a)) for a in ("::ffff:127.0.0.1", HOME)] == [True, False]
     assert [canonical(a) for a in ("::0001", "::FFFF:1.2.3.4", "nobody")] == ["::1", "1.2.3.4", "nobody"]
@@ -129,7 +129,7 @@ def test_listener_can_have_its_own_connection_limit() -> None:
 
 
 @pytest.mark.rule("W-12")
-def test_full_broker_closes_the_least_recently_used_client_for_an_inter_broker_one() -> None:
+def test_full_broker_closes_the_least_recently_used_client_to_admit_another_broker() -> None:
     cluster = VirtualCluster(config={"max.connections": "3", "inter.broker.listener.name": "INSIDE"})
     cluster.state.nodes[0].acceptor("INSIDE")
     clients = []

@@ -94,7 +94,7 @@ def test_invalid_quota_alteration_gets_invalid_request_and_is_not_applied(
 
 
 @pytest.mark.rule("Q-20")
-def test_integer_quota_accepts_a_fraction_below_the_rounding_tolerance_only() -> None:
+def test_integer_quota_accepts_only_fractions_below_the_rounding_tolerance() -> None:
     store = ClientQuotaStore()
     assert alter(store, ALICE, QuotaOp(PRODUCE, 5.0000005)) == 0
     assert alter(store, ALICE, QuotaOp(PRODUCE, 5.00001)) == ErrorCode.INVALID_REQUEST
@@ -295,7 +295,7 @@ def test_static_quota_settings_become_client_id_quotas() -> None:
     ("name", "text"),
     [("quota.producer.default", "fast"), ("quota.consumer.default", "0"), ("quota.consumer.override", "clientA")],
 )
-def test_invalid_static_quota_setting_is_rejected_by_name(name: str, text: str) -> None:
+def test_error_for_an_invalid_static_quota_setting_names_the_setting(name: str, text: str) -> None:
     with pytest.raises(ValueError, match=name):
         apply_static_quotas(ClientQuotaStore(), {name: text})
 

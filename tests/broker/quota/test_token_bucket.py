@@ -19,7 +19,7 @@ def test_new_token_bucket_is_full_with_the_tokens_of_all_its_windows() -> None:
 
 
 @pytest.mark.rule("Q-18")
-def test_token_bucket_refills_and_is_limited_at_the_same_rates_as_in_kafka() -> None:
+def test_token_bucket_has_the_refill_rate_and_maximum_of_kafka() -> None:
     """The steps of Kafka's TokenBucketTest."""
     bucket = TokenBucket(10, 2000)
     bucket.record(60, 5, NOW_MS)

@@ -116,7 +116,7 @@ def test_throttle_times_after_a_quota_violation_match_kafka() -> None:
 
 
 @pytest.mark.rule("Q-6")
-def test_request_time_throttles_are_the_same_as_in_kafka() -> None:
+def test_request_time_throttles_equal_those_of_kafka() -> None:
     rate, now_ms, bound = SampledRate(), 0, 1.0
 
     def charge(thread_ms: float) -> int:

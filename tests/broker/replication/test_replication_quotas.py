@@ -229,7 +229,7 @@ def answer_with(records_bytes: int) -> int:
 
 
 @pytest.mark.rule("R-1", "R-8")
-def test_replication_throttle_does_not_affect_other_partitions_brokers_or_consumers() -> None:
+def test_replication_throttle_limits_only_the_listed_partitions_and_not_consumers() -> None:
     for text in ("0:1", "1:0", "0:2", "", "*"):
         cluster = out_of_sync(*[500 * KB] * 4)
         set_list(cluster, LEADER, text)

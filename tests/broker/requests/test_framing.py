@@ -221,7 +221,7 @@ def test_exception_in_a_handler_returns_an_error_and_keeps_the_connection_open(
 
 
 @pytest.mark.rule("W-8")
-def test_random_bytes_on_fifty_connections_do_not_affect_other_clients(cluster: VirtualCluster) -> None:
+def test_client_is_served_while_50_other_connections_send_random_bytes(cluster: VirtualCluster) -> None:
     chance = random.Random(5)
     worker = cluster.connect(client_id="worker")
     for round_ in range(50):
@@ -280,7 +280,7 @@ def test_requests_received_completely_before_a_half_close_are_answered(cluster: 
 
 
 @pytest.mark.rule("W-11")
-def test_idle_connection_is_closed_after_its_timeout_and_a_used_one_stays_open() -> None:
+def test_idle_connection_is_closed_after_its_timeout_and_a_busy_connection_is_not() -> None:
     cluster = VirtualCluster(config={"connections.max.idle.ms": "1000"})
     idle, busy = cluster.connect(), cluster.connect()
     begun = cluster.now_ms

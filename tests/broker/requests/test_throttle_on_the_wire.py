@@ -249,7 +249,7 @@ def test_throttled_fetch_keeps_its_session_and_the_next_epoch_returns_the_data(c
 
 
 @pytest.mark.rule("S-10")
-def test_throttled_full_fetch_creates_no_session(cluster: VirtualCluster) -> None:
+def test_throttled_full_fetch_creates_no_fetch_session(cluster: VirtualCluster) -> None:
     cluster.connect().ask(produce("t", batch_of_bytes(20_000)), 9)
     limit(cluster, client_id="reader", consumer_byte_rate=1500.0)
     client = cluster.connect(client_id="reader")
@@ -332,7 +332,7 @@ def test_parked_fetch_does_not_keep_an_idle_connection_open() -> None:
 
 
 @pytest.mark.rule("T-10")
-def test_client_that_disconnects_while_muted_does_not_affect_other_connections(cluster: VirtualCluster) -> None:
+def test_other_connections_are_served_after_a_muted_client_disconnects(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=1000.0)
     client, other = cluster.connect(), cluster.connect(client_id="other")
     client.ask(produce_of_bytes(client, "t", 15_000), 9)

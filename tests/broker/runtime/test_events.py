@@ -63,7 +63,7 @@ def test_observers_are_called_in_the_order_they_were_attached() -> None:
         events.attach(first)
 
 
-def test_records_are_reported_separately_while_an_attached_observer_requests_it() -> None:
+def test_events_ask_for_separate_records_while_an_attached_observer_wants_them() -> None:
     events = Events()
     wanting = type("Wanting", (Observer,), {"wants_records_apart": True})()
     events.attach(wanting)
@@ -197,7 +197,7 @@ def raising(name: str, calls: Counter[str]) -> Callable[..., None]:
     return method
 
 
-def test_exception_in_an_observer_is_logged_and_does_not_affect_the_broker(caplog: pytest.LogCaptureFixture) -> None:
+def test_exception_in_an_observer_is_logged_and_changes_no_response(caplog: pytest.LogCaptureFixture) -> None:
     undisturbed, disturbed = VirtualCluster(2, release_name="3.9"), VirtualCluster(2, release_name="3.9")
     raised: Counter[str] = Counter()
     calls: list[tuple[str, tuple[Any, ...]]] = []

@@ -276,7 +276,7 @@ def broken(journal: Journal) -> object:
 
 
 @pytest.mark.rule("W-8")
-def test_exception_in_a_wait_for_condition_is_raised_without_affecting_clients() -> None:
+def test_exception_in_a_wait_for_condition_is_raised_and_clients_are_still_served() -> None:
     with cluster() as c, connected(c) as client, ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(c.wait_for, broken)
         while len(c.state.events.observers) == OBSERVERS:

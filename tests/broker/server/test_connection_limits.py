@@ -90,7 +90,7 @@ async def test_stopping_broker_closes_connections_that_wait_for_a_slot() -> None
 
 
 @pytest.mark.rule("W-12")
-async def test_client_that_disconnects_while_waiting_for_a_slot_affects_no_other_client() -> None:
+async def test_client_that_disconnects_while_waiting_for_a_slot_does_not_get_the_slot() -> None:
     async with async_cluster(config={"max.connections": 1}) as cluster, client_of(cluster) as first:
         assert await works(first)
         gone = await connect(cluster)

@@ -19,7 +19,7 @@ KILLS = 6
 @pytest.mark.timeout(240)
 @pytest.mark.rule("TX-8", "TX-39", "TX-43", "TX-53", "X-7")
 @pytest.mark.parametrize("release", ["3.9", "4.2"])
-def test_transactions_interrupted_by_kill_9_stay_all_or_nothing(tmp_path: Path, release: str) -> None:
+def test_transactions_interrupted_by_kill_9_are_visible_completely_or_not_at_all(tmp_path: Path, release: str) -> None:
     with broker_processes() as processes:
         seen = transaction_kills.run(processes, tmp_path, KILLS, seed=1, release=release)
     assert seen.kills == KILLS

@@ -32,7 +32,7 @@ def events(folder: Path) -> list[Event]:
     return [e for path in files_of(folder) for e in Trace(path).entries() if isinstance(e, Event)]
 
 
-def test_trace_writer_starts_a_new_file_with_its_run_and_number_at_the_size_limit(tmp_path: Path) -> None:
+def test_trace_writer_starts_a_numbered_file_when_the_current_file_is_full(tmp_path: Path) -> None:
     writer = TraceWriter(tmp_path, "run", {"recorder": "test"}, file_bytes=2000)
     for number in range(100):
         writer.put(event("e", {"seq": number, "filler": "x" * 100}))
@@ -71,7 +71,7 @@ def test_trace_writer_queue_limits_its_bytes_and_has_room_again_after_writing(tm
     assert recorded_events[-1].kind == "dropped" and recorded_events[-1].facts["entries"] == writer.dropped > 0
 
 
-def test_unwritable_trace_folder_is_rejected_by_name(tmp_path: Path) -> None:
+def test_error_for_an_unwritable_trace_folder_names_the_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match=r"trace folder .*file.*--trace"):
         TraceWriter(tmp_path / "file", "run", {})

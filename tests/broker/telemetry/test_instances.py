@@ -42,7 +42,9 @@ def is_throttled(telemetry: TelemetryInstances, instance_id: bytes, now_ms: int)
 
 @pytest.mark.rule("AD-16")
 @pytest.mark.parametrize(("interval_ms", "expires_ms"), [(1000, 60_000), (19_999, 60_000), (20_001, 60_003)])
-def test_client_expires_after_three_intervals_or_a_minute(interval_ms: int, expires_ms: int) -> None:
+def test_telemetry_client_expires_after_three_intervals_but_not_before_a_minute(
+    interval_ms: int, expires_ms: int
+) -> None:
     telemetry = instances(interval_ms=str(interval_ms))
     first = telemetry.subscribe(ZERO_ID, CLIENT, 1, 0)
     again = telemetry.subscribe(first.client_instance_id, CLIENT, 1, expires_ms - 1)
@@ -52,7 +54,7 @@ def test_client_expires_after_three_intervals_or_a_minute(interval_ms: int, expi
 
 
 @pytest.mark.rule("AD-16")
-def test_least_recently_used_client_is_dropped_when_the_cache_is_full() -> None:
+def test_least_recently_used_telemetry_client_is_dropped_if_there_are_too_many() -> None:
     telemetry = instances()
     oldest, second = (telemetry.subscribe(ZERO_ID, CLIENT, 1, 0).client_instance_id for _ in range(2))
     for _ in range(MOST_INSTANCES - 2):
@@ -64,14 +66,14 @@ def test_least_recently_used_client_is_dropped_when_the_cache_is_full() -> None:
 
 
 @pytest.mark.rule("AD-13")
-def test_intervals_longer_than_the_default_have_no_effect() -> None:
+def test_telemetry_push_interval_longer_than_the_default_has_no_effect() -> None:
     telemetry = instances(interval_ms=str(LONGEST_INTERVAL_MS), metrics="a.")
     instance = telemetry.subscribe(ZERO_ID, CLIENT, 1, 0)
     assert (instance.interval_ms, instance.metrics) == (DEFAULT_INTERVAL_MS, ("a.",))
 
 
 @pytest.mark.rule("AD-11")
-def test_restarted_broker_has_forgotten_its_clients() -> None:
+def test_restarted_broker_knows_no_telemetry_clients() -> None:
     virtual = VirtualCluster(1)
     instance_id = ask(virtual.connect(), GetTelemetrySubscriptionsRequest(ZERO_ID)).client_instance_id
     assert ask(virtual.connect(), GetTelemetrySubscriptionsRequest(instance_id)).error_code == THROTTLED
@@ -104,7 +106,7 @@ def pushing(virtual: VirtualCluster, metrics: bytes, compression: Compression = 
 
 
 @pytest.mark.rule("AD-10")
-def test_setting_advertises_telemetry_on_the_brokers_that_have_it() -> None:
+def test_only_brokers_with_the_telemetry_setting_advertise_telemetry_apis() -> None:
     virtual = VirtualCluster(2, {"1.kafkaproto.client.telemetry.enable": "true"})
     apis = {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY}
     for broker_id, expected in ((0, set()), (1, apis)):
@@ -113,7 +115,7 @@ def test_setting_advertises_telemetry_on_the_brokers_that_have_it() -> None:
 
 
 @pytest.mark.rule("AD-10", "AD-37")
-def test_pushes_are_kept_only_with_the_setting() -> None:
+def test_telemetry_pushes_are_kept_only_if_the_telemetry_setting_is_enabled() -> None:
     for settings, count in (({}, 0), (ENABLED, 1)):
         virtual = VirtualCluster(1, settings)
         pushing(virtual, b"metrics")
@@ -122,7 +124,7 @@ def test_pushes_are_kept_only_with_the_setting() -> None:
 
 @pytest.mark.rule("AD-37")
 @pytest.mark.parametrize("compression", list(Compression))
-def test_kept_push_has_client_time_compression_and_decompressed_metrics(compression: Compression) -> None:
+def test_kept_telemetry_push_has_client_time_compression_and_decompressed_metrics(compression: Compression) -> None:
     virtual = VirtualCluster(1, ENABLED)
     virtual.advance(12_345)
     pushing(virtual, b"metrics", compression)
@@ -136,7 +138,7 @@ def test_kept_push_has_client_time_compression_and_decompressed_metrics(compress
 
 
 @pytest.mark.rule("AD-37")
-def test_oldest_pushes_are_dropped_beyond_the_limits() -> None:
+def test_oldest_telemetry_pushes_are_dropped_beyond_the_limits_of_the_history() -> None:
     virtual = VirtualCluster(1, ENABLED)
     for number in range(MOST_PUSHES + 1):
         pushing(virtual, b"%d" % number)
@@ -150,7 +152,7 @@ def test_oldest_pushes_are_dropped_beyond_the_limits() -> None:
 
 
 @pytest.mark.rule("AD-17")
-def test_api_of_tests_changes_subscriptions_and_reads_pushes() -> None:
+def test_cluster_methods_change_telemetry_subscriptions_and_return_pushes() -> None:
     with cluster(config=ENABLED) as kafka:
         kafka.alter_client_metrics("all", metrics="a.", interval_ms=1000, match="client_id=x")
         kafka.alter_client_metrics("all", match=None)

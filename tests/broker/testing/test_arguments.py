@@ -55,7 +55,7 @@ CLUSTER: list[tuple[dict[str, Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("options", "error", "text"), CLUSTER, ids=lambda value: str(value)[:40])
-def test_invalid_cluster_arguments_are_rejected_with_argument_value_and_fix(
+def test_error_for_an_invalid_cluster_argument_names_argument_value_and_fix(
     options: dict[str, Any], error: type[Exception], text: str
 ) -> None:
     with pytest.raises(error) as raised:
@@ -173,7 +173,7 @@ METHODS: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("call", "error", "text"), METHODS, ids=[text[:50] for _, _, text in METHODS])
-def test_invalid_method_arguments_are_rejected_with_argument_value_and_fix(
+def test_error_for_an_invalid_method_argument_names_argument_value_and_fix(
     shared: TestCluster, call: Callable[[Any], Any], error: type[Exception], text: str
 ) -> None:
     with pytest.raises(error) as raised:

@@ -63,7 +63,7 @@ class Decorated(unittest.TestCase):
         assert kafka.topics() == {"orders": 1}
 
 
-def test_decorating_classes_and_generators_is_rejected_with_the_alternative() -> None:
+def test_error_for_decorating_a_class_or_generator_suggests_an_alternative() -> None:
     with pytest.raises(TypeError, match="decorate each test method"):
         cluster()(Decorated)
     with pytest.raises(TypeError, match="with cluster"):
@@ -101,7 +101,7 @@ def test_decorated_function_gets_the_cluster_in_place_of_its_kafka_parameter() -
     assert without(kafka=3) == {"kafka": 3}
 
 
-def test_decorated_function_called_with_wrong_arguments_raises_a_clear_error() -> None:
+def test_decorated_function_called_with_wrong_arguments_raises_type_error() -> None:
     with pytest.raises(
         TypeError, match=r"in_the_middle\(\) gets its cluster from the decorator; call it without kafka="
     ):

@@ -270,7 +270,7 @@ def test_move_coordinator_raises_timeout_error_if_the_group_is_not_loaded_in_tim
         assert c.group("readers").coordinator == 1 - old
 
 
-def test_coordinator_cannot_move_to_a_stopped_broker_or_one_without_a_replica() -> None:
+def test_coordinator_cannot_move_to_a_stopped_broker_or_a_broker_without_a_replica() -> None:
     with cluster(brokers=2, config={"offsets.topic.replication.factor": 1}, **NEW) as c:
         beat(c, "A", 0, [])
         old = c.group("readers").coordinator

@@ -32,7 +32,7 @@ def commit(c: TestCluster, group: str, **offsets: int) -> None:
     ask(c.bootstrap, OffsetCommitRequest(group, topics=topics), 8)
 
 
-def test_topics_lists_internal_topics_only_on_request() -> None:
+def test_topics_method_lists_internal_topics_only_on_request() -> None:
     with cluster(topics={"orders": 2, "payments": 1}) as c:
         commit(c, "g", orders=0)
         assert c.topics() == {"orders": 2, "payments": 1}
@@ -194,7 +194,7 @@ async def test_wait_for_call_that_can_never_succeed_is_rejected_at_once(
     assert str(raised.value)[: len(text)] == text
 
 
-def test_error_messages_of_a_test_cluster_use_singular_and_plural_nouns_correctly() -> None:
+def test_error_messages_of_a_test_cluster_use_singular_nouns_after_the_number_1() -> None:
     with cluster() as c:
         with pytest.raises(TimeoutError, match="with 0 members, and did not reach 1 member within"):
             c.wait_for_group("g", members=1, timeout_s=0)

@@ -22,12 +22,12 @@ def test_wait_for_condition_may_call_the_cluster() -> None:
         assert c.bootstrap
 
 
-def test_unknown_cluster_option_is_rejected_by_name() -> None:
+def test_error_for_an_unknown_cluster_option_names_the_option() -> None:
     with pytest.raises(TypeError, match=r"nonsense.*; known are .*memory_bytes"), cluster(nonsense=3):  # type: ignore[call-arg]
         pass
 
 
-def test_changing_an_unknown_topic_is_rejected_by_name() -> None:
+def test_error_for_changing_an_unknown_topic_names_the_topic() -> None:
     with cluster() as c:
         with pytest.raises(KafkaError, match="no topic nosuch"):
             c.alter_topic("nosuch", max_message_bytes="1")
@@ -59,7 +59,7 @@ def test_cluster_settings_can_be_given_as_numbers_and_booleans() -> None:
         }
 
 
-def test_topics_and_records_of_wrong_types_are_rejected_with_a_clear_message() -> None:
+def test_error_for_topics_or_records_of_a_wrong_type_names_the_accepted_type() -> None:
     with pytest.raises(TypeError, match="dict of names"), cluster(topics=["t"]):  # type: ignore[arg-type]
         pass
     with cluster() as c:
@@ -113,7 +113,7 @@ def test_topic_deletion_and_reset_restore_held_followers_and_cut_links() -> None
         assert followed(c) == [1, 1, 1]
 
 
-def test_unknown_follower_or_replication_link_is_rejected_with_a_clear_message() -> None:
+def test_error_for_an_unknown_follower_or_link_names_the_existing_broker_ids() -> None:
     with cluster(brokers=2, topics={"t": 1}) as c:
         for wrong in (lambda: c.follower("t", 0, 2), lambda: c.broker(0).cut_link(2), lambda: c.broker(0).cut_link(0)):
             with pytest.raises(ValueError, match="ids are 0 to 1"):

@@ -34,7 +34,7 @@ def test_produce_splits_many_values_into_batches_in_order(compression: Compressi
         assert (len(sizes) > 1) == (compression is Compression.NONE)
 
 
-def test_produce_writes_values_that_fit_as_one_batch() -> None:
+def test_produce_writes_all_values_in_one_batch_if_they_fit() -> None:
     with cluster(topics=SMALL_BATCHES) as c:
         c.produce("t", [b"x" * 9000, b"y" * 900], partition=0)
         assert len(batch_sizes(c, "t", 0)) == 1

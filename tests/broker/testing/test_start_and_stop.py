@@ -41,7 +41,7 @@ def test_cluster_can_be_started_and_stopped_without_a_with_block() -> None:
     c.stop()  # does nothing
 
 
-def test_stopped_cluster_starts_again_empty() -> None:
+def test_stopped_cluster_is_empty_when_started_again() -> None:
     c = cluster(topics={"orders": 1})
     for _ in range(2):
         c.start()
@@ -76,7 +76,7 @@ def test_cluster_used_before_its_start_raises_an_error_that_suggests_start(make:
             use()
 
 
-def test_method_call_on_a_stopped_cluster_raises_an_error_but_bootstrap_still_works() -> None:
+def test_stopped_cluster_rejects_method_calls_but_still_has_its_bootstrap_address() -> None:
     with cluster() as c:
         address = c.bootstrap
     assert c.bootstrap == address
@@ -446,7 +446,7 @@ def test_stopping_an_async_cluster_ends_a_wait_in_another_task_with_an_error(wai
     asyncio.run(run())
 
 
-def test_async_cluster_without_an_event_loop_raises_a_clear_error() -> None:
+def test_async_cluster_without_an_event_loop_raises_an_error_that_names_the_loop() -> None:
     starting = async_cluster().start()
     with pytest.raises(RuntimeError, match="needs a running asyncio loop"):
         starting.send(None)

@@ -148,9 +148,7 @@ def other_brokers(c: TestCluster) -> list[int]:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_transaction_is_not_changed_by_a_test_while_too_few_replicas_are_in_sync(
-    replicated: TestCluster, method: str
-) -> None:
+def test_changing_a_transaction_fails_while_too_few_replicas_are_in_sync(replicated: TestCluster, method: str) -> None:
     producer, _ = begun(replicated)
     others = other_brokers(replicated)
     for broker_id in others:
@@ -168,7 +166,7 @@ def test_transaction_is_not_changed_by_a_test_while_too_few_replicas_are_in_sync
 
 @pytest.mark.parametrize("second", METHODS)
 @pytest.mark.parametrize("first", METHODS)
-def test_transaction_cannot_be_changed_by_a_test_while_a_change_is_being_replicated(
+def test_changing_a_transaction_fails_while_an_earlier_change_is_being_replicated(
     replicated: TestCluster, first: str, second: str
 ) -> None:
     begun(replicated)
@@ -184,7 +182,9 @@ def test_transaction_cannot_be_changed_by_a_test_while_a_change_is_being_replica
     replicated.wait_for_transaction("shop", "CompleteAbort")
 
 
-def test_change_of_a_transaction_by_a_test_that_fails_later_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_change_of_a_transaction_that_fails_after_its_method_returned_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     config = {"transaction.state.log.replication.factor": 3, "replica.lag.time.max.ms": 60_000}
     with cluster(brokers=3, topics={"orders": 1}, config=config, clock="jump") as c:
         begun(c)

@@ -80,7 +80,7 @@ def test_prepared_commit_or_abort_is_completed_by_the_next_coordinator(bench: Tr
 
 
 @pytest.mark.rule("TX-39", "TX-49")
-def test_transaction_marker_is_written_once_a_partition_without_leader_has_one(bench: TransactionBench) -> None:
+def test_transaction_marker_is_written_when_its_partition_has_a_leader_again(bench: TransactionBench) -> None:
     topic = new_topic(bench, assignment={0: [2]})
     producer = bench.begin(topic)
     while producer.coordinator() == 2:
@@ -320,7 +320,7 @@ def test_produce_waits_up_to_100_ms_for_the_previous_transaction_to_complete() -
 
 @pytest.mark.rule("TX-4", "TX-5")
 @pytest.mark.parametrize("is_newer", [False, True])
-def test_transaction_writes_empty_ongoing_prepare_and_complete_state_records(is_newer: bool) -> None:
+def test_transaction_writes_records_of_states_empty_ongoing_prepare_and_complete(is_newer: bool) -> None:
     bench = TransactionBench(newer=is_newer)
     topic = bench.topic()
     producer = bench.begin(topic)
