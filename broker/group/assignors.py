@@ -57,8 +57,8 @@ def assign_range(members: Sequence[MemberSubscription], counts: Mapping[bytes, i
 def assign_uniform(members: Sequence[MemberSubscription], counts: Mapping[bytes, int]) -> dict[str, Assignment]:
     """Give each member about the same number of partitions, and move as few as possible.
 
-    Sizes differ by at most one if all members have the same subscription (GN-42); otherwise the partitions of
-    each topic are balanced among its subscribers by moving single partitions (GN-46).
+    If all members have the same subscription, their numbers of partitions differ by at most one (GN-42). Otherwise the partitions of each topic are
+    balanced among its subscribers by moving single partitions (GN-46).
     """
     ordered = sorted(members, key=lambda member: member.member_id)
     if _is_homogeneous(ordered):

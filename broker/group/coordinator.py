@@ -358,7 +358,7 @@ class GroupCoordinator:
 
 
 def _second_process(group: Group, member: Member) -> JoinRequest:
-    """Return the JoinGroup request of a second process that uses the `group.instance.id` of a static member.
+    """Return the JoinGroup request that a second process would send with the `group.instance.id` of a static member.
 
     Raises ValueError for a dynamic member.
     """

@@ -163,7 +163,8 @@ class GroupStorage:
     ) -> int:
         """Write tombstones for offsets and, with `group_too`, for the group, without waiting for their replication. Returns an error code (GO-9).
 
-        Kafka's old coordinator deletes offsets and groups even if their tombstones cannot be written. For it, the error code is always 0.
+        The error code is always 0 if the broker emulates Kafka's old group coordinator, which deletes offsets and groups even if their tombstones
+        cannot be written.
         """
         entries = [offset_entry(group.group_id, key, None, self._versions) for key in keys]
         if group_too:

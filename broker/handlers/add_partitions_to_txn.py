@@ -2,8 +2,8 @@
 
 v2 returns PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; v3 is flexible; v4 is sent by brokers, with many transactions, and may only verify
 partitions (KIP-890); v5 changes no layout.
-Behaviour: if one partition of a transaction is unknown, or a client (v0 to v3) names one of an internal topic, none is added. A verified
-partition that is not part of the transaction gets error TRANSACTION_ABORTABLE (TX-19 to TX-23).
+Behaviour: no partition is added if one of them is unknown, or if a client (v0 to v3) names a partition of an internal topic. In a request that only
+verifies, a partition outside the transaction gets error TRANSACTION_ABORTABLE (TX-19 to TX-23).
 """
 
 from __future__ import annotations
