@@ -28,9 +28,9 @@ from kafkaproto.records.lz4_header import with_right_checksum
 from kafkaproto.records.message_set import read_message
 
 _CODES = {"crc": ErrorCode.CORRUPT_MESSAGE, "key": ErrorCode.UNKNOWN_SERVER_ERROR}
-"""Maps the field of a message inside a compressed message that is invalid to Kafka's error code.
+"""Maps an invalid field of an inner message (a message inside a compressed message) to Kafka's error code.
 
-Fields that are missing here give INVALID_RECORD (87).
+The error code for any other field is INVALID_RECORD (87).
 """
 
 

@@ -18,13 +18,13 @@ from kafkaproto.broker.regular_expressions.unicode_tables import (
 )
 
 END_OF_CODE_POINTS: Final = 0x110000
-"""The first number that is no code point."""
+"""The number of Unicode code points: one more than the largest code point, U+10FFFF."""
 NEWLINE: Final = "\n"
 WORD_CHARACTERS: Final = frozenset(string.ascii_letters + string.digits + "_")
 r"""The characters that `\w` matches. A word boundary lies between a word character and another character, or the start or end of the text."""
 
 _FIRST_FOLDED, _LAST_FOLDED = 0x41, 0x1044F
-"""The code points between which RE2J 1.8 looks for letters if the case of a range is ignored."""
+"""The first and the last code point of the range in which RE2J 1.8 looks for other cases of letters if case is ignored."""
 
 
 class Characters:
@@ -33,7 +33,7 @@ class Characters:
     __slots__ = ("_bounds",)
 
     def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
-        """Make the set of all code points from one to another, both included, of each range."""
+        """Create the set of all code points in `ranges`, given as (first, last) pairs with both ends included."""
         bounds: list[int] = []
         for low, high in sorted(ranges):
             if bounds and low <= bounds[-1]:
@@ -53,7 +53,7 @@ class Characters:
         return Characters([*self.ranges(), *other.ranges()])
 
     def __invert__(self) -> Characters:
-        """Return all other characters."""
+        """Return the set of all characters that are not in this set."""
         ends = [0, *self._bounds, END_OF_CODE_POINTS]
         return Characters((low, end - 1) for low, end in zip(ends[::2], ends[1::2], strict=True) if low < end)
 
@@ -93,7 +93,7 @@ r"""The names that `\p{...}` accepts: the general categories and scripts of Unic
 
 @cache
 def unicode_class(name: str, *, ignore_case: bool) -> Characters:
-    """Return the characters of a class in `UNICODE_CLASS_NAMES`. If case is ignored, RE2J adds what its tables list for this class."""
+    """Return the characters of a class in `UNICODE_CLASS_NAMES`, with `ignore_case` also those that RE2J's case-folding tables add to it."""
     if name == "Any":
         return ANY
     if name in SCRIPTS:
@@ -106,7 +106,7 @@ def unicode_class(name: str, *, ignore_case: bool) -> Characters:
 
 
 def _parsed(text: str) -> Iterator[tuple[int, int]]:
-    """Return the ranges of an entry of the Unicode tables."""
+    """Yield the (first, last) code points of each range in `text`, an entry of the Unicode tables such as `61-7a`."""
     for word in text.split():
         limits, _, step = word.partition("/")
         low, _, high = limits.partition("-")
@@ -134,7 +134,7 @@ def _folds() -> dict[int, int]:
 
 
 def _orbit(code_point: int) -> set[int]:
-    """Return all code points that equal one if case is ignored."""
+    """Return `code_point` and all code points that equal it if case is ignored."""
     folds, orbit = _folds(), {code_point}
     while (code_point := folds.get(code_point, code_point)) not in orbit:
         orbit.add(code_point)
@@ -142,16 +142,16 @@ def _orbit(code_point: int) -> set[int]:
 
 
 def literal(code_point: int, *, ignore_case: bool) -> Characters:
-    """Return the characters that one character in an expression matches."""
+    """Return the characters that the literal character `code_point` in a regular expression matches."""
     if not ignore_case:
         return Characters([(code_point, code_point)])
     return Characters((other, other) for other in _orbit(code_point))
 
 
 def folded(characters: Characters) -> Characters:
-    """Return the characters, and those that equal them if case is ignored.
+    """Return the given characters, and all characters that equal one of them if case is ignored.
 
-    As in RE2J 1.8, letters outside of `_FIRST_FOLDED` and `_LAST_FOLDED` equal only themselves.
+    As in RE2J 1.8, a letter below `_FIRST_FOLDED` or above `_LAST_FOLDED` equals only itself.
     """
     ranges = list(characters.ranges())
     others = [
@@ -165,6 +165,6 @@ def folded(characters: Characters) -> Characters:
 
 
 def in_range(low: int, high: int, *, ignore_case: bool) -> Characters:
-    """Return the characters from one code point to another, both included."""
+    """Return the characters from `low` to `high`, both included; with `ignore_case` also the characters that equal them if case is ignored."""
     characters = Characters([(low, high)])
     return folded(characters) if ignore_case else characters

@@ -49,7 +49,7 @@ def parse(text: str, longest: int) -> Program:
 
 
 class _Flags(NamedTuple):
-    """The flags i, m and s. U is not stored, because it only chooses between several matches."""
+    """The flags i, m and s of a regular expression. The flag U is not stored, because it has no effect on whether a text matches."""
 
     ignore_case: bool = False
     multiple_lines: bool = False
@@ -256,7 +256,7 @@ class _Parser:
         return self._class(found, negative=letter.isupper())
 
     def _class(self, characters: Characters, *, negative: bool) -> Characters:
-        """Return the characters of a Perl or POSIX class under the current flags, or all others."""
+        """Return the characters of a Perl or POSIX class under the current flags; with `negative`, all characters outside the class."""
         if self._flags.ignore_case:
             characters = folded(characters)
         return ~characters if negative else characters
@@ -350,7 +350,7 @@ class _Parser:
         return in_range(low, high, ignore_case=self._flags.ignore_case)
 
     def _named_class(self, name: str) -> Characters:
-        """Return the characters of the class that `[:name:]` stands for; `[:^name:]` stands for all others."""
+        """Return the characters of a class such as `[:alpha:]`, whose name is `alpha`. A name that begins with `^` selects all other characters."""
         found = POSIX_CLASSES.get(name.removeprefix("^"))
         if found is None:
             raise ExpressionError("invalid character class range")
