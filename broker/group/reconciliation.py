@@ -124,7 +124,7 @@ def _next(current: Current, base_epoch: int, goal: Goal, owned: Assignment | Non
 
 
 def _moved(before: Current, after: Current) -> Current:
-    """Return the state `after`, with its `previous_epoch` set to the epoch of `before`. As in Kafka, both may be equal."""
+    """Return the state `after`, with its `previous_epoch` set to the epoch of `before`, even if the epoch does not change, as in Kafka."""
     return after._replace(previous_epoch=before.epoch)
 
 

@@ -50,7 +50,10 @@ class RegexSubscriptions:
         return is_resolved
 
     def _is_due(self, group: ConsumerGroup, now_ms: int, *, has_resolved: bool) -> bool:
-        """Return whether the regular expressions must be matched with the topics now. has_resolved: whether one was matched before this request."""
+        """Return whether the group's regular expressions must be matched with the topics now.
+
+        has_resolved: whether any expression of the group had been matched with the topics before this request.
+        """
         if not group.regex_subscribers:
             return False
         if group.regexes_resolved_ms is None or not has_resolved:

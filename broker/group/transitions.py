@@ -1,7 +1,7 @@
-"""The changes of consumer groups (KIP-848) that the members of both protocols cause: epochs, targets, reconciliation, removal, storing.
+"""Changes of consumer groups of the new protocol (KIP-848) by members of both protocols: epochs, target assignments, reconciliation, removal.
 
-Corresponds to the methods of Kafka's `GroupMetadataManager` (Java) that `consumerGroupHeartbeat` and `classicGroupJoinToConsumerGroup`
-share. All changes of one request are collected in `entries`, which `store` writes as one batch.
+Corresponds to the methods of Kafka's `GroupMetadataManager` (Java) that `consumerGroupHeartbeat` and `classicGroupJoinToConsumerGroup` share. All
+changes of one request are collected in `entries`, a list of records, which `store` writes as one batch.
 """
 
 from __future__ import annotations

@@ -85,8 +85,8 @@ def _handle(
 ) -> None:
     """Add or verify the partitions of one transaction. `done` is called once, with the results of its topics and the time in ms.
 
-    As in Kafka, the results repeat the topics of the request if the coordinator has added the partitions or refused them. Otherwise they name
-    each partition once (TX-19).
+    As in Kafka, if the coordinator has added or refused the partitions, the results list the topics and partitions exactly as the request does, with
+    repetitions. Otherwise each partition is listed once (TX-19).
     """
     node, now_ms = exchange.node, exchange.now_ms
     keys = _keys(transaction.topics)
