@@ -363,7 +363,9 @@ def _second_process(group: Group, member: Member) -> JoinRequest:
     Raises ValueError for a dynamic member.
     """
     if member.group_instance_id is None:
-        raise ValueError(f"member {member.member_id} has no group.instance.id")
+        raise ValueError(
+            f"member {member.member_id} has no group.instance.id; only a static member of a classic group can be fenced"
+        )
     return JoinRequest(
         group.group_id,
         UNKNOWN_MEMBER_ID,

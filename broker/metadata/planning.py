@@ -124,7 +124,7 @@ def plan_partitions(
     if assignments is not None and len(assignments) != added_count:
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"{added_count} new partitions need as many assignments (got {len(assignments)}).",
+            f"{added_count} new partitions need one assignment each (got {len(assignments)} assignments).",
         )
     counted(added_count)
     if assignments is None:
