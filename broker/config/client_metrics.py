@@ -73,9 +73,9 @@ class SubscriptionResource:
         return self._cluster.config.client_metrics.get(self._name, {})
 
     def setting(self, name: str) -> Setting:
-        """Return a definition of the setting `name` that accepts any text.
+        """Return a definition of the setting `name` that accepts any text, because Kafka validates all settings of a subscription together.
 
-        `check` validates all settings of a subscription together, as Kafka does. Clients cannot append to or subtract from these lists.
+        The type is a string even for a list, so clients cannot append to it or subtract from it.
         """
         return Setting(name, "string")
 

@@ -1,4 +1,4 @@
-"""The topics in the subscription that a consumer sends with JoinGroup, the only part of it that a coordinator uses.
+"""Decoding of the topics in the subscription that a consumer sends with JoinGroup. A coordinator uses no other part of the subscription.
 
 This module decodes the start of ConsumerProtocolSubscription, which is the same in all versions: version, then topics.
 """

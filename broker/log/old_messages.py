@@ -37,8 +37,8 @@ The error code for any other field is INVALID_RECORD (87).
 def judge_any(produced: Buffer, limits: TopicLimits, now_ms: int) -> Valid | None:
     """Return the messages as one valid batch of magic 2, ready to be appended, or None if there are none. Raises InvalidBatch.
 
-    The checks in order: A. offset, size and checksum of each message or batch; B. their number and kinds; C. the content of a compressed
-    message; D. each record; E. the size after conversion.
+    The checks in order: A. offset, size and checksum of each message or batch; B. the number and kinds of messages and batches; C. the content of a
+    compressed message; D. each record; E. the size after conversion.
     """
     try:
         data = memoryview(produced)[: entries.complete_bytes(produced)]
