@@ -113,7 +113,7 @@ def test_partitions_are_revoked_from_a_member_before_another_gets_them(group: Gr
 
 
 @pytest.mark.rule("SN-31")
-def test_heartbeat_with_all_fields_always_returns_the_assignment(group: Group) -> None:
+def test_consumer_group_heartbeat_with_all_fields_always_returns_the_assignment(group: Group) -> None:
     group.join("A")
     group.join("B")
     group.beat("A", 1)
@@ -137,7 +137,7 @@ def test_member_that_rejoins_after_its_second_epoch_is_fenced_before_release_4_2
 
 
 @pytest.mark.rule("SN-33")
-def test_changed_subscription_starts_a_new_group_epoch(group: Group) -> None:
+def test_changed_subscription_of_a_member_starts_a_new_consumer_group_epoch(group: Group) -> None:
     group.join("A")
     group.join("B")
     group.beat("A", 1)

@@ -233,7 +233,7 @@ def test_both_replicas_of_a_partition_can_be_read_after_their_logs_diverge() -> 
 
 
 @pytest.mark.rule("F-26")
-def test_divergence_returns_the_epoch_and_end_offset_where_two_logs_diverge() -> None:
+def test_replica_log_divergence_returns_the_epoch_and_end_offset_to_truncate_to() -> None:
     """Kafka's PartitionTest.testLastFetchedOffsetValidation."""
     log = new_log()
     for epoch, start, end in [(0, 0, 2), (3, 2, 8), (4, 8, 13), (7, 13, 14), (9, 14, 17)]:
@@ -262,7 +262,7 @@ def test_divergence_returns_the_epoch_and_end_offset_where_two_logs_diverge() ->
 
 
 @pytest.mark.rule("E-4")
-def test_truncation_removes_whole_batches_and_appends_continue_there() -> None:
+def test_truncation_removes_whole_batches_and_the_next_append_reuses_their_offsets() -> None:
     log, sizes = three_batches()
     log.high_watermark = 9
     kept = log.read_all()[: sizes[0] + sizes[1]]

@@ -229,7 +229,7 @@ def test_append_fails_only_as_long_as_its_segment_file_cannot_be_created(tmp_pat
     assert list(folder.iterdir()) == []
 
 
-def test_store_continues_after_a_partial_write_by_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_store_writes_the_rest_of_a_batch_after_a_partial_write_by_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(MemoryBudget(0))
     real_pwrite = os.pwrite
     monkeypatch.setattr(os, "pwrite", lambda fd, data, offset: real_pwrite(fd, memoryview(data)[:7], offset))
