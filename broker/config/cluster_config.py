@@ -78,7 +78,7 @@ class ClusterConfig:
         self.client_metrics: dict[str, dict[str, str]] = {}
         """Maps names of subscriptions to client metrics to their settings, as text."""
         self.client_metrics_version = 0
-        """How often subscriptions to client metrics have changed."""
+        """A counter that grows with each change of the subscriptions to client metrics."""
         self._profile = dict(profile or {})
         self._given = {key: as_text(value) or "" for key, value in (static or {}).items()}
         for key, text in self._given.items():

@@ -167,5 +167,6 @@ def _by_topic(places: Iterable[Place]) -> Assignment:
 ASSIGNORS: Mapping[str, Assignor] = {"uniform": assign_uniform, "range": assign_range}
 """Maps the names of assignors, as members send them, to the assignors. The default comes first.
 
-Their order also decides between assignors that as many members prefer (GN-36). It is that of Kafka's hash tables (`TimelineHashMap`).
+If several assignors are preferred by the same number of members, the first of them in this order is chosen (GN-36). The order is that of Kafka's hash
+tables (`TimelineHashMap`).
 """
