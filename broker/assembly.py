@@ -104,7 +104,7 @@ def new_config(
 def new_mutations(
     config: ClusterConfig, store: ClientQuotaStore, semantics: Semantics, timers: Timers
 ) -> MutationQuotas:
-    """Return the controller mutation quotas of a new cluster, which have not charged any client yet (KIP-599)."""
+    """Return the object that enforces the controller mutation quotas of a new cluster (KIP-599)."""
     samples, window_s = (config.get(-1, f"controller.quota.window.{name}") for name in ("num", "size.seconds"))
     return MutationQuotas(store, semantics, timers, samples, window_s * 1000)
 
@@ -184,9 +184,9 @@ def open_persistence(
 def attach_observers(
     events: Events, journal: Journal, others: Iterable[Observer], release_name: str, timers: Timers
 ) -> None:
-    """Attach the observers that every cluster has: its journal, `others`, and those that write logs.
+    """Attach observers to `events`: the journal, the observers that write log messages, and `others`.
 
-    If the journal keeps details of requests, the request log is attached, too.
+    The request log is attached only if the journal keeps details of requests.
     """
     logs = ThrottleLog(), UndeliverableLog(), Diagnostics(release_name, timers, journal)
     for observer in (journal, *others, *logs):

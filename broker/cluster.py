@@ -1,7 +1,8 @@
 """The cluster: N brokers in one process with one clock, one random seed and one journal of their requests and events.
 
-It is a state machine whose inputs are bytes and times, without sockets, event loop or wire messages. The code that drives it calls
-`actions.run(now_ms)` after each input, and `run_due(now_ms)` when the time `timers.next_deadline_ms()` is reached.
+The cluster opens no sockets and runs no event loop: other code passes it the received bytes and the current time. That code calls
+`actions.run(now_ms)` after each input, and `run_due(now_ms)` when the time `timers.next_deadline_ms()` is reached. This module does not depend on
+wire messages.
 """
 
 from __future__ import annotations
@@ -66,12 +67,11 @@ if TYPE_CHECKING:
 class Cluster:
     """A Kafka cluster without sockets.
 
-    brokers: the number of brokers; their ids are 0 to brokers-1. config: maps "name" or "<id>.name" to a value, as on the command line.
-    semantics: what to follow where the KIPs and Kafka's code differ, "kip" or "kafka". profile: "test" for small internal topics and short
-    group delays, "kafka" for Kafka's defaults. memory_bytes: the limit of records in memory; further records are in temporary files. clock:
-    None for the system clock. data_dir: the folder in which the cluster is stored and from which it is restored; None stores nothing.
-    journal_topic: the topic in which to publish the journal; None for no such topic. detailed_journal: whether the journal keeps topics,
-    partitions, errors and offsets of requests.
+    brokers: the number of brokers; their ids are 0 to brokers-1. config: maps "name" or "<id>.name" to a value, as on the command line. semantics:
+    what to follow where the KIPs and Kafka's code differ, "kip" or "kafka". profile: "test" for small internal topics and short group delays, "kafka"
+    for Kafka's defaults. memory_bytes: the limit of records in memory; further records go to temporary files. clock: None for the system clock.
+    data_dir: the folder in which the cluster is stored and from which it is restored; None stores nothing. journal_topic: the topic in which to
+    publish the journal; None for no such topic. detailed_journal: whether the journal keeps topics, partitions, errors and offsets of requests.
 
     Raises ConfigError or ValueError for an invalid argument, with the allowed values in the message.
     """

@@ -155,7 +155,7 @@ def assignor_name(given: str) -> str:
 
 
 class TransactionParts:
-    """Creates the transaction coordinator of one broker and the components that it needs when they are first used, and imports their modules then.
+    """Creates the transaction coordinator of one broker and its components on first use. Their modules are imported only then.
 
     running: a function that returns the broker with an id, None while it is stopped.
     """
@@ -175,9 +175,9 @@ class TransactionParts:
         return coordinator_of(transactional_id, TRANSACTION_TOPIC, self._shared.controller)
 
     def find_coordinator(self, transactional_id: str) -> TransactionCoordinator:
-        """Return this broker's coordinator, for a request with a transactional id.
+        """Return this broker's transaction coordinator, for a request with a transactional id.
 
-        With profile `test` the first such request creates the transaction topic; with `kafka` only FindCoordinator does. Raises KafkaError
+        With profile `test` the first such request creates the transaction topic; with profile `kafka` only FindCoordinator does. Raises KafkaError
         COORDINATOR_NOT_AVAILABLE (15) if the topic cannot be created.
         """
         if TRANSACTION_TOPIC not in self._shared.controller.image.topics and self._shared.profile == "test":

@@ -192,8 +192,8 @@ class Transactions(Protocol):
 class Node:
     """One broker. cluster: the state that all brokers share. config: the settings of this broker. rng: generates fetch session ids.
 
-    new_groups: makes the group coordinator when it is first used, because most clusters have no groups, and start faster without it.
-    transactions: the transaction coordinator and what it needs.
+    new_groups: creates the group coordinator on first use, because most clusters have no groups and start faster without it. transactions: the
+    transaction coordinator and its components.
     """
 
     def __init__(
@@ -225,8 +225,8 @@ class Node:
         self.counted_ms = 0.0
         """The total handler time in ms that was charged to requests of this broker.
 
-        A handler can complete other requests while it runs. Their share is the growth of this total, and is not charged to the first
-        request again.
+        While a handler runs, it can complete other requests, whose handler time is added to this total. The time of the first request is reduced by
+        the growth of the total, so that no time is charged twice.
         """
         self.reader = Reader(replicas, cluster.strict_kip)
         self.quotas = self._new_quotas()
@@ -245,7 +245,7 @@ class Node:
 
     @property
     def has_groups(self) -> bool:
-        """Return whether the group coordinator of this broker was created, which its first use does."""
+        """Return whether the group coordinator of this broker exists; it is created on first use."""
         return "groups" in self.__dict__
 
     @cached_property

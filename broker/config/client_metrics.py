@@ -1,7 +1,7 @@
 """Subscriptions to client metrics: the config resource of type 16 (KIP-714).
 
-Follows `ClientMetricsConfigs`. Kafka 4 parses the settings as lists and numbers, and describes defaults; before, they are plain text. This module
-does not depend on wire messages.
+From Kafka 4.0 on, the settings are parsed as lists and numbers, and DescribeConfigs returns their defaults. In earlier releases they are plain text.
+Follows Kafka's `ClientMetricsConfigs`. This module does not depend on wire messages.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Subscription(NamedTuple):
 
 
 class SubscriptionSetting(NamedTuple):
-    """A setting of a subscription for DescribeConfigs. value: as text. is_set: whether it is set on the subscription."""
+    """A setting of a subscription for DescribeConfigs. value: its value as text. is_set: whether the subscription sets it; False for a default."""
 
     name: str
     value: str
@@ -58,7 +58,7 @@ class Configured(Protocol):
 
 
 class SubscriptionResource:
-    """The settings of a subscription to client metrics, which need not exist yet. A subscription without settings does not exist."""
+    """The settings of one subscription to client metrics. A subscription exists as long as it has settings."""
 
     bad_value = ErrorCode.INVALID_CONFIG
 
@@ -73,9 +73,9 @@ class SubscriptionResource:
         return self._cluster.config.client_metrics.get(self._name, {})
 
     def setting(self, name: str) -> Setting:
-        """Return a definition of the setting `name` that accepts any text.
+        """Return a definition of the setting `name` that accepts any text, because Kafka validates all settings of a subscription together.
 
-        `check` validates all settings of a subscription together, as Kafka does. Clients cannot append to or subtract from these lists.
+        The type is a string even for a list, so clients cannot append to it or subtract from it.
         """
         return Setting(name, "string")
 
@@ -157,7 +157,7 @@ def _interval_ms(text: str, is_typed: bool) -> int:
 
 
 def _pattern(text: str) -> tuple[str, re.Pattern[str]]:
-    """Return (attribute, pattern) of an item such as `client_id=a.*`. Python's patterns stand for those of Java."""
+    """Return (attribute, compiled pattern) of an item such as `client_id=a.*`. The syntax is that of Python instead of Java."""
     name, _, value = text.rstrip("=").partition("=")
     illegal = KafkaError(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {text}")
     if name.strip() not in PARAMETERS or not value or "=" in value:

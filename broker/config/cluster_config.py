@@ -78,7 +78,7 @@ class ClusterConfig:
         self.client_metrics: dict[str, dict[str, str]] = {}
         """Maps names of subscriptions to client metrics to their settings, as text."""
         self.client_metrics_version = 0
-        """How often subscriptions to client metrics have changed."""
+        """A counter that grows with each change of the subscriptions to client metrics."""
         self._profile = dict(profile or {})
         self._given = {key: as_text(value) or "" for key, value in (static or {}).items()}
         for key, text in self._given.items():
@@ -151,7 +151,7 @@ class ClusterConfig:
             self.dynamic_all[MIN_INSYNC_REPLICAS] = self.get(ALL_BROKERS, MIN_INSYNC_REPLICAS)
 
     def restore_eligible_leader_replicas(self, is_enabled: bool) -> None:
-        """Enable or disable eligible leader replicas as the previous process had them. Called before that process's dynamic settings are restored."""
+        """Enable or disable eligible leader replicas as they were before a restart. Called before the persisted dynamic settings are restored."""
         self.has_eligible_leader_replicas = is_enabled
         if not is_enabled:
             self.dynamic_all.pop(MIN_INSYNC_REPLICAS, None)
@@ -159,8 +159,8 @@ class ClusterConfig:
     def with_min_insync_replicas_of_the_cluster(self) -> dict[int, dict[str, str]]:
         """Return the dynamic settings, as text, after moving `min.insync.replicas` from single brokers to all brokers.
 
-        Maps each broker id, or ALL_BROKERS, whose dynamic settings change to all its dynamic settings afterwards. Kafka's controller makes
-        this change when eligible leader replicas are enabled (KIP-966).
+        Each key is a broker id, or ALL_BROKERS, whose dynamic settings change; its value is all of its dynamic settings after the change. Kafka's
+        controller makes this change when eligible leader replicas are enabled (KIP-966).
         """
         changed = {}
         for broker_id in self.dynamic_broker:

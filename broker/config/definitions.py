@@ -141,7 +141,7 @@ class Definitions:
 
 
 def definitions_of(release: str) -> Definitions:
-    """Return the settings of a release, "3.9" for example."""
+    """Return the definitions of all settings of a Kafka release, such as "3.9"."""
     return _definitions(NEWER_TABLE if int(release.partition(".")[0]) >= 4 else OLDER_TABLE)
 
 
@@ -158,7 +158,8 @@ def unit_ms(name: str) -> int:
 def _read(table: str) -> Iterator[tuple[str, Setting]]:
     """Yield (scope, setting) for each line of the table file of settings named `table`.
 
-    `tests/support/oracle/settings.py` makes the files and explains the columns.
+    scope: "broker", "dynamic" (a broker setting that can only be set at run time), "topic" or "group". `tests/support/oracle/settings.py` makes the
+    files and explains the columns.
     """
     text = (Path(__file__).parent / "tables" / f"kafka-{table}.tsv").read_text()
     ranges: dict[tuple[str, str], dict[str, Any]] = {}

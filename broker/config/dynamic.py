@@ -1,9 +1,13 @@
 """Changes of settings for AlterConfigs and IncrementalAlterConfigs: the settings of a topic, a broker, all brokers, or a group.
 
-All settings that are set on a resource itself are replaced at once; `applied` computes the new settings from single operations. Functions here raise
-KafkaError UNKNOWN_TOPIC_OR_PARTITION (3), INVALID_CONFIG (40) for invalid settings of a topic or group, INVALID_REQUEST (42) for invalid settings of
-a broker and for contradictory requests, KAFKA_STORAGE_ERROR (56) if the change cannot be persisted, or UNKNOWN_SERVER_ERROR (-1) for appending to a
-setting that Kafka does not know. Follows Kafka's `ConfigAdminManager`. This module does not depend on wire messages.
+`change` replaces all settings that are set on a resource itself; `applied` computes these settings from the operations in a request. Follows Kafka's
+`ConfigAdminManager`. This module does not depend on wire messages. The functions raise KafkaError with these codes:
+
+- UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown topic;
+- INVALID_CONFIG (40) for an invalid setting of a topic or group;
+- INVALID_REQUEST (42) for an invalid setting of a broker, and for a contradictory request;
+- KAFKA_STORAGE_ERROR (56) if the change cannot be persisted;
+- UNKNOWN_SERVER_ERROR (-1) for appending to a setting that Kafka does not know.
 """
 
 from __future__ import annotations
@@ -189,7 +193,7 @@ class BrokerResource:
         return setting
 
     def check_deletion(self, name: str) -> None:
-        """Reject the deletion of min.insync.replicas while eligible leader replicas are enabled. Accept all others, even of settings not set."""
+        """Reject the deletion of min.insync.replicas while eligible leader replicas are enabled. Accept the deletion of any other setting."""
         if name == MIN_INSYNC_REPLICAS and self._cluster.config.has_eligible_leader_replicas:
             raise KafkaError(ErrorCode.INVALID_CONFIG, f"Cluster-level {name} cannot be removed while ELR is enabled.")
 

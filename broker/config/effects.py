@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 
 class Refusal(NamedTuple):
-    """The values of a setting that this broker supports, if it rejects others because they need a feature that it lacks, such as TLS.
+    """A rule that rejects those values of a setting that need a feature which this broker lacks, such as TLS.
 
-    reason: why the other values are rejected. accepted: the supported values; ignored for a list. includes: for a list, the items that it must
-    contain unless it is empty; empty for a setting that is not a list.
+    reason: why values are rejected. accepted: the values that this broker supports. includes: for a list setting, the items that the list must
+    contain unless it is empty; `accepted` is then ignored.
     """
 
     reason: str

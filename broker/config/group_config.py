@@ -34,9 +34,9 @@ class GroupResource:
         return self._cluster.config.groups.get(self._group_id, {})
 
     def setting(self, name: str) -> Setting:
-        """Return a definition of the setting `name` that accepts any text.
+        """Return a definition of the setting `name` that accepts any text, because Kafka validates all settings of a group together.
 
-        `check` validates all settings of a group together, as Kafka does. No setting of a group is a list.
+        No setting of a group is a list.
         """
         return Setting(name, "string")
 
@@ -49,7 +49,7 @@ class GroupResource:
         return as_text(self._cluster.config.group_value(self._broker_id, self.own, name)) or ""
 
     def check(self, own: Mapping[str, str]) -> None:
-        """Raise ConfigError for an unknown setting, an invalid value, one outside the broker's limits, and a session timeout that is too short."""
+        """Raise ConfigError for an unknown name, an invalid value, a value outside the broker's limits, or a session timeout that is too short."""
         config = self._cluster.config
         known = config.definitions.group
         for name in own:
@@ -87,7 +87,7 @@ def _check_value(setting: Setting, text: str) -> None:
 
 
 def _reason(setting: Setting, text: str) -> tuple[str, str]:
-    """Return (the value as Kafka writes it, the reason why it is invalid)."""
+    """Return (value, reason) for Kafka's error message about an invalid value: the value as Kafka writes it, and why it is invalid."""
     if setting.name == _OFFSET_RESET:
         forms = "The value must be either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
         return text, f"Invalid value `{text}` for configuration {setting.name}. {forms}"

@@ -162,7 +162,8 @@ def _unescaped(text: str, line: int) -> str:
                 digits = text[position : position + 4]
                 if len(digits) < 4 or any(digit not in _HEX_DIGITS for digit in digits):
                     raise _InvalidLine(
-                        line, f"malformed escape \\u{digits}: four hexadecimal digits follow \\u, as in \\u00e9"
+                        line,
+                        f"malformed escape \\u{digits}: \\u must be followed by four hexadecimal digits, as in \\u00e9",
                     )
                 character = chr(int(digits, 16))
                 position += 4

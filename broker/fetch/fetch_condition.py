@@ -48,7 +48,7 @@ class FetchCondition:
 
     @property
     def watchers(self) -> list[dict[Watcher, None]]:
-        """Return the set of watchers of each partition in the fetch. The fetch adds itself to them, to be checked when a partition changes."""
+        """Return, for each partition of the fetch, the set of watchers that are checked when the partition changes. The fetch adds itself."""
         return [partition.watchers for _, partition in self._partitions]
 
     def is_due(self, now_ms: int) -> bool:

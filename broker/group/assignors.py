@@ -57,8 +57,8 @@ def assign_range(members: Sequence[MemberSubscription], counts: Mapping[bytes, i
 def assign_uniform(members: Sequence[MemberSubscription], counts: Mapping[bytes, int]) -> dict[str, Assignment]:
     """Give each member about the same number of partitions, and move as few as possible.
 
-    Sizes differ by at most one if all members have the same subscription (GN-42); otherwise the partitions of
-    each topic are balanced among its subscribers by moving single partitions (GN-46).
+    If all members have the same subscription, their numbers of partitions differ by at most one (GN-42). Otherwise the partitions of each topic are
+    balanced among its subscribers by moving single partitions (GN-46).
     """
     ordered = sorted(members, key=lambda member: member.member_id)
     if _is_homogeneous(ordered):
@@ -167,5 +167,6 @@ def _by_topic(places: Iterable[Place]) -> Assignment:
 ASSIGNORS: Mapping[str, Assignor] = {"uniform": assign_uniform, "range": assign_range}
 """Maps the names of assignors, as members send them, to the assignors. The default comes first.
 
-Their order also decides between assignors that as many members prefer (GN-36). It is that of Kafka's hash tables (`TimelineHashMap`).
+If several assignors are preferred by the same number of members, the first of them in this order is chosen (GN-36). The order is that of Kafka's hash
+tables (`TimelineHashMap`).
 """

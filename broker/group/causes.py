@@ -57,8 +57,8 @@ _TEXTS = {
 class Cause(NamedTuple):
     """One cause for a change of a group, such as a member that left; `str(cause)` describes it in a sentence.
 
-    kind: a member of `CauseKind`, which compares equal to its text. member_id: the member that the cause is about; None if it is about
-    the whole group. names: the topics of `TOPICS_CHANGED`; for `REPLACED` the id that the static member had before.
+    kind: a member of `CauseKind`, which compares equal to its text. member_id: the member that the cause is about; None if it is about the whole
+    group. names: the changed topics for the kind `TOPICS_CHANGED`; the previous id of the static member for `REPLACED`.
     """
 
     kind: CauseKind

@@ -82,7 +82,7 @@ class GroupChanges:
     def loaded(self, group: Group | ConsumerGroup, now_ms: int) -> None:
         """Report a group that was loaded from the offsets topic.
 
-        If the group was reported before, it was loaded again to undo a change, and is reported like any other change.
+        If the group was reported before, it was reloaded to undo a change. It is then reported like any other changed group.
         """
         if self._events.group_changed is None:
             return
@@ -207,10 +207,10 @@ def _causes(before: _Seen, after: _Seen, notes: dict[str | None, Cause]) -> tupl
 
 
 def _topics(group: ConsumerGroup) -> dict[bytes, tuple[str, int]]:
-    """Return the (name, number of partitions) of each subscribed topic, by topic id.
+    """Return a dict that maps the id of each subscribed topic to (name, number of partitions).
 
-    Kafka 4.1 and later do not store the topics. For a group that was loaded there, the name is "" and only the partitions in the target assignment
-    count.
+    Kafka 4.1 and later do not store the topics of a group. For a group that such a broker loaded, the name is "", and only the partitions in the
+    target assignment are counted.
     """
     if group.topics:
         return {topic.topic_id: (name, topic.partition_count) for name, topic in group.topics.items()}

@@ -86,11 +86,10 @@ class Commits:
     def fetch(
         self, group_id: str, partitions: Iterable[PartitionKey] | None
     ) -> dict[PartitionKey, CommittedOffset | None]:
-        """Return committed offsets for OffsetFetch, in any state of the group; None for a partition without a commit.
+        """Return the committed offset of each partition for OffsetFetch, None for a partition without one. The state of the group does not matter.
 
-        An offset whose write is not replicated yet is not returned; `unstable` names its partition.
-
-        partitions: None for all partitions that have a commit.
+        An offset that is not replicated yet is not returned; the method `unstable` returns its partition. partitions: None for all partitions that
+        have a committed offset.
         """
         group = self._groups.get_any(group_id)
         offsets = {} if group is None else group.offsets
@@ -150,8 +149,8 @@ class Commits:
     def delete(self, group_id: str, keys: Iterable[PartitionKey], now_ms: int, reply: OffsetDeletionReply) -> None:
         """Delete offsets for OffsetDelete. Before 4.0, an empty group is deleted together with its last offset (GC-64).
 
-        `reply` gets an error code for each partition, or a single one for the whole group (GC-60). Kafka's new coordinator calls it when the
-        tombstones are replicated.
+        `reply` gets an error code for each partition, or a single one for the whole group (GC-60). It is called at once, or, if the broker emulates
+        Kafka's new group coordinator (default from 4.0 on), when the tombstones are replicated.
         """
         results = self._delete(group_id, keys, now_ms)
         if isinstance(results, int):
@@ -166,7 +165,8 @@ class Commits:
     def delete_groups(self, group_ids: Sequence[str], now_ms: int, reply: DeletionReply) -> None:
         """Delete groups with their offsets. Only groups without members can be deleted (GC-59).
 
-        `reply` gets an error code for each id. Kafka's new coordinator calls it when the tombstones are replicated.
+        `reply` gets an error code for each group id. It is called at once, or, if the broker emulates Kafka's new group coordinator (default from 4.0
+        on), when the tombstones are replicated.
         """
         results = self._groups.delete(group_ids, now_ms)
         deleted = [group_id for group_id, error in results.items() if not error]

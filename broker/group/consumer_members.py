@@ -32,8 +32,8 @@ class Changes(NamedTuple):
     """The changes that a request made to a member.
 
     has_other_names: whether it subscribes to other topics by name. regex_before: the previous regular expression; None if it is unchanged.
-    has_new_instance: whether the member has an instance id that no member had before. new_assignor: the assignor that the member prefers if no member
-    preferred it before, else None.
+    has_new_instance: whether the member has an instance id that no member had before. new_assignor: the assignor that the member now prefers, if no
+    member preferred this assignor before the request; otherwise None.
     """
 
     has_other_names: bool
@@ -271,9 +271,9 @@ def _unknown_member(member_id: str, group: ConsumerGroup) -> KafkaError:
 
 
 def _holder(group: ConsumerGroup, instance_id: str) -> ConsumerMember | None:
-    """Return the member that has an instance id, or had it before it changed to another one; None if there is none.
+    """Return the member to which `instance_id` belongs now, or belonged until the member changed its instance id; None if there is no such member.
 
-    Raises KafkaError UNKNOWN_MEMBER_ID (25) if that member is gone and still has the instance id (GN-34).
+    Raises KafkaError UNKNOWN_MEMBER_ID (25) if the instance id belongs to a member that was removed (GN-34).
     """
     member_id = group.static_ids.get(instance_id)
     if member_id is None:

@@ -1,4 +1,4 @@
-"""The arguments and results of the coordinator of consumer groups (KIP-848), and the checks of a heartbeat that need no group.
+"""The arguments and results of the coordinator of consumer groups (KIP-848), and the checks of a heartbeat that do not depend on the group.
 
 The classes hold plain data. This module does not depend on wire messages or time.
 """
@@ -20,7 +20,7 @@ UNCHANGED_MS = -1
 
 @dataclass(slots=True)
 class ConsumerHeartbeat:
-    """One ConsumerGroupHeartbeat request. None, and -1 for rebalance_timeout_ms, stand for values that have not changed since the last heartbeat.
+    """One ConsumerGroupHeartbeat request. A field that has not changed since the last heartbeat is None (-1 in `rebalance_timeout_ms`).
 
     owned: the partitions that the member reports as its own. creates_member_id: whether the coordinator creates the id of a new member (version 0).
     """

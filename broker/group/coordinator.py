@@ -358,12 +358,14 @@ class GroupCoordinator:
 
 
 def _second_process(group: Group, member: Member) -> JoinRequest:
-    """Return the JoinGroup request of a second process that uses the `group.instance.id` of a static member.
+    """Return the JoinGroup request that a second process would send with the `group.instance.id` of a static member.
 
     Raises ValueError for a dynamic member.
     """
     if member.group_instance_id is None:
-        raise ValueError(f"member {member.member_id} has no group.instance.id")
+        raise ValueError(
+            f"member {member.member_id} has no group.instance.id; only a static member of a classic group can be fenced"
+        )
     return JoinRequest(
         group.group_id,
         UNKNOWN_MEMBER_ID,

@@ -116,7 +116,7 @@ class Group:
     def move_to(self, state: GroupState, now_ms: int) -> None:
         if self.state not in _MAY_FOLLOW[state]:
             raise AssertionError(
-                f"group {self.group_id}: its state cannot change from {self.state.value} to {state.value}: please report this bug"
+                f"group {self.group_id}: the state cannot change from {self.state.value} to {state.value}; please report this bug"
             )
         self.state = state
         self.state_since_ms = now_ms

@@ -31,8 +31,8 @@ _VERSION = struct.Struct(">h")
 def to_consumer_group(classic: Group, topics: Mapping[str, Topic], *, is_release_4: bool) -> ConsumerGroup:
     """Return a group of the new protocol with the members, the assignments and the offsets of a classic group (GN-55).
 
-    Its epochs equal the generation. Raises KafkaError GROUP_ID_NOT_FOUND (69) if a member has a subscription or an assignment that cannot be
-    converted. Before 4.0 that includes members without an assignment, and user data of an assignor is lost.
+    Its epochs equal the generation of the classic group. Raises KafkaError GROUP_ID_NOT_FOUND (69) if the subscription or the assignment of a member
+    cannot be converted. Before 4.0, a member without an assignment cannot be converted, and user data of an assignor is lost.
     """
     group_id = classic.group_id
     group = ConsumerGroup(

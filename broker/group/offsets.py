@@ -83,13 +83,15 @@ def errors_by_topic(
     *,
     repeats: bool = False,
 ) -> list[tuple[K, list[tuple[int, int]]]]:
-    """Return (topic, (partition, error) pairs) in the order of OffsetCommit and OffsetDelete responses (GO-15).
+    """Return the errors of OffsetCommit or OffsetDelete by topic, as (topic, [(partition, error), ...]), in the order of Kafka's response (GO-15).
 
     topics: the topics of the request, by name or by id, with their partition indexes. results: maps (topic, partition index) to an error code.
-    Partitions without a result have the error that `otherwise` returns for their topic. They come first in their topic, and topics with such
-    partitions come first. A requested partition with a result is listed once, even if the request repeats it. repeats: whether it is listed as
-    often as the request has it, as in the coordinator in Java; if all partitions have results, then each topic is, too. unknown_topics: the topics of
-    the request that do not exist; they are listed even if the request has no partition of them.
+    otherwise: a function that returns the error code for the partitions of a topic that are missing in `results`. unknown_topics: the topics of the
+    request that do not exist; they are listed even without partitions. repeats: whether a partition that the request repeats is listed each time, as
+    in Kafka's new group coordinator (default from 4.0 on); otherwise it is listed once.
+
+    Topics with partitions that are missing in `results` come first, and in each topic these partitions come first. With `repeats`, if no partition is
+    missing and all topics exist, topics and partitions are listed exactly as in the request.
     """
     if repeats and not unknown_topics and all((key, index) in results for key, indexes in topics for index in indexes):
         return [(key, [(index, int(results[(key, index)])) for index in indexes]) for key, indexes in topics if indexes]

@@ -1,7 +1,8 @@
 """The offsets that producers committed to a group in transactions that are still open (TX-43).
 
-They become committed offsets when the transaction commits, unless a later commit of the partition is visible already: one of the group itself, or of
-a transaction that ended before. They are dropped when it aborts. This module does not depend on coordinators or logs.
+When the transaction commits, they become committed offsets. An offset is skipped if a later commit of the same partition is already visible: a commit
+of the group itself, or of a transaction that ended earlier. When the transaction aborts, they are dropped. This module does not depend on
+coordinators or logs.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 
 
 class PendingOffsets:
-    """The pending offsets of one group, by producer id and partition. None replaces an offset when a later commit of the partition becomes visible.
+    """The pending offsets of one group, by producer id and partition. An offset becomes None when a later commit of its partition becomes visible.
 
     The caller adds offsets in the order in which they are stored.
     """

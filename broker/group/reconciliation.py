@@ -41,11 +41,11 @@ class FencedMember(Exception):
 
 
 class Goal(NamedTuple):
-    """The target assignment of a member, and what decides how far the next step of its reconciliation goes.
+    """The target assignment of a member, and the conditions for the next step of its reconciliation.
 
-    owner_epoch: a function that returns the epoch of the member that has a partition assigned or pending revocation, -1 if none has. is_release_4_2:
-    whether the rules of Kafka 4.2 apply. subscribed: the ids of the member's topics; None for all of the target. is_resubscribed: whether the current
-    request changed the member's subscription.
+    owner_epoch: a function that returns the epoch of the member to which a partition is assigned or which must still revoke it; -1 if there is no
+    such member. is_release_4_2: whether the rules of Kafka 4.2 apply. subscribed: the ids of the topics to which the member subscribes; None if they
+    are all topics of the target. is_resubscribed: whether the current request changed the member's subscription.
     """
 
     target: Assignment
@@ -124,7 +124,7 @@ def _next(current: Current, base_epoch: int, goal: Goal, owned: Assignment | Non
 
 
 def _moved(before: Current, after: Current) -> Current:
-    """Return the state `after`, with its `previous_epoch` set to the epoch of `before`. As in Kafka, both may be equal."""
+    """Return the state `after`, with its `previous_epoch` set to the epoch of `before`, even if the epoch does not change, as in Kafka."""
     return after._replace(previous_epoch=before.epoch)
 
 

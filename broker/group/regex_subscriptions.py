@@ -1,7 +1,7 @@
 """Subscriptions by regular expression: when the expressions are matched with the existing topics, and how the result changes the group (KIP-848).
 
-They are matched after the response to the heartbeat that makes this necessary (GN-51, GN-52). Corresponds to `maybeUpdateRegularExpressions` and
-`handleRegularExpressionsResult` in Kafka's `GroupMetadataManager` (Java), and to `TopicRegexResolver`.
+The broker responds to a heartbeat before it matches the regular expressions of the group (GN-51, GN-52). Corresponds to
+`maybeUpdateRegularExpressions` and `handleRegularExpressionsResult` in Kafka's `GroupMetadataManager` (Java), and to `TopicRegexResolver`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class RegexSubscriptions:
     def update(
         self, group: ConsumerGroup, member: ConsumerMember, changes: Changes, entries: list[Entry], now_ms: int
     ) -> bool:
-        """Remove a regular expression to which no member subscribes any more, and set the timer that matches the others, if that is due.
+        """Remove a regular expression to which no member subscribes any more, and schedule the matching of the others if it is due.
 
         entries: the list to which the tombstone of the removed expression is added. Returns True if a new epoch must start at once: the member has
         changed its expression, and either the new one has been matched with the topics before or the member has no expression any more.
@@ -50,7 +50,10 @@ class RegexSubscriptions:
         return is_resolved
 
     def _is_due(self, group: ConsumerGroup, now_ms: int, *, has_resolved: bool) -> bool:
-        """Return whether the regular expressions must be matched with the topics now. has_resolved: whether one was matched before this request."""
+        """Return whether the group's regular expressions must be matched with the topics now.
+
+        has_resolved: whether any expression of the group had been matched with the topics before this request.
+        """
         if not group.regex_subscribers:
             return False
         if group.regexes_resolved_ms is None or not has_resolved:

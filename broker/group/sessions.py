@@ -29,7 +29,8 @@ def cancel_all(group: Group) -> None:
 class Sessions:
     """The session timers of the members of all groups.
 
-    member_expired, id_expired: functions called when a timer fires, with the time as the last argument.
+    member_expired: a function called when a member's session times out. id_expired: a function called when a new member did not join in time with the
+    member id that it was given. The last argument of both is the time in ms.
     """
 
     def __init__(

@@ -104,7 +104,8 @@ class StaticMembers:
 def _result(group: Group, new_id: str, leader_before: str, request: JoinRequest) -> JoinResult:
     """Return the JoinGroup result for a restarted member that keeps its generation (GC-33).
 
-    leader_before: the leader's id before the restart. Clients that cannot skip the assignment get it, so that they do not assign partitions.
+    leader_before: the member id of the leader before the restart. A client that does not support `skip_assignment` gets this id as the leader, so
+    that the client does not assign partitions.
     """
     result = group.current_generation(new_id)
     if request.can_skip_assignment:

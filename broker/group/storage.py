@@ -111,8 +111,8 @@ class Loaded(NamedTuple):
 class GroupStorage:
     """Writes groups and offsets to `log`. partition_of: returns the partition of a group; -1 if there is no offsets topic.
 
-    is_new_coordinator: whether the broker emulates Kafka's new coordinator (in Java), which also stores classic groups without a generation. Without
-    a log, as in tests of the coordinator alone, every write succeeds at once.
+    is_new_coordinator: whether the broker emulates Kafka's new group coordinator (default from 4.0 on), which also stores classic groups without a
+    generation. Without a log, as in tests of the coordinator alone, every write succeeds at once.
     """
 
     def __init__(
@@ -163,7 +163,8 @@ class GroupStorage:
     ) -> int:
         """Write tombstones for offsets and, with `group_too`, for the group, without waiting for their replication. Returns an error code (GO-9).
 
-        Kafka's old coordinator deletes offsets and groups even if their tombstones cannot be written. For it, the error code is always 0.
+        The error code is always 0 if the broker emulates Kafka's old group coordinator, which deletes offsets and groups even if their tombstones
+        cannot be written.
         """
         entries = [offset_entry(group.group_id, key, None, self._versions) for key in keys]
         if group_too:
@@ -174,7 +175,7 @@ class GroupStorage:
     def tombstones(self, group: Group | ConsumerGroup) -> list[Entry]:
         """Return the tombstones of a group's own records, without those of its offsets.
 
-        The list is empty if the broker emulates Kafka's old coordinator and the group was never stored.
+        Kafka's old group coordinator (3.9) stores a classic group only from its first generation on; before that, the list is empty.
         """
         if isinstance(group, ConsumerGroup):
             return consumer_records.group_tombstones(group)
@@ -184,7 +185,8 @@ class GroupStorage:
     def store_created(self, group: Group, replaced: ConsumerGroup | None, now_ms: int) -> int:
         """Store a classic group that its first member creates, without waiting for replicas. Returns the error code.
 
-        Only Kafka's new coordinator stores such a group. replaced: the empty group of the new protocol that it replaces, None if there is none.
+        Does nothing unless the broker emulates Kafka's new group coordinator (default from 4.0 on). replaced: the empty group of the new protocol
+        that the classic group replaces, None if there is none.
         """
         if not self.is_new_coordinator:
             return ErrorCode.NONE
@@ -236,7 +238,7 @@ class GroupStorage:
     def await_tombstones(self, group_ids: Iterable[str], now_ms: int, done: DeletionReply) -> None:
         """Call `done` with an error code for each group when the tombstones of the groups are replicated.
 
-        Kafka's old coordinator responds without waiting for replicas (GC-59, GC-60).
+        If the broker emulates Kafka's old group coordinator (3.9), `done` is called at once, without an error (GC-59, GC-60).
         """
         errors: dict[str, int] = {}
         awaited = set(group_ids)

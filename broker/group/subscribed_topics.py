@@ -1,4 +1,4 @@
-"""The topics that a consumer group subscribes to: their ids, partitions and racks, and the hash of them that Kafka 4.1 and later store.
+"""The topics that a consumer group subscribes to: ids, partitions and racks, and the hash that Kafka 4.1 and later store instead of the topics.
 
 Corresponds to `TopicMetadata` and `computeSubscriptionMetadata` (3.9), and to `Utils.computeTopicHash` and `computeGroupHash` (KIP-1101).
 """

@@ -1,4 +1,4 @@
-"""The topics in the subscription that a consumer sends with JoinGroup, the only part of it that a coordinator uses.
+"""Decoding of the topics in the subscription that a consumer sends with JoinGroup. A coordinator uses no other part of the subscription.
 
 This module decodes the start of ConsumerProtocolSubscription, which is the same in all versions: version, then topics.
 """
@@ -27,7 +27,7 @@ def _topics(metadata: bytes) -> Iterable[str]:
     # Each name takes at least the bytes of its length, so a larger count is wrong.
     if version < 0 or not 0 <= count <= len(metadata) // 2:
         raise ValueError(
-            f"invalid subscription of a group member: version {version} with {count} topics in {len(metadata)} bytes"
+            f"invalid subscription of a group member: version {version} and {count} topics are impossible in {len(metadata)} bytes"
         )
     position = 6
     for _ in range(count):
@@ -35,7 +35,7 @@ def _topics(metadata: bytes) -> Iterable[str]:
         name = metadata[position + 2 : position + 2 + length]
         if length < 0 or len(name) != length:
             raise ValueError(
-                f"invalid subscription of a group member: a topic name of {length} bytes, but only {len(name)} are left"
+                f"invalid subscription of a group member: a topic name takes {length} bytes, but only {len(name)} bytes are left"
             )
         yield name.decode()
         position += 2 + length

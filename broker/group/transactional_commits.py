@@ -1,4 +1,4 @@
-"""Offsets that producers commit in transactions (TxnOffsetCommit): who may commit them, and what the end of the transaction does with them.
+"""Offsets that producers commit in transactions (TxnOffsetCommit): which commits are allowed, and what happens when a transaction ends.
 
 Corresponds to `commitTransactionalOffsets` and `completeTransaction` of Kafka's group coordinator (TX-40 to TX-45). This module does not depend on
 wire messages.
@@ -38,7 +38,7 @@ class TransactionalCommits:
         self._max_metadata_bytes = max_metadata_bytes
 
     def prepare(self, group_id: str, now_ms: int) -> None:
-        """Create the group, if it does not exist, before the transaction of a commit is verified, as Kafka's old coordinator (3.9) does (TX-42)."""
+        """Create the group if it does not exist, as the coordinator of Kafka 3.9 does before it verifies the transaction of a commit (TX-42)."""
         if not self._storage.is_new_coordinator and self._groups.get_any(group_id) is None:
             self._groups.create(group_id, now_ms)
 

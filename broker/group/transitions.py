@@ -1,7 +1,7 @@
-"""The changes of consumer groups (KIP-848) that the members of both protocols cause: epochs, targets, reconciliation, removal, storing.
+"""Changes of consumer groups of the new protocol (KIP-848) by members of both protocols: epochs, target assignments, reconciliation, removal.
 
-Corresponds to the methods of Kafka's `GroupMetadataManager` (Java) that `consumerGroupHeartbeat` and `classicGroupJoinToConsumerGroup`
-share. All changes of one request are collected in `entries`, which `store` writes as one batch.
+Corresponds to the methods of Kafka's `GroupMetadataManager` (Java) that `consumerGroupHeartbeat` and `classicGroupJoinToConsumerGroup` share. All
+changes of one request are collected in `entries`, a list of records, which `store` writes as one batch.
 """
 
 from __future__ import annotations
@@ -114,8 +114,9 @@ class Transitions:
     def assign(self, group: ConsumerGroup, new_assignor: str | None, entries: list[Entry], *, were_equal: bool) -> None:
         """Compute the target assignment of the current epoch, and add its records to `entries` (GN-18, GN-48).
 
-        new_assignor: the assignor that one member prefers since this request, None if others preferred it before. were_equal: whether to treat the
-        subscriptions of all members as that of the first one, because they were equal before a request that started no epoch (GN-38).
+        new_assignor: an assignor that a member prefers since this request and no member preferred before; None if there is none. were_equal: whether
+        the assignor treats all members as if they had the same subscription, because they had the same one before a request that started no epoch
+        (GN-38).
         """
         members = [
             MemberSubscription(
@@ -142,7 +143,8 @@ class Transitions:
     def assignor_of(self, group: ConsumerGroup, new_assignor: str | None = None) -> str:
         """Return the name of the assignor that most members prefer; the first of `group.consumer.assignors` if none has a preference (GN-36).
 
-        If several have as many members, `new_assignor` is chosen, otherwise the first one in the order of `ASSIGNORS`.
+        If several assignors are preferred by the same number of members, `new_assignor` is chosen if it is one of them, otherwise the first of them
+        in `ASSIGNORS`.
         """
         votes = Counter(member.assignor for member in group.members.values() if member.assignor is not None)
         if not votes:
@@ -322,7 +324,10 @@ class Transitions:
 
 
 def _were_equal(group: ConsumerGroup, member: ConsumerMember, changes: Changes) -> bool:
-    """Return whether the subscriptions of a group were equal (GN-38) before a request of `member` that changed its regular expression only."""
+    """Return whether all members had equal subscriptions before the current request (GN-38). `member` sent it, and `changes` are its effects.
+
+    Returns False if the request did not change the member's regular expression.
+    """
     if changes.regex_before is None:
         return False
     before = {(m.topic_names, m.topic_regex) for m in group.members.values() if m is not member}
@@ -332,7 +337,7 @@ def _were_equal(group: ConsumerGroup, member: ConsumerMember, changes: Changes) 
 
 
 def _place_in_hash_table(member_id: str, count: int) -> int:
-    """Return the position of a member id in a Java `HashMap` of `count` entries. Ids that share a position have no order."""
+    """Return the index of the bucket that contains `member_id` in a Java `HashMap` of `count` entries."""
     size = 16
     while count > size * 3 // 4:
         size *= 2

@@ -2,8 +2,8 @@
 
 v2 returns PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; v3 is flexible; v4 is sent by brokers, with many transactions, and may only verify
 partitions (KIP-890); v5 changes no layout.
-Behaviour: if one partition of a transaction is unknown, or a client (v0 to v3) names one of an internal topic, none is added. A verified
-partition that is not part of the transaction gets error TRANSACTION_ABORTABLE (TX-19 to TX-23).
+Behaviour: no partition is added if one of them is unknown, or if a client (v0 to v3) names a partition of an internal topic. In a request that only
+verifies, a partition outside the transaction gets error TRANSACTION_ABORTABLE (TX-19 to TX-23).
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def _handle(
 ) -> None:
     """Add or verify the partitions of one transaction. `done` is called once, with the results of its topics and the time in ms.
 
-    As in Kafka, the results repeat the topics of the request if the coordinator has added the partitions or refused them. Otherwise they name
-    each partition once (TX-19).
+    As in Kafka, if the coordinator has added or refused the partitions, the results list the topics and partitions exactly as the request does, with
+    repetitions. Otherwise each partition is listed once (TX-19).
     """
     node, now_ms = exchange.node, exchange.now_ms
     keys = _keys(transaction.topics)

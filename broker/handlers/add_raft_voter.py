@@ -1,9 +1,10 @@
 """AddRaftVoter (key 80, versions 0-1): add a controller to the quorum (KIP-853).
 
-v1 adds a flag that the response may come before the change is committed.
-Behaviour: the order of the checks is that of Kafka: the cluster id, the voter, the address of its controller listener, and then the quorum. The
-quorum of a new cluster is static (`kraft.version` 0), so a valid request gets error UNSUPPORTED_VERSION (35). In a dynamic one the controller gets
-error DUPLICATE_VOTER (126), and any other voter REQUEST_TIMED_OUT (7), because this cluster has only one controller (AD-27).
+v1 adds a flag that allows a response before the change is committed.
+Behaviour: the broker checks the cluster id, the voter, the address of its controller listener, and then the quorum, in Kafka's order. In a new
+cluster the quorum is static (`kraft.version` 0), so a valid request gets error UNSUPPORTED_VERSION (35). In a dynamic quorum, a request to add the
+existing controller gets error DUPLICATE_VOTER (126). A request for any other voter gets REQUEST_TIMED_OUT (7), because this cluster has only one
+controller (AD-27).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def add_raft_voter(exchange: Exchange, request: AddRaftVoterRequest) -> Reply:
 
 
 def _check_listeners(exchange: Exchange, request: AddRaftVoterRequest) -> None:
-    """Check that the voter has an endpoint for the first listener in `controller.listener.names`, by default Kafka's usual listener name.
+    """Check that the voter has an endpoint for the first listener in `controller.listener.names`, or for `CONTROLLER` if that is not set.
 
     Raises KafkaError INVALID_REQUEST (42).
     """

@@ -1,11 +1,10 @@
 """ApiVersions (key 18, versions 0-4): the APIs and versions that this broker serves.
 
 v1 adds throttle time; v3 is flexible, names the client's software and adds the features of the cluster; v4 adds features that support level 0.
-Behaviour: the response lists the registered handlers (M-9), those of client telemetry only if the broker keeps metrics (AD-10).
-To an unsupported version of this API the broker responds in version 0, with error
-UNSUPPORTED_VERSION (35) and the supported versions, so that a client can use a lower one (W-3). From v3 on the response has the levels of
-features that the broker supports and those that the cluster uses (AD-22). An invalid software name or version
-gets error INVALID_REQUEST (42) and no APIs (W-4).
+Behaviour: the response lists the APIs with registered handlers (M-9). The APIs of client telemetry are listed only if the broker keeps client metrics
+(AD-10). A request in an unsupported version of this API gets a response in version 0, with error UNSUPPORTED_VERSION (35) and the supported versions,
+so that a client can use a lower one (W-3). From v3 on the response has the levels of features that the broker supports and those that the cluster
+uses (AD-22). An invalid software name or version gets error INVALID_REQUEST (42) and no APIs (W-4).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """ConsumerGroupHeartbeat (key 68, versions 0-1): join a consumer group of the new protocol, stay in it, and leave it (KIP-848).
 
 v1 adds a regular expression as subscription, and requires that the client creates its member id (KIP-1082).
-Behaviour: the response is sent when the changes of the group are replicated. If `group.coordinator.rebalance.protocols` does not contain "consumer",
-the error is UNSUPPORTED_VERSION (GC-2). `group.consumer_coordinator` decides all else.
+Behaviour: the module `group.consumer_coordinator` handles the request. The response is sent when the changes of the group are replicated. If
+`group.coordinator.rebalance.protocols` does not contain "consumer", the error is UNSUPPORTED_VERSION (GC-2).
 """
 
 from __future__ import annotations

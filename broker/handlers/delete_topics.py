@@ -1,8 +1,8 @@
 """DeleteTopics (key 20, versions 0-6): delete topics by name or id.
 
 v1 adds throttle time; v4 is flexible; v5 adds messages and may return THROTTLING_QUOTA_EXCEEDED (KIP-599); v6 accepts topic ids as well as names.
-Behaviour: each topic is handled independently. A topic that is named twice gets one result, with error INVALID_REQUEST (42). So does an entry with
-neither or both of name and id. The partitions of a topic that can be deleted are charged to the controller mutation quota (Q-18).
+Behaviour: each topic is handled independently. A topic that is named twice gets one result, with error INVALID_REQUEST (42). An entry with both name
+and id, or with neither, gets the same error. The partitions of a topic that can be deleted are charged to the controller mutation quota (Q-18).
 """
 
 from __future__ import annotations

@@ -106,7 +106,8 @@ def _broker(exchange: Exchange, name: str) -> Iterable[Described]:
         return cluster_descriptions(config)
     if name != str(own_id):
         raise KafkaError(
-            ErrorCode.INVALID_REQUEST, f"A broker describes itself only: expected {own_id}, but received {name}"
+            ErrorCode.INVALID_REQUEST,
+            f"A broker describes only its own settings: expected broker id {own_id}, but received {name}",
         )
     return broker_descriptions(config, own_id)
 

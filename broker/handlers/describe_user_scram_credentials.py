@@ -1,8 +1,8 @@
 """DescribeUserScramCredentials (key 50, version 0): the users with SCRAM credentials (KIP-554).
 
 v0 is flexible. kafka-configs sends this request whenever it describes the quotas of users without client ids.
-Behaviour: a request without names returns all users that have credentials. A user without any gets error RESOURCE_NOT_FOUND (91), one that is named
-twice DUPLICATE_RESOURCE (92). The response has mechanisms and iterations, no secrets (AD-32).
+Behaviour: a request without names returns all users that have credentials. A user without credentials gets error RESOURCE_NOT_FOUND (91). A user that
+is named twice gets error DUPLICATE_RESOURCE (92). The response contains mechanisms and iterations, but no secrets (AD-32).
 """
 
 from __future__ import annotations

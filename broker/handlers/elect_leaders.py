@@ -1,10 +1,10 @@
 """ElectLeaders (key 43, versions 0-2): elect the preferred replica as leader, or any running replica (KIP-460).
 
 v1 adds unclean elections and a top-level error; v2 is flexible.
-Behaviour: without a list of partitions, the broker runs the elections that are needed and returns only those. With a list it returns each partition
-with its error: ELECTION_NOT_NEEDED (84), PREFERRED_LEADER_NOT_AVAILABLE (80) if the preferred replica cannot lead, ELIGIBLE_LEADERS_NOT_AVAILABLE
-(83) if no replica can, UNKNOWN_TOPIC_OR_PARTITION (3) if it is unknown. With an unknown kind of election, all partitions get error INVALID_REQUEST
-(42).
+Behaviour: without a list of partitions, the broker runs the elections that are needed and returns only those. With a list, it returns each partition
+with an error code. The code is 0 after an election, and ELECTION_NOT_NEEDED (84) if the right leader was already there.
+PREFERRED_LEADER_NOT_AVAILABLE (80) means that the preferred replica cannot lead, ELIGIBLE_LEADERS_NOT_AVAILABLE (83) that no replica can,
+UNKNOWN_TOPIC_OR_PARTITION (3) that the partition is unknown. With an unknown kind of election, all partitions get error INVALID_REQUEST (42).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""GetTelemetrySubscriptions (key 71, version 0): the metrics that a client shall push to this broker, and how often (KIP-714).
+"""GetTelemetrySubscriptions (key 71, version 0): the metrics that a client should push to this broker, and how often (KIP-714).
 
-Behaviour: a client without an id gets one. The response combines all subscriptions that match the client (AD-11 to AD-13). A request before
-the push interval has passed gets THROTTLING_QUOTA_EXCEEDED (89) (AD-14).
+Behaviour: a client without an id gets one. The response combines all subscriptions that match the client (AD-11 to AD-13). A client that repeats the
+request before its push interval has passed gets error THROTTLING_QUOTA_EXCEEDED (89) (AD-14).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 v2 is flexible; v3 lets a producer keep its id and raise its epoch; v4 returns PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; v5 changes no
 layout.
-Behaviour: without a transactional id, every request gets a new producer id (P-22). With one, the transaction coordinator returns its producer id with
-a higher epoch, and first aborts an open transaction (TX-10 to TX-18).
+Behaviour: without a transactional id, every request gets a new producer id (P-22). With a transactional id, the transaction coordinator aborts the
+open transaction, if there is one, before it returns the producer id of the transactional id with a higher epoch (TX-10 to TX-18).
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 v1 adds a rebalance timeout (v0 uses the session timeout); v4 requires a new member to join again with the member id that it is given; v5 adds static
 members; v6 is flexible; v7 adds the protocol type, and has no protocol name on error; v8 adds a reason; v9 lets a static leader skip the assignment.
-Behaviour: the response is sent when the join phase of the rebalance is over, which may be much later. `group.coordinator` decides all else.
+Behaviour: the module `group.coordinator` handles the request. The response is sent when the join phase of the rebalance is over, which may be much
+later.
 """
 
 from __future__ import annotations

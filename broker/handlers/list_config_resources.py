@@ -1,8 +1,8 @@
 """ListConfigResources (key 74, versions 0-1): the names of resources that have settings. Before Kafka 4.1 the API is ListClientMetricsResources.
 
 v1 adds the types of resources, in request and response; v0 lists subscriptions to client metrics only.
-Behaviour: a request without types means all of them. Groups and subscriptions to client metrics
-are listed if they have settings of their own. An unknown type gets error UNSUPPORTED_VERSION (35) (AD-18).
+Behaviour: a request without types lists resources of all types. Groups and subscriptions to client metrics are listed if they have settings of their
+own. An unknown type gets error UNSUPPORTED_VERSION (35) (AD-18).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kafkaproto.messages.list_config_resources import (
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 TYPES = GROUP, CLIENT_METRICS, BROKER_LOGGER, BROKER, TOPIC
-"""In the order in which Kafka lists them, whatever the order of a request."""
+"""The types of resources that a request can list. The response is always in this order, as in Kafka."""
 FIRST_VERSION_WITH_TYPES = 1
 
 

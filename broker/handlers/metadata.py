@@ -107,10 +107,11 @@ def _by_name(exchange: Exchange, request: MetadataRequest, image: Image, name: s
 
 
 def _create(exchange: Exchange, name: str) -> int:
-    """Create a missing topic, and return the error code that the current response has for it (M-3).
+    """Create a missing topic, and return the error code for it in the current response (M-3).
 
-    The code is UNKNOWN_TOPIC_OR_PARTITION (3) if the topic was created; the client then sends the request again. It is the same if too few
-    brokers run or the controller mutation quota is used up. In all other cases it is the code of the error that prevented the creation.
+    The code is UNKNOWN_TOPIC_OR_PARTITION (3) if the topic was created; the client then sends the request again. It is also
+    UNKNOWN_TOPIC_OR_PARTITION if too few brokers run or the controller mutation quota is used up. Otherwise it is the code of the error that
+    prevented the creation.
     """
     cluster = exchange.node.cluster
     try:

@@ -1,10 +1,10 @@
 """OffsetFetch (key 9, versions 0-10): the committed offsets of groups.
 
-v2 accepts null topics for all, and adds an error for the group; v3 adds throttle time; v5 adds leader epochs; v6 is flexible; v7 adds
+v2 accepts null for all topics, and adds an error for the group; v3 adds throttle time; v5 adds leader epochs; v6 is flexible; v7 adds
 `require_stable`, with which partitions get UNSTABLE_OFFSET_COMMIT while a commit is not replicated or its transaction is open (GO-29, TX-43); v8
 takes many groups; v9 adds member ids and epochs, which only groups of the new protocol (KIP-848) check (GO-31); v10 names topics by id.
-Behaviour: an offset that was never committed is -1, whatever the group's state. Before 4.0 a request without groups gets no response (GO-35). In
-Kafka, v0 read offsets from ZooKeeper; here it gets error UNSUPPORTED_VERSION (35), as from a KRaft broker.
+Behaviour: a partition without a committed offset has offset -1, whatever the group's state. Before 4.0 a request without groups gets no response
+(GO-35). In Kafka, v0 read offsets from ZooKeeper; here it gets error UNSUPPORTED_VERSION (35), as from a KRaft broker.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """TxnOffsetCommit (key 28, versions 0-5): commit offsets of a group as a part of a producer's transaction.
 
 v2 adds leader epochs; v3 is flexible and adds the group member on whose behalf the producer commits; v4 returns TRANSACTION_ABORTABLE if the group
-was not added to the transaction; v5 adds the group, as transaction version 2 does (KIP-890).
+was not added to the transaction; with v5 the broker itself adds the group to the transaction (transaction version 2, KIP-890).
 Behaviour: the group coordinator of this broker stores the offsets, which become visible when the transaction commits (TX-40 to TX-46).
 """
 

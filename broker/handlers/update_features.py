@@ -1,9 +1,9 @@
 """UpdateFeatures (key 57, versions 0-2): change the finalized levels of features (KIP-584).
 
-v1 has an upgrade type instead of the flag that allows a downgrade, which Kafka ignores, and can validate only (KIP-778). v2 has no result for each
-feature.
+v0 has a flag that allows a downgrade, which Kafka ignores; v1 replaces the flag by an upgrade type, and adds validation without a change (KIP-778);
+v2 has no result for each feature.
 Behaviour: before Kafka 4.0 each feature is changed or has an error; from 4.0 on all are changed or none, and the response has the first error. The
-levels are in the next ApiVersions response (AD-19 to AD-21).
+next ApiVersions response has the new levels (AD-19 to AD-21).
 """
 
 from __future__ import annotations

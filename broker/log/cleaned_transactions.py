@@ -47,7 +47,8 @@ class CleanedTransactions:
     def is_empty(self, header: BatchHeader, *, commits: bool | None) -> bool:
         """Process the next transaction marker, and return whether compaction has removed all batches of its transaction.
 
-        commits: True for a commit marker, False for an abort marker, None if the batch has lost its marker record; the result is then True.
+        commits: True for a commit marker, False for an abort marker. None if compaction has already removed the marker from its batch; the method
+        then returns True.
         """
         self._reach(header.last_offset)
         if commits is None:

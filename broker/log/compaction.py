@@ -67,8 +67,8 @@ class CleaningLimits(NamedTuple):
 class Cleanable(NamedTuple):
     """The segments that compaction may process now, oldest first.
 
-    clean: the number of segments at the start of the list that were compacted before; the rest is dirty. next_ms: the time in ms at which
-    one more segment becomes old enough to be compacted; None if no segment is only waiting for time to pass.
+    clean: the number of segments at the start of the list that were compacted before; the others are dirty. next_ms: the time in ms at which one more
+    segment becomes old enough to be compacted; None if the passing of time alone makes no other segment cleanable.
     """
 
     segments: Sequence[LogSegment]

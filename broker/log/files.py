@@ -86,8 +86,8 @@ class SegmentFile(FileIO):
 class FileRange:
     """A range of `length` bytes of `file` from `offset` on. A response sends it with `loop.sendfile` or reads it with `pread`.
 
-    lease: the piece of the spill file that contains the range. The spill file does not reuse the piece while this object refers to it. None if
-    `file` is not the spill file.
+    lease: the part of the spill file (the file that small segments share) that contains the range; None for any other file. The part is not reused
+    while this object refers to it.
     """
 
     __slots__ = ("file", "lease", "length", "offset")
@@ -106,7 +106,7 @@ class FileRange:
 
 
 class Piece:
-    """A part of the spill file: `size` bytes from `offset` on. The spill file reuses the bytes when this object is garbage-collected."""
+    """A part of the spill file, which small segments share: `size` bytes from `offset` on. It is reused when this object is garbage-collected."""
 
     __slots__ = ("file", "offset", "size", "spill")
 

@@ -28,17 +28,17 @@ from kafkaproto.records.lz4_header import with_right_checksum
 from kafkaproto.records.message_set import read_message
 
 _CODES = {"crc": ErrorCode.CORRUPT_MESSAGE, "key": ErrorCode.UNKNOWN_SERVER_ERROR}
-"""Maps the field of a message inside a compressed message that is invalid to Kafka's error code.
+"""Maps an invalid field of an inner message (a message inside a compressed message) to Kafka's error code.
 
-Fields that are missing here give INVALID_RECORD (87).
+The error code for any other field is INVALID_RECORD (87).
 """
 
 
 def judge_any(produced: Buffer, limits: TopicLimits, now_ms: int) -> Valid | None:
     """Return the messages as one valid batch of magic 2, ready to be appended, or None if there are none. Raises InvalidBatch.
 
-    The checks in order: A. offset, size and checksum of each message or batch; B. their number and kinds; C. the content of a compressed
-    message; D. each record; E. the size after conversion.
+    The checks in order: A. offset, size and checksum of each message or batch; B. the number and kinds of messages and batches; C. the content of a
+    compressed message; D. each record; E. the size after conversion.
     """
     try:
         data = memoryview(produced)[: entries.complete_bytes(produced)]

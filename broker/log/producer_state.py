@@ -1,9 +1,9 @@
 """State of the producers of a partition: `ProducerStateManager` in Kafka (KIP-98, KIP-360, KIP-890; P-17 to P-21, TX-48 to TX-54).
 
-The state of a producer id is its epoch, its last five batches, and the start of its open transaction. A batch with the sequence numbers of
-one of these is a duplicate. A batch is accepted if it has the next sequence number, or a newer epoch and sequence number 0, or if its
-producer id has no state. Any other batch is rejected. A marker ends the transaction of its producer. This module does not depend on the
-log, transaction coordinators or a clock (the time of expiry is an argument).
+The state of a producer id is its epoch, its last five batches, and the start of its open transaction. A batch with the same sequence numbers as one
+of the last five batches is a duplicate. A batch is accepted if it has the next sequence number, or a newer epoch and sequence number 0, or if its
+producer id has no state. Any other batch is rejected. A marker ends the transaction of its producer. This module does not depend on the log,
+transaction coordinators or a clock (the time of expiry is an argument).
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Verification:
         self.adds_partitions = adds_partitions
 
     def tried(self, epoch: int, sequence: int) -> None:
-        """Record a batch that arrives before its transaction is verified: keep the newest epoch and the lowest first sequence number in it.
+        """Record a batch that arrives before its transaction is verified: keep the newest epoch, and the lowest first sequence number of that epoch.
 
         sequence: the batch's first sequence number.
         """
@@ -272,10 +272,10 @@ class ProducerStates:
         return min([*idle, *(verification.since_ms for verification in self.verifications.values())], default=None)
 
     def before(self, offset: int) -> dict[int, ProducerEntry]:
-        """Return the producers with a stored batch, a last marker or an open transaction that begins below `offset`: maps ids to states.
+        """Return a dict that maps producer ids to states, for the producers whose state depends on the log below `offset`.
 
-        The caller persists these states when it raises the log start to `offset`. Afterwards they cannot be rebuilt, because the batches
-        are gone.
+        These producers have a stored batch, a last marker or an open transaction that begins below `offset`. The caller persists their states when it
+        raises the log start to `offset`, because they cannot be rebuilt once the batches are gone.
         """
         return {i: entry for i, entry in self.producers.items() if entry.first_offset < offset}
 

@@ -94,9 +94,9 @@ class Keeper(Protocol):
         """
 
     def appending(self) -> None:
-        """Retry to persist changes of the state that could not be written earlier. Called before each append.
+        """Retry earlier writes of the state that failed. Called before each append.
 
-        Raises StorageError if the write fails again. The append must then not happen.
+        Raises StorageError if a write fails again. The append must then not happen.
         """
 
     def cleaned(self, state: LogState) -> None:
@@ -203,10 +203,10 @@ class ReplicaLog:
             self._events.offsets_moved(broker_id, topic, index, self, turn.now_ms)
 
     def drop_uncommitted_high_watermark(self) -> None:
-        """Lower the high watermark to the log end if it lies above. Called when this replica becomes leader.
+        """Lower the high watermark to the log end if the high watermark is higher. Called when this replica becomes leader.
 
-        A follower may receive the leader's high watermark before the records below it. If the follower then becomes leader, it never gets
-        these records.
+        A follower may receive the leader's high watermark before the records below it. If the follower then becomes leader, it never gets these
+        records.
         """
         if self.high_watermark > self.log_end_offset:
             self._report_truncation("watermark", self.high_watermark, self.log_end_offset)
@@ -474,8 +474,9 @@ class ReplicaLog:
     def truncate_to(self, offset: int) -> None:
         """Remove the batch that contains `offset` and all batches after it (E-4).
 
-        A high watermark above the new log end is lowered. If `offset` is below the log start, the log becomes empty and starts at `offset`.
-        If `offset` is the log end, no batch is removed, but a latest epoch without batches is: the next leader may use other epochs.
+        A high watermark above the new log end is lowered. If `offset` is below the log start, the log becomes empty and starts at `offset`. If
+        `offset` is the log end, no batch is removed. The latest epoch is then removed if it has no batches, because the next leader may use other
+        epochs.
         """
         if offset >= self.log_end_offset:
             self.epochs.truncate_from_end(offset)

@@ -50,7 +50,7 @@ class Expiry(NamedTuple):
     limits: RetentionLimits
 
     def holds(self, log: ReplicaLog, limits: RetentionLimits) -> bool:
-        """Return whether `at_ms` is still valid: the limits are the same, and the log start has not moved and the log end not gone back.
+        """Return whether `at_ms` is still valid: the limits and the log start are unchanged, and the log end is not lower than before.
 
         Returns False if the log had no segment that could expire, because it may have one now.
         """
@@ -77,7 +77,7 @@ def newest_ms(store: Store, segment: LogSegment) -> int:
 def _expired(log: ReplicaLog, segments: Sequence[LogSegment], limits: RetentionLimits, now_ms: int) -> int:
     """Return how many of the oldest segments to delete.
 
-    These are as many as retention.bytes requires and, after them, those that are older than retention.ms.
+    First come the segments that must go because of retention.bytes, then those that are older than retention.ms.
     """
     ends = [*(segment.first_offset for segment in segments[1:]), log.log_end_offset]
     gone = 0

@@ -35,7 +35,7 @@ class Run:
 
 
 class Place(NamedTuple):
-    """The location of a batch in the store: its run, position, size in bytes on the wire, and base offset."""
+    """The location of a batch in the store: its run (the range of the replica's batches around it), position, size in bytes, and base offset."""
 
     run: Run
     position: int
@@ -59,7 +59,7 @@ class LogSegment(NamedTuple):
 
 
 class OffsetRange(NamedTuple):
-    """An immutable `Run`, for the results of compaction and recovery and for persisted state."""
+    """An immutable `Run` (a contiguous range of a replica's batches), for the results of compaction and recovery and for persisted state."""
 
     start: int
     end: int
@@ -161,7 +161,8 @@ class Runs:
     def readable_end(self, place: Place, bound_offset: int) -> int:
         """Return the position, exclusive, where a read from `place` ends.
 
-        It is the start of the batch that holds `bound_offset`, or the end of the run or of the segment if that comes first.
+        It is the start of the batch that holds `bound_offset`, or the end of the segment if that comes first. A read also ends where the replica's
+        batches stop being contiguous in the store.
         """
         run = place.run
         end = run.end if bound_offset >= run.end_offset else self.locate(bound_offset).position
@@ -206,7 +207,7 @@ class Runs:
         self.become(self.replaced_below(offset, ranges))
 
     def replaced_below(self, offset: int, ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
-        """Return the runs that `replace_below` would produce, without changing anything."""
+        """Return the runs (contiguous ranges of batches) that `replace_below` would produce, without changing anything."""
         left = [run for run in self.as_ranges() if run.end_offset > offset]
         if left:
             place = self.locate(offset)
@@ -217,7 +218,7 @@ class Runs:
         return [OffsetRange(run.start, run.end, run.first_offset, run.end_offset) for run in self._runs]
 
     def become(self, ranges: Iterable[OffsetRange]) -> None:
-        """Replace all runs of the replica by the runs in `ranges`."""
+        """Replace all runs (contiguous ranges of batches) of the replica by those in `ranges`."""
         before = self._runs[-1] if self._runs else None
         self._runs = [Run(*offset_range) for offset_range in ranges]
         if before is None or not self._runs or self._runs[-1].end != before.end:

@@ -33,9 +33,9 @@ class Segment(Protocol):
     Methods take offsets in bytes, counted from the segment's first byte. `end` is valid once the segment is sealed; until then only the store knows
     the end.
 
-    One segment of the log may extend over several segments of the store; `carried_bytes` of it are in the segments before this one. `untimed_ms` is
-    when (ms of the broker's clock) a batch without a timestamp was last appended, -1 if none was. `has_leftover` is whether bytes of a failed
-    append are still in the file after the end.
+    One segment of the log may extend over several segments of the store. `carried_bytes` is the size in bytes of its parts in earlier segments of the
+    store. `untimed_ms` is the time (ms of the broker's clock) at which a batch without a timestamp was last appended, -1 if there was none.
+    `has_leftover` is whether bytes of a failed append are still in the file after the end.
     """
 
     base: int

@@ -77,7 +77,7 @@ class Store:
         self.segment_bytes = segment_bytes
         self.end_position = 0
         self.segment_number = 0
-        """The number of the log's active segment, which grows with each new one. The store may split a segment of the log into several of its own."""
+        """The number of the log's active segment. It increases when a new segment of the log starts, not when the store splits a segment."""
         self.segment_time = SegmentTime()
         self.index = SparseIndex()
         self._needs: list[int] = []
@@ -232,7 +232,7 @@ class Store:
     # Reading
 
     def region(self, position: int, length: int) -> Region:
-        """Return `length` bytes from `position`, all of one segment: as `bytes` if in plain memory, otherwise as a range of the segment's file."""
+        """Return `length` bytes from `position`, which must be in one segment: `bytes` from plain memory, otherwise a range of the segment's file."""
         segment = self.segment_at(position)
         return segment.region(position - segment.base, length)
 
@@ -292,7 +292,7 @@ class Store:
     def drop_before(self, position: int) -> None:
         """Drop the segments that lie completely before `position`. A response that is being sent can still read their bytes.
 
-        Nothing is dropped while the data directory keeps all files, because its metadata, which a failed write left outdated, refers to them.
+        Nothing is dropped while the saved metadata in the data directory is outdated because a write failed: it still refers to the old files.
         """
         if self.folder is not None and self.folder.pool.keeps_segments:
             return

@@ -239,7 +239,7 @@ def _check_claims(header: BatchHeader) -> None:
     if header.record_count <= 0 or header.last_offset_delta + 1 != header.record_count:
         raise InvalidBatch(
             ErrorCode.INVALID_RECORD,
-            f"The batch announces {header.record_count} records, but offsets for {header.last_offset_delta + 1}.",
+            f"The batch announces {header.record_count} records, but its offsets are for {header.last_offset_delta + 1} records.",
         )
     if not header.compression and header.record_count * _SMALLEST_RECORD_BYTES > header.size - HEADER_BYTES:
         raise InvalidBatch(

@@ -186,7 +186,7 @@ class Controller:
         if leader not in state.isr or not self.image.is_alive(leader):
             raise KafkaError(
                 ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
-                f"Broker {leader} cannot lead {topic}-{index}: its in-sync replicas are {list(state.isr)}.",
+                f"Broker {leader} cannot lead {topic}-{index}: the in-sync replicas of the partition are {list(state.isr)}.",
             )
         self._replace(topic, _led_by(state, leader))
 

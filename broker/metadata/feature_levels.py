@@ -36,9 +36,10 @@ class Features:
     levels: Mapping[str, int]
 
     def updated(self, updates: Iterable[FeatureUpdate]) -> tuple[dict[str, int], dict[str, KafkaError | None]]:
-        """Return the levels after the valid updates, and for each named feature its error, None if it is valid, sorted by name (AD-20).
+        """Return (levels after the valid updates, errors): the errors map each updated feature to its error or None, sorted by name (AD-20).
 
-        The last update of a feature counts. The errors have code INVALID_UPDATE_VERSION (95), or INVALID_REQUEST (42) in releases without features.
+        If a feature has several updates, the last one counts. The errors have code INVALID_UPDATE_VERSION (95), or INVALID_REQUEST (42) in releases
+        without features.
         """
         levels = dict(self.levels)
         errors: dict[str, KafkaError | None] = {}

@@ -104,7 +104,7 @@ class Image:
         return None if name is None else self.topics[name]
 
     def missing(self, names: Iterable[str]) -> set[str]:
-        """Return those of the names that no topic has."""
+        """Return the names in `names` that are not names of existing topics."""
         return {name for name in names if name not in self.topics}
 
     def is_alive(self, broker_id: int) -> bool:

@@ -11,10 +11,10 @@ from kafkaproto.broker.metadata.controller import Controller
 
 
 class IsrChanges:
-    """Combines all ISR changes that leaders propose while the broker handles one request or timer (a turn) into one metadata image.
+    """Combines the ISR changes that leaders propose during one turn (the handling of one request or timer) into one new metadata image.
 
-    A starting broker joins the in-sync replicas of thousands of partitions at once; an image for each would be slow. soon: a function that queues a
-    callback to run later in the same turn.
+    A starting broker joins the in-sync replicas of thousands of partitions at once; a separate image for each partition would be slow. soon: a
+    function that queues a callback to run later in the same turn.
     """
 
     def __init__(self, controller: Controller, soon: Callable[[Callable[[int], None]], None]) -> None:
@@ -25,8 +25,8 @@ class IsrChanges:
     def propose(self, topic: str, index: int, isr: Sequence[int]) -> None:
         """Propose `isr` as the new in-sync replicas of a partition.
 
-        The replicas that join or leave, compared to the published in-sync replicas, are combined with the earlier proposals for the partition while
-        the broker handles the same request or timer.
+        If the partition has an earlier proposal in the same turn (the handling of one request or timer), both are combined: all replicas that join
+        are added, and all that leave are removed.
         """
         state = self._controller.image.partition(topic, index)
         if state is None:

@@ -124,7 +124,7 @@ def plan_partitions(
     if assignments is not None and len(assignments) != added_count:
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"{added_count} new partitions need as many assignments (got {len(assignments)}).",
+            f"{added_count} new partitions need one assignment each (got {len(assignments)} assignments).",
         )
     counted(added_count)
     if assignments is None:
@@ -184,9 +184,9 @@ def _check_new_replicas(image: Image, replicas: Sequence[int], factor: int) -> N
 
 
 def check_replicas(image: Image, replicas: Sequence[int], factor: int | None = None) -> None:
-    """Check that `replicas` are existing, distinct brokers.
+    """Check that `replicas` are ids of existing brokers, each at most once.
 
-    factor: the number of brokers that there must be, None for any number. Raises KafkaError INVALID_REPLICA_ASSIGNMENT (39).
+    factor: the required number of replicas, None for any number. Raises KafkaError INVALID_REPLICA_ASSIGNMENT (39).
     """
     wrong = ErrorCode.INVALID_REPLICA_ASSIGNMENT
     if not replicas:

@@ -55,7 +55,9 @@ def cancelled(state: PartitionState) -> PartitionState:
     """
     isr = tuple(r for r in state.isr if r not in state.adding)
     if not isr:
-        raise ValueError(f"Cancelling removes the replicas {list(state.adding)}, but only they are in sync.")
+        raise ValueError(
+            f"The reassignment cannot be cancelled: it would remove the replicas {list(state.adding)}, and no other replica is in sync."
+        )
     return replace(
         state,
         replicas=tuple(r for r in state.replicas if r not in state.adding),

@@ -26,7 +26,7 @@ FRAMES_PER_TURN = 64
 TURN_MS = 2.0
 """The time in ms for which a connection handles frames before it lets the other connections of the event loop continue."""
 UNKNOWN = "unknown"
-"""The name and the version of the software of a client that has not named them."""
+"""The default for the name and for the version of a client's software, until the client sends them with ApiVersions."""
 THIS_SIDE = "closed from this side"
 """The default reason for closing a connection: the broker closed it."""
 

@@ -194,7 +194,7 @@ def create(cluster: VirtualCluster, name: str, key: str, value: str) -> tuple[in
 
 
 @pytest.mark.parametrize("value", ["3.0-IV1", "2.8", "2.8-IV0", "0.10.2", "0.8.2.2"])
-def test_message_format_version_of_a_topic_is_accepted_with_the_values_of_3_9(value: str) -> None:
+def test_topic_setting_message_format_version_accepts_the_values_of_kafka_3_9(value: str) -> None:
     cluster = made()
     assert create(cluster, "old", "message.format.version", value) == (0, None)
     assert described(cluster, TOPIC, "old")["message.format.version"].value == value

@@ -119,7 +119,7 @@ def test_broker_rejects_changes_to_the_settings_of_another_broker_id(cluster: Vi
     assert cluster.state.nodes[1].replicas.leader_quota.bound == 2**63 - 1
 
 
-def test_validate_only_returns_the_result_of_alter_configs_but_changes_nothing(cluster: VirtualCluster) -> None:
+def test_alter_configs_with_validate_only_returns_the_result_but_changes_nothing(cluster: VirtualCluster) -> None:
     assert alter(cluster, BROKER, "0", (LEADER_RATE, SET, "1"), validate=True) == 0
     assert alter(cluster, BROKER, "0", (LEADER_RATE, SET, "x"), validate=True) == 42
     assert replace(cluster, BROKER, "0", validate=True, message_max_bytes="9") == 0
@@ -246,7 +246,7 @@ def test_unknown_broker_setting_is_stored_and_described_as_a_secret(release: str
     assert of_listener == (0 if resource else 42)
 
 
-def test_broker_setting_of_another_release_is_handled_as_unknown() -> None:
+def test_broker_setting_of_another_release_can_be_altered_like_an_unknown_setting() -> None:
     cluster = VirtualCluster(1, release_name="4.2")
     assert alter(cluster, BROKER, "0", ("zookeeper.connect", SET, "localhost:2181")) == 0
     assert alter(cluster, BROKER, "0", ("zookeeper.connect", DELETE, None)) == 0

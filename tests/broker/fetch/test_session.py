@@ -102,7 +102,7 @@ def test_fetch_session_rejects_wrong_session_ids_and_epochs() -> None:
 
 
 @pytest.mark.rule("S-1")
-def test_fetch_with_session_epoch_minus_1_creates_no_session_and_with_0_a_new_one() -> None:
+def test_fetch_creates_a_session_with_epoch_0_but_not_with_epoch_minus_1() -> None:
     f = Fetcher()
     assert f.fetch(0, -1, requests(FOO0)).session_id == 0
     first = f.fetch(0, 0, requests(FOO0)).session_id
@@ -268,7 +268,7 @@ def test_unknown_partition_stays_in_the_fetch_session_until_the_topic_is_created
 
 
 @pytest.mark.rule("S-14")
-def test_incremental_fetch_v12_reports_partitions_whose_error_ended() -> None:
+def test_incremental_fetch_v12_returns_a_partition_again_after_its_error_ends() -> None:
     """Kafka's FetchSessionTest.testCreateIncrementalFetchWithPartitionsInErrorV12."""
     f = Fetcher()
     f.log[BAR0] = Result(error_code=3, high_watermark=-1, log_start_offset=-1)

@@ -79,7 +79,7 @@ def test_unsubscribed_topic_is_revoked_during_a_pending_revocation_from_4_2_on(g
         assert (answer.member_epoch, rest) == (1, {i: p for i, p in kept.items() if i != group.id_of(dropped)})
 
 
-def test_member_can_get_back_partitions_it_just_revoked_at_once_from_4_2_on(group: Group) -> None:
+def test_member_regains_just_revoked_partitions_at_once_from_release_4_2_on(group: Group) -> None:
     group.join("A")
     group.join("B")
     group.beat("A", 1)

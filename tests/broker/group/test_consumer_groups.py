@@ -73,7 +73,7 @@ def test_consumer_group_heartbeats_with_invalid_fields_are_rejected(group: Group
     assert [member.member_id for member in group.described().members] == ["A"]
 
 
-def test_consumer_group_heartbeat_v0_without_a_member_id_gets_one_but_v1_is_rejected() -> None:
+def test_consumer_group_heartbeat_without_member_id_is_accepted_in_v0_but_not_v1() -> None:
     old = Group("3.9").join("")
     assert old.error_code == 0 and len(old.member_id) == 22
     assert Group("4.2").join("").error_code == INVALID
@@ -113,7 +113,7 @@ def test_partitions_are_revoked_from_a_member_before_another_gets_them(group: Gr
 
 
 @pytest.mark.rule("SN-31")
-def test_heartbeat_with_all_fields_always_returns_the_assignment(group: Group) -> None:
+def test_consumer_group_heartbeat_with_all_fields_always_returns_the_assignment(group: Group) -> None:
     group.join("A")
     group.join("B")
     group.beat("A", 1)
@@ -124,7 +124,7 @@ def test_heartbeat_with_all_fields_always_returns_the_assignment(group: Group) -
 
 
 @pytest.mark.rule("SN-32")
-def test_member_that_rejoins_after_its_second_epoch_is_fenced_before_4_2(group: Group) -> None:
+def test_member_that_rejoins_after_its_second_epoch_is_fenced_before_release_4_2(group: Group) -> None:
     group.join("A")
     assert group.seen(group.join("A")) == (1, ALL)
     group.join("B")
@@ -137,7 +137,7 @@ def test_member_that_rejoins_after_its_second_epoch_is_fenced_before_4_2(group: 
 
 
 @pytest.mark.rule("SN-33")
-def test_changed_subscription_starts_a_new_group_epoch(group: Group) -> None:
+def test_changed_subscription_of_a_member_starts_a_new_consumer_group_epoch(group: Group) -> None:
     group.join("A")
     group.join("B")
     group.beat("A", 1)

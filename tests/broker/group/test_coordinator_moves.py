@@ -174,7 +174,7 @@ def test_loading_coordinator_rejects_requests_but_accepts_heartbeats_as_in_kafka
     assert client.ask(ListGroupsRequest(), 3).error_code == NONE
 
 
-def test_coordinator_that_moves_while_loading_never_serves_the_partition(three: VirtualCluster) -> None:
+def test_broker_that_loses_leadership_while_loading_groups_never_serves_them(three: VirtualCluster) -> None:
     cluster = VirtualCluster(3, {"kafkaproto.group.load.ms": "500"})
     index, before = place(cluster)
     cluster.advance(499)

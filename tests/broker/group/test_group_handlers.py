@@ -224,7 +224,7 @@ def test_zookeeper_based_version_0_of_offset_commit_and_fetch_is_unsupported(clu
     assert codes(answer) == [("t", 0, UNSUPPORTED), ("t", 1, UNSUPPORTED)]
 
 
-def test_offset_fetch_returns_all_topics_of_a_group_and_several_groups(cluster: VirtualCluster) -> None:
+def test_offset_fetch_can_request_all_topics_of_a_group_and_several_groups(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.ask(commit(8, ("t", 1, 5), ("t", 0, 6), group="a"), 8)
     client.ask(commit(8, ("t", 1, 7), group="b"), 8)

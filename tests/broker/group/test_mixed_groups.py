@@ -96,7 +96,7 @@ def test_offsets_of_topics_subscribed_only_by_a_regular_expression_do_not_expire
 
 
 @pytest.mark.rule("GN-14", "GN-49")
-def test_rejected_regular_expression_does_not_affect_other_group_members(group: Group) -> None:
+def test_rejected_heartbeats_do_not_delay_the_session_timeout_of_other_members(group: Group) -> None:
     group.join("silent")
     for _ in range(5):
         group.cluster.advance(10_000)
@@ -105,7 +105,7 @@ def test_rejected_regular_expression_does_not_affect_other_group_members(group: 
     assert group.epochs == ("Empty", 2, 1)  # the session of the silent member ended after 45 s
 
 
-def test_invalid_stored_regex_matches_no_topic_and_does_not_affect_other_regexes() -> None:
+def test_invalid_stored_regex_matches_no_topic_and_other_regexes_still_match() -> None:
     invalid, valid = (
         ConsumerMember(member_id, None, None, "c", "/h", 60_000, frozenset(), regex)
         for member_id, regex in (("A", "("), ("B", "T.*"))
@@ -210,7 +210,7 @@ def heartbeat(member_id: str) -> ConsumerGroupHeartbeatRequest:
 
 
 @pytest.mark.rule("GN-55")
-def test_failed_classic_group_write_after_a_group_upgrade_changes_nothing() -> None:
+def test_failed_sync_write_of_a_classic_group_does_not_undo_a_later_group_upgrade() -> None:
     group = Group("4.2", brokers=3, group_initial_rebalance_delay_ms="0")
     joined = join(group)
     coordinator = group.cluster.state.coordinator_of("g")
@@ -280,7 +280,7 @@ def test_join_without_protocols_converts_an_empty_consumer_group_although_it_is_
     assert kind(group) == ("classic", "Empty")
 
 
-def test_damaged_classic_member_without_protocols_still_gets_responses() -> None:
+def test_stored_classic_member_without_protocols_gets_responses_to_its_requests() -> None:
     """Such a record is damaged, but the coordinator must not fail over it."""
     empty = ConsumerMember("M", None, None, "c", "/h", 60_000, frozenset({"T"}), classic=ClassicProtocol(10_000, ()))
     other = ConsumerMember("A", None, None, "c", "/h", 60_000, frozenset({"T"}))

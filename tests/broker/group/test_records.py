@@ -63,7 +63,7 @@ def test_stored_offset_record_has_the_same_bytes_as_in_each_kafka_release(versio
     assert parse(KEY, None) == OffsetRecord("g", ("t", 0), None)
 
 
-def test_committed_offset_with_its_own_expiry_time_is_stored_in_version_1() -> None:
+def test_committed_offset_with_its_own_expiry_time_is_stored_as_record_version_1() -> None:
     committed = CommittedOffset(5, 7, "m", TIME_MS, TIME_MS + 1)
     key, value = offset_entry("g", ("t", 0), committed, KAFKA_3_9)
     assert value is not None

@@ -9,7 +9,7 @@ from kafkaproto.messages.describe_topic_partitions import DescribeTopicPartition
 
 
 @pytest.mark.rule("AD-3")
-def test_broker_setting_limits_the_partitions_that_topic_descriptions_return() -> None:
+def test_describe_topic_partitions_is_limited_by_max_request_partition_size_limit() -> None:
     cluster = VirtualCluster(1, {"max.request.partition.size.limit": "2"})
     controller = cluster.state.controller
     controller.create_topic(controller.plan_topic("t", 5, 1))

@@ -139,7 +139,7 @@ def test_compaction_starts_only_when_the_minimum_dirty_ratio_is_reached() -> Non
     assert len(cluster.state.timers) == 0  # nothing can become due
 
 
-def test_compaction_of_an_uncompacted_or_unknown_topic_raises_an_error() -> None:
+def test_compacting_an_unknown_topic_or_a_topic_without_compact_policy_raises() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     for topic, code in (("t", 44), ("u", 3)):

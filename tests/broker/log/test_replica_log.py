@@ -180,7 +180,7 @@ def test_follower_replicates_whole_batches_up_to_a_limit_but_at_least_one_batch(
     assert follower.replicate_from(leader, ALL, end_offset=6) == sizes[2]
 
 
-def test_follower_below_leader_log_start_or_beyond_its_end_is_out_of_range() -> None:
+def test_replicating_from_outside_the_leader_log_raises_offset_out_of_range() -> None:
     leader, _ = three_batches()
     follower = ReplicaLog(leader.store)
     leader.raise_log_start(3)
@@ -233,7 +233,7 @@ def test_both_replicas_of_a_partition_can_be_read_after_their_logs_diverge() -> 
 
 
 @pytest.mark.rule("F-26")
-def test_divergence_returns_the_epoch_and_end_offset_where_two_logs_diverge() -> None:
+def test_replica_log_divergence_returns_the_epoch_and_end_offset_to_truncate_to() -> None:
     """Kafka's PartitionTest.testLastFetchedOffsetValidation."""
     log = new_log()
     for epoch, start, end in [(0, 0, 2), (3, 2, 8), (4, 8, 13), (7, 13, 14), (9, 14, 17)]:
@@ -262,7 +262,7 @@ def test_divergence_returns_the_epoch_and_end_offset_where_two_logs_diverge() ->
 
 
 @pytest.mark.rule("E-4")
-def test_truncation_removes_whole_batches_and_appends_continue_there() -> None:
+def test_truncation_removes_whole_batches_and_the_next_append_reuses_their_offsets() -> None:
     log, sizes = three_batches()
     log.high_watermark = 9
     kept = log.read_all()[: sizes[0] + sizes[1]]
@@ -325,7 +325,7 @@ def test_truncated_bytes_are_not_overwritten_while_a_response_still_sends_them()
 
 
 @pytest.mark.rule("E-4")
-def test_raised_log_start_hides_records_but_keeps_the_batch_that_contains_it() -> None:
+def test_raised_log_start_hides_records_but_keeps_the_batch_at_the_log_start() -> None:
     log, sizes = three_batches()
     log.high_watermark = 2
     log.raise_log_start(4)

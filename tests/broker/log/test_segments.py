@@ -102,7 +102,7 @@ def test_file_range_stays_readable_after_its_segment_is_dropped(
 @pytest.mark.parametrize(
     ("kind", "limit_bytes"), [("memory", SMALL_SEGMENT_BYTES), ("memory file", 8192), ("piece", 4096)]
 )
-def test_segment_without_free_space_reports_zero_available_bytes(kind: str, limit_bytes: int, tmp_path: Path) -> None:
+def test_segment_make_room_returns_zero_when_the_segment_is_full(kind: str, limit_bytes: int, tmp_path: Path) -> None:
     segment = new_segment(kind, MemoryBudget(max(limit_bytes, 8192)), tmp_path)
     assert segment.make_room(0, limit_bytes) == limit_bytes
     assert segment.make_room(limit_bytes, 1) == 0

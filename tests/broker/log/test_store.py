@@ -98,7 +98,7 @@ def test_temporary_segment_file_has_no_directory_entry_that_a_kill_could_leave()
     assert os.fstat(region.file.fileno()).st_nlink == 0
 
 
-def test_temporary_files_work_on_file_systems_without_o_tmpfile(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_temporary_files_can_be_created_on_file_systems_without_o_tmpfile(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "O_TMPFILE")
     file = files.open_temporary_file(MemoryBudget(0))
     assert os.fstat(file.fileno()).st_nlink == 0
@@ -214,7 +214,7 @@ def test_full_disk_raises_a_storage_error_and_appends_nothing(monkeypatch: pytes
     assert content(store, 990, 20) == b"a" * 10 + b"c" * 10
 
 
-def test_segment_file_that_cannot_be_created_raises_and_a_later_append_succeeds(tmp_path: Path) -> None:
+def test_append_fails_only_as_long_as_its_segment_file_cannot_be_created(tmp_path: Path) -> None:
     folder = tmp_path / "orders-0"
     folder.touch()  # a file blocks the path of the folder
     store = Store(MemoryBudget(0), 1000, SegmentFolder(folder, FilePool(MemoryBudget(0))))
@@ -229,7 +229,7 @@ def test_segment_file_that_cannot_be_created_raises_and_a_later_append_succeeds(
     assert list(folder.iterdir()) == []
 
 
-def test_store_continues_after_a_partial_write_by_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_store_writes_the_rest_of_a_batch_after_a_partial_write_by_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(MemoryBudget(0))
     real_pwrite = os.pwrite
     monkeypatch.setattr(os, "pwrite", lambda fd, data, offset: real_pwrite(fd, memoryview(data)[:7], offset))

@@ -165,7 +165,7 @@ def test_consumers_get_the_last_committed_record_of_each_key_after_any_compactio
             assert {key: got.get(key) for key in stable} == stable, f"seed {seed}"
 
 
-def test_aborted_transaction_is_forgotten_with_its_last_batch() -> None:
+def test_compaction_forgets_an_aborted_transaction_when_its_last_batch_is_removed() -> None:
     log = Compacted()
     log.write(b"a")
     log.end(commit=False)
@@ -179,7 +179,7 @@ def test_aborted_transaction_is_forgotten_with_its_last_batch() -> None:
     assert log.clean(NOW_MS + RETENTION_MS) == [(2, b"b"), (3, "marker"), (4, b"z")]
 
 
-def test_aborted_transaction_whose_marker_is_gone_deletes_no_later_record() -> None:
+def test_compaction_keeps_records_after_an_aborted_transaction_whose_marker_is_gone() -> None:
     log = Compacted()
     for commit in (False, True):
         log.write(b"a")

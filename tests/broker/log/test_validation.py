@@ -200,7 +200,7 @@ def test_records_with_timestamps_outside_the_limits_get_invalid_timestamp(age_ms
 
 
 @pytest.mark.rule("P-10")
-def test_timestamps_at_the_limits_and_minus_one_are_accepted() -> None:
+def test_record_timestamps_of_minus_one_or_at_the_limits_are_accepted() -> None:
     limits = TopicLimits(timestamp_before_max_ms=1000, timestamp_after_max_ms=2000)
     assert judged(batch(timestamps=[NOW_MS - 1000, NOW_MS + 2000, -1]), limits).header.record_count == 3
     error = refusal(batch(timestamps=[NOW_MS, NOW_MS - 1001, NOW_MS + 2001]), limits)

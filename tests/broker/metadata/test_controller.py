@@ -217,7 +217,7 @@ def test_last_in_sync_replica_stays_in_the_isr_and_leads_again_after_a_restart()
 
 
 @pytest.mark.parametrize("where", ["topic", "broker"])
-def test_unclean_leader_election_happens_where_topic_or_broker_settings_allow(where: str) -> None:
+def test_unclean_leader_election_happens_where_topic_or_broker_settings_allow_it(where: str) -> None:
     if where == "topic":
         bench = Bench()
         bench.topic(unclean_leader_election_enable="true")

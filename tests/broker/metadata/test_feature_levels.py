@@ -30,7 +30,7 @@ def update(cluster: Any, feature: str, level: int, kind: int = 2) -> int:
     return int(cluster.connect().ask(request, 1).error_code)
 
 
-def test_changed_levels_survive_a_crash_and_restart(tmp_path: Path) -> None:
+def test_changed_feature_levels_survive_a_crash_and_restart(tmp_path: Path) -> None:
     processes = Processes(tmp_path, release_name="4.2")
     for feature, level in ((TRANSACTION, 1), (GROUP, 0), (ELIGIBLE, 0)):
         assert update(processes.cluster, feature, level) == 0
@@ -52,7 +52,7 @@ def test_deleted_min_insync_replicas_stays_deleted_after_a_restart(tmp_path: Pat
     assert processes.crash_and_restart().state.config.dynamic_texts(ALL_BROKERS) == {}
 
 
-def test_levels_that_another_release_lacks_are_those_of_its_new_clusters(tmp_path: Path) -> None:
+def test_feature_levels_unsupported_after_a_release_change_are_reset_to_defaults(tmp_path: Path) -> None:
     newer = Processes(tmp_path, release_name="4.2")
     assert update(newer.cluster, "metadata.version", 25) == 0
     assert update(newer.cluster, TRANSACTION, 0) == 0
@@ -61,7 +61,7 @@ def test_levels_that_another_release_lacks_are_those_of_its_new_clusters(tmp_pat
     assert older.cluster.state.controller.image.features == initial_features("3.9")
 
 
-def test_reset_of_a_cluster_restores_the_levels_of_its_release() -> None:
+def test_cluster_reset_restores_the_default_feature_levels_of_its_release() -> None:
     cluster = VirtualCluster(release_name="4.2")
     assert update(cluster, ELIGIBLE, 0) == 0
     cluster.state.reset()
@@ -69,7 +69,7 @@ def test_reset_of_a_cluster_restores_the_levels_of_its_release() -> None:
     assert cluster.state.config.has_eligible_leader_replicas
 
 
-def test_transaction_coordinator_uses_the_current_level() -> None:
+def test_transaction_coordinator_uses_the_current_level_of_transaction_version() -> None:
     cluster = VirtualCluster(release_name="4.2")
     settings = cluster.state.nodes[0].transactions.coordinator.settings
     assert settings.server_version() == 2
@@ -79,7 +79,7 @@ def test_transaction_coordinator_uses_the_current_level() -> None:
 
 
 @pytest.mark.rule("AD-27")
-def test_voters_of_a_dynamic_quorum_are_checked() -> None:
+def test_dynamic_quorum_rejects_added_and_removed_voters_with_the_errors_of_kafka() -> None:
     """The expected errors are those of Kafka 4.2.0, whose quorum stays dynamic: the suite of conformance tests cannot raise its level."""
     cluster = VirtualCluster(release_name="4.2")
     client = cluster.connect()
@@ -108,7 +108,7 @@ def test_voters_of_a_dynamic_quorum_are_checked() -> None:
     assert removed.error_message.startswith(f"Cannot remove voter ReplicaKey(id=7, {other} from the set of voters [Rep")
 
 
-def test_release_without_features_rejects_every_update() -> None:
+def test_release_without_features_rejects_every_feature_update() -> None:
     levels, errors = Features("2.8", 0, {}).updated([FeatureUpdate("metadata.version", 1)])
     [error] = errors.values()
     assert levels == {} and error is not None and error.error_code == 42

@@ -20,7 +20,7 @@ PASSWORD = hashlib.pbkdf2_hmac("sha256", b"pencil", base64.b64decode("W22ZaJ0SNY
 """The salted password of RFC 7677, section 3."""
 
 
-def test_keys_of_a_credential_are_those_of_rfc_5802() -> None:
+def test_scram_credential_contains_the_keys_defined_by_rfc_5802() -> None:
     """The keys of password "pencil" with this salt, as PostgreSQL stores them."""
     salt = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
     credentials, errors = altered({}, [], [Upsertion("user", 1, 4096, salt, PASSWORD)])
@@ -36,7 +36,7 @@ def request(*users: str, deleted: tuple[str, ...] = ()) -> Any:
     return AlterUserScramCredentialsRequest([ScramCredentialDeletion(user, 1) for user in deleted], upsertions)
 
 
-def test_credentials_survive_a_crash_and_restart(tmp_path: Path) -> None:
+def test_scram_credentials_survive_a_crash_and_restart(tmp_path: Path) -> None:
     processes = Processes(tmp_path)
     client = processes.cluster.connect()
     client.ask(request("a", "b"), 0)
@@ -47,7 +47,7 @@ def test_credentials_survive_a_crash_and_restart(tmp_path: Path) -> None:
         assert dict(processes.crash_and_restart().state.controller.image.scram) == before
 
 
-def test_reset_of_a_cluster_deletes_credentials() -> None:
+def test_cluster_reset_deletes_scram_credentials() -> None:
     cluster = VirtualCluster()
     cluster.connect().ask(request("a"), 0)
     cluster.state.reset()

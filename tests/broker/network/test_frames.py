@@ -145,7 +145,7 @@ def test_frame_reader_reports_a_complete_frame_without_consuming_the_frame() -> 
 
 
 @pytest.mark.rule("W-1")
-def test_frame_length_above_the_limit_counts_as_a_frame_and_stops_reading() -> None:
+def test_frame_reader_raises_when_a_frame_length_exceeds_the_limit() -> None:
     made = reader(limit=10)
     buffer = made.get_buffer()
     buffer[:4] = length(11)
