@@ -14,8 +14,10 @@ from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.runtime.events import EVENTS, Events, Observer
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
+from kafkaproto.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from kafkaproto.messages.init_producer_id import InitProducerIdRequest
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from kafkaproto.messages.push_telemetry import PushTelemetryRequest
 from kafkaproto.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.support.wire import batch, fetch, limit, metadata, produce
 
@@ -73,7 +75,7 @@ def test_events_ask_for_separate_records_while_an_attached_observer_wants_them()
 
 
 def play_a_run(cluster: VirtualCluster) -> list[tuple[int, int, int]]:
-    """Produce, fetch, join a group, stop a broker, delete a topic. Returns (time, correlation id, size in bytes) of each response."""
+    """Produce, fetch, join a group, push metrics, stop a broker, delete a topic. Returns (time, correlation id, size in bytes) of each response."""
     cluster.topic("t", 1, 2)
     limit(cluster, consumer_byte_rate=100.0)
     client = cluster.connect()
@@ -91,6 +93,9 @@ def play_a_run(cluster: VirtualCluster) -> list[tuple[int, int, int]]:
     member = cluster.connect(cluster.state.coordinator_of("g"))
     member.ask(JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", [JoinGroupRequestProtocol("range", b"")]), 3)
     cluster.connect(cluster.state.nodes[0].transactions.coordinator_id("x")).ask(InitProducerIdRequest("x", 1000), 4)
+    subscribed = client.ask(GetTelemetrySubscriptionsRequest(bytes(16)), 0)
+    push = PushTelemetryRequest(subscribed.client_instance_id, subscribed.subscription_id, True, 0, b"metrics")
+    client.ask(push, 0)
     client.ask(metadata(), 9)
     client.send_bytes(b"\0\0\0\1\0")
     cluster.state.stop_broker(1)
@@ -102,7 +107,7 @@ def play_a_run(cluster: VirtualCluster) -> list[tuple[int, int, int]]:
 
 
 def test_attached_observer_receives_all_events_of_a_cluster() -> None:
-    cluster = VirtualCluster(2, release_name="3.9")
+    cluster = VirtualCluster(2, {"kafkaproto.client.telemetry.enable": "true"}, release_name="3.9")
     calls: list[tuple[str, tuple[Any, ...]]] = []
     cluster.state.events.attach(observer_of(calls, *EVENTS))
     play_a_run(cluster)
