@@ -122,7 +122,7 @@ DIFFERENT_RANGES = {
     "default.replication.factor": "1..32767",
     "offsets.topic.replication.factor": "1..32767",
 }
-"""Maps broker settings to allowed ranges that differ from Kafka's definition, as `lowest..highest`."""
+"""Maps a broker setting to the range of values that this broker accepts, as `lowest..highest`, if Kafka's ConfigDef names another range."""
 
 THREAD_COUNTS = (
     "background.threads",

@@ -38,7 +38,7 @@ class Peer(Protocol):
     """The delayed request or response of this connection. It is abandoned when the connection closes. None if there is none."""
 
     def answer(self, buffers: Sequence[object] | None, throttle_ms: int, close: bool, now_ms: int) -> None:
-        """Send the response in `buffers`, in order, and mute the connection for `throttle_ms`.
+        """Send the response, whose bytes are those of all `buffers` in sequence, and mute the connection for `throttle_ms`.
 
         buffers: None for a request without a response. close: whether to close the connection afterwards.
         """

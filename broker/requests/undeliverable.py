@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FETCH = "Fetch"
 REMEMBERED = 1000
-"""The maximum number of remembered (client id, topic, partition) tuples. When one more is reported, all remembered ones are dropped."""
+"""The maximum number of (client id, topic, partition) tuples remembered so that their warning is logged only once. One more drops all of them."""
 _OFFSET_BYTES = 8
 
 

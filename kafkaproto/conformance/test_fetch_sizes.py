@@ -112,7 +112,7 @@ def test_duplicate_partition_in_a_fetch_uses_the_first_position_and_last_offset(
 
 
 @pytest.mark.rule("F-8", "F-10")
-def test_fetch_skips_a_batch_above_its_limit_and_returns_a_smaller_one(subject: Subject) -> None:
+def test_fetch_skips_a_partition_whose_batch_is_above_the_remaining_limit(subject: Subject) -> None:
     topic = new_topic(subject, 3)
     for index, size in enumerate((100, 770, 88)):
         topic.fill(batch_of_bytes(size), index=index)

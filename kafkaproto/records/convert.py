@@ -35,8 +35,9 @@ def down_converted(
     """Yield the complete batches of a buffer, each converted to ``magic`` or lower. Pieces that need no change are views of the buffer.
 
     Records keep their offsets. Uncompressed records below ``first_offset`` are omitted; compressed batches are converted as a whole (F-31). Control
-    batches are omitted. ``limit_bytes`` applies to each batch. When it reaches a batch compressed with zstd, it raises UnsupportedCompression; the
-    pieces before can be used (F-33). Raises EncodeError for records that old messages cannot represent, and DecodeError for damage.
+    batches are omitted. ``limit_bytes`` is the largest decompressed size of one batch; a larger one raises DecodeError. A batch compressed
+    with zstd raises UnsupportedCompression, after the batches before it were yielded (F-33). Raises EncodeError for records that old messages
+    cannot represent, and DecodeError for damage.
     """
     view = memoryview(buffer)
     for entry in entries.batches(view[: entries.complete_bytes(view)]):

@@ -180,7 +180,7 @@ def inner_messages(wrapper: Message, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> 
     """
     packed = wrapper.value
     if packed is None:
-        raise DecodeError("Message.value", 0, "a compressed message has no value")
+        raise DecodeError("Message.value", 0, "the value of a compressed message must not be null")
     kind = wrapper.header.compression
     if kind == Compression.ZSTD:
         raise DecodeError(

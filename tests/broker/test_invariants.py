@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkaproto.api import APIS, codec
+from kafkaproto.api import APIS, ApiKey, codec
 from kafkaproto.broker.quota.windows import SampledRate
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
+from kafkaproto.messages.offset_fetch import OffsetFetchRequestGroup
 from kafkaproto.records.batch import batches, complete_bytes
 from tests.support.acls import with_known_codes
 from tests.support.offered import OFFERED
@@ -60,6 +61,8 @@ def test_every_supported_version_returns_a_complete_response(key: int, version: 
     if key == 1:
         ids = {"t": cluster.state.controller.image.topics["t"].topic_id}
         request = fetch(("t", 0, 0), topic_ids=ids, version=version)
+    if key == ApiKey.OFFSET_FETCH and version >= 8:
+        request.groups = [OffsetFetchRequestGroup("g")]  # without a group it gets no response before 4.0 (GO-35)
     correlation_id = client.send(request, version)
     cluster.advance(1000)
     assert [a.correlation_id for a in client.answers] == [correlation_id]

@@ -133,7 +133,7 @@ def test_conformance_run_without_a_prepared_test_exits_with_status_5() -> None:
 
 def test_conformance_on_one_broker_names_the_replication_factor_of_the_offsets_topic() -> None:
     """The profile `kafka` has Kafka's default of 3 replicas, so one broker cannot create the topic."""
-    chosen = "writes_to_internal_topics"
+    chosen = "rejects_internal_topics"
     for factor, status in (("3", 5), ("1", 0)):
         with brokers(count=1, offsets_topic_replication_factor=factor) as address:
             done = run("--bootstrap", address, "-k", chosen)

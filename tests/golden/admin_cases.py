@@ -30,7 +30,9 @@ from kafkaproto.messages.describe_topic_partitions import (
     TopicRequest,
 )
 from kafkaproto.messages.expire_delegation_token import ExpireDelegationTokenRequest
+from kafkaproto.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from kafkaproto.messages.list_config_resources import ListConfigResourcesRequest
+from kafkaproto.messages.push_telemetry import PushTelemetryRequest
 from kafkaproto.messages.remove_raft_voter import RemoveRaftVoterRequest
 from kafkaproto.messages.renew_delegation_token import RenewDelegationTokenRequest
 from kafkaproto.messages.sasl_authenticate import SaslAuthenticateRequest
@@ -170,3 +172,17 @@ def update_features_requests(world: World, version: int) -> Iterator[Any]:
         if version:
             yield UpdateFeaturesRequest(60_000, [update], True)
         yield UpdateFeaturesRequest(60_000, [update])
+
+
+@requests_of("GetTelemetrySubscriptions")
+def get_telemetry_subscriptions_requests(world: World, version: int) -> Iterator[Any]:
+    yield GetTelemetrySubscriptionsRequest(bytes(16))
+    yield GetTelemetrySubscriptionsRequest(bytes([7] * 16))
+    yield GetTelemetrySubscriptionsRequest(bytes([7] * 16))
+
+
+@requests_of("PushTelemetry")
+def push_telemetry_requests(world: World, version: int) -> Iterator[Any]:
+    yield PushTelemetryRequest(bytes(16))
+    yield PushTelemetryRequest(bytes([7] * 16), 5, False, 0, b"metrics")
+    yield PushTelemetryRequest(bytes([7] * 16), 5, True, 9, b"metrics")

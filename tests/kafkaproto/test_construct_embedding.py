@@ -48,7 +48,7 @@ def surrounded(layout: Message[Any]) -> construct.Struct:
 
 
 @core_first(ALL)
-def test_compiled_and_plain_construct_structs_parse_and_build_an_inner_message(entry: Entry) -> None:
+def test_struct_of_the_construct_library_can_embed_a_message_compiled_or_not(entry: Entry) -> None:
     values = Values(f"embedded {entry.id}")
     declared = surrounded(entry.layout)
     compiled = declared.compile()

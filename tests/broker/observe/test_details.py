@@ -173,7 +173,7 @@ def test_journal_with_details_disabled_records_requests_without_details() -> Non
     assert (latest(cluster).details, latest(cluster).errors) == (None, ())
 
 
-def test_parked_request_of_a_closed_connection_adds_no_details_to_the_next_request(cluster: VirtualCluster) -> None:
+def test_journal_details_of_a_request_exclude_those_of_a_closed_connection(cluster: VirtualCluster) -> None:
     parked = cluster.connect(client_id="parked")
     request = fetch("orders", 0, 0)
     request.max_wait_ms = 1000

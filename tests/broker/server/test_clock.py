@@ -25,11 +25,11 @@ from kafkaproto.testing import TestCluster, async_cluster, cluster
 from tests.support.raw import client_of, open_sockets, serving
 from tests.support.wire import batch, fetch, metadata, produce
 
-OBSERVERS = 9
+OBSERVERS = 10
 """The observers of every test cluster.
 
-The journal; the histories of rebalances and transactions; logs of throttles, undeliverable fetches, requests and refusals; the queues;
-the server.
+The journal; the histories of rebalances, transactions and client telemetry; logs of throttles, undeliverable fetches, requests and
+refusals; the queues; the server.
 """
 
 

@@ -195,7 +195,7 @@ def test_row_of_an_offset_committed_by_topic_id_has_the_id() -> None:
     assert (table, row["topic"], row["topic_id"], row["offset"]) == ("group_offsets", None, bytes(range(16)).hex(), 5)
 
 
-def test_group_table_schemas_name_every_api_that_has_rows() -> None:
+def test_api_column_of_the_group_tables_documents_every_api_with_group_rows() -> None:
     described = {api for table in ("groups", "group_offsets") for column in TABLES[table] if column.name == "api"
                  for api in column.about.replace(" or ", ", ").split(", ")}  # fmt: skip
     assert len(described) == len(GROUP_ROWS)
