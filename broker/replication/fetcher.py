@@ -190,10 +190,7 @@ class ReplicaFetcher:
                 known.repeated(repeated_ms)
 
     def count_idle_fetches(self, now_ms: int) -> None:
-        """Send the empty fetches of an idle follower on time from now on, not later all at once.
-
-        Each response then counts against the leader's replication quota, which is active.
-        """
+        """Send an idle follower's empty fetches on time from now on: each response counts against the leader's active replication quota."""
         self.note_idle_fetches(now_ms)
         if self._parked_ms is not None and self._wait_ends_ms is None and not self.cut:
             self._wait_ends_ms = self._parked_ms + max(1, self._settings.wait_max_ms)
@@ -274,10 +271,7 @@ class ReplicaFetcher:
         return received
 
     def _leave_out(self, now_ms: int) -> list[FollowedPartition]:
-        """Decide which partitions the next fetch leaves out because of the follower's quota (R-7).
-
-        Returns the partitions that were left out so far and are included again.
-        """
+        """Leave partitions over the follower's quota out of the next fetch (R-7). Returns the partitions that are included again."""
         again: list[FollowedPartition] = []
         removes = False
         for followed in self._followed.values():

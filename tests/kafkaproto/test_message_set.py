@@ -140,7 +140,7 @@ def test_message_offsets_must_increase_and_differ_by_at_most_31_bits() -> None:
         ("Message.key", GOLDEN_0[:18] + b"\x7f\xff\xff\xff" + GOLDEN_0[22:]),
         ("Message.value", GOLDEN_0[:23] + b"\x7f\xff\xff\xff" + GOLDEN_0[27:]),
         ("Message.value.*length", GOLDEN_0[:18] + b"\x00\x00\x00\x03" + GOLDEN_0[22:]),
-        ("no value", GOLDEN_0[:17] + b"\x01" + GOLDEN_0[18:23] + b"\xff\xff\xff\xff" + GOLDEN_0[27:]),
+        ("must not be null", GOLDEN_0[:17] + b"\x01" + GOLDEN_0[18:23] + b"\xff\xff\xff\xff" + GOLDEN_0[27:]),
     ],
 )
 def test_invalid_message_of_magic_0_or_1_is_rejected(text: str, data: bytes) -> None:
