@@ -118,6 +118,30 @@ def test_compaction_replaces_the_last_marker_of_a_producer_by_an_empty_batch() -
     assert restored.log_end_offset == 2 and restored.last_stable_offset == 0
 
 
+@pytest.mark.rule("TX-53")
+def test_follower_that_lags_beyond_delete_retention_ms_keeps_the_transaction_open() -> None:
+    """The leader has removed the records and the marker of a transaction of which the follower has the first record, as in Kafka."""
+    leader = Compacted()
+    leader.write(b"a")
+    follower = ReplicaLog(leader.log.store)
+    follower.replicate_from(leader.log, 1 << 30)
+    leader.end(commit=False)
+    leader.write(b"a")
+    leader.end(commit=True)
+    leader.write(b"a", None)
+    leader.write(b"z", None)
+    for now_ms in (NOW_MS, NOW_MS, NOW_MS + RETENTION_MS):
+        left = leader.clean(now_ms)
+    assert left == [(2, "empty"), (3, "marker"), (4, b"a"), (5, b"z")]
+    follower.replicate_from(leader.log, 1 << 30, end_offset=3)
+    follower.commit(3)
+    assert (leader.log.last_stable_offset, follower.last_stable_offset) == (6, 0)
+    follower.replicate_from(leader.log, 1 << 30)
+    follower.commit(6)
+    assert follower.last_stable_offset == 6
+    assert follower.producers.transactions.aborted == ()  # the next marker has committed the aborted record
+
+
 def read_committed(log: ReplicaLog) -> dict[bytes, int]:
     """Return the offset of the last record of each key that a read_committed consumer gets from a fetch of the whole log."""
     aborted = sorted(log.producers.transactions.aborted_between(0, log.log_end_offset), key=lambda entry: entry[1])
