@@ -40,6 +40,8 @@ class CommittedConsumer(Consumer):
                 continue
             if not is_visible:
                 self._dropped.add(header.base_offset)
+            if logged.misses_marker:
+                continue
             committed = logged.decisions.get(header.base_offset)
             assert committed is not None, f"{where}: the transaction is undecided"
             assert is_visible == committed, f"{where}: visible {is_visible}, but committed {committed}"

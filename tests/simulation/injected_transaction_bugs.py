@@ -133,6 +133,10 @@ def _aborted_records_kept(_: Original) -> Original:
     return lambda *_: False
 
 
+def _markers_expire_before_records(original: Original) -> Original:
+    return lambda *given, **options: original(*given, **options) or True
+
+
 def _open_transactions_cleaned(original: Original) -> Original:
     def cleanable(log: ReplicaLog, *more: Any) -> Any:
         with patch.object(ReplicaLog, "last_stable_offset", property(lambda self: self.high_watermark)):
@@ -161,5 +165,6 @@ TRANSACTION_BUGS = {
     "failed markers not repeated": Bug(Completion, "_written", _failed_markers_not_repeated),
     "last partition gets no marker": Bug(Transaction, "prepare_end", _decision_not_kept),
     "aborted records kept by compaction": Bug(CleanedTransactions, "is_aborted", _aborted_records_kept),
+    "markers removed before their records": Bug(CleanedTransactions, "is_empty", _markers_expire_before_records),
     "records of open transactions compacted": Bug(compaction, "cleanable", _open_transactions_cleaned),
 }

@@ -29,7 +29,7 @@ class Keys:
 
     def __init__(self, name: str, delete_retention_ms: int) -> None:
         self._name = name
-        self._delete_retention_ms = delete_retention_ms
+        self.delete_retention_ms = delete_retention_ms
         self._records_by_offset: dict[int, CommittedRecord] = {}
         self._offsets: dict[Key, list[int]] = {}
         """Maps a key to its offsets, ascending, without those of transactions that are open or aborted."""
@@ -106,7 +106,7 @@ class Keys:
 
     def _may_be_gone(self, offset: int, now_ms: int) -> bool:
         committed_record = self._records_by_offset[offset]
-        return committed_record.value is None and now_ms >= committed_record.timestamp + self._delete_retention_ms
+        return committed_record.value is None and now_ms >= committed_record.timestamp + self.delete_retention_ms
 
 
 def read(log: ReplicaLog, end_offset: int) -> list[Record]:

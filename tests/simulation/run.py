@@ -180,7 +180,7 @@ class Simulation:
         for consumer in self.consumers:
             self._read_to_the_end(consumer)
             for history in world.truth.histories.values():
-                if history.compacted and not history.internal:
+                if history.compacted and not history.internal and not history.transactions.misses_marker:
                     history.keys.check_read(consumer.seen.get(history.name, {}))
         world.charges.check_whole()
 

@@ -6,6 +6,7 @@ It learns from the responses that producers get, and from committed batches. It 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.errors import KafkaError
@@ -14,6 +15,7 @@ from kafkaproto.broker.group.placement import OFFSETS_TOPIC
 from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.transaction.coordinator import TransactionCoordinator
 from kafkaproto.records.batch import BatchHeader, Record
+from kafkaproto.records.batch import records as records_of
 from tests.support.broker.client_transactions import ClientTransaction, TransactionalId
 from tests.support.broker.committed_offset import NOTHING
 
@@ -75,6 +77,29 @@ class TransactionTruth:
         assert has >= known.newest, f"{known.name}: {known.newest} was assigned, the coordinator has {has}"
 
 
+class EndedTransaction(NamedTuple):
+    """A transaction that has ended: the offset and timestamp (ms) of its marker, and the base offsets of its batches."""
+
+    marker_offset: int
+    marker_timestamp: int
+    base_offsets: frozenset[int]
+
+    @property
+    def first_offset(self) -> int:
+        return min(self.base_offsets, default=NEVER)
+
+    def lacks_marker(self, log: ReplicaLog) -> bool:
+        """Return whether a log has a batch of the transaction but not its marker."""
+        has_batch = False
+        for position, header in log.batches(log.log_start_offset):
+            if header.base_offset == self.marker_offset:
+                return has_batch and next(records_of(log.store.read(position, header.size)), None) is None
+            if header.base_offset > self.marker_offset:
+                break
+            has_batch = has_batch or header.base_offset in self.base_offsets
+        return has_batch
+
+
 class LoggedTransactions:
     """The transactions in the committed batches of one partition. name: of the partition."""
 
@@ -87,8 +112,10 @@ class LoggedTransactions:
         """Maps producer ids to the base offsets of the batches of their open transactions."""
         self.decisions: dict[int, bool] = {}
         """Maps the base offset of a batch to whether it is committed."""
-        self._ended: list[tuple[int, int]] = []
-        """The (offset of the marker, first offset) of each transaction that has ended."""
+        self._ended: list[EndedTransaction] = []
+        """The transactions that have ended, in the order of their markers."""
+        self.misses_marker = False
+        """Whether a replica has missed a marker. From then on nothing is known of what the replicas hold of transactions."""
 
     def learn(self, header: BatchHeader, records: Iterator[Record]) -> dict[int, bool]:
         """Learn a committed batch of a producer. Returns the base offsets of the batches whose transaction it ends, and whether it commits it."""
@@ -104,7 +131,7 @@ class LoggedTransactions:
             return {}
         committed = next(records).key[2:4] == COMMIT_MARKER.to_bytes(2, "big")  # type: ignore[index]
         ended = self._open.pop(producer_id, {})
-        self._ended.append((header.base_offset, min(ended, default=NEVER)))
+        self._ended.append(EndedTransaction(header.base_offset, header.max_timestamp, frozenset(ended)))
         for base_offset, owners in ended.items():
             self.decisions[base_offset] = committed
             for owner in owners:
@@ -116,14 +143,37 @@ class LoggedTransactions:
         """Return whether a transaction is open."""
         return bool(self._open)
 
+    def find_missed_marker(self, log: ReplicaLog, delete_retention_ms: int, now_ms: int) -> None:
+        """Set `misses_marker` if a replica copied its leader's log after compaction had removed the marker of a transaction whose records it has.
+
+        As in Kafka, this happens to a follower that lags by more than delete.retention.ms. The transaction then stays open on the follower, or the
+        next marker of the producer ends it, maybe with the opposite result. The replica has not compacted this part of its log itself
+        (see `check_markers`).
+        """
+        self.misses_marker = self.misses_marker or any(
+            log.first_dirty_offset <= ended.marker_offset < log.log_end_offset
+            and now_ms >= ended.marker_timestamp + delete_retention_ms
+            and ended.lacks_marker(log)
+            for ended in self._ended
+        )
+
+    def check_markers(self, log: ReplicaLog) -> None:
+        """Check that compaction of a replica has removed no marker before the batches of its transaction (KIP-534)."""
+        for ended in self._ended:
+            assert ended.marker_offset >= log.first_dirty_offset or not ended.lacks_marker(log), (
+                f"{self.name}: the marker at {ended.marker_offset} is gone, but not the batches of its transaction"
+            )
+
     def check(self, log: ReplicaLog, *, is_leader: bool) -> None:
         """Check the last stable offset of a replica (TX-53).
 
         Its high watermark may be lower than that of an earlier leader. Then it may know or not that a marker at or above it was replicated.
         A replica may not know a transaction whose records were deleted, if it starts at the new log start.
         """
+        if self.misses_marker:
+            return
         start = log.log_start_offset
-        if not self._open and (not self._ended or self._ended[-1][0] < log.high_watermark):
+        if not self._open and (not self._ended or self._ended[-1].marker_offset < log.high_watermark):
             stable = min(log.last_stable_offset, log.log_end_offset)
             bound = min(log.high_watermark, log.log_end_offset)
             assert not is_leader or stable == bound, (
@@ -132,10 +182,10 @@ class LoggedTransactions:
             return
         open_offsets = [offset for batches in self._open.values() for offset in batches]
         unstable = min(open_offsets, default=NEVER)
-        for marker_offset, first_offset in reversed(self._ended):
-            if marker_offset < log.high_watermark:
+        for ended in reversed(self._ended):
+            if ended.marker_offset < log.high_watermark:
                 break
-            unstable = min(unstable, first_offset)
+            unstable = min(unstable, ended.first_offset)
         first_open = min((offset for offset in open_offsets if offset >= start), default=NEVER)
         lowest, highest = (max(min(first, log.high_watermark), start) for first in (unstable, first_open))
         stable = min(log.last_stable_offset, log.log_end_offset)

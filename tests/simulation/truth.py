@@ -230,8 +230,15 @@ class Truth:
                     self._learn(history, leader)
                     self._check_leader(history, state, leader)
                     self._check_followers(history, state, leader, replicas, now_ms)
+                for partition in replicas.values():
+                    self._find_missed_marker(history, partition)
                 for partition in replicas.values() if not history.unclean else ():
                     history.transactions.check(partition.log, is_leader=partition is leader)
+
+    def _find_missed_marker(self, history: History, replica: Partition) -> None:
+        if history.compacted:
+            now_ms = self._cluster.now_ms()
+            history.transactions.find_missed_marker(replica.log, history.keys.delete_retention_ms, now_ms)
 
     def _replicas(self, topic: Topic, state: PartitionState) -> Iterator[tuple[int, Partition]]:
         for broker_id in state.replicas:
@@ -312,9 +319,13 @@ class Truth:
             at = header.next_offset
             if at <= min(log.high_watermark, history.committed_end) and not history.unclean:
                 history.check_batch(header)
+        self._find_missed_marker(history, replica)
+        if history.transactions.misses_marker:
+            return
         if history.compacted:  # replicas are cleaned independently
             end_offset = min(log.high_watermark, log.log_end_offset, history.committed_end)
             history.keys.check(log, end_offset, self._cluster.now_ms())
+            history.transactions.check_markers(log)
             return
         theirs = {header.base_offset: position for position, header in leader.log.batches(leader.log.log_start_offset)}
         for position, header in own:
