@@ -189,6 +189,21 @@ def test_fetch_session_unused_for_two_minutes_is_evicted_for_a_new_session() -> 
     assert top(Reader(cluster).ask((old, 1))) == (70, 0, 0)
 
 
+@pytest.mark.rule("S-13")
+def test_parked_fetch_completes_after_its_session_is_evicted() -> None:
+    cluster = VirtualCluster(config={"max.incremental.fetch.session.cache.slots": "1"})
+    cluster.topic("foo")
+    reader = Reader(cluster)
+    session_id = reader.ask(NEW, ("foo", 0, 0)).session_id
+    reader.client.send(reader.request((session_id, 1), max_wait_ms=130_000), LATEST)
+    cluster.advance(120_001)
+    assert Reader(cluster).ask(NEW, ("foo", 0, 0)).session_id > 0
+    assert cluster.state.nodes[0].sessions.get(session_id) is None
+    cluster.advance(9_999)
+    assert top(reader.client.latest) == (0, session_id, 0)
+    assert top(reader.ask((session_id, 2))) == (70, 0, 0)
+
+
 @pytest.mark.rule("S-2")
 def test_fetch_session_is_created_when_the_fetch_completes_not_when_parked(cluster: VirtualCluster) -> None:
     reader = Reader(cluster)
