@@ -14,7 +14,7 @@ from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
 
-USER, NOBODY = "User", "ANONYMOUS"
+USER, ANONYMOUS = "User", "ANONYMOUS"
 NEVER = -1
 FIRST_VERSION_WITH_REQUESTER = 3
 
@@ -29,7 +29,7 @@ def _response(exchange: Exchange, error_code: int, owner: tuple[str, str], reque
 
 
 def _failed(exchange: Exchange, request: CreateDelegationTokenRequest, error_code: int) -> Reply:
-    return _response(exchange, error_code, (USER, NOBODY), NOBODY)
+    return _response(exchange, error_code, (USER, ANONYMOUS), ANONYMOUS)
 
 
 @register(ApiKey.CREATE_DELEGATION_TOKEN, _failed)

@@ -6,10 +6,10 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kafkaproto.broker.observe.otlp import MetricSeen, read_metrics
 from kafkaproto.broker.runtime.events import Observer
 
 if TYPE_CHECKING:
+    from kafkaproto.broker.observe.otlp import MetricSeen
     from kafkaproto.broker.telemetry.instances import TelemetryPush
 
 MOST_PUSHES = 1000
@@ -38,6 +38,8 @@ class TelemetrySeen:
     @property
     def metrics(self) -> list[MetricSeen]:
         """Return the metrics in the payload. Raises ValueError if it is not a `MetricsData` message."""
+        from kafkaproto.broker.observe.otlp import read_metrics  # loaded on first use, so that brokers start faster
+
         return read_metrics(self.payload)
 
     def __str__(self) -> str:

@@ -79,7 +79,7 @@ class GroupTruth:
         if group is None:
             lost = [offset.acknowledged for offset in self.offsets.values() if offset.acknowledged != NOTHING]
             assert not lost, f"{self.name} is gone with its committed offsets {lost}"
-            self.proven_epoch = 0  # a group that nobody needs is deleted, and starts again at epoch 1
+            self.proven_epoch = 0  # a group without members and offsets is deleted, and starts again at epoch 1
             return
         self._check_owners(group.members)
         epoch = group.epoch if isinstance(group, ConsumerGroup) else group.generation_id

@@ -63,7 +63,7 @@ class Killed:
 
 
 class Group:
-    """What is known of a group. proven: the highest generation or member epoch that a response of an earlier process contained."""
+    """The known state of a group. proven: the highest generation or member epoch that a response of an earlier process contained."""
 
     def __init__(self, name: str, seen: Killed) -> None:
         self.name = name

@@ -155,7 +155,7 @@ class Writer:
         request()
 
     def _succeeds(self, error: int) -> bool:
-        """Return whether a request succeeded; if not, it is repeated. Nobody fences a producer, so other errors are wrong."""
+        """Return whether a request succeeded; otherwise the producer repeats it. No producer is fenced here, so other errors are wrong."""
         assert error == 0 or error in RETRIED, f"{self.known.name}: error {error}, epoch {self.producer}"
         if error == 0:
             self.pending = None
