@@ -186,8 +186,10 @@ class Membership:
             member.rack_id = request.rack_id
         if request.rebalance_timeout_ms != UNCHANGED_MS:
             member.rebalance_timeout_ms = request.rebalance_timeout_ms
-        preferred_before = {other.assignor for other in group.members.values()}
-        if request.assignor is not None:
+        new_assignor = None
+        if request.assignor not in (None, member.assignor):
+            if all(other.assignor != request.assignor for other in group.members.values()):
+                new_assignor = request.assignor
             member.assignor = request.assignor
         member.client_id, member.client_host = request.client_id, request.client_host
         cancel(member.join_timer)
@@ -196,7 +198,6 @@ class Membership:
         names = member.topic_names if request.topic_names is None else request.topic_names
         regex = member.topic_regex if request.topic_regex is None else request.topic_regex
         changes = _subscribe(group, member, names, regex, before, entries)
-        new_assignor = None if member.assignor in preferred_before else member.assignor
         return changes._replace(has_new_instance=has_new_instance, new_assignor=new_assignor)
 
     def update_classic(
