@@ -217,11 +217,12 @@ class ReplicaLog:
         """Return the last stable offset: below it, every transaction has ended and its marker is replicated (F-19, TX-53).
 
         It is the first offset of the oldest transaction that is open or whose marker is not replicated. Without such a transaction it is
-        the high watermark.
+        the high watermark, or the log end of a follower that got the high watermark before the records: what they open is unknown.
         """
         unstable = self.producers.transactions.first_unstable_offset
-        if unstable >= self.high_watermark:
-            return self.high_watermark
+        known = min(self.high_watermark, self.log_end_offset)
+        if unstable >= known:
+            return known
         return max(unstable, self.log_start_offset)
 
     def restore(self, state: LogState) -> None:

@@ -174,6 +174,17 @@ def test_last_stable_offset_advances_on_a_follower_that_got_the_high_watermark_f
     assert follower.last_stable_offset == 2
 
 
+@pytest.mark.rule("TX-53")
+def test_last_stable_offset_of_a_follower_never_exceeds_its_log_end() -> None:
+    leader = new_log()
+    follower = ReplicaLog(leader.store)
+    write(leader, FIRST, 0)
+    follower.commit(1)  # KIP-392: with the response before the records
+    assert follower.last_stable_offset == 0  # as soon as it has the record, the transaction is open
+    follower.replicate_from(leader, ALL)
+    assert follower.last_stable_offset == 0
+
+
 @pytest.mark.rule("TX-53", "TX-54")
 def test_truncation_reopens_the_transaction_whose_marker_it_removes() -> None:
     log = new_log()
