@@ -205,7 +205,12 @@ class Simulation:
         if leader is None:
             return False
         end = consumer.end_of(leader.log)
-        if self.world.truth.of(leader).compacted:
+        history = self.world.truth.of(leader)
+        replica = self.world.replica(consumer.positions[at].broker_id, *at)
+        if replica is not None and history.transactions.misses_marker:
+            # The follower in the consumer's rack may keep a transaction open that has ended on the leader (TX-53).
+            end = min(end, consumer.end_of(replica.log))
+        if history.compacted:
             end = min(end, leader.log.runs.end_offset)
         return consumer.positions[at].offset < end
 
