@@ -342,7 +342,7 @@ class Cluster:
         self.request_cost_ms[api] = cost_ms
 
     def setting_changed(self) -> None:
-        """Inform the components that keep a copy of a broker setting that it has changed."""
+        """Notify the components that keep a copy of a broker setting, because a setting has changed."""
         for node in self.nodes:
             node.replicas.refresh_limits(self.controller.image)
             node.settings_changed()

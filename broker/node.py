@@ -146,7 +146,7 @@ class SharedState(Protocol):
         """
 
     def setting_changed(self) -> None:
-        """Inform the components that keep a copy of a broker setting that it has changed."""
+        """Notify the components that keep a copy of a broker setting, because a setting has changed."""
 
 
 class Transactions(Protocol):
@@ -313,7 +313,7 @@ class Node:
         self.__dict__.pop("telemetry", None)
 
     def reset_quotas(self) -> None:
-        """Drop everything that the quotas of this broker have measured, because the broker restarts."""
+        """Reset all measured client, connection and replication rates of this broker, because the broker restarts."""
         self.quotas.close()
         self.quotas = self._new_quotas()
         self.connection_quotas.forget_rates()

@@ -122,7 +122,7 @@ class Proxy:
         return {str(api.api_key): [api.min_version, api.max_version] for api in answer.api_keys}
 
     async def _ask_brokers(self) -> list[dict[str, Any]]:
-        """Return the brokers in a Metadata response; an empty list if there is no response, for example if the cluster requires authentication."""
+        """Return id, host, port and rack of each broker in a Metadata response; an empty list if the cluster does not respond to the proxy."""
         try:
             answer = await self._ask(MetadataRequest([]), METADATA_VERSION)
         except (OSError, EOFError, TimeoutError, ProtocolError) as error:
@@ -282,7 +282,7 @@ Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def _both_ways(connection: ProxyConnection, client: Ends, broker: Ends) -> str:
-    """Forward bytes in both directions until the broker closes. Returns which end closed first.
+    """Forward bytes in both directions until the broker closes. Returns a text that says whether client or broker closed first.
 
     A client that has closed its sending direction still gets its responses. Raises NotKafka and OSError.
     """
