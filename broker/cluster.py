@@ -308,7 +308,7 @@ class Cluster:
     def auto_create(self, name: str, mutations: MutationCharge | None = None) -> None:
         """Create a topic on behalf of a client that named a missing topic (M-3).
 
-        mutations: the client's quota to charge, None for none. Raises KafkaError, for example INVALID_TOPIC_EXCEPTION (17).
+        mutations: the charge to the client's controller mutation quota, None for none. Raises KafkaError, for example INVALID_TOPIC_EXCEPTION (17).
         """
         topic = self.controller.plan_topic(name)
         if mutations is not None:

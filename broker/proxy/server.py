@@ -69,7 +69,7 @@ class Proxy:
         self._next_port = port
         self._doors: dict[Address, Door] = {}
         self._aliases: dict[Address, Address] = {}
-        """Maps the address that the broker at `to` advertises to `to` itself, if they differ. Empty until the proxy knows the advertised address."""
+        """Maps the advertised address of the broker at `to` to the address `to`, if they differ. Empty while the advertised address is unknown."""
         self._seq = itertools.count(1)
         self._connections = itertools.count(1)
         self._running: set[asyncio.Task[None]] = set()
