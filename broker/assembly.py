@@ -110,7 +110,7 @@ def new_mutations(
 
 
 def enter_static_quotas(config: ClusterConfig, store: ClientQuotaStore) -> None:
-    """Add the quotas that the broker's settings define to the store (KIP-13)."""
+    """Add to the quota store the client-id quotas that the broker's settings define (KIP-13)."""
     apply_static_quotas(store, {name: config.get(-1, name) for name in STATIC_QUOTAS})
 
 

@@ -308,7 +308,7 @@ class Cluster:
     def auto_create(self, name: str, mutations: MutationCharge | None = None) -> None:
         """Create a topic on behalf of a client that named a missing topic (M-3).
 
-        mutations: the client's quota to charge, None for none. Raises KafkaError, for example INVALID_TOPIC_EXCEPTION (17).
+        mutations: the charge to the client's controller mutation quota, None for none. Raises KafkaError, for example INVALID_TOPIC_EXCEPTION (17).
         """
         topic = self.controller.plan_topic(name)
         if mutations is not None:
@@ -342,7 +342,7 @@ class Cluster:
         self.request_cost_ms[api] = cost_ms
 
     def setting_changed(self) -> None:
-        """Inform the components that keep a copy of a broker setting that it has changed."""
+        """Notify the components that keep a copy of a broker setting, because a setting has changed."""
         for node in self.nodes:
             node.replicas.refresh_limits(self.controller.image)
             node.settings_changed()

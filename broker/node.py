@@ -137,7 +137,7 @@ class SharedState(Protocol):
         """Reserve 1,000 producer ids and return the first. Raises KafkaError KAFKA_STORAGE_ERROR (56) if they cannot be persisted."""
 
     def auto_create(self, name: str, mutations: MutationCharge | None = None) -> None:
-        """Create a missing topic that a client requested, and charge the client for it. Raises KafkaError."""
+        """Create a missing topic that a client requested. mutations: the quota charge for its partitions, None for none. Raises KafkaError."""
 
     def remember_config(self, owner: ConfigOwner, layer: Mapping[str, str]) -> None:
         """Persist settings before they change. Raises KafkaError KAFKA_STORAGE_ERROR (56) if they cannot be persisted.
@@ -146,7 +146,7 @@ class SharedState(Protocol):
         """
 
     def setting_changed(self) -> None:
-        """Inform the components that keep a copy of a broker setting that it has changed."""
+        """Notify the components that keep a copy of a broker setting, because a setting has changed."""
 
 
 class Transactions(Protocol):
@@ -313,7 +313,7 @@ class Node:
         self.__dict__.pop("telemetry", None)
 
     def reset_quotas(self) -> None:
-        """Drop everything that the quotas of this broker have measured, because the broker restarts."""
+        """Reset all measured client, connection and replication rates of this broker, because the broker restarts."""
         self.quotas.close()
         self.quotas = self._new_quotas()
         self.connection_quotas.forget_rates()
@@ -324,7 +324,7 @@ class Node:
         return self.cluster.request_cost_ms.get(APIS[api_key].name, 0.0)
 
     def complain(self, about: str, message: object, now_ms: int) -> None:
-        """Log `message` at ERROR, unless a message with the same `about` was logged within the last minute."""
+        """Log `message` at ERROR, at most once a minute for each problem. about: the name of the problem, which identifies repetitions."""
         if now_ms >= self._silent_until_ms.get(about, now_ms):
             self._silent_until_ms[about] = now_ms + COMPLAIN_EVERY_MS
             logger.error("broker %d: %s: %s", self.broker_id, about, message)

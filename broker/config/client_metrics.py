@@ -23,7 +23,7 @@ PARAMETERS = (
     *("client_instance_id", "client_id", "client_software_name"),
     *("client_software_version", "client_source_address", "client_source_port"),
 )
-"""The attributes of a client that a pattern can match."""
+"""The attributes of a client that the setting `match` of a subscription to client metrics can test."""
 
 
 class Subscription(NamedTuple):

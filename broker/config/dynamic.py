@@ -80,7 +80,7 @@ class Configured(Protocol):
         """
 
     def setting_changed(self) -> None:
-        """Inform the components that keep a copy of a broker setting that it has changed."""
+        """Notify the components that keep a copy of a broker setting, because a setting has changed."""
 
 
 class ConfiguredBroker(Protocol):

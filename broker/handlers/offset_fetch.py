@@ -157,7 +157,7 @@ def _of_topic(topic: _AskedTopic, results: Mapping[PartitionKey, _Fetched]) -> _
 
 
 def _by_name(results: Mapping[PartitionKey, _Fetched]) -> list[_TopicOffsets]:
-    """Return the results by topic, in the order in which the topics appear."""
+    """Group the results by topic, in the order in which the topics first appear."""
     topics: dict[str, list[tuple[int, _Fetched]]] = {}
     for (name, index), fetched in results.items():
         topics.setdefault(name, []).append((index, fetched))

@@ -22,11 +22,11 @@ class CleanedTransactions:
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
         self._to_come = deque(sorted(aborted, key=lambda transaction: transaction.first_offset))
         self._aborted: dict[int, AbortedTransaction] = {}
-        """Maps producer ids to the aborted transaction of the producer that contains the current offset, if there is one."""
+        """Maps the id of each producer that is inside an aborted transaction at the current offset to this transaction."""
         self._with_batch: set[int] = set()
-        """The ids of the producers in `_aborted` whose transaction contained at least one of the batches read so far."""
+        """The ids of those producers in `_aborted` of whose transaction at least one batch has been read."""
         self.remaining: list[AbortedTransaction] = []
-        """The aborted transactions of which compaction leaves both a batch and the marker, in the order of their markers.
+        """The aborted transactions that still have both a batch and a marker after compaction, in the order of their markers.
 
         This list replaces the log's list of aborted transactions.
         """

@@ -115,7 +115,8 @@ def is_due(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> bool:
 def next_due_ms(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> int | None:
     """Return the time in ms at which `is_due` may become true without an append; None if there is no such time.
 
-    It is the time when one more segment may be cleaned, or when max.compaction.lag.ms ends for a dirty segment, whichever is first.
+    It is the time when one more segment may be cleaned, or when max.compaction.lag.ms ends for a dirty segment (not compacted yet),
+    whichever is first.
     """
     candidates = cleanable(log, limits, now_ms)
     due = (candidates.next_ms, _latest_start_ms(log, limits, candidates.dirty))
@@ -188,7 +189,7 @@ class _Cleaner:
                 yield self._store.read(position, header.size), header
 
     def learn_keys(self, first_dirty_offset: int) -> None:
-        """Store the offset of the last record of each key, from the batches with records at `first_dirty_offset` or later.
+        """Find the offset of the last record of each key in the batches that are not compacted yet: those from `first_dirty_offset` on.
 
         Earlier batches are not read: they were compacted before, so each key occurs in them at most once. Records of aborted transactions do not
         count.
@@ -203,7 +204,7 @@ class _Cleaner:
                         self._latest[record.key] = record.offset
 
     def write(self) -> Cleaned:
-        """Append the cleaned batches to the store. Returns their range, and the aborted transactions that they still contain."""
+        """Append the compacted batches to the partition's store. Returns their range in it, and the aborted transactions that they contain."""
         start = end = first_offset = end_offset = -1
         transactions = CleanedTransactions(self._aborted)
         with self._store.aside():

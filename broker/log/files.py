@@ -1,4 +1,4 @@
-"""Segment files: memory files within a budget, unlinked temporary files beyond it, and ranges of them.
+"""Files that hold segments without a data directory: files in memory up to a budget, then temporary files on disk.
 
 A file closes when the last reference to it is gone: a `FileRange` in a response that is still being sent keeps dropped bytes readable.
 The budget that a memory file used is released when it closes, not before. This module does not depend on positions of a log, batches or
@@ -45,7 +45,7 @@ class MemoryBudget:
 class SegmentFile(FileIO):
     """An open file without a name, usable with `os.pwrite`, `os.pread` and `loop.sendfile`.
 
-    `reserved_bytes` is its share of the budget (0 for a file on disk). Its own file position is not used.
+    `reserved_bytes` is how much of the memory budget the file uses (0 for a file on disk). Each read and write names its offset in the file.
     """
 
     def __init__(self, fd: int, budget: MemoryBudget, reserved_bytes: int) -> None:
@@ -133,7 +133,7 @@ class Spill:
         self._lent = 0
 
     def lend(self, size: int) -> Piece:
-        """Return a free part of the file with at least `size` bytes, rounded up to a power of two and whole pages. Raises OSError."""
+        """Return a free part of the spill file with at least `size` bytes, rounded up to a power of two and whole memory pages. Raises OSError."""
         size = 1 << (max(size, _PAGE_BYTES) - 1).bit_length()
         if self._file is None:
             self._file = SegmentFile(_unlinked_descriptor(tempfile.gettempdir()), self._budget, 0)
@@ -154,7 +154,7 @@ class Spill:
 
 
 def open_memory_file(budget: MemoryBudget, reserve_bytes: int) -> SegmentFile | None:
-    """Return a memory file with `reserve_bytes` of the budget.
+    """Return a new file in memory (memfd), and reserve `reserve_bytes` of the memory budget for it.
 
     Returns None if memory or descriptors are used up, or if the system has no memfd (macOS).
     """

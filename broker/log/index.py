@@ -62,7 +62,7 @@ class SparseIndex:
         return max(start, self._positions[entry]) if entry >= 0 else start
 
     def next_position(self, position: int) -> int | None:
-        """Return the position of the first entry that is not before `position`, None if there is none."""
+        """Return the position of the first index entry at or after `position`, None if there is none."""
         entry = bisect_left(self._positions, position)
         return self._positions[entry] if entry < len(self._positions) else None
 
@@ -99,7 +99,7 @@ class SparseIndex:
         return spans
 
     def drop_before(self, position: int) -> None:
-        """Remove the entries before `position`."""
+        """Remove the index entries before `position`, whose batches the store drops."""
         gone = bisect_left(self._positions, position)
         del self._positions[:gone]
         del self._base_offsets[:gone]

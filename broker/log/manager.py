@@ -39,7 +39,7 @@ class Replica(Protocol):
     expiry: Expiry | None
 
     def expired(self, now_ms: int) -> None:
-        """Report this replica's new log start offset, after retention has deleted expired records."""
+        """Propagate the log start offset that retention has raised on this replica: to its leader, or to requests that wait for it."""
 
 
 Replicas = Callable[[], Iterable[Replica]]
@@ -64,18 +64,18 @@ class LogTask(ABC):
 
     @abstractmethod
     def run(self, now_ms: int) -> None:
-        """Do the work of this task that is due at `now_ms`, for all replicas."""
+        """Do the maintenance work of this task, such as compaction, that is due at `now_ms`, for all replicas."""
 
     @abstractmethod
     def due_ms(self, partition: Replica, now_ms: int) -> int | None:
-        """Return the time in ms at which work on `partition` is due if nothing is appended or changed until then; None if no time is known."""
+        """Return the time in ms at which the replica next needs this task if nothing is appended or changed until then; None if never."""
 
     def look_soon(self, now_ms: int) -> None:
-        """Schedule a check one interval from now, unless an earlier check is scheduled."""
+        """Schedule a check whether logs need this task, one check interval from now, unless an earlier check is scheduled."""
         self._look_at(now_ms + self._interval_ms)
 
     def rest(self) -> None:
-        """Cancel the next check. No check runs until `look_soon` is called."""
+        """Cancel the next check whether logs need this task. None runs until `look_soon` is called."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -201,13 +201,13 @@ class LogManager:
         self._is_idle = True
 
     def rest(self) -> None:
-        """Cancel all scheduled checks until `wake` is called."""
+        """Stop checking whether logs need retention, compaction or expiry of producers, until `wake` is called."""
         self._is_idle = True
         for task in self._tasks:
             task.rest()
 
     def wake(self, now_ms: int) -> None:
-        """Schedule a check for each task that has none. Called after records were appended, and after settings or replicas changed."""
+        """Schedule maintenance checks, unless they are scheduled already. Called when records are appended, or settings or replicas change."""
         if self._is_idle:
             self._is_idle = False
             for task in self._tasks:

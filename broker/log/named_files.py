@@ -22,7 +22,7 @@ FEWEST_OPEN = 8
 
 
 class FilePool:
-    """The open segment files of this process. limit: the largest number of them, at least 8; None for half of the process's descriptors."""
+    """The open segment files of this process. limit: how many may be open at once, at least 8; None for half of the file descriptor limit."""
 
     def __init__(self, budget: MemoryBudget, limit: int | None = None) -> None:
         self._budget = budget
@@ -78,11 +78,11 @@ class SegmentFolder:
         self.pool = pool
 
     def path_of(self, base: int, is_cleaned: bool) -> Path:
-        """Return the path of the file for the segment that begins at position `base`."""
+        """Return the path of the file for the segment that begins at position `base` of the partition's bytes. is_cleaned: for compacted segments."""
         return self.path / f"{base:020d}.{'cleaned' if is_cleaned else 'log'}"
 
     def segments(self) -> list[SegmentOnDisk]:
-        """Return the segments in the folder, in the order of positions."""
+        """Return the segment files in the folder, in the order of their positions in the log."""
         segments = []
         if self.path.is_dir():
             for entry in os.scandir(self.path):

@@ -51,18 +51,18 @@ class ProducerEntry:
 
     @property
     def last_sequence(self) -> int:
-        """Return the last sequence number of this epoch, -1 if it has none yet."""
+        """Return the producer's last sequence number in its current epoch, -1 if it has none yet."""
         return self.batches[-1].last_sequence if self.batches else NONE
 
     @property
     def first_offset(self) -> int:
-        """Return the smallest offset of the stored batches, the last marker and the start of the open transaction."""
+        """Return the lowest offset of this producer's remembered batches, its last marker and the first record of its open transaction."""
         offsets = (self.batches[0].first_offset if self.batches else NONE, self.marker_offset, self.first_open_offset)
         return min(offset for offset in offsets if offset != NONE)
 
     @property
     def last_offset(self) -> int:
-        """Return the last offset of the last batch or of the last marker, whichever is larger."""
+        """Return the offset of this producer's last record or last marker, whichever is larger."""
         return max(self.batches[-1].last_offset if self.batches else NONE, self.marker_offset)
 
     def copy(self) -> ProducerEntry:

@@ -70,8 +70,8 @@ NOTHING = LogSlice(b"", 0, 0)
 class LogState(NamedTuple):
     """The state of a log apart from its bytes, as it is persisted.
 
-    at: the position at which the store ended when this state was saved. Recovery reads the batches from this position on to bring the state up to
-    date.
+    at: the end of the partition's bytes (a position in the store) when this state was saved. Recovery reads the batches after this position to bring
+    the state up to date. runs: the ranges of the store that contain the batches of this log.
     """
 
     at: int
@@ -94,7 +94,7 @@ class Keeper(Protocol):
         """
 
     def appending(self) -> None:
-        """Retry earlier writes of the state that failed. Called before each append.
+        """Save the state of the log again if saving it failed earlier. Called before each append.
 
         Raises StorageError if a write fails again. The append must then not happen.
         """
@@ -105,7 +105,7 @@ class Keeper(Protocol):
     def started(self, at: int, log_start_offset: int, producers: dict[int, ProducerEntry]) -> None:
         """Persist the new log start offset before the log uses it, and the producers of the batches below it.
 
-        at: the position where the store ends. Raises StorageError; then the log must not change.
+        at: the end of the partition's bytes, as a position in the store. Raises StorageError; then the log must not change.
         """
 
 
@@ -217,7 +217,7 @@ class ReplicaLog:
         """Return the last stable offset: below it, every transaction has ended and its marker is replicated (F-19, TX-53).
 
         It is the first offset of the oldest transaction that is open or whose marker is not replicated. Without such a transaction it is
-        the high watermark, or the log end of a follower that got the high watermark before the records: what they open is unknown.
+        the high watermark. On a follower that got the high watermark before the records below it, it is at most the log end.
         """
         unstable = self.producers.transactions.first_unstable_offset
         known = min(self.high_watermark, self.log_end_offset)
@@ -309,7 +309,7 @@ class ReplicaLog:
         return taken
 
     def take(self, placed: Placed) -> None:
-        """Add a batch that is already in the store to the end of this log."""
+        """Add a batch to the end of this log. Its bytes are already in the store that all replicas of the partition share."""
         position, header, base_offset, epoch = placed
         end_offset = base_offset + header.last_offset_delta + 1
         self.runs.extend(position, header.batch_length + PREFIX_BYTES, base_offset, end_offset)
@@ -399,7 +399,7 @@ class ReplicaLog:
         return one_read_bytes < self.runs.bytes_between(fetch_offset, bound_offset)
 
     def batches(self, from_offset: int) -> Iterator[tuple[int, BatchHeader]]:
-        """Yield (position in the store, header) of every batch, from the batch that holds `from_offset` to the log's end."""
+        """Yield (position in the partition's store, header) of every batch, from the batch that holds `from_offset` to the log's end."""
         for start, end in self.runs.ranges(from_offset):
             yield from headers(self.store, start, end)
 
@@ -547,7 +547,7 @@ class ReplicaLog:
             self._events.log_truncated(broker_id, topic, index, what, before, after, turn.now_ms)
 
     def close(self) -> None:
-        """Release the store's bytes that only this replica needs, because the replica is deleted."""
+        """Close the log of a deleted replica, and free the bytes that no other replica of the partition needs."""
         self.runs.clear()
 
     def _learn_producers_again(self, producer_ids: set[int]) -> None:

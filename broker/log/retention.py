@@ -50,7 +50,7 @@ class Expiry(NamedTuple):
     limits: RetentionLimits
 
     def holds(self, log: ReplicaLog, limits: RetentionLimits) -> bool:
-        """Return whether `at_ms` is still valid: the limits and the log start are unchanged, and the log end is not lower than before.
+        """Return whether the expiry time `at_ms` still holds for the log: its limits and start are unchanged, its end is not lower than before.
 
         Returns False if the log had no segment that could expire, because it may have one now.
         """

@@ -83,7 +83,7 @@ class Runs:
 
     @property
     def end_offset(self) -> int:
-        """Return the end offset of the last batch, -1 if there is no batch. The log end offset may be larger, because compaction removes batches."""
+        """Return the offset after the last batch, -1 if there is no batch. The log end offset may be larger, because compaction removes batches."""
         return self._runs[-1].end_offset if self._runs else -1
 
     @property

@@ -1,4 +1,4 @@
-"""Iteration over batches by their headers, in a range of positions of a store. Records are never read."""
+"""Iteration over the batches in a range of positions of a store, the bytes of a partition. Only headers are read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def headers(store: Store, start: int, end: int) -> Iterator[tuple[int, BatchHead
 
 
 def base_offset_at(store: Store, position: int) -> int:
-    """Return the base offset of the batch that begins at byte `position` of the store."""
+    """Return the base offset of the batch that begins at byte `position` of the store, which holds a partition's bytes."""
     return read_header(store.read(position, HEADER_BYTES)).base_offset
 
 

@@ -45,7 +45,7 @@ class Segment(Protocol):
     has_leftover: bool
 
     def make_room(self, size: int, length: int) -> int:
-        """Make room for `length` bytes after the `size` bytes that the segment has.
+        """Make room for `length` more bytes at the end of the segment, which now has `size` bytes.
 
         Returns the size up to which the store may append without calling `make_room` again, or 0 if the bytes do not fit. Raises OSError,
         and StorageError if the bytes of a failed append cannot be removed.
@@ -102,7 +102,7 @@ class _Extent:
         """Do nothing: the file is released when the last reference to it is gone."""
 
     def close(self) -> None:
-        """Delete the bytes (`drop`), because only named files outlive the process."""
+        """Delete the bytes of the segment: only segments with a named file outlive the process."""
         self.drop()
 
 
@@ -200,7 +200,7 @@ class FileSegment(_Extent):
 
 
 class PieceSegment(_Extent):
-    """Bytes in a part of the spill file, for small segments when memory or file descriptors are used up."""
+    """Bytes in a part of the spill file, which many small segments share when memory or file descriptors are used up."""
 
     __slots__ = ("_piece",)
 
@@ -209,7 +209,7 @@ class PieceSegment(_Extent):
         self._piece = piece
 
     def make_room(self, size: int, length: int) -> int:
-        """Return the size in bytes of the segment's part of the spill file, or 0 if `length` bytes after the first `size` do not fit into it."""
+        """Return the size of the segment's part of the spill file, or 0 if `length` more bytes after the present `size` do not fit into it."""
         return self._piece.size if size + length <= self._piece.size else 0
 
     def write(self, data: Data, start: int) -> None:
@@ -221,7 +221,7 @@ class PieceSegment(_Extent):
             _write_rest(fd, data, piece.offset + start, written)
 
     def region(self, start: int, length: int) -> FileRange:
-        """Return a range of the spill file, which is not used for another segment as long as the range is referenced."""
+        """Return a range of the spill file, the file that small segments share. The range is not reused as long as it is referenced."""
         piece = self._piece
         return FileRange(piece.file, piece.offset + start, length, piece)
 
@@ -248,7 +248,7 @@ class NamedSegment(_Extent):
 
     @classmethod
     def found(cls, folder: SegmentFolder, on_disk: SegmentOnDisk, now_ms: int) -> NamedSegment:
-        """Return the segment for a file that an earlier process left. `now_ms` counts as the time of its last append, which is unknown."""
+        """Return a segment for a file that an earlier process left in a data directory. now_ms: stands for the unknown time of its last append."""
         segment = cls(on_disk.base, 0, folder, on_disk.is_cleaned)
         segment.path, segment.end, segment.untimed_ms = on_disk.path, on_disk.base + on_disk.size_bytes, now_ms
         return segment

@@ -165,7 +165,7 @@ class Store:
         self._unflushed = 0
 
     def flush(self) -> None:
-        """Force the open segment to the disk if it is a named file. Raises StorageError; then the next flush tries it again.
+        """Flush the active segment with fsync if it is a file in a data directory. Raises StorageError; then the next flush tries it again.
 
         If flush.messages is set, earlier segments were flushed when they ended.
         """
@@ -188,7 +188,7 @@ class Store:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Return a context in which appends go to separate segments, as compaction needs.
+        """Return a context in which appends go to new segments, so that compaction does not mix its output with the active segment.
 
         Appends after the context continue the segment of the log that was active before.
         """
@@ -316,7 +316,7 @@ class Store:
     # Recovery and shutdown
 
     def resume(self, segments: Sequence[Segment], end_position: int) -> None:
-        """Replace all segments by `segments` (at least one, in the order of positions).
+        """Replace all segments by `segments`, for example those that recovery found on disk: at least one, in the order of positions.
 
         The next append goes to the last of them, at `end_position`.
         """

@@ -38,7 +38,7 @@ def first_at_or_after(runs: Runs, timestamp: int, log_start_offset: int) -> Foun
 
 
 def largest_timestamp(store: Store, start: int, end: int) -> int:
-    """Return the largest timestamp (ms) of the batches at positions from `start` up to `end`, exclusive; -1 if no batch has one."""
+    """Return the largest timestamp (ms) of the batches in the bytes from `start` up to `end`, exclusive, of a store; -1 if no batch has one."""
     return max(
         (
             header.max_timestamp

@@ -287,7 +287,7 @@ def _timestamp_error(timestamp: int, header: BatchHeader, limits: TopicLimits, n
 
 
 def _with_clients_time(batch: memoryview, header: BatchHeader) -> Valid:
-    """Return the batch with the timestamp type CreateTime, which the topic uses.
+    """Return the batch with the timestamp type set to CreateTime, the type of the topic.
 
     A producer may have set LogAppendTime in the batch (P-12).
     """

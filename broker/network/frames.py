@@ -35,7 +35,7 @@ class BufferPool:
         self.spare_bytes = 0
 
     def take(self, at_least: int) -> bytearray:
-        """Return a buffer of at least `at_least` bytes, and at most SURPLUS_BYTES more. `give_back` must be called with it after use."""
+        """Return a buffer of at least `at_least` bytes, and at most SURPLUS_BYTES more. The caller passes it to `give_back` after use."""
         for i, spare in enumerate(self._spares):
             if at_least <= len(spare) <= at_least + SURPLUS_BYTES:
                 del self._spares[i]
@@ -77,7 +77,7 @@ class FrameReader:
 
     @property
     def owned_bytes(self) -> int:
-        """Return the number of bytes of memory that only this connection uses."""
+        """Return the size in bytes of the connection's own buffer; the shared receive buffer does not count."""
         return 0 if self._own is None else len(self._own)
 
     def get_buffer(self) -> memoryview:

@@ -148,7 +148,7 @@ def _group_of(request: Any) -> str | None:
 def _items(message: Any, parent: str, topic_name: TopicName) -> Iterator[tuple[str, Any, int | None]]:
     """Yield (name, item, partition number or None) for each list item in a message that is a partition or has an error code.
 
-    Inside an item with an error code, only items with an error or an offset are yielded. parent: the name for items that have no name of their own.
+    Of the items inside such an item, only those with an error or an offset are yielded. parent: the name for items without a name of their own.
     """
     for attribute in _list_fields(cast(Any, type(message))):
         for item in getattr(message, attribute) or ():

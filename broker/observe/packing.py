@@ -172,7 +172,7 @@ class Entries:
         self.ended = False
 
     def keep(self, entry: Waiting, size_bytes: int) -> None:
-        """Add a trace entry, which is encoded later together with others. size_bytes: its approximate size."""
+        """Add a trace entry that is encoded later together with others, or at once if it is large. size_bytes: its approximate size."""
         large = size_bytes > LARGE_BYTES
         if large:
             self.flush()

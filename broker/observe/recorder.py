@@ -181,7 +181,7 @@ class Recorder(Observer):
         self._done(traced, 0)
 
     def _done(self, traced: Traced, sent_ns: int) -> None:
-        """Collect the trace entry of a finished request and its response. sent_ns: when the response was sent; 0 if it was not sent."""
+        """Add a finished request and its response to the trace. sent_ns: when the response was sent, on the monotonic clock; 0 if it was not."""
         if traced.recorder is not self:
             return  # the request began under another recorder, which has ended
         traced.sent_ns = sent_ns

@@ -69,7 +69,7 @@ class Proxy:
         self._next_port = port
         self._doors: dict[Address, Door] = {}
         self._aliases: dict[Address, Address] = {}
-        """Maps the address that the broker at `to` advertises to `to` itself, if they differ. Empty until the proxy knows the advertised address."""
+        """Maps the advertised address of the broker at `to` to the address `to`, if they differ. Empty while the advertised address is unknown."""
         self._seq = itertools.count(1)
         self._connections = itertools.count(1)
         self._running: set[asyncio.Task[None]] = set()
@@ -122,7 +122,7 @@ class Proxy:
         return {str(api.api_key): [api.min_version, api.max_version] for api in answer.api_keys}
 
     async def _ask_brokers(self) -> list[dict[str, Any]]:
-        """Return the brokers in a Metadata response; an empty list if there is no response, for example if the cluster requires authentication."""
+        """Return id, host, port and rack of each broker in a Metadata response; an empty list if the cluster does not respond to the proxy."""
         try:
             answer = await self._ask(MetadataRequest([]), METADATA_VERSION)
         except (OSError, EOFError, TimeoutError, ProtocolError) as error:
@@ -282,7 +282,7 @@ Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def _both_ways(connection: ProxyConnection, client: Ends, broker: Ends) -> str:
-    """Forward bytes in both directions until the broker closes. Returns which end closed first.
+    """Forward bytes in both directions until the broker closes. Returns a text that says whether client or broker closed first.
 
     A client that has closed its sending direction still gets its responses. Raises NotKafka and OSError.
     """

@@ -70,7 +70,7 @@ class QuotaManager(ClientSensors[Sensor]):
         super().quota_changed(entity, key, value)
 
     def record(self, user: str, client_id: str | None, value: float, now_ms: int) -> int:
-        """Record `value` and return the throttle time in ms, 0 if within the quota. The value stays recorded (Q-6)."""
+        """Add `value` (bytes or percent) to what the client has used, and return its throttle time in ms, 0 if within the quota (Q-6)."""
         if not self.enabled:
             return 0
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
@@ -81,7 +81,7 @@ class QuotaManager(ClientSensors[Sensor]):
         return wait_ms if wait_ms <= self._cap_ms else self._cap_ms
 
     def unrecord(self, user: str, client_id: str | None, value: float, now_ms: int) -> None:
-        """Subtract `value` from the recorded values without computing a throttle time. The subtraction counts as an event (Q-13)."""
+        """Subtract `value` (bytes or percent) from what the client has used. The measured rate treats this as one more event (Q-13)."""
         if not self.enabled:
             return
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
@@ -89,7 +89,7 @@ class QuotaManager(ClientSensors[Sensor]):
         client.sensor.rate.record(-value, now_ms)
 
     def max_bytes_in_window(self, user: str, client_id: str | None) -> int:
-        """Return how many bytes the client's quota allows in a full measurement window, at most the largest int32 (F-4, Q-14)."""
+        """Return how many bytes the client's quota allows one fetch response: those of all full windows, at most the largest int32 (F-4, Q-14)."""
         bound = self.bound(user, client_id)
         if bound is None:
             return INT32_MAX

@@ -78,11 +78,10 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
         return MutationCharge(self, user, client_id, strict, now_ms)
 
     def take(self, user: str, client_id: str | None, partitions: int, strict: bool, now_ms: int) -> int | None:
-        """Take tokens for `partitions`. Returns how many ms the client must wait, or None if it need not wait.
+        """Take one token per partition. Returns the time in ms until the bucket is refilled, or None if the client need not wait.
 
-        strict: whether the request is rejected while the bucket is below zero. A rejected request takes no tokens, and the result is the time until
-        the bucket is refilled; an accepted one need not wait. A request that is not strict always takes tokens, and waits if the bucket is below
-        zero afterwards.
+        strict: whether the request is rejected, without taking tokens, while the bucket is below zero; otherwise it need not wait. A request that
+        is not strict always takes tokens, and its client must wait if the bucket is below zero afterwards.
         """
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         sensor = client.sensor

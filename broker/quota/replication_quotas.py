@@ -33,7 +33,7 @@ ALL = AllPartitions()
 
 
 def partitions_on(text: str, broker_id: int) -> AllPartitions | frozenset[int]:
-    """Return the partitions that a list of throttled replicas names for one broker (R-1). `text` was validated before."""
+    """Return the partitions of a topic that are throttled on one broker (R-1). text: a valid value of the topic's list of throttled replicas."""
     text = text.strip()
     if text == "*":
         return ALL
@@ -42,7 +42,7 @@ def partitions_on(text: str, broker_id: int) -> AllPartitions | frozenset[int]:
 
 
 class ReplicationQuota:
-    """The limit of one direction (sending or receiving) on one broker. Nothing is counted unless it is `active`.
+    """The replication quota of one broker in one direction: sending or receiving. Bytes are counted only while it is `active`.
 
     It is active if a replica is listed as throttled or a rate is set. group: the group of its metrics, LeaderReplication or FollowerReplication
     (R-10). The rate is in bytes per second, times are in ms.
@@ -65,7 +65,7 @@ class ReplicationQuota:
         self._look()
 
     def list_topic(self, topic: str, partitions: AllPartitions | frozenset[int]) -> None:
-        """Replace the throttled partitions of a topic."""
+        """Set which partitions of a topic are throttled on this broker, instead of those set before."""
         if partitions:
             self._listed[topic] = partitions
         else:
@@ -76,7 +76,7 @@ class ReplicationQuota:
         self.active = bool(self._listed) or self.bound != NO_LIMIT
 
     def forget_samples(self) -> None:
-        """Drop all samples, as a restart of the broker does."""
+        """Reset the measured rate to 0, as a restart of the broker does."""
         self._samples = SimpleRate(self._sample_count, self._window_ms)
 
     def lists(self, topic: str, index: int) -> bool:
@@ -89,7 +89,7 @@ class ReplicationQuota:
         return self.bound != NO_LIMIT and self._samples.measure(now_ms) > self.bound
 
     def record(self, size_bytes: int, now_ms: int) -> None:
-        """Count bytes that were sent or received. A value of 0 counts as an event, too (Q-2)."""
+        """Count bytes of throttled replicas that were sent or received. A call with 0 bytes also affects the rate's windows (Q-2)."""
         self._samples.record(size_bytes, now_ms)
 
     def rate(self, now_ms: int) -> float:

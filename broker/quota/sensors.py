@@ -241,7 +241,10 @@ class ClientSensors(Generic[S]):
         now_ms: int,
         samples: tuple[tuple[int, float], ...] = (),
     ) -> ThrottleReason:
-        """Record that a client is throttled for `wait_ms` by this type of quota. Returns the reason for the journal."""
+        """Record that a client is throttled for `wait_ms` by this type of quota. Returns the reason for the journal.
+
+        value: what the client used last. rate: the rate measured over `window_ms`. samples: (start in ms, sum) of the windows in this rate.
+        """
         binding = client.binding
         if binding.entity is None or binding.bound is None:
             raise ValueError(

@@ -35,14 +35,14 @@ class TokenBucket:
         """The number of tokens after the last call. While it is below zero, a client must wait."""
 
     def measure(self, bound: float, now_ms: int) -> float:
-        """Return the tokens at `now_ms`. The quota is exhausted if they are below zero; exactly zero is within the quota."""
+        """Return the tokens in the bucket at `now_ms`. Below zero, the quota is exhausted. bound: the tokens that the bucket gains per second."""
         elapsed_seconds = (now_ms - self._updated_ms) / 1000.0
         self.tokens = min(self._burst(bound), self.tokens + bound * elapsed_seconds)
         self._updated_ms = now_ms
         return self.tokens
 
     def record(self, value: float, bound: float, now_ms: int) -> float:
-        """Take `value` tokens from the bucket, even if it has fewer. Returns the number of tokens afterwards."""
+        """Take `value` tokens, even if the bucket has fewer, and return how many are left. bound: the tokens that the bucket gains per second."""
         self.tokens = min(self._burst(bound), self.measure(bound, now_ms) - value)
         return self.tokens
 

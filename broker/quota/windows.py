@@ -45,7 +45,7 @@ def longest_window_ms(samples: int, window_ms: int) -> int:
 
 
 class SampledRate:
-    """A rate per second of recorded values over `samples` windows of `window_ms`, stored in `samples` + 1 slots (Kafka's `Rate`).
+    """A rate per second of recorded values over `samples` windows of `window_ms` (Kafka's `Rate`). It stores one window more.
 
     A window starts with its first event, not with a tick of the clock. `now_ms` must not go backwards.
     """
@@ -86,7 +86,7 @@ class SampledRate:
         self._lasts_ms[current] = now_ms
 
     def measure(self, now_ms: int) -> float:
-        """Return the rate per second at `now_ms` (Q-3 to Q-5). Drops obsolete slots, as Kafka does when it measures."""
+        """Return the rate per second at `now_ms` (Q-3 to Q-5). Clears sample windows that have expired, as Kafka does when it measures."""
         window_ms = self.measured_window_ms(now_ms)
         # A plain loop: `sum` compensates rounding errors in newer Pythons, which Kafka does not.
         total = 0.0
@@ -125,16 +125,16 @@ class SampledRate:
         return throttle_ms(rate, bound, window_ms) if rate > bound else 0
 
     def peek(self, now_ms: int) -> float:
-        """Return the rate per second at `now_ms` without dropping obsolete slots, which `measure` does."""
+        """Return the rate per second at `now_ms` like `measure`, but change nothing."""
         total, oldest_ms = self._in_view(now_ms)
         return total / (self._span_ms(now_ms - oldest_ms) / 1000.0)
 
     def total(self, now_ms: int) -> float:
-        """Return the sum of the slots that are not obsolete, without changing anything."""
+        """Return the sum of the values recorded in the windows that still count at `now_ms`. Changes nothing."""
         return self._in_view(now_ms)[0]
 
     def _in_view(self, now_ms: int) -> tuple[float, int]:
-        """Return the sum of the values in all slots that are not obsolete, and the time in ms at which the oldest of these slots starts."""
+        """Return the sum of the values in the sample windows that still count at `now_ms`, and the time in ms at which the oldest of them starts."""
         total = 0.0
         oldest_ms = now_ms
         for value, start_ms, last_ms in zip(self._sums, self._starts_ms, self._lasts_ms, strict=True):
@@ -144,7 +144,7 @@ class SampledRate:
         return total, oldest_ms
 
     def samples(self) -> tuple[tuple[int, float], ...]:
-        """Return (start in ms, sum) of each slot, oldest first; obsolete slots are empty."""
+        """Return (start in ms, sum of values) of each sample window, oldest first. The sum of an expired window is 0."""
         return tuple(sorted(zip(self._starts_ms, self._sums, strict=True)))
 
     def _span_ms(self, elapsed_ms: int) -> int:

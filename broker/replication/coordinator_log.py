@@ -156,7 +156,7 @@ def await_append(awaited: AwaitedAppend | None, timers: Timers, now_ms: int, tim
 
 
 class _Wait:
-    """A write that waits for the replicas of its partition."""
+    """An append to an internal topic that waits until the in-sync replicas have it."""
 
     __slots__ = ("_awaited", "_done", "_timer")
 

@@ -50,7 +50,7 @@ class ReplicaFetcher:
         self._queued = False
         self._any_left_out = False
         self._wait_ends_ms: int | None = None
-        """The time in ms at which the leader responds to the waiting fetch even if it has no records; None if it waits until there are some."""
+        """The time in ms at which the leader responds to the parked fetch even without new records; None if the fetch waits until there are some."""
         self.cut = False
         """Whether a test has cut the link to the leader, so that nothing is fetched."""
 
@@ -117,7 +117,7 @@ class ReplicaFetcher:
         return followed.overrides
 
     def release(self, topic: str, index: int) -> None:
-        """Remove the hold and the delay that tests have set for a partition, and fetch it soon, if this fetcher follows it."""
+        """Fetch a partition again without the hold (stop offset) and the delay that a test has set, if this fetcher follows the partition."""
         followed = self._followed.get((topic, index))
         if followed is None:
             return
@@ -160,9 +160,9 @@ class ReplicaFetcher:
             self._wait_until(self._end_of_wait_ms(now_ms))
 
     def refetch_soon(self, partition: Partition, now_ms: int) -> None:
-        """Fetch a partition again when the wait of the current fetch is over, because the leader knows outdated offsets of the follower.
+        """Fetch a partition again when the parked fetch times out, so that the leader learns the current offsets of the follower.
 
-        They are outdated after the follower's own log start moved (N-15), and after a client sent a fetch with the follower's id (N-12).
+        The leader's offsets are outdated after the follower's own log start moved (N-15), or a client sent a fetch with the follower's id (N-12).
         """
         followed = self._followed.get((partition.topic, partition.index))
         if followed is not None and not followed.is_held and not followed.left_out:
@@ -171,7 +171,7 @@ class ReplicaFetcher:
             self._wait_until(self._end_of_wait_ms(now_ms))
 
     def _end_of_wait_ms(self, now_ms: int) -> int:
-        """Return the time in ms at which the leader ends the wait of the current fetch, or of a fetch that begins to wait now if there is none."""
+        """Return the time in ms at which the fetch parked at the leader times out. Without one: when a fetch parked now would time out."""
         return (now_ms if self._parked_ms is None else self._parked_ms) + self._settings.wait_max_ms
 
     def note_idle_fetches(self, now_ms: int) -> None:
@@ -190,7 +190,7 @@ class ReplicaFetcher:
                 known.repeated(repeated_ms)
 
     def count_idle_fetches(self, now_ms: int) -> None:
-        """Send an idle follower's empty fetches on time from now on: each response counts against the leader's active replication quota."""
+        """Send an idle follower's empty fetches at their real times from now on, because each response uses the leader's active replication quota."""
         self.note_idle_fetches(now_ms)
         if self._parked_ms is not None and self._wait_ends_ms is None and not self.cut:
             self._wait_ends_ms = self._parked_ms + max(1, self._settings.wait_max_ms)
@@ -271,7 +271,7 @@ class ReplicaFetcher:
         return received
 
     def _leave_out(self, now_ms: int) -> list[FollowedPartition]:
-        """Leave partitions over the follower's quota out of the next fetch (R-7). Returns the partitions that are included again."""
+        """Leave throttled partitions out of the next fetch if the follower's quota is exceeded (R-7). Returns those that are included again."""
         again: list[FollowedPartition] = []
         removes = False
         for followed in self._followed.values():

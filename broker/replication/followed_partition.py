@@ -29,7 +29,7 @@ class FetcherSettings:
 
 @dataclass(slots=True)
 class FetcherOverrides:
-    """The changes that a test makes to the fetches of a replica.
+    """The hold and the delay that a test has set for the fetches of a replica.
 
     hold_at: the follower fetches no batch that begins at or above this offset, None for no limit. delay_ms: each fetch is delayed by this
     time in ms, None for no delay.
@@ -110,7 +110,7 @@ class FollowedPartition:
         return known is not None and known.high_watermark != self.leader.log.high_watermark
 
     def starts_later(self) -> bool:
-        """Return whether the follower must raise its log start to the leader's log start, and its log is long enough for that."""
+        """Return whether the follower must raise its log start: the leader's log starts later, and the follower has older committed records."""
         log = self.follower.log
         return log.log_start_offset < min(self.leader.log.log_start_offset, log.high_watermark, log.log_end_offset)
 

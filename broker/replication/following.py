@@ -1,4 +1,4 @@
-"""The follower replicas of one broker: one fetcher for each broker that leads them, and the changes that tests make to the fetches.
+"""The follower replicas of one broker: one fetcher per leading broker, and the holds, delays and cut links that tests set.
 
 Corresponds to `ReplicaFetcherManager` in Kafka. This module does not depend on wire messages, clients or how a leader appends.
 """
@@ -28,7 +28,7 @@ class Peer(Protocol):
 class Following:
     """The fetches of broker `broker_id` from all leaders. peers: a function that returns another broker by its id, None while that broker is down.
 
-    fetchers: maps the leader's broker id to the fetcher. A fetcher remains when it no longer follows a partition.
+    fetchers: maps the leader's broker id to the fetcher. A fetcher without partitions is kept.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Following:
         self._strict_kip = strict_kip
         self.fetchers: dict[int, ReplicaFetcher] = {}
         self._overrides: dict[tuple[str, int], FetcherOverrides] = {}
-        """Maps (topic, index) to the changes that a test made to the fetches of that partition.
+        """Maps (topic, index) to the hold and the delay that a test has set for the fetches of that partition.
 
                 All fetchers of this broker share the mapping, so that the changes remain when the leader changes.
         """
@@ -84,12 +84,12 @@ class Following:
             fetcher.remove(topic, index)
 
     def forget_topic(self, name: str) -> None:
-        """Drop the changes that tests made for the partitions of a deleted topic."""
+        """Drop the holds and delays that tests have set for the fetches of a deleted topic."""
         for key in [key for key in self._overrides if key[0] == name]:
             del self._overrides[key]
 
     def stop(self) -> None:
-        """Close all fetchers, because the broker stops. The changes that tests made are kept."""
+        """Close all fetchers, because the broker stops. Holds, delays and cut links that tests have set remain."""
         for fetcher in self.fetchers.values():
             fetcher.close()
         self.fetchers.clear()
@@ -143,7 +143,7 @@ class Following:
             self.fetchers[leader_id].cut_link(cut, now_ms)
 
     def clear_overrides(self) -> None:
-        """Drop all changes that tests made. Called while this broker follows no partition."""
+        """Drop all holds, delays and cut links that tests have set. Called while this broker follows no partition."""
         self._overrides.clear()
         self._cut_links.clear()
 

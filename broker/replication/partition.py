@@ -83,7 +83,7 @@ class Follower:
         self.fetch_ms = now_ms
 
     def repeated(self, at_ms: int) -> None:
-        """Record that the follower fetched from the same offset again at `at_ms`, while the leader's log had not changed."""
+        """Record a fetch at `at_ms` from the offset of the follower's previous fetch, made while the leader's log had not changed."""
         if self.log_end_offset >= self.leader_end_at_fetch:
             self.caught_up_ms = max(self.caught_up_ms, at_ms)
         self.fetch_ms = at_ms
@@ -351,7 +351,7 @@ class Partition:
     # ---- waiting requests -----------------------------------------------------------------------------------------------------
 
     def changed(self) -> None:
-        """Schedule a check of the followers' fetches and of the waiting requests, because an offset or the leadership of this replica changed."""
+        """Schedule a check of parked requests and followers' fetches, because an offset or the leadership of this replica changed."""
         if not self._woken and (self.watchers or self.fetchers):
             self._woken = True
             self._soon(self._wake)

@@ -134,7 +134,7 @@ class ReplicaManager:
         self._leader_quota_changed(before)
 
     def limit_replication(self) -> None:
-        """Apply the current limits of replication traffic. They also apply to bytes that were counted before (R-2)."""
+        """Apply the current replication rates from the settings to both replication quotas, and to bytes counted before (R-2)."""
         before = self.leader_quota.active
         self.leader_quota.limit(self._config[LEADER_RATE])
         self.follower_quota.limit(self._config[FOLLOWER_RATE])
@@ -229,7 +229,7 @@ class ReplicaManager:
     # ---- following -----------------------------------------------------------------------------------------------------------
 
     def release(self, topic: str, index: int) -> None:
-        """End every hold and delay that a test set for this broker's replica, even while the replica does not follow."""
+        """Remove the hold and the delay that a test has set for the fetches of this broker's replica, even while the replica does not follow."""
         self.following.release(topic, index)
 
     def cut_link(self, leader_id: int, cut: bool, now_ms: int) -> None:

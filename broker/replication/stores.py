@@ -22,7 +22,7 @@ class Shelf(Protocol):
     def keeper(self, topic_id: bytes, index: int) -> Keeper: ...
 
     def restore(self, topic_id: bytes, index: int, store: Store) -> LogState | None:
-        """Add the segments on the disk to a new store. Returns the persisted state of the log, None if there is none."""
+        """Add the partition's segments on the disk to its new store. Returns the persisted state of the log, None if there is none."""
 
 
 class Stores:
@@ -65,7 +65,7 @@ class Stores:
         return store
 
     def began(self) -> None:
-        """End the recovery, because the logs of all replicas are restored. Replicas that are created later start with an empty log."""
+        """Finish the recovery of the data directory after all logs are restored. Replicas that are created later start with an empty log."""
         self._left.clear()
 
     def forget(self, topic_id: bytes, index: int) -> None:

@@ -99,4 +99,4 @@ class Throttling(Protocol):
     """Interface of a throttling strategy, which completes requests; see `requests.throttling`."""
 
     def settle(self, exchange: Any, outcome: Outcome, forced: ForcedThrottle | None) -> None:
-        """Charge the client, throttle it, encode the response and send it. forced: a rule that throttles the request, or None."""
+        """Charge and throttle the client of a request, and send the response. outcome: the handler's result. forced: a throttle rule or None."""

@@ -167,7 +167,7 @@ def _park(exchange: Exchange, delayed: Delayed) -> None:
 
 
 def _resume(exchange: Exchange, build: Build, now_ms: int) -> None:
-    """Build the outcome of a waiting request and complete the request. If that fails, only its own connection is closed (W-8)."""
+    """Build the response of a parked request and complete the request. If that fails, only its own connection is closed (W-8)."""
     exchange.now_ms = now_ms
     node = exchange.node
     if node.events.request_completed is not None:
@@ -187,7 +187,7 @@ def _resume(exchange: Exchange, build: Build, now_ms: int) -> None:
 
 
 def settle(exchange: Exchange, outcome: Outcome) -> None:
-    """Charge the request, throttle the client, and encode and send the outcome. A forced throttle applies whatever the quotas are."""
+    """Charge a handled request to its client's quotas, throttle the client and send the response. A forced throttle replaces the quotas' result."""
     node = exchange.node
     forced = None
     if node.forced.active and outcome.charge is not Charge.EXEMPT:

@@ -189,14 +189,14 @@ def _consumer(group: ConsumerGroup, member: ConsumerMember, names: Mapping[bytes
 
 
 def _named(assignment: Assignment, names: Mapping[bytes, str]) -> tuple[PartitionKey, ...]:
-    """Return the partitions of an assignment by topic name, sorted. For a deleted topic, the hexadecimal digits of its id replace the name."""
+    """Return an assignment as sorted (topic name, partition) pairs. For a deleted topic, the hexadecimal digits of its id replace the name."""
     return tuple(
         sorted((names.get(key) or key.hex(), index) for key, indexes in assignment.items() for index in indexes)
     )
 
 
 def _decoded(assignment: bytes) -> tuple[PartitionKey, ...]:
-    """Return the partitions of an encoded assignment of the consumer protocol, none if the bytes cannot be decoded."""
+    """Return the (topic, partition) pairs of an encoded assignment of the consumer protocol, none if the bytes cannot be decoded."""
     layouts = consumer_protocol_assignment.LAYOUTS
     version = min(int.from_bytes(assignment[:_VERSION_BYTES], "big", signed=True), max(layouts))
     if version not in layouts:

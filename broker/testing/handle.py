@@ -39,7 +39,7 @@ class Handle(TopicMethods, QuotaMethods, GroupMethods, TransactionMethods, Broke
         self._arguments = arguments
         self._topics = arguments.topics
         self.journal = JournalReader(self)
-        """Gives access to the requests, throttles and events so far."""
+        """The requests, throttles and other events of the cluster so far."""
 
     def __repr__(self) -> str:
         name = type(self).__name__

@@ -167,7 +167,7 @@ class MemoryClient:
         return self._client.send(request, version)
 
     def expect(self, correlation_id: int, api_key: int, version: int) -> None:
-        """Register a request whose bytes the test builds itself, so that the client can decode its response."""
+        """Register the correlation id and version of a request whose bytes the test builds itself, so that its response can be decoded."""
         self._client.sent[correlation_id] = api_key, version
 
     def send_bytes(self, data: bytes, *, patch_length: bool = False) -> None:
@@ -227,7 +227,7 @@ class MemoryClient:
         self.took(data)
 
     def took(self, data: bytes) -> None:
-        """Decode the responses in bytes that the broker sent, and add them to `answers`. Raises DecodeError, UnexpectedResponse."""
+        """Decode the responses in `data`, bytes that the broker sent, and add them to `answers`. Raises DecodeError, UnexpectedResponse."""
         for response in self._client.receive(data):
             size_bytes = len(response.data)
             self.answers.append(Answered(self._cluster.now_ms, response.correlation_id, response.message, size_bytes))

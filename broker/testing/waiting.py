@@ -12,7 +12,7 @@ __tracebackhide__ = is_hidden
 
 
 MOST_CHECKS = 10
-"""How many times in a row a condition may trigger its own next check. Beyond it, the wait fails, because the condition changes the cluster.
+"""How many times in a row a check of a `wait_for` condition may trigger the next check. Then the wait fails: the condition changes the cluster.
 
 A condition that only reads can also trigger a check, because a read may first run the timers that are due. A few checks are then enough.
 """
@@ -42,7 +42,7 @@ class Watch(Observer):
         self._must_repeat = False
 
     def look(self, *_: Any, **__: Any) -> None:
-        """Check the condition now. If the condition itself caused this call, check it once more after the current check."""
+        """Check the condition of the wait now. A call from within the condition causes one more check after the current check."""
         if self._is_checking:
             self._must_repeat = True
             return
@@ -57,7 +57,7 @@ class Watch(Observer):
             self._is_checking = False
 
     def _check(self) -> None:
-        """Check the condition. If the condition itself caused a call of `look`, check it again, at most `MOST_CHECKS` times."""
+        """Check the condition of the wait, and again if the condition itself triggered a check, at most `MOST_CHECKS` times."""
         for _ in range(MOST_CHECKS):
             self._must_repeat = False
             result = self._condition()

@@ -252,7 +252,7 @@ def test_alter_configs_changes_only_dynamic_settings_of_a_running_broker(
 
 
 @pytest.mark.parametrize("release", ["4.1", "4.2"])
-def test_min_insync_replicas_is_set_cluster_wide_if_eligible_leader_replicas_are_on(release: str) -> None:
+def test_enabling_eligible_leader_replicas_sets_min_insync_replicas_cluster_wide(release: str) -> None:
     cluster = made(release, min_insync_replicas="2")
     entry = described(cluster, BROKER, "")["min.insync.replicas"]
     assert (entry.value, entry.config_source) == ("2", ALL)
@@ -262,7 +262,7 @@ def test_min_insync_replicas_is_set_cluster_wide_if_eligible_leader_replicas_are
     assert described(made("4.0"), BROKER, "") == {}
 
 
-def test_deprecated_timestamp_limit_applies_if_the_newer_settings_are_not_set() -> None:
+def test_deprecated_timestamp_difference_limit_applies_if_newer_limits_are_not_set() -> None:
     def limits(cluster: VirtualCluster) -> tuple[int, int]:
         partition = cluster.state.nodes[0].replicas.find("t", 0)
         assert partition is not None
@@ -277,7 +277,7 @@ def test_deprecated_timestamp_limit_applies_if_the_newer_settings_are_not_set() 
     assert limits(made("4.2")) == (2**63 - 1, 3_600_000)
 
 
-def test_dynamic_broker_setting_is_described_as_written_but_applied_as_parsed() -> None:
+def test_dynamic_number_setting_is_parsed_for_a_broker_but_described_as_written_for_all() -> None:
     cluster = made(log_retention_minutes="600")
     assert alter(cluster, BROKER, "", "log.retention.ms", SET, "+9000") == 0
     broker, of_all = (described(cluster, BROKER, name) for name in ("0", ""))

@@ -47,7 +47,7 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def test_last_value_of_a_key_in_a_latin_1_properties_file_takes_precedence(tmp_path: Path) -> None:
+def test_properties_file_is_decoded_as_latin_1_and_the_last_value_of_a_key_applies(tmp_path: Path) -> None:
     path = written(tmp_path, "broker.rack=caf\xe9\nnum.partitions=2\n1.broker.rack=b\nnum.partitions=3\n")
     assert settings_of_file(path, OLDER) == {"broker.rack": "café", "num.partitions": "3", "1.broker.rack": "b"}
 
@@ -83,7 +83,7 @@ def test_error_for_an_unreadable_properties_file_contains_the_path(tmp_path: Pat
         settings_of_file(tmp_path, OLDER)
 
 
-def test_later_settings_source_overrides_per_broker_values_of_earlier_sources() -> None:
+def test_cluster_wide_value_replaces_per_broker_values_of_earlier_settings_sources() -> None:
     file = {"num.partitions": "1", "1.broker.rack": "a", "1.log.retention.ms": "5"}
     assert combined(file, {"num.partitions": "2", "log.retention.ms": "6"}) == {
         "num.partitions": "2",

@@ -44,7 +44,7 @@ def send(cluster: VirtualCluster, *partitions: tuple[str, int, int], broker_id: 
 
 
 @pytest.mark.rule("F-28")
-def test_fetch_waits_for_known_topics_despite_an_unknown_topic_id(cluster: VirtualCluster) -> None:
+def test_fetch_with_an_unknown_topic_id_still_waits_for_records_of_known_topics(cluster: VirtualCluster) -> None:
     ids = {**topic_ids(cluster), "missing": bytes(range(16))}
     client = cluster.connect()
     client.send(fetch(("missing", 0, 0), ("t", 0, 0), max_wait_ms=500, version=13, topic_ids=ids), 13)
@@ -69,7 +69,7 @@ def test_diverging_log_or_preferred_replica_completes_a_fetch_at_once() -> None:
 
 
 @pytest.mark.rule("F-29")
-def test_fetch_min_bytes_counts_from_the_fetch_offset_in_the_middle_of_a_log(cluster: VirtualCluster) -> None:
+def test_fetch_min_bytes_counts_only_bytes_after_a_fetch_offset_within_the_log(cluster: VirtualCluster) -> None:
     """Kafka's ReplicaManagerQuotasTest.testCompleteInDelayedFetchConsumerFetch, between positions 250 and 500."""
     fill(cluster, "t", *(batch_of_bytes(125) for _ in range(2)))
     client = send(cluster, ("t", 0, 1), max_wait_ms=20_000, min_bytes=126)
@@ -135,7 +135,7 @@ def test_one_append_completes_all_parked_fetches_in_their_order_of_arrival(
 
 
 @pytest.mark.rule("F-29")
-def test_client_that_disconnects_drops_only_its_own_parked_fetch(cluster: VirtualCluster) -> None:
+def test_disconnect_of_a_client_drops_only_its_own_parked_fetch(cluster: VirtualCluster) -> None:
     gone, stays = (send(cluster, ("t", 0, 0), max_wait_ms=20_000) for _ in range(2))
     gone.connection.lost()
     assert len(replica(cluster, 0).watchers) == 1
@@ -147,7 +147,7 @@ def test_client_that_disconnects_drops_only_its_own_parked_fetch(cluster: Virtua
 
 
 @pytest.mark.rule("F-30")
-def test_fetch_waits_its_max_wait_if_partition_limits_sum_to_less_than_min_bytes(cluster: VirtualCluster) -> None:
+def test_fetch_waits_max_wait_ms_if_its_partition_limits_sum_to_less_than_min_bytes(cluster: VirtualCluster) -> None:
     begun = cluster.now_ms
     limits: dict[str, Any] = {"min_bytes": 10_000, "partition_max": 1000}
     client = send(cluster, ("t", 0, 0), max_wait_ms=700, **limits)
@@ -159,7 +159,7 @@ def test_fetch_waits_its_max_wait_if_partition_limits_sum_to_less_than_min_bytes
 
 
 @pytest.mark.rule("F-30")
-def test_parked_fetch_counts_bytes_up_to_partition_limits_not_request_limit(cluster: VirtualCluster) -> None:
+def test_bytes_above_max_bytes_of_a_parked_fetch_count_towards_its_min_bytes(cluster: VirtualCluster) -> None:
     """More bytes are appended than the request's limit allows: they complete the fetch, whose response is cut to the limit."""
     client = send(cluster, ("t", 0, 0), ("t", 1, 0), max_wait_ms=20_000, max_bytes=300, min_bytes=300)
     fill(cluster, "t", batch_of_bytes(200), partition=0)
@@ -223,7 +223,7 @@ def _fake_follower(semantics: str) -> tuple[VirtualCluster, MemoryClient]:
 
 
 @pytest.mark.rule("D5")
-def test_first_follower_fetch_of_a_session_is_not_parked_in_kip_mode() -> None:
+def test_first_follower_fetch_of_a_session_is_not_parked_with_kip_semantics() -> None:
     for semantics, answered in (("kip", 1), ("kafka", 0)):
         cluster, follower = _fake_follower(semantics)
         follower.send(fetch(("t", 0, 0), replica_id=1, session=(0, 0), max_wait_ms=500), 12)
@@ -234,7 +234,7 @@ def test_first_follower_fetch_of_a_session_is_not_parked_in_kip_mode() -> None:
 
 
 @pytest.mark.rule("D5")
-def test_fetch_of_a_follower_with_stale_high_watermark_completes_at_once_in_kip_mode() -> None:
+def test_follower_fetch_with_stale_high_watermark_completes_at_once_with_kip_semantics() -> None:
     for semantics, answered in (("kip", 1), ("kafka", 0)):
         cluster, follower = _fake_follower(semantics)
         fill(cluster, "t", batch(b"a"))

@@ -196,7 +196,7 @@ def test_incremental_fetch_returns_only_partitions_that_changed(result: Result) 
 
 
 @pytest.mark.rule("S-6")
-def test_incremental_fetch_returns_a_partition_after_its_error_ends() -> None:
+def test_incremental_fetch_returns_a_partition_that_no_longer_has_an_error() -> None:
     f = Fetcher()
     f.log[FOO0] = Result(error_code=1)
     session_id = f.fetch(0, 0, requests(FOO0)).session_id
@@ -233,7 +233,7 @@ def test_fetch_session_moves_partitions_to_its_end_only_if_they_returned_records
 
 
 @pytest.mark.rule("S-10")
-def test_throttled_fetch_updates_session_offsets_but_reports_changes_again_later() -> None:
+def test_changes_omitted_from_a_throttled_incremental_fetch_are_returned_later() -> None:
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0, FOO1)).session_id
     f.log = {FOO0: Result(has_records=True, high_watermark=20), FOO1: Result(error_code=6, high_watermark=-1)}
@@ -249,7 +249,7 @@ def test_throttled_fetch_updates_session_offsets_but_reports_changes_again_later
 
 
 @pytest.mark.rule("S-10")
-def test_throttled_full_fetch_creates_no_session_and_hides_session_errors() -> None:
+def test_throttled_fetch_creates_no_session_and_reports_no_session_error() -> None:
     f = Fetcher()
     assert f.begin(0, 0, requests(FOO0)).throttled() == (OK, 0, ())
     assert len(f.cache) == 0
@@ -268,7 +268,7 @@ def test_unknown_partition_stays_in_the_fetch_session_until_the_topic_is_created
 
 
 @pytest.mark.rule("S-14")
-def test_incremental_fetch_v12_returns_a_partition_again_after_its_error_ends() -> None:
+def test_incremental_fetch_v12_returns_a_partition_that_no_longer_has_an_error() -> None:
     """Kafka's FetchSessionTest.testCreateIncrementalFetchWithPartitionsInErrorV12."""
     f = Fetcher()
     f.log[BAR0] = Result(error_code=3, high_watermark=-1, log_start_offset=-1)
@@ -283,7 +283,7 @@ def test_incremental_fetch_v12_returns_a_partition_again_after_its_error_ends() 
 
 
 @pytest.mark.rule("F-6")
-def test_duplicate_partition_in_a_fetch_uses_the_first_position_and_last_offsets() -> None:
+def test_partition_repeated_in_a_fetch_keeps_its_first_position_and_last_offset() -> None:
     f = Fetcher()
     context = f.begin(0, -1, [(FOO0, request(1)), (FOO1, request(2)), (FOO0, request(3))])
     assert list(context.partitions()) == [(FOO0, request(3)), (FOO1, request(2))]
@@ -386,7 +386,7 @@ def test_follower_session_may_evict_an_old_and_smaller_follower_session() -> Non
 
 
 @pytest.mark.rule("S-13")
-def test_session_cache_evicts_the_smallest_id_of_equally_old_sessions() -> None:
+def test_session_cache_evicts_the_session_with_the_smallest_id_among_equally_old_ones() -> None:
     f = Fetcher(slots=5, eviction_age_ms=100)
     ids = [make(f, 1, 0) for _ in range(5)]
     make(f, 1, 101)

@@ -113,7 +113,7 @@ def test_fetch_session_serves_newly_added_partitions_last(cluster: VirtualCluste
 
 
 @pytest.mark.rule("S-10")
-def test_throttled_fetch_hides_a_session_error_and_leaves_the_session_unchanged(cluster: VirtualCluster) -> None:
+def test_throttled_fetch_reports_no_session_error_and_leaves_the_session_unchanged(cluster: VirtualCluster) -> None:
     limit(cluster, client_id="reader", request_percentage=0.1)
     reader = Reader(cluster, client_id="reader")
     session = reader.ask(NEW, ("foo", 0, 0)).session_id

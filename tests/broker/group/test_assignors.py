@@ -61,7 +61,7 @@ def test_uniform_assignor_moves_only_the_partitions_that_a_new_member_needs() ->
     assert shown(third) == {"A": {"T": [0, 1]}, "B": {"T": [3, 4]}, "C": {"T": [2, 5]}}
 
 
-def test_uniform_assignor_leaves_an_extra_partition_with_its_current_member() -> None:
+def test_uniform_assignor_leaves_the_surplus_partition_of_an_uneven_split_with_its_owner() -> None:
     targets = assign_uniform([member("A", T=(0,)), member("B", T=(1, 2))], {T: 3})
     assert shown(targets) == {"A": {"T": [0]}, "B": {"T": [1, 2]}}
 
@@ -139,7 +139,7 @@ def test_uniform_assignor_is_balanced_and_moves_no_partition_unnecessarily(
 
 
 @given(group=groups(homogeneous=False))
-def test_uniform_assignor_with_different_subscriptions_reaches_a_stable_result(
+def test_uniform_assignor_run_again_on_its_own_result_moves_no_partition(
     group: tuple[list[MemberSubscription], dict[bytes, int]],
 ) -> None:
     members, counts = group
@@ -159,7 +159,7 @@ def test_uniform_assignor_with_different_subscriptions_reaches_a_stable_result(
         (("t", "t.*"), ("t", "t.*"), False),
     ],
 )
-def test_uniform_assignor_compares_subscriptions_by_topic_names_or_by_regex(
+def test_uniform_assignor_treats_subscriptions_to_the_same_names_or_regex_as_equal(
     first: tuple[str, str], second: tuple[str, str], is_equal: bool
 ) -> None:
     """Partitions of equal subscriptions are consecutive, those of different ones alternate."""

@@ -80,7 +80,7 @@ def test_consumer_group_heartbeat_without_member_id_is_accepted_in_v0_but_not_v1
 
 
 @pytest.mark.rule("SN-29")
-def test_only_member_of_a_consumer_group_gets_all_partitions(group: Group) -> None:
+def test_single_member_of_a_consumer_group_gets_all_partitions(group: Group) -> None:
     answer = group.join("A")
     assert group.seen(answer) == (1, ALL) and (answer.member_id, answer.heartbeat_interval_ms) == ("A", 5000)
     assert group.seen(group.beat("A", 1, sorted(ALL))) == (1, None)
@@ -124,7 +124,7 @@ def test_consumer_group_heartbeat_with_all_fields_always_returns_the_assignment(
 
 
 @pytest.mark.rule("SN-32")
-def test_member_that_rejoins_after_its_second_epoch_is_fenced_before_release_4_2(group: Group) -> None:
+def test_member_that_rejoins_with_epoch_0_after_reaching_epoch_2_is_fenced_before_4_2(group: Group) -> None:
     group.join("A")
     assert group.seen(group.join("A")) == (1, ALL)
     group.join("B")

@@ -180,7 +180,7 @@ def test_stable_group_at_max_size_rejects_new_members_but_accepts_rejoins() -> N
 
 
 @pytest.mark.rule("GC-30")
-def test_first_members_to_rejoin_fill_a_group_up_to_group_max_size() -> None:
+def test_members_that_rejoin_a_group_beyond_its_lowered_max_size_are_removed() -> None:
     bench = Bench(group_max_size=2)
     leader, other = bench.stable(2)
     bench.coordinator.settings = type(bench.coordinator.settings)(group_max_size=1)
@@ -272,7 +272,7 @@ def test_second_join_of_a_member_completes_its_first_parked_join_with_an_error(b
     assert second.answer.error_code == 0 and len(first) == 1
 
 
-def test_member_can_send_sync_group_inside_the_callback_of_its_join_response(bench: Bench) -> None:
+def test_sync_group_sent_inside_the_callback_of_a_join_response_succeeds(bench: Bench) -> None:
     """The other member's response is not lost, and no request gets two responses."""
     synced: list[object] = []
 
@@ -287,7 +287,7 @@ def test_member_can_send_sync_group_inside_the_callback_of_its_join_response(ben
     assert bench.state == "Stable"
 
 
-def test_new_join_to_an_emptied_group_uses_the_initial_delay_and_next_generation(bench: Bench) -> None:
+def test_first_join_to_an_emptied_group_waits_initial_delay_and_gets_next_generation(bench: Bench) -> None:
     ids = bench.stable(2)
     assert bench.leave(*(LeavingMember(i) for i in ids)) == [0, 0]
     assert bench.state == "Empty" and bench.heartbeat(ids[0], 1) == UNKNOWN_MEMBER

@@ -23,7 +23,7 @@ def test_expired_member_whose_join_is_parked_gets_unknown_member_id() -> None:
     assert bench.coordinator.describe("g").state == "Empty"
 
 
-def test_expiry_of_the_last_missing_member_completes_the_join_phase() -> None:
+def test_join_phase_completes_when_the_last_member_that_has_not_rejoined_expires() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=0)
     first = bench.join().answer.member_id
     bench.sync(first, 1, {first: b"all"})
@@ -55,7 +55,7 @@ def test_expiring_or_fencing_an_unknown_group_member_raises_key_error() -> None:
     assert list(bench.coordinator.groups.get("g").members) == [member_id]  # type: ignore[union-attr]
 
 
-def test_fencing_a_static_member_of_a_full_group_raises_group_max_size_reached() -> None:
+def test_fencing_a_static_member_fails_if_group_max_size_leaves_no_room_for_a_second() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=0, group_max_size=1)
     member_id = bench.join(instance="one").answer.member_id
     with pytest.raises(KafkaError, match="Group g refuses a second process with instance id one") as raised:

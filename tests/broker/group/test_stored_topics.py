@@ -67,7 +67,7 @@ def test_partition_metadata_records_contain_racks_in_3_9_but_not_in_4_0() -> Non
 
 
 @pytest.mark.rule("GO-8")
-def test_topic_records_of_a_group_from_an_older_broker_get_a_tombstone_from_4_1_on() -> None:
+def test_partition_metadata_record_of_an_older_broker_gets_a_tombstone_from_4_1_on() -> None:
     group = start("4.2")
     group.join("A")
     log = group.cluster.state.nodes[group.cluster.state.coordinator_of("g")].groups.groups._storage._log

@@ -119,7 +119,7 @@ common_patterns = st.recursive(
 
 
 @given(pattern=common_patterns, names=st.lists(st.text("abA0_-.", max_size=6), min_size=1, max_size=20))
-def test_topic_pattern_that_is_also_a_python_regex_matches_the_same_names(pattern: str, names: list[str]) -> None:
+def test_topic_pattern_matches_the_same_names_as_the_equal_python_regex(pattern: str, names: list[str]) -> None:
     theirs = re.compile(pattern, re.ASCII)
     assert matched(pattern, *names) == [name for name in names if theirs.fullmatch(name)]
 
@@ -171,7 +171,7 @@ def test_topic_pattern_with_deeply_nested_groups_is_accepted() -> None:
     assert matched("(" * 10_000 + "ab" + ")?" * 10_000, "", "ab", "a") == ["", "ab"]
 
 
-def test_topic_pattern_with_a_full_match_cache_matches_the_same_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_match_cache_of_a_topic_pattern_does_not_change_the_matched_names(monkeypatch: pytest.MonkeyPatch) -> None:
     names = [f"{letter}{index}" for letter in "ab" for index in range(200)]
     expected = matched("a1.*|b.*7", *names)
     monkeypatch.setattr(patterns, "MOST_CACHED_POSITIONS", 20)

@@ -149,7 +149,7 @@ def test_too_few_in_sync_replicas_reject_a_produce_only_with_acks_all() -> None:
 
 
 @pytest.mark.rule("P-12")
-def test_produce_rebuilds_batches_for_topic_codec_and_log_append_time() -> None:
+def test_produce_rewrites_batches_to_apply_the_topic_codec_and_log_append_time() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", compression_type="lz4", message_timestamp_type="LogAppendTime")
     fill(cluster, "t", batch(b"a" * 100, b"b" * 100, timestamp=5, compression=Compression.GZIP))
@@ -166,7 +166,7 @@ def test_produce_rebuilds_batches_for_topic_codec_and_log_append_time() -> None:
 
 
 @pytest.mark.rule("P-13")
-def test_produce_response_waits_for_the_slowest_partition_and_reports_its_error() -> None:
+def test_produce_response_waits_for_the_slowest_partition_even_if_another_has_failed() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("quick", 1, 1)
     cluster.topic("slow", 1, 2)

@@ -87,7 +87,7 @@ def test_truncation_removes_epochs_that_start_at_or_after_the_new_end_offset(
         (15, [(4, 15)]),
     ],
 )
-def test_raising_the_log_start_moves_the_start_of_the_epoch_at_that_offset(
+def test_raising_the_log_start_within_an_epoch_moves_the_start_of_that_epoch(
     start: int, left: list[tuple[int, int]]
 ) -> None:
     epochs = cache({2: 6, 3: 8, 4: 11})

@@ -74,7 +74,7 @@ def test_changed_retention_applies_at_the_next_retention_check() -> None:
     assert starts(cluster, 1) == [1]
 
 
-def test_idle_cluster_runs_at_most_three_retention_checks() -> None:
+def test_idle_cluster_runs_at_most_three_retention_checks_in_a_week() -> None:
     cluster = VirtualCluster(3)
     cluster.topic("t", 10, 3)
     for index in range(10):
@@ -104,7 +104,7 @@ def test_retention_uses_the_append_time_of_records_without_a_timestamp() -> None
     assert starts(cluster, 1) == [2]
 
 
-def test_compacting_three_replicas_writes_one_copy_and_keeps_old_bytes_for_reads() -> None:
+def test_compaction_writes_one_copy_for_three_replicas_and_earlier_reads_stay_valid() -> None:
     cluster = VirtualCluster(3, memory_bytes=0)
     cluster.topic("t", 1, 3, cleanup_policy="compact", segment_bytes="100000")
     for i in range(6):

@@ -102,7 +102,9 @@ def test_file_range_stays_readable_after_its_segment_is_dropped(
 @pytest.mark.parametrize(
     ("kind", "limit_bytes"), [("memory", SMALL_SEGMENT_BYTES), ("memory file", 8192), ("piece", 4096)]
 )
-def test_segment_make_room_returns_zero_when_the_segment_is_full(kind: str, limit_bytes: int, tmp_path: Path) -> None:
+def test_segment_offers_its_whole_limit_when_empty_and_no_room_when_full(
+    kind: str, limit_bytes: int, tmp_path: Path
+) -> None:
     segment = new_segment(kind, MemoryBudget(max(limit_bytes, 8192)), tmp_path)
     assert segment.make_room(0, limit_bytes) == limit_bytes
     assert segment.make_room(limit_bytes, 1) == 0
@@ -195,7 +197,7 @@ def test_in_memory_bytes_stay_readable_if_moving_them_to_a_file_fails(monkeypatc
     assert store.read(SMALL_SEGMENT_BYTES - 1, 2) == b"ac"
 
 
-def test_batch_is_never_written_to_a_shared_file_piece_that_is_too_small(
+def test_batch_too_large_for_its_part_of_a_shared_file_does_not_overwrite_the_next_part(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A failed first append leaves an empty segment in a piece of the file; a larger batch must not overwrite the next piece."""

@@ -299,7 +299,7 @@ def test_large_partitions_use_the_shared_file_when_half_of_the_descriptors_are_u
         )
 
 
-def test_piece_of_the_shared_file_is_reused_only_after_all_sends_of_its_bytes_end() -> None:
+def test_part_of_the_shared_file_is_reused_only_after_all_sends_of_its_bytes_end() -> None:
     budget = MemoryBudget(0)
     kept, store = Store(budget), Store(budget)
     kept.append(b"k" * 100)

@@ -81,7 +81,7 @@ def test_compaction_keeps_only_the_newest_committed_record_of_a_key() -> None:
 
 
 @pytest.mark.parametrize("commit", [True, False])
-def test_compaction_removes_an_empty_transaction_marker_after_delete_retention_ms(commit: bool) -> None:
+def test_marker_of_a_transaction_without_records_is_removed_after_delete_retention_ms(commit: bool) -> None:
     log = Compacted()
     log.write(b"a")
     log.end(commit=commit)
@@ -119,7 +119,7 @@ def test_compaction_replaces_the_last_marker_of_a_producer_by_an_empty_batch() -
 
 
 @pytest.mark.rule("TX-53")
-def test_follower_that_lags_beyond_delete_retention_ms_keeps_the_transaction_open() -> None:
+def test_follower_keeps_a_transaction_open_whose_marker_was_compacted_on_the_leader() -> None:
     """The leader has removed the records and the marker of a transaction of which the follower has the first record, as in Kafka."""
     leader = Compacted()
     leader.write(b"a")

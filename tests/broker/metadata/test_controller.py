@@ -72,7 +72,7 @@ def test_controller_rejects_illegal_topic_names(name: str) -> None:
     refused(ErrorCode.INVALID_TOPIC_EXCEPTION, Bench(), name)
 
 
-def test_planned_topic_is_not_in_the_metadata_image_until_it_is_created() -> None:
+def test_topic_appears_in_the_metadata_image_only_when_its_planned_creation_is_applied() -> None:
     bench = Bench()
     planned = bench.controller.plan_topic("t", 2, 3)
     assert bench.images == []
@@ -217,7 +217,7 @@ def test_last_in_sync_replica_stays_in_the_isr_and_leads_again_after_a_restart()
 
 
 @pytest.mark.parametrize("where", ["topic", "broker"])
-def test_unclean_leader_election_happens_where_topic_or_broker_settings_allow_it(where: str) -> None:
+def test_unclean_leader_election_happens_only_if_a_topic_or_broker_setting_allows_it(where: str) -> None:
     if where == "topic":
         bench = Bench()
         bench.topic(unclean_leader_election_enable="true")

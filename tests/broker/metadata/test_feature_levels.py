@@ -45,7 +45,7 @@ def test_changed_feature_levels_survive_a_crash_and_restart(tmp_path: Path) -> N
     assert processes.crash_and_restart().state.controller.image.features[TRANSACTION] == 2
 
 
-def test_deleted_min_insync_replicas_stays_deleted_after_a_restart(tmp_path: Path) -> None:
+def test_deleted_cluster_wide_min_insync_replicas_stays_deleted_after_a_restart(tmp_path: Path) -> None:
     processes = Processes(tmp_path, release_name="4.2")
     assert update(processes.cluster, ELIGIBLE, 0) == 0
     processes.cluster.state.remember_config(ALL_BROKERS, {})
@@ -108,7 +108,7 @@ def test_dynamic_quorum_rejects_added_and_removed_voters_with_the_errors_of_kafk
     assert removed.error_message.startswith(f"Cannot remove voter ReplicaKey(id=7, {other} from the set of voters [Rep")
 
 
-def test_release_without_features_rejects_every_feature_update() -> None:
+def test_release_2_8_without_features_rejects_every_feature_update() -> None:
     levels, errors = Features("2.8", 0, {}).updated([FeatureUpdate("metadata.version", 1)])
     [error] = errors.values()
     assert levels == {} and error is not None and error.error_code == 42

@@ -245,7 +245,7 @@ def test_invalid_change_of_a_topic_or_broker_setting_returns_an_error_code(
 
 
 @pytest.mark.parametrize(("endpoint_type", "error"), [(2, 114), (3, 115)])
-def test_describe_cluster_names_the_endpoint_type_of_brokers(
+def test_describe_cluster_rejects_endpoint_types_other_than_broker(
     cluster: VirtualCluster, endpoint_type: int, error: int
 ) -> None:
     answer = cluster.connect().ask(DescribeClusterRequest(endpoint_type=endpoint_type), 1)

@@ -110,7 +110,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 
 @pytest.mark.rule("W-9")
-def test_connection_handles_the_next_frame_after_the_response_is_written(bench: Bench) -> None:
+def test_connection_handles_the_next_frame_only_after_the_response_is_written(bench: Bench) -> None:
     bench.socket.full = True
     bench.give(b"one", b"two")
     assert bench.frames == [b"one"]

@@ -148,7 +148,7 @@ def test_throttle_and_event_recorded_in_the_journal_are_formatted_as_one_line(
     assert repr(event) == "<EventSeen +2.200 s broker 0 isr topic=orders partition=1>"
 
 
-def test_request_details_of_acks_0_list_the_partitions_without_response(
+def test_request_details_of_an_acks_0_produce_list_each_partition_with_no_response(
     cluster: VirtualCluster, client: MemoryClient
 ) -> None:
     client.send(produce("orders", 0, 1, acks=0), 9)
@@ -173,7 +173,7 @@ def test_journal_with_details_disabled_records_requests_without_details() -> Non
     assert (latest(cluster).details, latest(cluster).errors) == (None, ())
 
 
-def test_journal_details_of_a_request_exclude_those_of_a_closed_connection(cluster: VirtualCluster) -> None:
+def test_journal_entry_of_a_request_contains_no_details_of_an_abandoned_request(cluster: VirtualCluster) -> None:
     parked = cluster.connect(client_id="parked")
     request = fetch("orders", 0, 0)
     request.max_wait_ms = 1000

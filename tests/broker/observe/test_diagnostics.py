@@ -136,7 +136,9 @@ def test_log_never_contains_the_password_of_a_client(cluster: VirtualCluster, ca
     assert caplog.records and "secret" not in caplog.text
 
 
-def test_client_that_requires_sasl_is_logged_at_most_once_per_minute(cluster: VirtualCluster, lines: Lines) -> None:
+def test_client_that_needs_sasl_is_reported_in_the_log_at_most_once_per_minute(
+    cluster: VirtualCluster, lines: Lines
+) -> None:
     client = cluster.connect(client_id="me", address="10.0.0.7")
     for _ in range(2):
         client.ask(SaslHandshakeRequest("PLAIN"), 1)
@@ -177,7 +179,7 @@ def test_unsupported_requests_are_logged_separately_for_each_client_and_api(
     ]
 
 
-def test_diagnostics_remember_a_bounded_number_of_clients(
+def test_connection_diagnostics_forget_the_oldest_clients_beyond_their_limit(
     cluster: VirtualCluster, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(diagnostics, "REMEMBERED_CLIENTS", 3)
@@ -340,7 +342,7 @@ def test_consumer_that_fetches_without_joining_its_group_is_not_logged(cluster: 
     assert len(lines()) == 1
 
 
-def test_real_consumer_that_assigns_partitions_itself_is_not_logged(lines: Lines) -> None:
+def test_real_consumer_that_uses_assign_instead_of_subscribe_is_not_logged(lines: Lines) -> None:
     with running_cluster(topics={"orders": 1}) as c:
         c.produce("orders", ["a"])
         settings = {"bootstrap.servers": c.bootstrap, "group.id": "readers", "auto.offset.reset": "earliest"}

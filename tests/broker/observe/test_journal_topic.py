@@ -83,7 +83,7 @@ def test_journal_topic_reports_the_same_throttle_details_as_the_journal() -> Non
     assert (record.key, record.timestamp_ms) == (b"test", at_ms)
 
 
-def test_journal_topic_reports_a_forced_throttle_without_a_quota() -> None:
+def test_journal_topic_entry_of_a_forced_throttle_contains_no_quota() -> None:
     cluster = virtual()
     cluster.state.forced_throttles.add(ForcedThrottle(7))
     cluster.connect(client_id=None).ask(metadata(), 9)

@@ -192,7 +192,7 @@ def test_restart_of_a_static_classic_member_is_reported_but_not_as_a_rebalance()
     assert len(history(classic.cluster)) == 1
 
 
-def test_rebalance_of_a_classic_group_that_loses_its_coordinator_stays_unfinished() -> None:
+def test_rebalance_interrupted_by_a_coordinator_move_is_recorded_as_unfinished() -> None:
     cluster = VirtualCluster(2, {"offsets.topic.replication.factor": "2", "group.initial.rebalance.delay.ms": "3000"})
     leader = cluster.state.coordinator_of("g")
     protocols = [JoinGroupRequestProtocol("range", subscription("orders"))]

@@ -61,7 +61,7 @@ def world() -> VirtualCluster:
 
 
 @pytest.mark.rule("Q-14")
-def test_undeliverable_response_is_logged_once_with_quota_size_and_window(
+def test_batch_too_large_for_its_quota_is_logged_once_with_size_quota_and_window(
     world: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     partition_with_response_of(world, "large", LARGEST_BYTES + 1)
@@ -85,7 +85,7 @@ def test_undeliverable_response_is_logged_once_with_quota_size_and_window(
 
 
 @pytest.mark.rule("Q-14")
-def test_response_that_exactly_fits_the_quota_window_logs_no_warning(
+def test_response_that_exactly_fits_the_fetch_quota_window_logs_no_warning(
     world: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     partition_with_response_of(world, "large", LARGEST_BYTES)
@@ -95,7 +95,7 @@ def test_response_that_exactly_fits_the_quota_window_logs_no_warning(
 
 
 @pytest.mark.rule("Q-14")
-def test_response_above_one_quota_window_is_delivered_if_it_fits_the_longest_window(world: VirtualCluster) -> None:
+def test_response_larger_than_one_quota_window_is_sent_if_it_fits_the_longest_window(world: VirtualCluster) -> None:
     """The window is longest if the last value of its oldest sample came at the end of the sample and nothing followed."""
     world.topic("empty")
     free = world.connect(client_id="free")
@@ -111,7 +111,7 @@ def test_response_above_one_quota_window_is_delivered_if_it_fits_the_longest_win
 
 
 @pytest.mark.rule("Q-14")
-def test_undeliverable_batch_is_logged_once_for_each_partition_and_quota_value(
+def test_batch_too_large_for_its_quota_is_logged_once_per_partition_and_quota_value(
     world: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     for topic in ("one", "two"):
@@ -125,7 +125,7 @@ def test_undeliverable_batch_is_logged_once_for_each_partition_and_quota_value(
     assert "consumer_byte_rate=500 allows at most 5999 bytes" in warnings(caplog)[2]
 
 
-def test_old_release_that_delays_responses_delivers_large_batches_without_warning(
+def test_release_1_1_sends_batches_larger_than_the_quota_late_and_logs_no_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = VirtualCluster(release_name="1.1")
@@ -139,7 +139,7 @@ def test_old_release_that_delays_responses_delivers_large_batches_without_warnin
     assert warnings(caplog) == []
 
 
-def test_cluster_explain_reports_an_undeliverable_batch_once() -> None:
+def test_explain_reports_a_batch_too_large_for_its_quota_once() -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
         c.set_quota(client_id="pipeline", consumer_byte_rate=QUOTA)
         c.produce("orders", [b"x" * 20_000])
@@ -187,7 +187,7 @@ def let_the_batch_expire(c: TestCluster) -> None:
 @pytest.mark.parametrize(
     "change", [raise_the_quota, fetch_the_next_batch, delete_the_topic, recreate_the_topic, let_the_batch_expire]
 )
-def test_cluster_explain_drops_an_undeliverable_batch_that_can_be_delivered_again(
+def test_explain_no_longer_reports_a_batch_too_large_for_its_quota_once_it_can_be_sent(
     change: Callable[[TestCluster], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
@@ -201,7 +201,7 @@ def test_cluster_explain_drops_an_undeliverable_batch_that_can_be_delivered_agai
 
 
 @pytest.mark.rule("Q-14")
-def test_cluster_explain_updates_an_undeliverable_batch_without_a_new_warning(
+def test_explain_updates_a_batch_too_large_for_its_quota_without_a_new_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
@@ -218,7 +218,7 @@ def test_cluster_explain_updates_an_undeliverable_batch_without_a_new_warning(
 
 
 @pytest.mark.parametrize("option", ["trace", "data_dir", "memory_bytes"])
-def test_cluster_explain_reports_undeliverable_batches_in_memory_and_in_files(option: str, tmp_path: Path) -> None:
+def test_explain_reports_batches_too_large_for_their_quota_in_memory_and_in_files(option: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {option: 0 if option == "memory_bytes" else tmp_path}
     with cluster(topics={"orders": 1}, clock="manual", **options) as c:
         c.set_quota(client_id="pipeline", consumer_byte_rate=QUOTA)

@@ -200,7 +200,7 @@ def test_partial_batch_left_by_a_broken_disk_is_truncated_before_the_next_segmen
     assert not processes.cluster.state.journal.events("recovery")
 
 
-def test_interrupted_compaction_leaves_no_files_even_after_a_failed_append(
+def test_interrupted_compaction_after_a_failed_append_loses_no_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Compaction writes to its own files; a failed append has left an empty file of one of these names."""

@@ -119,7 +119,7 @@ def test_client_metrics_subscriptions_survive_a_restart_but_not_a_cluster_reset(
     assert state.config.client_metrics == {}
 
 
-def test_stored_topics_keep_settings_that_another_release_rejects(tmp_path: Path) -> None:
+def test_stored_topic_keeps_setting_values_that_the_newer_release_rejects(tmp_path: Path) -> None:
     older = Processes(tmp_path, release_name="3.9")
     older.cluster.topic("t", segment_bytes="500", message_format_version="2.8", message_downconversion_enable="false")
     older.end()

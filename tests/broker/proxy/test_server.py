@@ -266,7 +266,7 @@ def test_proxy_closes_client_connections_of_a_stopped_broker(tmp_path: Path, cap
     assert next(facts["why"] for facts in events if facts["broker"] == 1) == "the broker closed the connection"
 
 
-def test_client_that_does_not_read_neither_blocks_the_proxy_nor_fills_its_memory(
+def test_client_that_reads_nothing_does_not_block_the_proxy_or_fill_its_memory(
     bench: tuple[TestCluster, str],
 ) -> None:
     """Responses wait in the broker, because the proxy stops reading when its client does."""

@@ -76,7 +76,7 @@ def test_mutation_quota_mutes_the_connection_and_a_retry_after_the_throttle_succ
 
 
 @pytest.mark.rule("Q-18")
-def test_strict_mutation_quota_throttles_only_rejected_create_topics_requests(cluster: VirtualCluster) -> None:
+def test_create_topics_v6_is_throttled_only_if_the_mutation_quota_rejects_a_topic(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     assert create(client, ("a", 20)).throttle_time_ms == 0
     assert create(client, ("b", 9)).throttle_time_ms == 0
@@ -86,7 +86,9 @@ def test_strict_mutation_quota_throttles_only_rejected_create_topics_requests(cl
 
 @pytest.mark.rule("Q-18")
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 5])
-def test_old_create_topics_versions_are_executed_and_then_throttled(cluster: VirtualCluster, version: int) -> None:
+def test_create_topics_before_v6_is_executed_above_the_mutation_quota_then_throttled(
+    cluster: VirtualCluster, version: int
+) -> None:
     client = cluster.connect()
     answer = create(client, ("a", 30), ("b", 30), version=version)
     assert codes(answer) == [0, 0]
@@ -113,7 +115,9 @@ def test_delete_topics_charges_the_partitions_of_the_deleted_topic(
 
 @pytest.mark.rule("Q-18")
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4])
-def test_old_delete_topics_versions_are_executed_and_then_throttled(cluster: VirtualCluster, version: int) -> None:
+def test_delete_topics_before_v5_is_executed_above_the_mutation_quota_then_throttled(
+    cluster: VirtualCluster, version: int
+) -> None:
     cluster.topic("a", 30)
     cluster.topic("b", 10)
     client = cluster.connect()
@@ -134,7 +138,9 @@ def test_create_partitions_charges_only_the_added_partitions(cluster: VirtualClu
 
 @pytest.mark.rule("Q-18")
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_old_create_partitions_versions_are_executed_and_then_throttled(cluster: VirtualCluster, version: int) -> None:
+def test_create_partitions_before_v3_is_executed_above_the_quota_then_throttled(
+    cluster: VirtualCluster, version: int
+) -> None:
     for name in "ab":
         cluster.topic(name, 10)
     answer = add(cluster.connect(), ("a", 40), ("b", 11), version=version)

@@ -124,7 +124,7 @@ def test_quota_entity_repeated_in_a_request_gets_one_result() -> None:
 
 
 @pytest.mark.rule("Q-20")
-def test_integer_quota_is_accepted_up_to_a_millionth_above_an_integer_but_not_below() -> None:
+def test_integer_quota_is_accepted_a_millionth_above_an_integer_but_not_below() -> None:
     store = ClientQuotaStore()
     assert [alter(store, ALICE, QuotaOp(PRODUCE, value)) for value in (5.0000009, 4.9999999, 5.1)] == [0, 42, 42]
     assert [alter(store, ALICE, QuotaOp(PRODUCE, value)) for value in (2.0**63, 2.0**64)] == [0, 42]

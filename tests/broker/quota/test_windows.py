@@ -157,7 +157,7 @@ def test_fetch_of_a_batch_above_twelve_seconds_of_quota_is_always_throttled() ->
 
 
 @pytest.mark.rule("Q-14")
-def test_retries_at_exact_times_get_the_same_throttles_as_in_the_reference_model() -> None:
+def test_retries_at_throttle_end_get_the_same_throttles_as_in_the_reference_model() -> None:
     rate, now_ms, waits = SampledRate(), 0, []
     for _ in range(4):
         waits.append(rate.record_and_throttle(4096, now_ms, 250))
@@ -192,7 +192,7 @@ def test_rate_with_one_sample_is_measured_over_at_least_one_millisecond() -> Non
 
 
 @pytest.mark.rule("Q-3")
-def test_rate_sample_stays_in_use_after_a_negative_value_is_recorded() -> None:
+def test_recording_a_negative_value_extends_the_use_of_the_current_rate_sample() -> None:
     kept, purged = SampledRate(), SampledRate()
     for rate in (kept, purged):
         rate.record(500, 0)

@@ -171,14 +171,14 @@ def test_follower_fetch_response_has_the_high_watermark_from_before_that_fetch()
 
 
 @pytest.mark.rule("D5", "N-10")
-def test_follower_gets_a_new_high_watermark_at_once_in_kip_mode() -> None:
+def test_follower_gets_a_new_high_watermark_at_once_with_kip_semantics() -> None:
     cluster = three()
     cluster.connect().ask(produce("t", batch(b"a")), 9)
     assert [replica(cluster, b).log.high_watermark for b in range(3)] == [1, 1, 1]
 
 
 @pytest.mark.rule("D5", "N-10")
-def test_follower_gets_a_new_high_watermark_with_its_next_fetch_in_kafka_mode() -> None:
+def test_follower_gets_a_new_high_watermark_at_its_next_fetch_with_kafka_semantics() -> None:
     cluster = three("kafka")
     cluster.connect().ask(produce("t", batch(b"a")), 9)
     assert [replica(cluster, b).log.high_watermark for b in range(3)] == [1, 0, 0]

@@ -94,7 +94,7 @@ def test_each_broker_throttles_only_the_replicas_listed_for_that_broker(
         ("-1:1", False, False),
     ],
 )
-def test_kip_and_kafka_modes_accept_different_formats_of_throttled_replica_lists(
+def test_kip_and_kafka_semantics_accept_different_formats_of_throttled_replica_lists(
     text: str, kip: bool, kafka: bool
 ) -> None:
     for semantics, allowed in (("kip", kip), ("kafka", kafka)):
@@ -241,7 +241,7 @@ def test_replication_throttle_limits_only_the_listed_partitions_and_not_consumer
 
 
 @pytest.mark.rule("R-4", "R-5")
-def test_replication_quota_is_checked_before_bytes_of_listed_partitions_are_counted() -> None:
+def test_one_follower_fetch_may_exceed_the_replication_quota_by_its_whole_response() -> None:
     """Kafka's ReplicaManagerQuotasTest: a whole response may exceed the limit, because its bytes are counted after it is built."""
     cluster = VirtualCluster(2, {"replica.lag.time.max.ms": "1000"})
     cluster.topic("t", 3, 2)
@@ -605,7 +605,7 @@ def test_unlisted_partitions_replicate_while_another_partition_is_throttled() ->
 
 
 @pytest.mark.rule("R-5")
-def test_idle_follower_fetches_use_replication_quota_only_while_throttled() -> None:
+def test_empty_follower_fetch_responses_count_towards_the_quota_of_throttled_replicas() -> None:
     cluster = three()
     assert cluster.state.timers.next_deadline_ms() is None
     set_list(cluster, LEADER, "0:0")

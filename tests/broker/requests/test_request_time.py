@@ -206,7 +206,7 @@ def test_request_time_is_not_measured_without_a_request_quota() -> None:
 
 
 @pytest.mark.rule("Q-15", "Q-6")
-def test_scripted_request_costs_cause_the_same_throttles_as_in_kafka() -> None:
+def test_simulated_request_times_cause_the_same_throttles_as_in_kafka() -> None:
     cluster = VirtualCluster()
     limit(cluster, request_percentage=1.0)
     costs = cluster.state.request_cost_ms
@@ -235,7 +235,7 @@ def test_scripted_request_costs_cause_the_same_throttles_as_in_kafka() -> None:
 
 
 @pytest.mark.rule("Q-15")
-def test_scripted_cost_of_a_parked_request_is_charged_once() -> None:
+def test_simulated_processing_time_of_a_parked_request_is_charged_once() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     limit(cluster, request_percentage=1.0)

@@ -378,7 +378,7 @@ def test_one_fetch_returns_no_more_bytes_than_the_quota_has_room_for(cluster: Vi
 
 @pytest.mark.rule("D9")
 @pytest.mark.parametrize("semantics", ["kip", "kafka"])
-def test_empty_client_id_has_the_default_quota_in_kip_mode_and_none_in_kafka_mode(semantics: str) -> None:
+def test_empty_client_id_has_the_default_quota_with_kip_semantics_only(semantics: str) -> None:
     cluster = VirtualCluster(config={"quota.producer.default": "10000"}, semantics=semantics)
     cluster.topic("t")
     client = cluster.connect(client_id="")
@@ -409,7 +409,7 @@ def test_produce_reports_the_larger_of_byte_and_request_time_throttle(cluster: V
     assert [seen.reason.quota for seen in cluster.state.journal.throttles()] == ["Produce"]
 
 
-def test_flat_helper_returns_topic_and_partition_pairs_of_a_fetch_response(cluster: VirtualCluster) -> None:
+def test_flat_helper_returns_the_topic_and_partition_pairs_of_a_fetch_response(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.ask(produce("t", batch(b"a", b"b")), 9)
     [(topic, data)] = flat(client.ask(fetch(("t", 0, 0)), 11))

@@ -34,7 +34,7 @@ def observer_of(calls: list[tuple[str, tuple[Any, ...]]], *names: str) -> Observ
     return type("Noting", (Observer,), {name: noting(name, calls) for name in names})()
 
 
-def test_event_is_none_without_observers_and_otherwise_calls_the_observer_method() -> None:
+def test_broker_event_is_none_unless_an_attached_observer_implements_its_method() -> None:
     events, calls = Events(), []  # type: ignore[var-annotated]
     assert [getattr(events, name) for name in EVENTS] == [None] * len(EVENTS)
     observer = observer_of(calls, "cleared")
@@ -65,7 +65,7 @@ def test_observers_are_called_in_the_order_they_were_attached() -> None:
         events.attach(first)
 
 
-def test_events_ask_for_separate_records_while_an_attached_observer_wants_them() -> None:
+def test_events_request_separate_records_while_an_observer_that_needs_them_is_attached() -> None:
     events = Events()
     wanting = type("Wanting", (Observer,), {"wants_records_apart": True})()
     events.attach(wanting)

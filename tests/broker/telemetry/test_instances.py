@@ -66,7 +66,7 @@ def test_least_recently_used_telemetry_client_is_dropped_if_there_are_too_many()
 
 
 @pytest.mark.rule("AD-13")
-def test_telemetry_push_interval_longer_than_the_default_has_no_effect() -> None:
+def test_telemetry_push_interval_above_the_kafka_default_is_lowered_to_the_default() -> None:
     telemetry = instances(interval_ms=str(LONGEST_INTERVAL_MS), metrics="a.")
     instance = telemetry.subscribe(ZERO_ID, CLIENT, 1, 0)
     assert (instance.interval_ms, instance.metrics) == (DEFAULT_INTERVAL_MS, ("a.",))

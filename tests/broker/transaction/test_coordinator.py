@@ -195,7 +195,7 @@ def test_transactional_id_expiration_that_cannot_be_stored_is_retried() -> None:
 
 
 @pytest.mark.rule("TX-39")
-def test_completed_transaction_state_is_stored_after_a_storage_error(
+def test_complete_commit_record_is_written_again_after_a_storage_error(
     bench: TransactionBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = bench.topic()

@@ -67,7 +67,7 @@ def release_state(bench: TransactionBench, producer: Producer, brokers: list[int
 
 
 @pytest.mark.rule("TX-30", "TX-27", "TX-31")
-def test_partition_is_added_if_its_transaction_ends_during_verification(newer: TransactionBench) -> None:
+def test_first_batch_after_commit_adds_its_partition_to_a_new_transaction(newer: TransactionBench) -> None:
     """EndTxn v4 keeps the epoch, so that the epoch alone does not refuse a batch that comes after the marker."""
     topic = new_topic(newer, assignment={0: [0, 1, 2], 1: [0, 1, 2]})
     producer = Producer(newer)
@@ -126,7 +126,7 @@ def test_broker_stopped_during_transaction_verification_appends_nothing(newer: T
 
 
 @pytest.mark.rule("TX-31")
-def test_records_awaiting_transaction_verification_survive_the_next_request(newer: TransactionBench) -> None:
+def test_records_awaiting_transaction_verification_are_not_changed_by_later_requests(newer: TransactionBench) -> None:
     """Connections share the buffer of received bytes, which the next request overwrites."""
     topic, producers = newer.topic(2), [Producer(newer), Producer(newer)]
     for producer in producers:
