@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
+from typing import TYPE_CHECKING
 
 from kafkaproto.broker.config.cluster_config import ClusterConfig
 from kafkaproto.broker.config.features import initial_features
@@ -15,8 +16,10 @@ from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata import planning, reassignment
 from kafkaproto.broker.metadata.election import among_the_living
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, NO_LEADER, BrokerState, Image, PartitionState, Topic
-from kafkaproto.broker.metadata.scram import Credentials
 from kafkaproto.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kafkaproto.broker.metadata.scram import Credentials
 
 ImageChange = Callable[[Image, Image, Sequence[str]], None]
 """A function called with (old image, new image, names of the topics that were changed, created or deleted)."""

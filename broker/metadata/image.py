@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from kafkaproto.broker.metadata.scram import Credentials
+if TYPE_CHECKING:
+    from kafkaproto.broker.metadata.scram import Credentials
 
 NO_LEADER = -1
 NO_TOPIC_ID = bytes(16)

@@ -4,58 +4,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from kafkaproto.broker.runtime.events import Observer
-from kafkaproto.broker.transaction.changes import Cause, TransactionChange
-from kafkaproto.broker.transaction.operations import PartitionKey
+
+if TYPE_CHECKING:
+    from kafkaproto.broker.observe.past_transaction import PastTransaction
+    from kafkaproto.broker.transaction.changes import TransactionChange
 
 MOST_IDS = 1000
 MOST_OF_ID = 100
 _ONGOING = "Ongoing"
-
-
-@dataclass(slots=True, repr=False)
-class PastTransaction:
-    """One transaction of a producer, from its first partition on; it may still be open.
-
-    at_ms: when it began, in milliseconds of the cluster's clock. elapsed_ms: the same time, counted from the cluster's start.
-    """
-
-    at_ms: int
-    broker_id: int
-    """The id of the broker that coordinates the transactional id."""
-    transactional_id: str
-    """The `transactional.id` of the producer."""
-    producer_id: int
-    """The id that the coordinator gave to the producer."""
-    epoch: int
-    """The epoch of the producer when the transaction began."""
-    partitions: tuple[PartitionKey, ...]
-    """All partitions that were added to the transaction, including the partition of `__consumer_offsets` for each group with offsets in it."""
-    state: str = _ONGOING
-    """The last state of the transaction, under Kafka's name, such as "CompleteCommit"."""
-    cause: str | None = None
-    """Why the transaction ended, such as "its timeout passed"; None while it is open."""
-    decided_ms: int | None = None
-    """How long the transaction was open until its commit or abort was decided, in milliseconds; None while it is open."""
-    duration_ms: int | None = None
-    """How long the transaction took until all its markers were written, in milliseconds; None before that."""
-    elapsed_ms: int = 0
-
-    def __str__(self) -> str:
-        lasted = "" if self.decided_ms is None else f" after {self.decided_ms} ms"
-        if self.duration_ms is not None and self.decided_ms is not None:
-            lasted += f" and {self.duration_ms - self.decided_ms} ms for its markers"
-        cause = "" if self.cause is None else f": {self.cause}"
-        partitions = ", ".join(f"{topic}-{index}" for topic, index in self.partitions) or "no partitions"
-        return (
-            f"+{self.elapsed_ms / 1000:.3f} s broker {self.broker_id} transaction {self.transactional_id} of producer {self.producer_id} "
-            f"epoch {self.epoch}: {self.state}{lasted} with {partitions}{cause}"
-        )
-
-    def __repr__(self) -> str:
-        return f"<PastTransaction {self}>"
 
 
 class TransactionHistory(Observer):
@@ -86,7 +46,7 @@ class TransactionHistory(Observer):
         if current is None or change.state == current.state:
             return
         current.broker_id, current.state = broker_id, change.state
-        if change.cause is not Cause.LOADED:
+        if not change.is_load:
             current.cause = str(change.cause)
         if current.decided_ms is None:
             current.decided_ms = now_ms - current.at_ms
@@ -99,6 +59,10 @@ class TransactionHistory(Observer):
         return entries[-1] if entries and entries[-1].duration_ms is None else None
 
     def _add(self, broker_id: int, change: TransactionChange, now_ms: int) -> None:
+        from kafkaproto.broker.observe.past_transaction import (
+            PastTransaction,  # loaded on first use, so that brokers start faster
+        )
+
         seen = PastTransaction(
             now_ms,
             broker_id,

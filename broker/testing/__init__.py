@@ -2,9 +2,9 @@
 
 from kafkaproto.broker.group.causes import Cause, CauseKind
 from kafkaproto.broker.observe.otlp import MetricSeen
+from kafkaproto.broker.observe.past_transaction import PastTransaction
 from kafkaproto.broker.observe.rebalances import RebalanceSeen
-from kafkaproto.broker.observe.telemetry_history import TelemetrySeen
-from kafkaproto.broker.observe.transaction_history import PastTransaction
+from kafkaproto.broker.observe.telemetry_seen import TelemetrySeen
 from kafkaproto.broker.testing.asynchronous import AsyncTestCluster, async_cluster
 from kafkaproto.broker.testing.group_views import GroupSeen, MemberSeen
 from kafkaproto.broker.testing.options import DEFAULT

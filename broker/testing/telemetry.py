@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafkaproto.broker.config.client_metrics import SubscriptionResource
 from kafkaproto.broker.config.dynamic import Change, Operation, change
 from kafkaproto.broker.config.values import as_text
-from kafkaproto.broker.observe.telemetry_history import TelemetrySeen
+from kafkaproto.broker.observe.telemetry_seen import TelemetrySeen
 from kafkaproto.broker.testing.arguments import check_text
 from kafkaproto.broker.testing.base import Base
 from kafkaproto.broker.testing.tracebacks import is_hidden

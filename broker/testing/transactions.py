@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.image import TRANSACTION_TOPIC
-from kafkaproto.broker.observe.transaction_history import PastTransaction
+from kafkaproto.broker.observe.past_transaction import PastTransaction
 from kafkaproto.broker.testing.arguments import check_choice, check_int, check_text, unknown
 from kafkaproto.broker.testing.base import Base
 from kafkaproto.broker.testing.group_views import PartitionKey

@@ -41,6 +41,11 @@ class TransactionChange(NamedTuple):
     epoch_before: int = -1
 
     @property
+    def is_load(self) -> bool:
+        """Return whether a coordinator loaded the id from `__transaction_state`, so that nothing has changed for clients."""
+        return self.cause is Cause.LOADED
+
+    @property
     def is_visible(self) -> bool:
         """Return whether the id has another state, another epoch or more partitions than before, or was just loaded."""
         return self.before != self.state or bool(self.added) or self.epoch != self.epoch_before

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.broker.observe.transaction_history import MOST_IDS, MOST_OF_ID, PastTransaction, TransactionHistory
+from kafkaproto.broker.observe.past_transaction import PastTransaction
+from kafkaproto.broker.observe.transaction_history import MOST_IDS, MOST_OF_ID, TransactionHistory
 from kafkaproto.broker.transaction.changes import Cause, TransactionChange
 from kafkaproto.conformance.groups import Group
 from kafkaproto.conformance.scene import Topic

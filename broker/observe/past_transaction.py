@@ -1,0 +1,52 @@
+"""One transaction in the history, as the test API shows it. This module is separate so that brokers start faster: the first transaction loads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kafkaproto.broker.transaction.operations import PartitionKey
+
+ONGOING = "Ongoing"
+
+
+@dataclass(slots=True, repr=False)
+class PastTransaction:
+    """One transaction of a producer, from its first partition on; it may still be open.
+
+    at_ms: when it began, in milliseconds of the cluster's clock. elapsed_ms: the same time, counted from the cluster's start.
+    """
+
+    at_ms: int
+    broker_id: int
+    """The id of the broker that coordinates the transactional id."""
+    transactional_id: str
+    """The `transactional.id` of the producer."""
+    producer_id: int
+    """The id that the coordinator gave to the producer."""
+    epoch: int
+    """The epoch of the producer when the transaction began."""
+    partitions: tuple[PartitionKey, ...]
+    """All partitions that were added to the transaction, including the partition of `__consumer_offsets` for each group with offsets in it."""
+    state: str = ONGOING
+    """The last state of the transaction, under Kafka's name, such as "CompleteCommit"."""
+    cause: str | None = None
+    """Why the transaction ended, such as "its timeout passed"; None while it is open."""
+    decided_ms: int | None = None
+    """How long the transaction was open until its commit or abort was decided, in milliseconds; None while it is open."""
+    duration_ms: int | None = None
+    """How long the transaction took until all its markers were written, in milliseconds; None before that."""
+    elapsed_ms: int = 0
+
+    def __str__(self) -> str:
+        lasted = "" if self.decided_ms is None else f" after {self.decided_ms} ms"
+        if self.duration_ms is not None and self.decided_ms is not None:
+            lasted += f" and {self.duration_ms - self.decided_ms} ms for its markers"
+        cause = "" if self.cause is None else f": {self.cause}"
+        partitions = ", ".join(f"{topic}-{index}" for topic, index in self.partitions) or "no partitions"
+        return (
+            f"+{self.elapsed_ms / 1000:.3f} s broker {self.broker_id} transaction {self.transactional_id} of producer {self.producer_id} "
+            f"epoch {self.epoch}: {self.state}{lasted} with {partitions}{cause}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<PastTransaction {self}>"
