@@ -36,7 +36,7 @@ def test_leave_group_returns_one_error_for_each_member(subject: Subject) -> None
 
 
 @pytest.mark.rule("GC-46", "GC-48")
-def test_leave_group_of_one_member_returns_the_error_of_that_member(subject: Subject) -> None:
+def test_leave_group_v2_removes_the_only_member_and_leaves_the_group_empty(subject: Subject) -> None:
     group = Group(subject)
     client = group.client()
     make_stable(client)

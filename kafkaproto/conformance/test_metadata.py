@@ -191,7 +191,7 @@ def test_api_versions_response_lists_the_versions_that_a_broker_supports(subject
 
 @pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("M-4", "M-5", "N-3", "N-5")
-def test_partitions_of_a_stopped_broker_get_a_new_leader_or_none_in_metadata(subject: Subject) -> None:
+def test_partition_of_a_stopped_broker_gets_a_new_leader_only_with_another_replica(subject: Subject) -> None:
     """A stopped broker leaves Metadata, the ISR and the preferred replicas. Partitions with another replica get a new leader, the others have none.
 
     Corresponds to Kafka's tests `MetadataRequestTest.testReplicaDownResponse`, `FetchFromFollowerIntegrationTest`. All checks share one

@@ -117,7 +117,7 @@ TIMELINE = sorted(
 
 
 @pytest.mark.rule("Q-2", "Q-3", "Q-4", "Q-7")
-def test_throttle_times_equal_those_computed_from_quota_windows_and_bytes(subject: Subject) -> None:
+def test_produce_throttle_times_equal_those_that_a_reference_model_computes(subject: Subject) -> None:
     """Four clients send requests at given times. Each throttle time must equal the one that `SlowRate` computes.
 
     One test covers all clients, because each of them needs eleven seconds and they can run at the same time.
@@ -181,7 +181,7 @@ def test_failed_and_acks_0_produces_are_charged_to_the_byte_quota(subject: Subje
 
 @pytest.mark.needs(at_least={"socket.request.max.bytes": REQUEST_MAX_BYTES})
 @pytest.mark.rule("T-12", "Q-11")
-def test_produce_rejected_before_its_partitions_is_not_charged_for_bytes(subject: Subject) -> None:
+def test_produce_of_bytes_that_are_no_batch_is_not_charged_to_the_byte_quota(subject: Subject) -> None:
     """A Produce request whose bytes are no batch, only zeros, is rejected before its bytes are charged (`KafkaApis.handleError`)."""
     payer = Payer(subject, new_topic(subject), 1000.0)
     with limited(subject, (payer.entity, {PRODUCE: 1000.0})):
@@ -317,7 +317,7 @@ def throttled_for_time(subject: Subject, client_id: str) -> int:
 
 
 @pytest.mark.rule("T-2", "Q-6", "Q-15")
-def test_request_time_throttle_is_limited_to_one_window(subject: Subject) -> None:
+def test_request_time_throttle_is_at_most_one_quota_window(subject: Subject) -> None:
     """The request quota is a ten-thousandth of one thread's time. Each throttle time is at most 1000 ms, the length of a window."""
     payer = Payer(subject, new_topic(subject), 0.0)
     with limited(subject, (payer.entity, {PERCENT: 0.01})), subject.request_cost("ApiVersions", 1.5):
