@@ -82,7 +82,7 @@ def test_heartbeat_that_contains_all_fields_always_gets_the_assignment(subject: 
 
 @pytest.mark.rule("GN-16", "GN-18", "GN-46", "SN-33")
 def test_changed_topics_of_a_member_start_a_new_group_epoch(subject: Subject) -> None:
-    """A member also subscribes to a second topic. In the new epoch it gets all partitions of this topic and none of the first (scenario SN-33)."""
+    """B also subscribes to a second topic. In the new epoch, B gets all partitions of that topic, and A all partitions of the first (SN-33)."""
     group = ConsumerGroup(subject)
     other = group.add_topic()
     kept, moved = split(group)
@@ -161,9 +161,9 @@ def test_range_assignor_assigns_consecutive_partitions_of_each_topic(subject: Su
 def test_last_joined_member_decides_the_assignor_if_members_name_different_assignors(
     subject: Subject, first: str
 ) -> None:
-    """B joins with assignor `first`, then A with the other one, which applies: `range` gives A the first three partitions, `uniform` the last three.
+    """B joins with assignor `first`, then A with the other assignor, which decides the assignment.
 
-    ConsumerGroupDescribe names `uniform` in both cases.
+    `range` gives A the first three partitions, `uniform` the last three. ConsumerGroupDescribe names `uniform` in both cases.
     """
     group = ConsumerGroup(subject)
     assert group.enter("B", server_assignor=first) == (1, ALL)
@@ -177,7 +177,7 @@ def test_last_joined_member_decides_the_assignor_if_members_name_different_assig
 
 @pytest.mark.rule("GN-14", "GN-29", "SN-40")
 def test_member_that_does_not_revoke_in_time_is_fenced_despite_heartbeats(subject: Subject) -> None:
-    """A member that keeps its partitions for the rebalance timeout is fenced, and the other member gets all of them.
+    """A member that does not revoke partitions within the rebalance timeout is fenced, and the other member gets all partitions.
 
     This is scenario SN-40 with a shorter timeout.
     """

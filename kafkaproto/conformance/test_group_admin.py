@@ -197,7 +197,10 @@ def _delete_topic(group: Group, topic: str) -> None:
 def test_group_with_only_a_pending_member_is_deleted_with_its_last_offset(
     subject: Subject, delete: Callable[[Group, str], None]
 ) -> None:
-    """A client has got a member id but not joined yet. The old coordinator deletes the group, so the client's second JoinGroup is rejected."""
+    """A client has got a member id but not joined yet. When the last offset is deleted, its group is deleted, too.
+
+    Kafka's old group coordinator (in Scala) does this at once, so the client's second JoinGroup is rejected.
+    """
     topic, group = new_topic(subject).name, Group(subject)
     client = group.client()
     assert client.join().error_code == 79

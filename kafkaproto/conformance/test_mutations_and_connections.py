@@ -150,7 +150,7 @@ def broker_settings(subject: Subject, **settings: str) -> Iterator[None]:
 
 
 def served(subject: Subject, connection: Connection, within_ms: float = 400) -> bool:
-    """Return whether the broker responds on a connection in time. Raises Closed."""
+    """Send a request and return whether the response arrives within `within_ms`. Raises Closed if the broker has closed the connection."""
     subject.send(connection, ApiVersionsRequest(), 0)
     return subject.answer_or_none(connection, within_ms) is not None
 

@@ -1,4 +1,4 @@
-"""Tests of transactions with the first transaction version: epochs, partitions, commits, aborts, and what consumers see (KIP-98, KIP-360)."""
+"""Tests of transactions: epochs, partitions, commits, aborts, and what consumers see (KIP-98, KIP-360, KIP-890)."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_strict_mutation_quota_throttles_only_rejected_create_topics_requests(cl
 
 @pytest.mark.rule("Q-18")
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 5])
-def test_create_topics_before_version_6_is_executed_and_then_throttled(cluster: VirtualCluster, version: int) -> None:
+def test_old_create_topics_versions_are_executed_and_then_throttled(cluster: VirtualCluster, version: int) -> None:
     client = cluster.connect()
     answer = create(client, ("a", 30), ("b", 30), version=version)
     assert codes(answer) == [0, 0]
