@@ -88,8 +88,8 @@ class Commits:
     ) -> dict[PartitionKey, CommittedOffset | None]:
         """Return the committed offset of each partition for OffsetFetch, None for a partition without one. The state of the group does not matter.
 
-        An offset that is not replicated yet is not returned; the method `unstable` returns its partition. partitions: None for all partitions that
-        have a committed offset.
+        A commit that is not replicated yet is ignored; the method `unstable` returns the partitions of such commits. partitions: None for all
+        partitions that have a committed offset.
         """
         group = self._groups.get_any(group_id)
         offsets = {} if group is None else group.offsets

@@ -95,9 +95,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _applies(item: pytest.Item) -> bool:
-    """Return whether a test must run on its cluster: the release is among the test's `releases`, and the cluster's kind does not exclude the module.
+    """Return whether a test must run on its kind of cluster; True for a test of another suite.
 
-    Returns True for a test of another suite.
+    It must run if the kind's release is in the range of the markers `releases`, and the kind does not exclude the test's module.
     """
     kind = kind_of(item)
     if kind is None:
@@ -195,7 +195,7 @@ def running_cluster(request: pytest.FixtureRequest, _running_clusters: dict[tupl
 
 @pytest.fixture
 def subject(running_cluster: Subject, request: pytest.FixtureRequest) -> Iterator[Subject]:
-    """Yield the cluster under test, and undo afterwards the changes that the test made."""
+    """Yield the cluster under test. After the test, close its connections and start the brokers that it stopped."""
     if isinstance(running_cluster, Foreign):
         profile = profile_of(request.node.getparent(pytest.Module))
         running_cluster.need_release(release_range.of(request.node))

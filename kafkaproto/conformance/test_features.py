@@ -1,4 +1,4 @@
-"""Tests of the features of a cluster: the levels in the ApiVersions response."""
+"""Tests of the features of a cluster: their levels in ApiVersions responses, and changes of the levels with UpdateFeatures."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tests of client quotas and throttling over a socket: quota windows (Q-2 to Q-7), muting (KIP-219), fetches and request time.
 
-On a manual clock every number is exact. On the wall clock the same numbers are compared with the client's send times, within the tolerance
+If the cluster runs on a clock that the test advances, every throttle time must be exact. On the wall clock, it may differ by
 `Subject.clock_slack_ms`.
 """
 
@@ -89,7 +89,8 @@ def test_first_request_is_throttled_for_the_bytes_above_ten_seconds_of_quota(
 class Step(NamedTuple):
     """One request of a scenario.
 
-    It has `request_bytes` and is sent by client `who` at `at_ms` after the start; `exact_ms` is its throttle time on a manual clock.
+    It has `request_bytes` and is sent by client `who` at `at_ms` after the start.
+    exact_ms: its throttle time if the test advances the clock.
     """
 
     at_ms: int
@@ -101,8 +102,8 @@ class Step(NamedTuple):
 BOUNDS = {"burst": 1000.0, "rested": 1000.0, "steady": 500.0, "quiet": 1000.0}
 """Maps the client ids of the scenario to their quotas in bytes per second.
 
-burst: sends again after the throttle time of its first request. rested: pauses for longer. steady: stays within its quota, then sends one larger
-request. quiet: sends nothing.
+burst: sends again after the throttle time of its first request. rested: sends again later than that. steady: stays within its
+quota, then sends one larger request. quiet: sends nothing.
 """
 TIMELINE = sorted(
     [
@@ -139,7 +140,7 @@ def test_produce_throttle_times_equal_those_that_a_reference_model_computes(subj
 
 @pytest.mark.rule("Q-10")
 def test_changed_quota_applies_at_once_to_bytes_already_recorded(subject: Subject) -> None:
-    """A client has sent 27.5 kB. A higher quota ends its throttling, a lower quota starts it again, and without a quota no request is throttled.
+    """A client has sent 27.5 kB. Under a higher quota it is not throttled, under a lower quota it is, and without a quota no request is throttled.
 
     Corresponds to Kafka's test `ClientQuotaManagerTest.testQuotaParsing`.
     """
@@ -306,7 +307,7 @@ def test_fetch_of_a_batch_above_twelve_seconds_of_quota_never_returns_data(subje
 
 
 def throttled_for_time(subject: Subject, client_id: str) -> int:
-    """Send requests until one is throttled for its request time, and return the throttle time in ms."""
+    """Send ApiVersions requests until one is throttled by the request quota, and return its throttle time in ms."""
     for _ in range(500):
         connection = subject.connect(0, client_id)
         for _ in range(5):

@@ -1,4 +1,4 @@
-"""Tests of transactions that end without their producer: timeouts, hanging transactions, expired transactional ids (KIP-664)."""
+"""Tests of transactions that their producer does not end: timeouts, hanging transactions (KIP-664), expired transactional ids."""
 
 from __future__ import annotations
 
