@@ -48,7 +48,10 @@ class FetchCondition:
 
     @property
     def watchers(self) -> list[dict[Watcher, None]]:
-        """Return, for each partition of the fetch, the set of watchers that are checked when the partition changes. The fetch adds itself."""
+        """Return the watchers of each partition of the fetch: the parked requests that are checked when the partition changes.
+
+        The caller adds the parked fetch to each of these sets.
+        """
         return [partition.watchers for _, partition in self._partitions]
 
     def is_due(self, now_ms: int) -> bool:

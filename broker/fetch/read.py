@@ -96,7 +96,7 @@ class PartitionRead:
 
 
 def failed(error_code: int) -> PartitionRead:
-    """Return the result of a read that failed: an error without offsets (F-16, F-19)."""
+    """Return the result of a read that failed: the error, without offsets and records (F-16, F-19)."""
     return PartitionRead(error_code=int(error_code))
 
 
@@ -239,7 +239,7 @@ class Reader:
     def throttles(self, params: FetchParams, partition: Partition, now_ms: int) -> bool:
         """Return whether the replication quota withholds the records of a partition from a follower now (R-4).
 
-        It never withholds them from in-sync followers (D11). Call this only for followers: replication quotas never affect consumers (R-8).
+        The records are never withheld from in-sync followers (D11). Call this only for followers: replication quotas never affect consumers (R-8).
         """
         quota = self._replicas.leader_quota
         return (
@@ -250,7 +250,10 @@ class Reader:
         )
 
     def has_stale_high_watermark(self, params: FetchParams, partition: Partition) -> bool:
-        """Return whether a follower's high watermark is out of date, so that the broker must respond at once; only with `semantics=kip` (D5)."""
+        """Return whether the high watermark that a follower knows is out of date, so that its fetch must not wait (D5).
+
+        Always False unless the setting is `semantics=kip`.
+        """
         if not self._strict_kip or not params.from_follower:
             return False
         follower = partition.followers.get(params.replica_id)

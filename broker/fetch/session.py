@@ -88,7 +88,10 @@ class _Cached:
         self.log_start_offset = log_start_offset
 
     def is_news(self, result: PartitionResult) -> bool:
-        """Return whether an incremental response must contain `result`: it has records, or differs from the result last sent to the client (S-6)."""
+        """Return whether an incremental response must contain `result` (S-6).
+
+        This is the case if it has records, an error, a diverging epoch or a preferred read replica, or other offsets than were last sent.
+        """
         return (
             result.has_records
             or self.high_watermark != result.high_watermark

@@ -35,7 +35,9 @@ class _Seen(NamedTuple):
 
 
 class GroupChanges:
-    """Reports the changes of one broker's groups, as the event `group_changed` and as journal entries of kind "group".
+    """Reports the changes of one broker's groups, as the event `group_changed` and as entries of kind "group" in the journal.
+
+    The journal is the list of requests, throttles and state changes that tests read.
 
     Does nothing while `group_changed` has no observer.
     """

@@ -88,8 +88,8 @@ class Commits:
     ) -> dict[PartitionKey, CommittedOffset | None]:
         """Return the committed offset of each partition for OffsetFetch, None for a partition without one. The state of the group does not matter.
 
-        An offset that is not replicated yet is not returned; the method `unstable` returns its partition. partitions: None for all partitions that
-        have a committed offset.
+        A commit that is not replicated yet is ignored; the method `unstable` returns the partitions of such commits. partitions: None for all
+        partitions that have a committed offset.
         """
         group = self._groups.get_any(group_id)
         offsets = {} if group is None else group.offsets
@@ -244,7 +244,10 @@ def _refusal(group: Group, generation_id: int, member_id: str, instance_id: str 
 
 
 def _refusal_of_consumer(group: ConsumerGroup, member_epoch: int, member_id: str, *, has_member_epoch: bool) -> int:
-    """Return the error code for a commit to a group of the new protocol (KIP-848) that must be rejected, or 0 if the commit is allowed (GO-19)."""
+    """Return the error code for a commit to a group of the new protocol (KIP-848) that must be rejected, or 0 if the commit is allowed (GO-19).
+
+    has_member_epoch: whether the version of the request has a member epoch (9 and later).
+    """
     if member_epoch < 0 and not group.members:
         return ErrorCode.NONE
     member = group.members.get(member_id)

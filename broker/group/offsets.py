@@ -60,7 +60,7 @@ def expired(
     retention_ms: int,
     now_ms: int,
 ) -> list[PartitionKey]:
-    """Return the partitions whose committed offsets have expired.
+    """Return the partitions whose committed offsets have expired, because their retention time has passed.
 
     empty_since_ms: when the last member left; None if retention counts from each commit. subscribed: topics whose offsets are kept because members
     subscribe to them.

@@ -85,9 +85,10 @@ class Rebalance:
             self.prepare(group, now_ms)
 
     def take_request(self, group: Group, member: Member, request: JoinRequest, reply: JoinReply | None) -> None:
-        """Store the JoinGroup request of a current member until the join phase ends, with its protocols and timeouts.
+        """Take over the protocols and timeouts in the JoinGroup request of a current member, and park the request.
 
-        An earlier waiting JoinGroup gets REBALANCE_IN_PROGRESS. reply: the function that sends the response; None if other code sends it.
+        An earlier parked JoinGroup of the member gets REBALANCE_IN_PROGRESS. reply: the function that sends the response at the end of the join
+        phase; None if the caller responds itself, so that the request is not parked.
         """
         self.changes.note_request(group, member.member_id, member.protocols, request.protocols)
         self.answer_join(member, JoinResult(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS))

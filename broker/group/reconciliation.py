@@ -1,4 +1,6 @@
-"""Reconciliation: moves a member of a consumer group towards its target assignment, and revokes partitions before others get them (KIP-848).
+"""Reconciliation (KIP-848): moves a member of a consumer group towards its target assignment.
+
+A member gets a partition only after the previous owner has revoked it.
 
 The functions depend only on a member's state. Corresponds to Kafka's `CurrentAssignmentBuilder`.
 """

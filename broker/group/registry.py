@@ -224,7 +224,7 @@ class Registry:
         a. If the group had members and has none now, retention counts from the time when the last one left.
         b. In a stable consumer group, offsets of subscribed topics are kept. For other topics retention counts from each commit.
         c. If the group never had members, retention counts from each commit.
-        d. In a group of the new protocol (KIP-848), with or without members, offsets are deleted by rule b.
+        d. In a group of the new protocol (KIP-848) rule b applies in every state, even without members.
         e. Otherwise (during a rebalance, or without the consumer protocol) nothing expires.
         """
         retention_ms = self._rebalance.settings.offsets_retention_ms

@@ -48,7 +48,7 @@ class JoinedMember(NamedTuple):
 class JoinResult:
     """The result of a JoinGroup. members: empty unless the member that gets the result is the leader.
 
-    skip_assignment: whether that member is a leader that must not assign partitions again (KIP-814).
+    skip_assignment: whether that member is a leader that keeps the current assignment and must not compute a new one (KIP-814).
     """
 
     member_id: str

@@ -46,7 +46,7 @@ class StaticMembers:
         """Handle the join of a static member that has no member id because its process was restarted. The member gets the id `new_id`.
 
         a. In a stable group whose protocol stays the same, the member keeps its assignment. It gets the result when the new id is stored (GC-34).
-        b. During the join phase its request waits like those of the other members.
+        b. During the join phase the request is parked like those of the other members.
         c. In a stable group whose protocol would change, a rebalance starts.
         d. During the sync phase a rebalance starts, because the leader would send an assignment for the old id.
         """
@@ -73,7 +73,7 @@ class StaticMembers:
         self._storage.store_group(group, assignments, now_ms, stored)
 
     def _replace(self, group: Group, member: Member, new_id: str, now_ms: int) -> _Before:
-        """Give a static member its new id. Waiting requests of its old process get FENCED_INSTANCE_ID."""
+        """Give a static member its new id, and return its values before that. Parked requests of its old process get FENCED_INSTANCE_ID."""
         before = _Before(
             member.member_id,
             member.protocols,
@@ -88,7 +88,7 @@ class StaticMembers:
         return before
 
     def _undo(self, group: Group, member: Member, before: _Before, error_code: int, now_ms: int) -> JoinResult:
-        """Give a static member its old id back, because the new one could not be stored. Returns the result for the new process."""
+        """Give a static member its old id back, because the new one could not be stored. Returns the JoinGroup result with `error_code`."""
         if group.members.get(member.member_id) is member:
             member.protocols = before.protocols
             member.session_timeout_ms = before.session_timeout_ms

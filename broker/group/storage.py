@@ -57,12 +57,12 @@ class LoggedRecord(KeyedRecord, Protocol):
 
     @property
     def producer_id(self) -> int:
-        """The producer whose transaction contains the record, or is ended by it; -1 without a transaction."""
+        """Return the id of the producer whose transaction contains the record, or is ended by it; -1 without a transaction."""
         ...
 
     @property
     def ends(self) -> bool | None:
-        """True for a marker that commits a transaction, False for one that aborts it, None for a record with data."""
+        """Return True for a marker that commits a transaction, False for one that aborts it, None for a record with data."""
         ...
 
 

@@ -115,8 +115,8 @@ class Transitions:
         """Compute the target assignment of the current epoch, and add its records to `entries` (GN-18, GN-48).
 
         new_assignor: an assignor that a member prefers since this request and no member preferred before; None if there is none. were_equal: whether
-        the assignor treats all members as if they had the same subscription, because they had the same one before a request that started no epoch
-        (GN-38).
+        to assign partitions as if all members had the subscription of one of them. Kafka does so if the subscriptions were equal until the current
+        request, and this request started no new epoch (GN-38).
         """
         members = [
             MemberSubscription(
@@ -166,7 +166,7 @@ class Transitions:
         """Move a member towards a target assignment, and add the record of its new state to `entries`.
 
         The rebalance timeout runs while the member must revoke partitions (GN-29). owned: the partitions that the member reports as owned, None if it
-        reports none.
+        reports none. is_resubscribed: whether the current request changed the member's subscription.
         """
         before = member.current
         is_done = before.state is MemberState.STABLE and before.epoch == group.assignment_epoch
@@ -324,9 +324,9 @@ class Transitions:
 
 
 def _were_equal(group: ConsumerGroup, member: ConsumerMember, changes: Changes) -> bool:
-    """Return whether all members had equal subscriptions before the current request (GN-38). `member` sent it, and `changes` are its effects.
+    """Return whether a request changed a regular expression, and all members had equal subscriptions before it (GN-38).
 
-    Returns False if the request did not change the member's regular expression.
+    member: the member that sent the request. changes: what the request changed.
     """
     if changes.regex_before is None:
         return False
@@ -337,7 +337,10 @@ def _were_equal(group: ConsumerGroup, member: ConsumerMember, changes: Changes) 
 
 
 def _place_in_hash_table(member_id: str, count: int) -> int:
-    """Return the index of the bucket that contains `member_id` in a Java `HashMap` of `count` entries."""
+    """Return the index of the bucket that contains `member_id` in a Java `HashMap` of `count` entries.
+
+    Kafka takes the first member in this order as representative of members with equal subscriptions (GN-38).
+    """
     size = 16
     while count > size * 3 // 4:
         size *= 2

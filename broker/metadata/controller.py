@@ -79,7 +79,7 @@ class Controller:
             self.broker_stopped(broker_id)
 
     def give_leaders(self) -> None:
-        """Elect a leader for each partition that has none, if one of its replicas can lead."""
+        """Elect a leader for each partition without a leader, if one of its replicas can lead."""
         self._review([t for t in self.image.topics.values() if any(p.leader == NO_LEADER for p in t.partitions)])
 
     def _review(self, topics: Iterable[Topic]) -> None:

@@ -9,7 +9,10 @@ from kafkaproto.broker.runtime.events import Events
 
 
 def report_topics(events: Events, old: Image, new: Image, changed: Sequence[str], now_ms: int) -> None:
-    """Raise the event `topic_changed` for each changed topic, and an event for the journal for each change of a leader or ISR."""
+    """Report each topic in `changed` as the event `topic_changed`, and each change of a leader or ISR to the journal.
+
+    The journal is the list of requests, throttles and state changes that tests read.
+    """
     for name in changed:
         before, after = old.topics.get(name), new.topics.get(name)
         if events.topic_changed is not None:

@@ -10,8 +10,8 @@ from kafkaproto.broker.metadata.image import NO_LEADER, Image, PartitionState
 def among_the_living(image: Image, p: PartitionState, unclean: bool) -> PartitionState:
     """Return the partition after brokers started or stopped, with a leader and in-sync replicas that are running.
 
-    If no in-sync replica is running, one of them stays in the ISR and the partition has no leader. Exception: with `unclean`
-    (unclean.leader.election.enable), a running replica that is not in sync then becomes the leader.
+    If no in-sync replica is running, the first of them stays in the ISR and the partition has no leader. Exception: with `unclean`
+    (unclean.leader.election.enable), a running replica that is not in sync then becomes the leader and the only member of the ISR.
     """
     alive = image.is_alive
     isr = tuple(r for r in p.isr if alive(r)) or p.isr[:1]

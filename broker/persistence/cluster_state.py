@@ -39,8 +39,8 @@ logger = logging.getLogger("kafkaproto.persistence")
 class PersistedState(Protocol):
     """Interface of the cluster that is persisted and restored.
 
-    `ClusterPersistence` is created while the cluster is being built, and then uses only its memory budget and action queue. `go_on`
-    restores all other parts, so they must exist when it is called.
+    The constructor of `ClusterPersistence` uses only `budget` and `actions`, because it runs while the cluster is being built. All other
+    attributes must exist when `ClusterPersistence.go_on` is called.
     """
 
     @property

@@ -164,14 +164,14 @@ class MetadataLog:
 
     @property
     def lacks(self) -> bool:
-        """Return whether the log lacks a change that could not be written.
+        """Return whether the metadata log lacks a change because its write failed.
 
-        If it does, no segment file may be deleted, because the log may still refer to the file.
+        If so, no segment file may be deleted, because the log may still refer to the file.
         """
         return self._pool.keeps_segments
 
     def settle(self) -> None:
-        """Write changes that could not be written earlier. Called before batches are appended to partitions.
+        """Rewrite the log if an earlier write failed, so that it lacks no change. Called before batches are appended to partitions.
 
         Raises StorageError; the batches must then not be appended.
         """

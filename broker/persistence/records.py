@@ -28,9 +28,9 @@ class MetadataState:
     """The state after replaying records in order.
 
     life: the number of processes that have used the data directory. was_closed: whether the last of them stopped properly. configs: maps the owners
-    of settings to these settings. quotas: a removed quota is stored as None, because the settings given at start may define it again. features: the
-    levels that differ from those of a new cluster. scram: maps (user, mechanism) to credentials. groups: maps a group id to (protocol type,
-    committed offsets). logs: maps (topic id, partition) to the records of its log.
+    of settings (brokers, groups, client metrics subscriptions) to these settings. quotas: a removed quota is stored as None, because the settings
+    given at start may define it again. features: the levels that differ from those of a new cluster. scram: maps (user, mechanism) to credentials.
+    groups: maps a group id to (protocol type, committed offsets). logs: maps (topic id, partition) to the records of its log.
     """
 
     def __init__(self, facts: Iterable[MetadataRecord]) -> None:

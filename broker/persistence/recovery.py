@@ -1,7 +1,7 @@
 """Recovery of one partition's store and log after a restart, from its segment files and its metadata records.
 
-`recover` reads all batches in the order of positions, checks each and truncates the files at the first damaged one. Batches that were
-appended after the last recorded state continue the leader's log. This module does not depend on topics, replicas or other partitions.
+`recover` reads all batches in the order of their byte positions, checks each and truncates the files at the first damaged one. Batches that
+were appended after the last state in the metadata log continue the log. This module does not depend on topics, replicas or other partitions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kafkaproto.records.headers import in_memory, walk_headers
 class LogStart(NamedTuple):
     """A change of the log start offset in the metadata log.
 
-    at: the position where the store ended when the offset changed. producers: the states of the producers whose batches the change removed.
+    at: the byte position where the store ended when the offset changed. producers: the states of the producers whose batches the change removed.
     """
 
     at: int

@@ -180,7 +180,10 @@ class TelemetryInstances:
                 del self._instances[key]
 
     def _instance(self, key: bytes, attributes: ClientAttributes, connection_id: int, now_ms: int) -> Instance:
-        """Return the entry of the client with this id. Creates a new entry if there is none, if it has expired, or if a subscription has changed."""
+        """Return the entry of the client whose instance id is `key`. Creates a new entry if there is none, or if it has expired.
+
+        Also creates a new entry if any client metrics subscription has changed since the entry was created.
+        """
         version = self._config.cluster.client_metrics_version
         instance = self._instances.get(key)
         if instance is not None and now_ms >= instance.expires_ms:

@@ -47,12 +47,15 @@ class TransactionChange(NamedTuple):
 
     @property
     def is_visible(self) -> bool:
-        """Return whether the id has another state, another epoch or more partitions than before, or was just loaded."""
+        """Return whether the journal lists the change: the id has another state, another epoch or more partitions, or was just loaded."""
         return self.before != self.state or bool(self.added) or self.epoch != self.epoch_before
 
 
 def reporter(events: Events, broker_id: int) -> Callable[[TransactionChange, int], None]:
-    """Return a function that reports changes as the event `transaction_changed`, and as an event of the journal of kind "transaction"."""
+    """Return a function that reports changes as the event `transaction_changed`, and as entries of kind "transaction" in the journal.
+
+    The journal is the list of requests, throttles and state changes that tests read.
+    """
 
     def report(change: TransactionChange, now_ms: int) -> None:
         if events.transaction_changed is not None:

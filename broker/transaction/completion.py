@@ -71,7 +71,7 @@ class Completion:
         self._endings: dict[Transaction, _Ending] = {}
 
     def begin(self, transaction: Transaction, now_ms: int) -> None:
-        """Write the markers of a transaction in PREPARE_COMMIT or PREPARE_ABORT after the completion time, never during this call."""
+        """Schedule the markers of a transaction in PREPARE_COMMIT or PREPARE_ABORT; they are written later, after `completion_ms`."""
         data = transaction.data
         marker = TransactionMarker(
             data.producer_id,

@@ -153,7 +153,10 @@ class TransactionCoordinator:
         *,
         client_version: int = 0,
     ) -> None:
-        """Add partitions to the open transaction of a producer, or begin one (TX-21). `reply` gets one error code for all partitions."""
+        """Add partitions to the open transaction of a producer, or begin a transaction with them (TX-21).
+
+        `reply` gets one error code for all partitions. client_version: the transaction version of the producer.
+        """
         try:
             transaction = self._of_producer(transactional_id, producer_id, epoch, refuses_pending=True)
         except KafkaError as error:
@@ -171,8 +174,8 @@ class TransactionCoordinator:
     ) -> dict[PartitionKey, int]:
         """Return an error code for each partition (TX-23).
 
-        The code is 0 if the partition is part of the producer's transaction, else TRANSACTION_ABORTABLE (120). If the producer or its
-        transaction is rejected as a whole, each partition has that error.
+        The code is 0 if the partition is part of the producer's transaction, else TRANSACTION_ABORTABLE (120). If the coordinator
+        rejects the producer or its transaction, each partition has the error of this rejection.
         """
         try:
             transaction = self._of_producer(transactional_id, producer_id, epoch, refuses_pending=False)
@@ -247,7 +250,7 @@ class TransactionCoordinator:
         self.store.write(transaction, now_ms, stored)
 
     def _fence(self, transaction: Transaction, now_ms: int, reply: ProducerReply) -> None:
-        """Abort a transaction that must be fenced, and raise the epoch of its producer (TX-16). `reply` gets the result of the abort."""
+        """Abort a transaction whose pending state, from `Transaction.prepare_fence`, has a raised epoch (TX-16). `reply` gets the result."""
         pending = transaction.pending
         assert pending is not None
         self.end(

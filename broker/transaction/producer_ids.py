@@ -44,7 +44,10 @@ class ProducerIds:
         return self.take()
 
     def take(self) -> int:
-        """Return an id that no producer of the cluster has, without waiting for a block. Raises KafkaError KAFKA_STORAGE_ERROR (56)."""
+        """Return an id that no producer of the cluster has. Unlike `next_id`, reserves a new block at once if the current one is used up.
+
+        Raises KafkaError KAFKA_STORAGE_ERROR (56) if the block cannot be persisted.
+        """
         if self._next_id == self._end:
             self._next_id = self._new_block()
             self._end = self._next_id + BLOCK_SIZE

@@ -138,7 +138,10 @@ class TransactionStore:
         self._append(transaction, None, now_ms, written)
 
     def change(self, led: Mapping[int, int], partition_count: int, now_ms: int) -> None:
-        """Set the partitions that this broker leads, with their leader epochs. partition_count: 0 if the topic does not exist."""
+        """Load the partitions that this broker leads now, and unload those that it no longer leads.
+
+        led: maps the partitions that it leads to their leader epochs. partition_count: the partitions of the topic; 0 if it does not exist.
+        """
         kept = [index for index, epoch in led.items() if self._epochs.get(index, epoch) == epoch]
         if len(kept) < len(led):
             self._ownership.change(kept, partition_count, now_ms)

@@ -19,7 +19,7 @@ NO_PRODUCER_ID = -1
 NO_EPOCH = -1
 NO_TIME = -1
 LAST_EPOCH = 32767
-"""The largest epoch. It is used only to fence: no producer gets it (TX-15)."""
+"""The largest epoch. A coordinator uses it only to fence a producer, and never gives it to a producer (TX-15)."""
 NO_TIMEOUT_MS = 2**31 - 1
 """The timeout of a transaction with two-phase commit, which never times out (TX-61)."""
 
@@ -182,7 +182,10 @@ class Transaction:
     def prepare_partitions(
         self, partitions: Iterable[PartitionKey], now_ms: int, client_version: int
     ) -> TransactionData:
-        """Prepare the addition of partitions, which starts a transaction if none is open. Returns the pending state."""
+        """Prepare the addition of partitions, which starts a transaction if none is open. Returns the pending state.
+
+        client_version: the transaction version of the producer.
+        """
         data = self.data
         return self._prepare(
             data._replace(
@@ -203,7 +206,9 @@ class Transaction:
         next_producer_id: int = NO_PRODUCER_ID,
         cause: Cause = Cause.ENDED,
     ) -> TransactionData:
-        """Prepare the state PREPARE_COMMIT or PREPARE_ABORT, and return the pending state. With version 2, the epoch rises (TX-38).
+        """Prepare the state PREPARE_COMMIT or PREPARE_ABORT, and return the pending state.
+
+        client_version: the transaction version of the producer; with version 2, the epoch rises (TX-38).
 
         next_producer_id: the id to continue with, if this epoch is the last one of the producer id. cause: for observers.
         """

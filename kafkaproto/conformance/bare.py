@@ -1,4 +1,7 @@
-"""Generates empty requests: message objects with empty strings, bytes and arrays, and random numbers."""
+"""Generates empty requests: message objects with empty strings, bytes and arrays, and random numbers.
+
+A conformance test sends them to check that every version of every API returns a complete response.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def _value(wire_type: WireType, random: Random) -> Any:
 def _number(wire_type: FixedWidth, random: Random) -> Any:
     """Return a random value for a wire type of fixed width.
 
-    A boolean, float or uuid can be any value of a short list. An integer is near the lowest or highest value of its type, or a small number.
+    A boolean or uuid can have any value, a float one of four values. An integer is near the lowest or highest value of its type, or from 0 to 100.
     """
     if wire_type is Bool:
         return random.random() < 0.5

@@ -26,7 +26,7 @@ PARTITIONS = 6
 ALL = list(range(PARTITIONS))
 TIMEOUT_MS = 60_000
 INVALID_EPOCH = -3
-"""A member epoch that no broker accepts, so that the heartbeat changes nothing."""
+"""A member epoch that every broker rejects, so that a heartbeat with it changes nothing."""
 LEAVE_EPOCH = -1
 """The member epoch with which a member leaves its group."""
 REGEX_VERSION = 1
@@ -67,7 +67,7 @@ class ConsumerGroup(Group):
 
     @property
     def is_release_4_2(self) -> bool:
-        """Return whether the broker behaves as Kafka 4.2; also true of brokers of this project that emulate 4.0 or 4.1."""
+        """Return whether the broker offers the API versions of Kafka 4.2 or later."""
         release = release_of(self._ranges)
         return self.is_release_4 and release is not None and releases().index(release) >= releases().index("4.2")
 
@@ -134,7 +134,7 @@ class ConsumerGroup(Group):
         return self.subject.ask(self.connection, request, self.version)
 
     def join(self, member_id: str, *names: str, timeout_ms: int = TIMEOUT_MS, **fields: Any) -> Any:
-        """Send the first heartbeat of a member. names: the topics that it subscribes to, by default the group's topic."""
+        """Send the first heartbeat of a member, and return the response. names: the topics that it subscribes to, by default the group's topic."""
         return self.heartbeat(member_id, 0, [], names or [self.topic.name], timeout_ms, **fields)
 
     def _places(self, owned: Owned) -> list[ConsumerGroupHeartbeatRequestTopicPartitions]:
@@ -161,11 +161,14 @@ class ConsumerGroup(Group):
         return response.member_epoch, assigned
 
     def beat(self, member_id: str, epoch: int, owned: Owned | None = None) -> tuple[int, Any]:
-        """Send a heartbeat of a member that has joined, and return (member epoch, assignment)."""
+        """Send a heartbeat of a member that has joined. Returns (member epoch, assignment); see `result` for the form of the assignment."""
         return self.result(self.heartbeat(member_id, epoch, owned))
 
     def enter(self, member_id: str, *names: str, **fields: Any) -> tuple[int, Any]:
-        """Send the first heartbeat of a member, which joins the group. Returns (member epoch, assignment); see `result` for the assignment."""
+        """Send the first heartbeat of a member, which joins the group.
+
+        Returns (member epoch, assignment); see `result` for the form of the assignment.
+        """
         return self.result(self.join(member_id, *names, **fields))
 
     def described(self) -> Any:

@@ -33,7 +33,7 @@ DELETE_VERSION, DELETE_WITHIN_MS = 3, 10_000
 
 @contextmanager
 def skip_if_not_served() -> Iterator[None]:
-    """Return a context that skips the test if a request in it raises NotServed. The reason for skipping names the unsupported version."""
+    """Return a context that skips the test if a request in it has a version that the broker does not serve. The reason names this version."""
     try:
         yield
     except NotServed as error:

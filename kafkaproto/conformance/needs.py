@@ -1,4 +1,4 @@
-"""Requirements of a test on a foreign cluster, and the check that the cluster meets them.
+"""Requirements of a test on the cluster that it checks, and the functions that find the unmet ones.
 
 A marker on the test declares them. A module can set the marker for all its tests with `pytestmark`, and both markers add up:
 

@@ -48,7 +48,10 @@ class Hooks:
 
     @pytest.hookspec(firstresult=True)
     def pytest_conformance_kinds(self, config: pytest.Config) -> Sequence[Kind] | None:
-        """Return the kinds of clusters to test if the command line names no address."""
+        """Return the kinds of clusters that the tests run on if the command line names no address.
+
+        A test suite that starts clusters by itself implements this hook.
+        """
 
 
 def modules() -> list[Path]:
@@ -80,7 +83,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Remove the tests that do not apply to their kind of cluster. Group the others by profile, so that each cluster is started once."""
+    """Remove the tests that do not apply to their kind of cluster, and group the others by profile.
+
+    So the plugin starts each kind of cluster only once with each profile of broker settings.
+    """
     items[:] = [item for item in items if _applies(item)]
     places = [i for i, item in enumerate(items) if "running_cluster" in getattr(item, "fixturenames", ())]
     in_order = sorted((items[i] for i in places), key=lambda item: profile_of(item.getparent(pytest.Module)))
@@ -89,9 +95,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _applies(item: pytest.Item) -> bool:
-    """Return whether a test must run on its cluster: the release is among the test's `releases`, and the cluster's kind does not exclude the module.
+    """Return whether a test must run on its kind of cluster; True for a test of another suite.
 
-    Returns True for a test of another suite.
+    It must run if the kind's release is in the range of the markers `releases`, and the kind does not exclude the test's module.
     """
     kind = kind_of(item)
     if kind is None:
@@ -149,7 +155,7 @@ def addresses(text: str) -> list[tuple[str, int]]:
 
 
 def foreign(config: pytest.Config, address: str) -> Kind:
-    """Return the kind for a cluster that already runs at an address. Its `start` only connects to that cluster."""
+    """Return a `Kind` for the cluster that already runs at an address. Its function `start` only connects to that cluster."""
     semantics = config.getoption("--semantics")
 
     def start(_profile: str) -> Subject:
@@ -189,7 +195,7 @@ def running_cluster(request: pytest.FixtureRequest, _running_clusters: dict[tupl
 
 @pytest.fixture
 def subject(running_cluster: Subject, request: pytest.FixtureRequest) -> Iterator[Subject]:
-    """Yield the cluster under test, and undo afterwards the changes that the test made."""
+    """Yield the cluster under test. After the test, close its connections and start the brokers that it stopped."""
     if isinstance(running_cluster, Foreign):
         profile = profile_of(request.node.getparent(pytest.Module))
         running_cluster.need_release(release_range.of(request.node))

@@ -64,7 +64,10 @@ Entity = dict[str, str | None]
 
 
 def wait_until(subject: Subject, condition: Callable[[], Any], what: str) -> Any:
-    """Call `condition` until it returns a true value, and return this value. Raises AssertionError, naming `what`, if that takes too long."""
+    """Call `condition` until it returns a true value, and return this value. Raises AssertionError if that takes too long.
+
+    what: the expected event, for the text of the error.
+    """
     for _ in range(ROUNDS):
         if value := condition():
             return value

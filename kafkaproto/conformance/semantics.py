@@ -24,7 +24,10 @@ VERSION, WITHIN_MS = 1, 10_000
 
 
 def semantics_of(subject: Subject) -> str:
-    """Return KIP if the cluster accepts a throttled replica in the form of KIP-73, else KAFKA. Changes nothing in the cluster."""
+    """Return what the cluster follows where Kafka's documents and code differ: KIP for the documents, KAFKA for the code.
+
+    It is KIP if the cluster accepts a list of throttled replicas in the form of KIP-73. Changes nothing in the cluster.
+    """
     with suppress(OSError, Closed, ProtocolError, AssertionError, pytest.skip.Exception):
         accepted = [_error(subject, text) == ErrorCode.NONE for text in (KIP_FORM, INVALID)]
         return KIP if accepted == [True, False] else KAFKA

@@ -60,7 +60,7 @@ def test_list_config_resources_always_lists_loggers_before_brokers_and_topics(su
 
 
 @pytest.mark.rule("AD-18")
-def test_describe_configs_of_a_missing_topic_has_an_empty_error_message(subject: Subject) -> None:
+def test_describe_configs_error_for_a_missing_topic_has_an_empty_message(subject: Subject) -> None:
     [result] = subject.ask_once(DescribeConfigsRequest([DescribeConfigsResource(TOPIC, "none", None)]), 4).results
     assert (result.error_code, result.error_message, result.configs) == (UNKNOWN_TOPIC_OR_PARTITION, "", [])
 
@@ -113,7 +113,7 @@ def subscription(subject: Subject) -> Iterator[str]:
 
 
 @pytest.mark.rule("AD-17", "AD-18", "SN-67")
-def test_client_metrics_subscription_exists_while_it_has_settings(subject: Subject, subscription: str) -> None:
+def test_client_metrics_subscription_exists_only_while_it_has_settings(subject: Subject, subscription: str) -> None:
     def is_listed() -> bool:
         return (CLIENT_METRICS, subscription) in listed(subject, version=0)[1]
 

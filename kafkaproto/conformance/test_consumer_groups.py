@@ -155,8 +155,8 @@ def test_consumer_group_describe_rejects_unknown_and_classic_groups(subject: Sub
 
 
 @pytest.mark.rule("GN-12", "GN-13", "SN-32")
-def test_member_that_sends_epoch_0_after_its_second_epoch_is_fenced_before_4_2(subject: Subject) -> None:
-    """A joined member that sends epoch 0 again gets its assignment. Before 4.2, it is fenced if it already has a second epoch (scenario SN-32)."""
+def test_member_with_its_second_epoch_that_joins_again_is_fenced_before_4_2(subject: Subject) -> None:
+    """A member that joins again with epoch 0 gets its assignment. Before 4.2, it is fenced once its epoch has risen from 1 to 2 (scenario SN-32)."""
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     assert group.enter("A") == (1, ALL)
@@ -216,7 +216,7 @@ def test_static_member_keeps_its_partitions_while_it_is_temporarily_gone(subject
 
 @pytest.mark.rule("GN-32")
 @pytest.mark.releases(first="4.2")
-def test_member_that_becomes_static_while_it_must_revoke_keeps_no_partition(subject: Subject) -> None:
+def test_member_that_rejoins_as_static_while_it_must_revoke_gets_no_partitions(subject: Subject) -> None:
     """A dynamic member joins again with an instance id. It gets all of its partitions, or none if it had to revoke some of them."""
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
@@ -266,7 +266,10 @@ def test_offset_commits_and_fetches_with_a_wrong_member_epoch_are_rejected(subje
 
 @pytest.mark.rule("GN-62", "GC-54", "GC-58", "SN-37")
 def test_classic_protocol_requests_of_a_consumer_group_member_are_rejected(subject: Subject) -> None:
-    """DescribeGroups and Heartbeat get errors for a new group or its member; ListGroups, DeleteGroups and OffsetDelete find the group (SN-37)."""
+    """DescribeGroups and Heartbeat do not find a group of the new protocol and its member. Other classic requests do (scenario SN-37).
+
+    ListGroups lists the group, but DeleteGroups and OffsetDelete are rejected because it has a member.
+    """
     group = ConsumerGroup(subject)
     topic = group.topic.name
     assert group.enter("C") == (1, ALL)
@@ -309,7 +312,7 @@ def test_empty_group_can_change_its_group_protocol_and_keeps_its_offsets(subject
 
 
 @pytest.mark.rule("GN-66")
-def test_empty_group_id_gets_invalid_request_from_4_0_on_and_another_error_before(subject: Subject) -> None:
+def test_consumer_group_describe_rejects_only_the_empty_group_id_from_4_0_on(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     described = group.ask(ConsumerGroupDescribeRequest([group.id, ""]), group.version).groups
@@ -320,7 +323,7 @@ def test_empty_group_id_gets_invalid_request_from_4_0_on_and_another_error_befor
 
 
 @pytest.mark.rule("GN-37")
-def test_heartbeat_that_names_another_assignor_starts_no_new_epoch(subject: Subject) -> None:
+def test_heartbeat_with_another_assignor_changes_the_assignor_but_not_the_group_epoch(subject: Subject) -> None:
     """A heartbeat that names another assignor changes the group's assignor at once, but not the group epoch or the assignment."""
     group = ConsumerGroup(subject)
     group.enter("A")

@@ -57,7 +57,7 @@ def test_partitions_are_revoked_from_one_member_before_another_member_gets_them(
 
 
 @pytest.mark.rule("GN-12", "SN-30")
-def test_repeated_heartbeat_that_owns_unassigned_partitions_is_fenced(subject: Subject) -> None:
+def test_heartbeat_with_the_previous_epoch_is_fenced_if_it_owns_unassigned_partitions(subject: Subject) -> None:
     """A heartbeat with the previous epoch is accepted only if the member owns a subset of its assignment (scenario SN-30, steps 10 and 11)."""
     group = ConsumerGroup(subject)
     kept, moved = split(group)
@@ -82,7 +82,7 @@ def test_heartbeat_that_contains_all_fields_always_gets_the_assignment(subject: 
 
 @pytest.mark.rule("GN-16", "GN-18", "GN-46", "SN-33")
 def test_changed_topics_of_a_member_start_a_new_group_epoch(subject: Subject) -> None:
-    """A member also subscribes to a second topic. In the new epoch it gets all partitions of this topic and none of the first (scenario SN-33)."""
+    """B also subscribes to a second topic. In the new epoch, B gets all partitions of that topic, and A all partitions of the first (SN-33)."""
     group = ConsumerGroup(subject)
     other = group.add_topic()
     kept, moved = split(group)
@@ -111,7 +111,7 @@ def test_unsubscribed_topic_is_revoked_from_the_member(subject: Subject) -> None
 
 
 @pytest.mark.rule("GN-16", "GN-22")
-def test_unsubscribed_topic_is_revoked_during_pending_revocations_from_4_2_on(subject: Subject) -> None:
+def test_topic_unsubscribed_during_pending_revocations_is_revoked_at_once_from_4_2_on(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     names = [group.topic.name, group.add_topic().name, group.add_topic().name]
     owned = dict.fromkeys(names, ALL)
@@ -158,10 +158,12 @@ def test_range_assignor_assigns_consecutive_partitions_of_each_topic(subject: Su
 
 @pytest.mark.rule("GN-36")
 @pytest.mark.parametrize("first", ["uniform", "range"])
-def test_second_of_two_members_that_name_different_assignors_decides_the_assignor(subject: Subject, first: str) -> None:
-    """B joins with assignor `first`, then A with the other one, which applies: `range` gives A the first three partitions, `uniform` the last three.
+def test_last_joined_member_decides_the_assignor_if_members_name_different_assignors(
+    subject: Subject, first: str
+) -> None:
+    """B joins with assignor `first`, then A with the other assignor, which decides the assignment.
 
-    ConsumerGroupDescribe names `uniform` in both cases.
+    `range` gives A the first three partitions, `uniform` the last three. ConsumerGroupDescribe names `uniform` in both cases.
     """
     group = ConsumerGroup(subject)
     assert group.enter("B", server_assignor=first) == (1, ALL)
@@ -175,7 +177,7 @@ def test_second_of_two_members_that_name_different_assignors_decides_the_assigno
 
 @pytest.mark.rule("GN-14", "GN-29", "SN-40")
 def test_member_that_does_not_revoke_in_time_is_fenced_despite_heartbeats(subject: Subject) -> None:
-    """A member that keeps its partitions for the rebalance timeout is fenced, and the other member gets all of them.
+    """A member that does not revoke partitions within the rebalance timeout is fenced, and the other member gets all partitions.
 
     This is scenario SN-40 with a shorter timeout.
     """

@@ -156,7 +156,7 @@ def test_compressed_batch_is_converted_into_one_complete_wrapper_message(
 
 
 @pytest.mark.rule("F-33")
-def test_old_fetch_returns_batches_before_a_zstd_batch_and_the_next_fetch_an_error(subject: Subject) -> None:
+def test_old_fetch_versions_return_batches_before_zstd_and_an_error_at_a_zstd_batch(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(numbered(0, 1, compression=Compression.GZIP), numbered(1, 2, compression=Compression.ZSTD))
     for version in (1, 3):
@@ -170,7 +170,7 @@ def test_old_fetch_returns_batches_before_a_zstd_batch_and_the_next_fetch_an_err
 
 
 @pytest.mark.rule("F-33")
-def test_old_fetch_converts_batches_between_the_fetch_offset_and_a_zstd_batch(subject: Subject) -> None:
+def test_old_fetch_versions_convert_batches_from_the_fetch_offset_up_to_a_zstd_batch(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(numbered(0, 2), numbered(2, 2), numbered(4, 2, 60, compression=Compression.ZSTD))
     error, data, _ = read(topic, 0, 3)
@@ -209,7 +209,9 @@ def test_old_consumers_get_unsupported_version_if_down_conversion_is_disabled(su
 
 @pytest.mark.rule("F-12")
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_fetch_before_version_3_returns_no_batch_larger_than_its_limit(subject: Subject, version: int) -> None:
+def test_fetch_before_version_3_returns_no_batch_larger_than_the_partition_limit(
+    subject: Subject, version: int
+) -> None:
     topic = new_topic(subject)
     topic.fill(numbered(0, 3))
     size = len(numbered(0, 3))

@@ -38,7 +38,7 @@ def known(topic: Topic) -> Any:
 
 
 @pytest.mark.rule("E-1", "E-2")
-def test_offset_for_leader_epoch_returns_the_expected_errors_in_every_version(subject: Subject) -> None:
+def test_offset_for_leader_epoch_rejects_wrong_brokers_epochs_topics_and_partitions(subject: Subject) -> None:
     """The leader returns the end of an epoch; other brokers and wrong current epochs get errors, as do unknown topics and partitions.
 
     Corresponds to Kafka's tests `OffsetsForLeaderEpochRequestTest.testOffsetsForLeaderEpochErrorCodes`, `testCurrentEpochValidation`.
@@ -97,7 +97,7 @@ def test_offset_for_leader_epoch_finds_the_end_of_each_epoch_in_a_log(subject: S
 
 
 @pytest.mark.rule("D4")
-def test_epoch_end_offset_for_consumers_stops_at_high_watermark_in_kip_mode_only(subject: Subject) -> None:
+def test_brokers_that_follow_the_kips_limit_epoch_end_offsets_to_the_high_watermark(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     topic.fill(batch(b"a"), batch(b"b"))
     epoch = topic.leader_epoch

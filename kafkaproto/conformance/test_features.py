@@ -1,4 +1,4 @@
-"""Tests of the features of a cluster: the levels in the ApiVersions response."""
+"""Tests of the features of a cluster: their levels in ApiVersions responses, and changes of the levels with UpdateFeatures."""
 
 from __future__ import annotations
 
@@ -309,7 +309,7 @@ def min_insync(subject: Subject, broker: str) -> list[tuple[str | None, int]]:
 
 @pytest.mark.releases("4.2")
 @pytest.mark.rule("AD-36")
-def test_eligible_leader_replicas_decide_where_min_insync_replicas_is_set(
+def test_feature_eligible_leader_replicas_forbids_min_insync_replicas_per_broker(
     subject: Subject, levels: dict[str, int]
 ) -> None:
     of_broker, of_all, default = 2, 3, 5

@@ -125,7 +125,7 @@ def test_append_to_a_later_segment_completes_a_parked_fetch_below_min_bytes(subj
 
 
 @pytest.mark.rule("F-29")
-def test_fetch_that_ends_at_a_segment_or_its_limit_is_answered_without_waiting(subject: Subject) -> None:
+def test_fetch_cut_at_a_segment_end_or_its_byte_limit_completes_without_waiting(subject: Subject) -> None:
     """A fetch completes at once if it ends in an older segment, or if more bytes are available than the request's limit permits."""
     topic = new_topic(subject, 2, segment_bytes="1000")
     topic.fill(*[batch_of_bytes(800)] * 2)

@@ -36,7 +36,7 @@ def test_leave_group_returns_one_error_for_each_member(subject: Subject) -> None
 
 
 @pytest.mark.rule("GC-46", "GC-48")
-def test_leave_group_of_one_member_returns_the_error_of_that_member(subject: Subject) -> None:
+def test_leave_group_v2_removes_the_only_member_and_leaves_the_group_empty(subject: Subject) -> None:
     group = Group(subject)
     client = group.client()
     make_stable(client)
@@ -197,7 +197,10 @@ def _delete_topic(group: Group, topic: str) -> None:
 def test_group_with_only_a_pending_member_is_deleted_with_its_last_offset(
     subject: Subject, delete: Callable[[Group, str], None]
 ) -> None:
-    """A client has got a member id but not joined yet. The old coordinator deletes the group, so the client's second JoinGroup is rejected."""
+    """A client has got a member id but not joined yet. When the last offset is deleted, its group is deleted, too.
+
+    Kafka's old group coordinator (in Scala) does this at once, so the client's second JoinGroup is rejected.
+    """
     topic, group = new_topic(subject).name, Group(subject)
     client = group.client()
     assert client.join().error_code == 79

@@ -97,7 +97,7 @@ def test_repeated_or_null_group_settings_are_rejected_before_the_group_id_is_che
 
 @pytest.mark.releases(first="4.0")
 @pytest.mark.rule("GN-69")
-def test_settings_of_a_group_without_id_are_rejected(subject: Subject) -> None:
+def test_settings_of_a_group_with_an_empty_id_are_rejected(subject: Subject) -> None:
     expected = INVALID_REQUEST, "Default group resources are not allowed."
     assert alter(subject, "", (SESSION, SET, "46000")) == expected
     replaced = AlterConfigsRequest([ReplacedResource(GROUP, "", [ReplacedConfig(SESSION, "46000")])], True)

@@ -62,7 +62,7 @@ def test_old_join_versions_and_static_members_join_without_a_member_id(
 
 
 @pytest.mark.rule("GC-18")
-def test_member_id_of_a_client_without_id_begins_with_a_hyphen(subject: Subject) -> None:
+def test_member_id_of_a_client_without_a_client_id_begins_with_a_hyphen(subject: Subject) -> None:
     group = Group(subject)
     for client_id in ("", None):
         connection = subject.connect(group.coordinator(), client_id)

@@ -129,7 +129,7 @@ def test_classic_group_can_be_upgraded_and_downgraded_without_losing_its_member(
 
 @pytest.mark.rule("GN-55", "SN-44")
 def test_groups_of_another_protocol_type_than_consumer_are_not_upgraded(subject: Subject) -> None:
-    """A consumer cannot join a group whose members use another protocol type, such as "connect" (scenario SN-44)."""
+    """A member of the new protocol cannot join a classic group with another protocol type than "consumer", such as "connect" (scenario SN-44)."""
     group = ConsumerGroup(subject)
     make_stable(group.client(kind="connect"))
     no_consumers = f"Group {group.id} is not a consumer group."

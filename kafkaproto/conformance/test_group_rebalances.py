@@ -42,7 +42,7 @@ def test_join_of_a_second_member_makes_heartbeats_return_rebalance_in_progress(s
 
 
 @pytest.mark.rule("GC-20", "GC-24", "SN-6")
-def test_rejoin_of_the_group_leader_or_with_new_metadata_starts_a_rebalance(subject: Subject) -> None:
+def test_rejoin_of_the_leader_or_of_a_follower_with_new_metadata_starts_a_rebalance(subject: Subject) -> None:
     """A JoinGroup of the leader, or of a follower with new metadata, starts a rebalance. With unchanged metadata, a follower starts none (SN-6)."""
     group = Group(subject)
     a, b = group.client(), group.client()

@@ -82,7 +82,7 @@ def test_topics_named_twice_in_offset_requests_appear_twice_in_the_response(java
 
 
 @pytest.mark.rule("GO-17")
-def test_java_coordinator_error_for_an_unknown_group_depends_on_the_commit_version(java: Subject) -> None:
+def test_kip_848_coordinator_error_for_an_unknown_group_depends_on_the_commit_version(java: Subject) -> None:
     topic, group = new_topic(java).name, Group(java)
     for version, error in ((8, ILLEGAL_GENERATION), (BY_NAME, NOT_FOUND)):
         member = {"generation_id_or_member_epoch": 3, "member_id": "none"}
@@ -90,7 +90,7 @@ def test_java_coordinator_error_for_an_unknown_group_depends_on_the_commit_versi
 
 
 @pytest.mark.rule("GC-64", "GO-25")
-def test_java_coordinator_keeps_an_empty_group_whose_last_offset_is_deleted(java: Subject) -> None:
+def test_kip_848_coordinator_keeps_an_empty_group_whose_last_offset_is_deleted(java: Subject) -> None:
     topic = new_topic(java).name
     for_offset, for_topic = Group(java), Group(java)
     for group in (for_offset, for_topic):
@@ -104,7 +104,7 @@ def test_java_coordinator_keeps_an_empty_group_whose_last_offset_is_deleted(java
 
 
 @pytest.mark.rule("GC-56")
-def test_java_coordinator_ignores_blanks_around_the_states_of_list_groups(java: Subject) -> None:
+def test_kip_848_coordinator_ignores_blanks_around_the_states_of_list_groups(java: Subject) -> None:
     topic, group = new_topic(java).name, Group(java)
     commit(group, (topic, [(0, 5)]), version=BY_NAME)
     assert group.id in [listed.group_id for listed in group.ask(ListGroupsRequest([" Empty "], []), 5).groups]
@@ -118,7 +118,7 @@ def classic_join(group: ConsumerGroup, member_id: str, instance_id: str | None =
 
 
 @pytest.mark.rule("GN-57", "GN-58")
-def test_join_group_that_a_consumer_group_rejects_has_no_member_id_in_its_response(java: Subject) -> None:
+def test_rejected_join_group_response_of_a_consumer_group_has_no_member_id(java: Subject) -> None:
     group = ConsumerGroup(java)
     group.enter("A")
     refused = classic_join(group, "B", kind="connect")
@@ -129,7 +129,7 @@ def test_join_group_that_a_consumer_group_rejects_has_no_member_id_in_its_respon
 
 
 @pytest.mark.rule("GC-50")
-def test_leave_group_response_has_ids_of_static_consumer_group_members_before_4_0(java: Subject) -> None:
+def test_leave_group_of_a_consumer_group_returns_static_member_ids_only_before_4_0(java: Subject) -> None:
     group = ConsumerGroup(java)
     group.enter("A")
     joined = classic_join(group, "", "i")
@@ -154,7 +154,7 @@ def test_offset_fetch_with_a_member_epoch_but_no_member_id_gets_unknown_server_e
 
 
 @pytest.mark.rule("GO-15", "GC-60")
-def test_java_coordinator_lists_a_partition_as_often_as_offset_delete_names_it(java: Subject) -> None:
+def test_kip_848_coordinator_lists_a_partition_as_often_as_offset_delete_names_it(java: Subject) -> None:
     topic, group = new_topic(java).name, Group(java)
     assert commit(group, (topic, [(0, 5)]), version=BY_NAME) == [(topic, [(0, 0)])]
     named = [OffsetDeleteRequestPartition(0), OffsetDeleteRequestPartition(0)]

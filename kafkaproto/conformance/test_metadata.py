@@ -191,11 +191,13 @@ def test_api_versions_response_lists_the_versions_that_a_broker_supports(subject
 
 @pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("M-4", "M-5", "N-3", "N-5")
-def test_partitions_of_a_stopped_broker_get_a_new_leader_or_none_in_metadata(subject: Subject) -> None:
-    """A stopped broker leaves Metadata, the ISR and the preferred replicas. Partitions with another replica get a new leader, the others have none.
+def test_partition_of_a_stopped_broker_gets_a_new_leader_only_with_another_replica(subject: Subject) -> None:
+    """A stopped broker is no longer listed in Metadata, is not in the ISR, and is no preferred read replica.
 
-    Corresponds to Kafka's tests `MetadataRequestTest.testReplicaDownResponse`, `FetchFromFollowerIntegrationTest`. All checks share one
-    stop of a broker.
+    Its partitions get a new leader if they have another replica; otherwise they have no leader.
+
+    Corresponds to Kafka's tests `MetadataRequestTest.testReplicaDownResponse`, `FetchFromFollowerIntegrationTest`. All checks use the
+    same stop of a broker.
     """
     led = new_topic(subject, assignment={0: [2]})
     followed = new_topic(subject, assignment={0: [0, 1, 2]})

@@ -59,7 +59,7 @@ def about(subject: Subject, actual_ms: int, expected: int) -> bool:
 
 @pytest.mark.needs(at_least={"connections.max.idle.ms": MAX_IDLE_MS})
 @pytest.mark.rule("Q-18")
-def test_strict_create_topics_rejects_topics_above_the_mutation_quota(subject: Subject) -> None:
+def test_create_topics_from_version_6_rejects_topics_above_the_mutation_quota(subject: Subject) -> None:
     """Two topics of 5 partitions leave 1 of 11 tokens, which is enough to create a third topic of 5.
 
     The fourth topic is rejected with error THROTTLING_QUOTA_EXCEEDED (89).
@@ -79,7 +79,7 @@ def test_strict_create_topics_rejects_topics_above_the_mutation_quota(subject: S
 
 
 @pytest.mark.rule("Q-18")
-def test_old_create_topics_versions_are_executed_and_then_throttled(subject: Subject) -> None:
+def test_create_topics_before_version_6_is_executed_and_then_throttled(subject: Subject) -> None:
     with mutating(subject) as connection:
         _, codes, throttle_ms = created(subject, connection, 5, 5, 5, 5, 5)
         assert codes == [0, 0, 0, 0]
@@ -150,7 +150,7 @@ def broker_settings(subject: Subject, **settings: str) -> Iterator[None]:
 
 
 def served(subject: Subject, connection: Connection, within_ms: float = 400) -> bool:
-    """Return whether the broker responds on a connection in time. Raises Closed."""
+    """Send a request and return whether the response arrives within `within_ms`. Raises Closed if the broker has closed the connection."""
     subject.send(connection, ApiVersionsRequest(), 0)
     return subject.answer_or_none(connection, within_ms) is not None
 

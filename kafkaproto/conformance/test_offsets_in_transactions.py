@@ -43,7 +43,7 @@ def test_offset_commit_in_a_transaction_needs_the_current_group_generation(subje
 
 
 @pytest.mark.rule("TX-41", "TX-42")
-def test_only_the_old_coordinator_creates_a_group_for_a_rejected_txn_offset_commit(
+def test_only_a_coordinator_before_kip_848_creates_a_group_for_a_rejected_txn_commit(
     subject: Subject,
 ) -> None:
     topic, group = new_topic(subject), Group(subject)
@@ -61,7 +61,7 @@ def test_only_the_old_coordinator_creates_a_group_for_a_rejected_txn_offset_comm
 
 
 @pytest.mark.rule("TX-43")
-def test_only_the_old_coordinator_drops_pending_offsets_after_a_fenced_offset_commit(
+def test_only_a_coordinator_before_kip_848_drops_pending_offsets_after_a_fenced_commit(
     subject: Subject,
 ) -> None:
     topic, group = new_topic(subject), Group(subject)

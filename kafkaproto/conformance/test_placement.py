@@ -1,4 +1,4 @@
-"""Tests of partition placement while a broker is down: it is registered and may get replicas, but leads nothing."""
+"""Tests of partition placement while a broker is stopped: the broker may get replicas of new partitions, but leads none of them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tests of client quotas and throttling over a socket: quota windows (Q-2 to Q-7), muting (KIP-219), fetches and request time.
 
-On a manual clock every number is exact. On the wall clock the same numbers are compared with the client's send times, within the tolerance
+If the cluster runs on a clock that the test advances, every throttle time must be exact. On the wall clock, it may differ by
 `Subject.clock_slack_ms`.
 """
 
@@ -89,7 +89,8 @@ def test_first_request_is_throttled_for_the_bytes_above_ten_seconds_of_quota(
 class Step(NamedTuple):
     """One request of a scenario.
 
-    It has `request_bytes` and is sent by client `who` at `at_ms` after the start; `exact_ms` is its throttle time on a manual clock.
+    It has `request_bytes` and is sent by client `who` at `at_ms` after the start.
+    exact_ms: its throttle time if the test advances the clock.
     """
 
     at_ms: int
@@ -101,8 +102,8 @@ class Step(NamedTuple):
 BOUNDS = {"burst": 1000.0, "rested": 1000.0, "steady": 500.0, "quiet": 1000.0}
 """Maps the client ids of the scenario to their quotas in bytes per second.
 
-burst: sends again after the throttle time of its first request. rested: pauses for longer. steady: stays within its quota, then sends one larger
-request. quiet: sends nothing.
+burst: sends again after the throttle time of its first request. rested: sends again later than that. steady: stays within its
+quota, then sends one larger request. quiet: sends nothing.
 """
 TIMELINE = sorted(
     [
@@ -117,8 +118,8 @@ TIMELINE = sorted(
 
 
 @pytest.mark.rule("Q-2", "Q-3", "Q-4", "Q-7")
-def test_throttle_times_equal_those_computed_from_quota_windows_and_bytes(subject: Subject) -> None:
-    """Four clients send requests at given times. Each throttle time must equal the one that `SlowRate` computes.
+def test_throttle_times_equal_those_that_a_reference_model_computes(subject: Subject) -> None:
+    """Four clients send requests at given times. Each throttle time must equal that of `SlowRate`, a model of Kafka's quota rate.
 
     One test covers all clients, because each of them needs eleven seconds and they can run at the same time.
     """
@@ -139,7 +140,7 @@ def test_throttle_times_equal_those_computed_from_quota_windows_and_bytes(subjec
 
 @pytest.mark.rule("Q-10")
 def test_changed_quota_applies_at_once_to_bytes_already_recorded(subject: Subject) -> None:
-    """A client has sent 27.5 kB. A higher quota ends its throttling, a lower quota starts it again, and without a quota no request is throttled.
+    """A client has sent 27.5 kB. Under a higher quota it is not throttled, under a lower quota it is, and without a quota no request is throttled.
 
     Corresponds to Kafka's test `ClientQuotaManagerTest.testQuotaParsing`.
     """
@@ -181,7 +182,7 @@ def test_failed_and_acks_0_produces_are_charged_to_the_byte_quota(subject: Subje
 
 @pytest.mark.needs(at_least={"socket.request.max.bytes": REQUEST_MAX_BYTES})
 @pytest.mark.rule("T-12", "Q-11")
-def test_produce_rejected_before_its_partitions_is_not_charged_for_bytes(subject: Subject) -> None:
+def test_produce_of_bytes_that_are_no_batch_is_not_charged_to_the_byte_quota(subject: Subject) -> None:
     """A Produce request whose bytes are no batch, only zeros, is rejected before its bytes are charged (`KafkaApis.handleError`)."""
     payer = Payer(subject, new_topic(subject), 1000.0)
     with limited(subject, (payer.entity, {PRODUCE: 1000.0})):
@@ -306,7 +307,7 @@ def test_fetch_of_a_batch_above_twelve_seconds_of_quota_never_returns_data(subje
 
 
 def throttled_for_time(subject: Subject, client_id: str) -> int:
-    """Send requests until one is throttled for its request time, and return the throttle time in ms."""
+    """Send ApiVersions requests until one is throttled by the request quota, and return its throttle time in ms."""
     for _ in range(500):
         connection = subject.connect(0, client_id)
         for _ in range(5):
@@ -317,7 +318,7 @@ def throttled_for_time(subject: Subject, client_id: str) -> int:
 
 
 @pytest.mark.rule("T-2", "Q-6", "Q-15")
-def test_request_time_throttle_is_limited_to_one_window(subject: Subject) -> None:
+def test_request_time_throttle_is_at_most_one_quota_window(subject: Subject) -> None:
     """The request quota is a ten-thousandth of one thread's time. Each throttle time is at most 1000 ms, the length of a window."""
     payer = Payer(subject, new_topic(subject), 0.0)
     with limited(subject, (payer.entity, {PERCENT: 0.01})), subject.request_cost("ApiVersions", 1.5):

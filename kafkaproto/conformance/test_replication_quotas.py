@@ -39,7 +39,7 @@ SETTLED_MS = 200
 def alter(subject: Subject, kind: int, name: str, broker_id: int = 0, **values: str | None) -> int:
     """Set settings of a resource, or delete those whose value is None, and return the error code.
 
-    Dots in names are written as underscores. kind, name: the type and name of the resource.
+    Dots in names are written as underscores. kind, name: the type and name of the resource. broker_id: the broker that gets the request.
     """
     operations = [
         AlterableConfig(key.replace("_", "."), DELETE if value is None else SET, value) for key, value in values.items()
@@ -49,7 +49,10 @@ def alter(subject: Subject, kind: int, name: str, broker_id: int = 0, **values: 
 
 
 def described(subject: Subject, kind: int, name: str, key: str, broker_id: int = 0) -> tuple[str | None, int] | None:
-    """Return (value, source) of the setting `key`, or None if the broker does not report it. kind, name: the type and name of the resource."""
+    """Return (value, source) of the setting `key`, or None if the broker does not report it.
+
+    kind, name: the type and name of the resource. broker_id: the broker that gets the request.
+    """
     request = DescribeConfigsRequest([DescribeConfigsResource(kind, name, [key])])
     result = subject.ask_once(request, 4, broker_id).results[0].configs
     return (result[0].value, result[0].config_source) if result else None

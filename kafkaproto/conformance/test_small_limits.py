@@ -63,7 +63,7 @@ def open_session(subject: Subject, connection: Connection, topic: Topic, partiti
 
 @pytest.mark.needs("max.incremental.fetch.session.cache.slots")
 @pytest.mark.rule("S-12", "S-13")
-def test_fetch_without_a_session_slot_succeeds_and_only_followers_evict_sessions(subject: Subject) -> None:
+def test_full_session_cache_gives_clients_no_session_but_followers_evict_a_session(subject: Subject) -> None:
     """A client that finds no free slot gets its data without a session. A follower evicts a client's session.
 
     Since 3.8 the session cache consists of shards of two slots, used in turn, so the first 16 sessions of an idle broker find a slot.

@@ -16,7 +16,7 @@ AWAY_EPOCH = -2
 
 
 @pytest.mark.rule("GN-34")
-def test_instance_id_given_up_by_a_member_cannot_be_used_even_after_its_removal(subject: Subject) -> None:
+def test_former_instance_id_of_a_member_stays_reserved_even_after_the_member_leaves(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A", instance_id="i1") == (1, ALL)
     assert group.enter("A", instance_id="i2") == (1, ALL)

@@ -121,7 +121,7 @@ def client(subject: Subject, subscriptions: Subscriptions) -> Pushing:
 
 
 @pytest.mark.rule("AD-10")
-def test_telemetry_is_served_but_not_advertised_without_a_receiver(subject: Subject) -> None:
+def test_telemetry_apis_are_served_but_not_advertised_without_a_metrics_plugin(subject: Subject) -> None:
     client = Pushing(subject)
     offered = {api.api_key for api in subject.ask(client.connection, ApiVersionsRequest("test", "1"), 3).api_keys}
     assert not offered & {71, 72} and offered >= {68, 74}
@@ -225,7 +225,7 @@ def test_changed_telemetry_subscription_can_be_requested_at_once(client: Pushing
 
 @pytest.mark.rule("AD-14")
 @BY_RELEASE
-def test_telemetry_subscription_can_be_requested_after_a_rejected_push_from_4_0_on(client: Pushing, error: int) -> None:
+def test_rejected_telemetry_push_allows_a_subscription_request_at_once_from_4_0_on(client: Pushing, error: int) -> None:
     client.wait()
     assert client.push(subscription_id=client.subscription_id + 1) == UNKNOWN_SUBSCRIPTION
     assert client.get().error_code == error

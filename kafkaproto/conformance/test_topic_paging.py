@@ -41,7 +41,7 @@ def two_topics(subject: Subject) -> tuple[str, str]:
 
 @pytest.mark.needs(racks=True)
 @pytest.mark.rule("AD-7", "AD-8")
-def test_describe_topic_partitions_returns_replicas_and_empty_lists_but_no_null(subject: Subject) -> None:
+def test_describe_topic_partitions_returns_replica_lists_and_empty_elr_lists(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [0, 1], 1: [2, 0]})
     topic_id = topic.topic_id
     [described] = describe(subject, topic.name).topics

@@ -1,4 +1,4 @@
-"""Tests of transactions that end without their producer: timeouts, hanging transactions, expired transactional ids (KIP-664)."""
+"""Tests of transactions that their producer does not end: timeouts, hanging transactions (KIP-664), expired transactional ids."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_write_txn_markers_without_producer_id_or_epoch_gets_unknown_server_erro
 
 
 @pytest.mark.rule("TX-43")
-def test_latest_offset_commit_wins_in_whichever_order_two_transactions_end(subject: Subject) -> None:
+def test_latest_pending_offset_wins_even_if_its_transaction_is_committed_first(subject: Subject) -> None:
     topic, group = new_topic(subject), Group(subject)
     first, second = Producer(subject), Producer(subject)
     for ends in ((first, second), (second, first)):

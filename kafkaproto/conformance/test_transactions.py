@@ -1,4 +1,4 @@
-"""Tests of transactions with the first transaction version: epochs, partitions, commits, aborts, and what consumers see (KIP-98, KIP-360)."""
+"""Tests of transactions: epochs, partitions, commits, aborts, and what consumers see (KIP-98, KIP-360, KIP-890)."""
 
 from __future__ import annotations
 
@@ -282,7 +282,7 @@ def test_end_txn_v5_raises_the_epoch_and_accepts_the_old_epoch_only_in_a_retry(s
 
 @pytest.mark.releases(first="4.0")
 @pytest.mark.rule("TX-31", "TX-32", "TX-33", "TX-38", "TX-41", "TX-75", "SN-56")
-def test_transaction_version_2_adds_partitions_of_batches_and_offset_commits(subject: Subject) -> None:
+def test_batches_and_offset_commits_add_their_partitions_in_transaction_version_2(subject: Subject) -> None:
     topic, group, producer = new_topic(subject, partitions=2), Group(subject), Producer(subject)
     producer.init()
     assert producer.send(topic, 0, version=12) == (0, 0)
@@ -374,7 +374,7 @@ def test_list_transactions_pattern_matches_transactional_ids_of_any_characters(
 
 
 @pytest.mark.rule("TX-2")
-def test_transaction_state_topic_is_compacted_and_has_its_own_settings(subject: Subject) -> None:
+def test_transaction_state_topic_is_compacted_and_uses_the_transaction_log_settings(subject: Subject) -> None:
     Producer(subject).init()
     fixed = {"cleanup.policy": "compact", "compression.type": "uncompressed", "unclean.leader.election.enable": "false"}
     sizes = {

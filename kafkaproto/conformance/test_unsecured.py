@@ -25,7 +25,7 @@ from kafkaproto.messages.sasl_handshake import SaslHandshakeRequest
 ILLEGAL_SASL_STATE, SECURITY_DISABLED, TOKEN_REQUEST_NOT_ALLOWED = 34, 54, 64
 TOPIC, LITERAL, READ, ALLOW = 2, 3, 3, 3
 UNASSIGNED = 99
-"""A code of a type, operation or permission that has no meaning."""
+"""A number that is no code of a resource type, pattern type, operation or permission of an ACL."""
 ACL = TOPIC, "t", LITERAL, "User:a", "*", READ, ALLOW
 ANY = 1, None, 1, None, None, 1, 1
 

@@ -45,7 +45,7 @@ def bumps_epochs(subject: Subject) -> bool:
 
 
 class Producer:
-    """A producer with a transactional id of its own. `producer_id` and `epoch` are those of its last successful request."""
+    """A producer with a transactional id of its own. `producer_id` and `epoch` are those of its last successful InitProducerId."""
 
     def __init__(self, subject: Subject, transactional_id: str | None = None) -> None:
         self.subject = subject
@@ -104,7 +104,10 @@ class Producer:
         epoch: int | None = None,
         version: int = 3,
     ) -> dict[tuple[str, int], int]:
-        """Send AddPartitionsToTxn as a client does, and return the error of each partition."""
+        """Send AddPartitionsToTxn as a client does, and return the error of each partition.
+
+        partitions: maps topics to partition indexes. producer_id, epoch: by default those of this producer.
+        """
         request = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=self.id,
             v3_and_below_topics=[AddPartitionsToTxnTopic(name, list(indexes)) for name, indexes in partitions.items()],
@@ -113,7 +116,10 @@ class Producer:
         return _errors(self.ask(request, version).results_by_topic_v3_and_below)
 
     def verify(self, partitions: Mapping[str, Sequence[int]], *, adds: bool = False) -> dict[tuple[str, int], int]:
-        """Send AddPartitionsToTxn version 4 as a broker does, to verify or to add partitions. Returns the error of each partition."""
+        """Send AddPartitionsToTxn version 4 as a broker does, and return the error of each partition.
+
+        partitions: maps topics to partition indexes. adds: whether to add the partitions to the transaction, not only to verify them.
+        """
         topics = [AddPartitionsToTxnTopic(name, list(indexes)) for name, indexes in partitions.items()]
         transaction = AddPartitionsToTxnTransaction(self.id, self.producer_id, self.epoch, not adds, topics)
         answer = self.ask(AddPartitionsToTxnRequest([transaction]), 4)
@@ -138,7 +144,10 @@ class Producer:
         producer_id: int | None = None,
         transactional: bool = True,
     ) -> tuple[int, int]:
-        """Produce one record with a sequence number, and return (error, base offset)."""
+        """Produce one record with a sequence number, and return (error, base offset).
+
+        index: the partition. producer_id, epoch: by default those of this producer.
+        """
         request = self.produce_request(
             topic, sequence, index=index, epoch=epoch, producer_id=producer_id, transactional=transactional
         )
@@ -156,7 +165,10 @@ class Producer:
         transactional: bool = True,
         acks: int = -1,
     ) -> ProduceRequest:
-        """Return a Produce request with one record."""
+        """Return a Produce request with one record.
+
+        index: the partition. producer_id, epoch: by default those of this producer.
+        """
         number, own_epoch = self._numbers(producer_id, epoch)
         data = batch(
             b"v",
@@ -174,7 +186,10 @@ class Producer:
     def end(
         self, *, commit: bool, epoch: int | None = None, producer_id: int | None = None, version: int = 3
     ) -> tuple[int, int, int]:
-        """Send EndTxn, and return (error, producer id, epoch); the last two are -1 before version 5."""
+        """Send EndTxn, and return (error, producer id, epoch); the last two are -1 before version 5.
+
+        producer_id, epoch: the values in the request, by default those of this producer.
+        """
         answer = self.ask(EndTxnRequest(self.id, *self._numbers(producer_id, epoch), commit), version)
         return answer.error_code, answer.producer_id, answer.producer_epoch
 
@@ -187,7 +202,7 @@ class Producer:
         return state
 
     def wait_for(self, state: str) -> None:
-        """Wait until the transaction is in this state."""
+        """Wait until the transaction is in this state, given by the name in DescribeTransactions, such as "CompleteCommit"."""
         wait_until(self.subject, lambda: self.describe().transaction_state == state, f"{self.id} is {state}")
 
     def finish(self, *, commit: bool) -> None:

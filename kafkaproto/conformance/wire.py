@@ -17,7 +17,7 @@ FETCH_VERSION = 11
 
 
 class Client(Protocol):
-    """The identity of the client that sends a request."""
+    """Interface of a connection, with the client id that the headers of its requests contain."""
 
     @property
     def client_id(self) -> str | None: ...
@@ -28,7 +28,10 @@ def batch(*values: bytes, timestamp: int = 1_700_000_000_000, **options: Any) ->
 
 
 def batch_of_bytes(size: int, **options: Any) -> bytes:
-    """Return a batch with one record that takes exactly `size` bytes on the wire, including offset and length."""
+    """Return a batch with one record that takes exactly `size` bytes on the wire, including the fields for base offset and length.
+
+    options: further arguments of `batch`.
+    """
     value = size - len(batch(b""))
     while True:
         data = batch(b"x" * value, **options)

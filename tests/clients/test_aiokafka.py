@@ -103,7 +103,9 @@ async def test_aiokafka_consumes_produced_records_unchanged_in_every_compression
     assert sorted((r.timestamp, r.key, r.value, tuple(r.headers)) for r in seen if r.key != b"gone") == expected_records
 
 
-async def test_aiokafka_idempotent_producer_numbers_its_batches(kafka: AsyncTestCluster, make: Make) -> None:
+async def test_aiokafka_idempotent_producer_sends_consecutive_sequence_numbers(
+    kafka: AsyncTestCluster, make: Make
+) -> None:
     producer = await make(AIOKafkaProducer, enable_idempotence=True)
     for i in range(4):
         await producer.send_and_wait("t", b"%d" % i, partition=0)
@@ -124,7 +126,7 @@ async def test_aiokafka_producer_stores_its_records_with_every_acks_setting(
 
 
 @pytest.mark.rule("L-6")
-async def test_aiokafka_consumer_finds_offsets_by_time_and_first_and_last_offsets(
+async def test_aiokafka_consumer_finds_first_and_last_offsets_and_offsets_by_timestamp(
     kafka: AsyncTestCluster, make: Make
 ) -> None:
     producer = await make(AIOKafkaProducer)
@@ -280,7 +282,9 @@ async def test_aiokafka_member_that_disappears_is_removed_after_its_session_time
 
 
 @pytest.mark.rule("Q-7", "T-7")
-async def test_aiokafka_producer_over_quota_waits_until_the_clock_advances(kafka: AsyncTestCluster, make: Make) -> None:
+async def test_aiokafka_producer_over_quota_waits_until_virtual_time_advances(
+    kafka: AsyncTestCluster, make: Make
+) -> None:
     kafka.set_quota(client_id="limited", producer_byte_rate=10_000)
     producer = await make(AIOKafkaProducer, client_id="limited")
     await producer.send_and_wait("t", b"x" * 500_000, partition=0)
@@ -294,7 +298,7 @@ async def test_aiokafka_producer_over_quota_waits_until_the_clock_advances(kafka
 
 
 @pytest.mark.rule("T-4", "Q-3")
-async def test_aiokafka_throttled_consumer_continues_when_the_clock_advances(
+async def test_aiokafka_throttled_consumer_continues_when_virtual_time_advances(
     kafka: AsyncTestCluster, make: Make
 ) -> None:
     for _ in range(12):
@@ -333,7 +337,7 @@ async def test_aiokafka_producer_loses_no_records_while_a_broker_stops_and_start
     assert sorted(int(r.value) for r in await read(await reader(make), 300)) == list(range(300))
 
 
-async def test_aiokafka_clients_produce_and_consume_while_the_clock_advances(
+async def test_aiokafka_clients_produce_and_consume_while_virtual_time_advances(
     kafka: AsyncTestCluster, make: Make
 ) -> None:
     producer, consumer = await make(AIOKafkaProducer), await reader(make)

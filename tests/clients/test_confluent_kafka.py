@@ -115,7 +115,7 @@ def test_confluent_kafka_consumes_produced_records_unchanged_in_every_compressio
     assert read_records == expected_records
 
 
-def test_confluent_kafka_idempotent_producer_numbers_its_batches(kafka: TestCluster) -> None:
+def test_confluent_kafka_idempotent_producer_sends_consecutive_sequence_numbers(kafka: TestCluster) -> None:
     made = producer(kafka, **{"enable.idempotence": True})
     for _ in range(4):
         send(made, 1, partition=0)
@@ -133,7 +133,7 @@ def test_confluent_kafka_producer_stores_its_records_with_every_acks_setting(kaf
 
 
 @pytest.mark.rule("L-6")
-def test_confluent_kafka_consumer_finds_offsets_by_time_and_watermarks(
+def test_confluent_kafka_consumer_finds_watermarks_and_offsets_by_timestamp(
     kafka: TestCluster, admin: AdminClient, consumer: Make
 ) -> None:
     made = producer(kafka)
@@ -316,7 +316,7 @@ def test_confluent_kafka_producer_over_quota_receives_its_throttle_times(kafka: 
 
 
 @pytest.mark.rule("T-4", "Q-3")
-def test_confluent_kafka_throttled_consumer_continues_when_the_clock_advances(
+def test_confluent_kafka_throttled_consumer_continues_when_virtual_time_advances(
     kafka: TestCluster, consumer: Make
 ) -> None:
     for _ in range(12):
@@ -377,7 +377,7 @@ def test_confluent_kafka_producer_loses_no_records_while_a_broker_stops_and_star
     assert sorted(int(m.value()) for m in read(reader, 300)) == list(range(300))
 
 
-def test_confluent_kafka_clients_produce_and_consume_while_the_clock_advances(
+def test_confluent_kafka_clients_produce_and_consume_while_virtual_time_advances(
     kafka: TestCluster, consumer: Make
 ) -> None:
     made, reader = producer(kafka), consumer()

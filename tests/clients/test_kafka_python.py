@@ -89,7 +89,9 @@ def test_kafka_python_consumes_produced_records_unchanged_in_every_compression(
     ]
 
 
-def test_kafka_python_producer_numbers_its_batches_because_it_is_idempotent(kafka: TestCluster, make: Make) -> None:
+def test_kafka_python_producer_is_idempotent_and_sends_consecutive_sequence_numbers(
+    kafka: TestCluster, make: Make
+) -> None:
     producer = make(KafkaProducer)
     for i in range(5):
         producer.send("t", value=b"%d" % i, partition=0).get(10)
@@ -100,7 +102,9 @@ def test_kafka_python_producer_numbers_its_batches_because_it_is_idempotent(kafk
 
 
 @pytest.mark.rule("L-6")
-def test_kafka_python_consumer_finds_offsets_by_time_and_first_and_last_offsets(kafka: TestCluster, make: Make) -> None:
+def test_kafka_python_consumer_finds_first_and_last_offsets_and_offsets_by_timestamp(
+    kafka: TestCluster, make: Make
+) -> None:
     producer = make(KafkaProducer)
     for i in range(10):
         producer.send("t", value=b"v", partition=0, timestamp_ms=START_MS + i * 100).get(10)
@@ -265,7 +269,7 @@ def test_kafka_python_producer_over_quota_reports_its_throttle_times(kafka: Test
 
 
 @pytest.mark.rule("T-4", "Q-3")
-def test_kafka_python_throttled_consumer_continues_when_the_clock_advances(kafka: TestCluster, make: Make) -> None:
+def test_kafka_python_throttled_consumer_continues_when_virtual_time_advances(kafka: TestCluster, make: Make) -> None:
     for _ in range(12):
         kafka.produce("t", [(None, b"x" * 10_000)] * 10, 0)
     kafka.set_quota(client_id="limited", consumer_byte_rate=100_000)
@@ -312,7 +316,7 @@ def test_kafka_python_producer_loses_no_records_while_a_broker_stops_and_starts(
     assert sorted(int(r.value) for r in read(consumer, 300)) == list(range(300))
 
 
-def test_kafka_python_clients_produce_and_consume_while_the_clock_advances(kafka: TestCluster, make: Make) -> None:
+def test_kafka_python_clients_produce_and_consume_while_virtual_time_advances(kafka: TestCluster, make: Make) -> None:
     producer, consumer = make(KafkaProducer), make(KafkaConsumer)
     consumer.assign(all_of("t"))
     consumer.seek_to_beginning()

@@ -42,7 +42,9 @@ WANTED = [b"value %d " % i * 10 for i in range(COUNT)]
     + [(release, codec) for release in ("0.10.0", "0.10.2") for codec in (None, "gzip", "snappy", "lz4")],
     indirect=["kafka"],
 )
-def test_kafka_python_produces_and_consumes_with_old_releases(kafka: TestCluster, codec: str | None) -> None:
+def test_kafka_python_produces_and_consumes_with_brokers_of_old_kafka_releases(
+    kafka: TestCluster, codec: str | None
+) -> None:
     # 0.9 closes the connection at ApiVersions, so its clients need the version as a setting.
     settings = {"bootstrap_servers": kafka.bootstrap_servers, "api_version": API_VERSIONS[kafka.state.release_name]}
     producer = KafkaProducer(**settings, compression_type=codec, linger_ms=50)
@@ -69,7 +71,7 @@ def test_kafka_python_produces_and_consumes_with_old_releases(kafka: TestCluster
 @pytest.mark.rule("F-31", "P-4")
 @pytest.mark.parametrize("kafka", ["0.10.0", "0.10.2"], indirect=True)  # librdkafka no longer supports older releases
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4"])
-def test_librdkafka_produces_and_consumes_with_brokers_of_old_releases(kafka: TestCluster, codec: str) -> None:
+def test_librdkafka_produces_and_consumes_with_brokers_of_old_kafka_releases(kafka: TestCluster, codec: str) -> None:
     old = {"bootstrap.servers": kafka.bootstrap}
     producer = Producer({**old, "compression.type": codec, "linger.ms": 50})
     for value in WANTED:

@@ -56,7 +56,7 @@ def shape(received: list[Received], instance_id: str) -> tuple[set[tuple[str, st
 @pytest.mark.kafka
 @pytest.mark.rule("AD-10", "AD-15", "AD-37")
 @pytest.mark.parametrize("version", [KAFKA_VERSION, NEWER_VERSION])
-def test_java_client_pushes_the_same_metrics_here_as_to_kafka(version: str, tmp_path: Path) -> None:
+def test_java_client_pushes_the_same_metrics_to_this_broker_as_to_apache_kafka(version: str, tmp_path: Path) -> None:
     with receiving_kafka(version, tmp_path) as real:
         advertised = offered(real.addresses[0])
         subscribe(real.addresses[0], **SUBSCRIPTION)
@@ -78,7 +78,7 @@ def test_java_client_pushes_the_same_metrics_here_as_to_kafka(version: str, tmp_
 
 
 @pytest.mark.rule("AD-37")
-def test_librdkafka_pushes_metrics_that_a_test_reads() -> None:
+def test_metrics_pushed_by_librdkafka_can_be_read_in_a_test() -> None:
     with cluster(1, {TOPIC: 1}, ENABLED, clock="system") as ours:
         subscribe(address_of(ours), **SUBSCRIPTION)
         producer = Producer({"bootstrap.servers": ours.bootstrap, "client.id": "rdkafka-producer"})

@@ -37,7 +37,7 @@ def suite() -> Iterator[tuple[Marked, str]]:
                 )
 
 
-def test_every_conformance_test_requires_settings_that_its_profile_sets() -> None:
+def test_every_setting_required_by_a_conformance_test_is_in_its_settings_profile() -> None:
     needs = {test.nodeid: needs_of(test, profile) for test, profile in suite()}
     assert len(needs) > 150
     assert needs["test_small_limits::test_fetch_max_bytes_of_the_broker_limits_larger_request_limits"] == Needs(
@@ -48,7 +48,7 @@ def test_every_conformance_test_requires_settings_that_its_profile_sets() -> Non
     )
 
 
-def test_conformance_test_that_requires_a_setting_missing_in_its_profile_is_an_error() -> None:
+def test_required_setting_that_the_settings_profile_of_a_test_lacks_is_an_error() -> None:
     test = Marked("test_x", [pytest.mark.needs("fetch.max.byte").mark])
     with pytest.raises(ValueError, match=r"test_x: the profile default does not set fetch\.max\.byte"):
         needs_of(test, "default")

@@ -48,14 +48,14 @@ def not_prepared(reason: str) -> Any:
         ("4.2", produce("t", b""), 2, "Produce v2 (the broker serves 3 to 13)"),  # offered, never accepted: KAFKA-18659
     ],
 )
-def test_conformance_test_that_needs_an_unoffered_version_is_reported_not_prepared(
+def test_conformance_test_that_needs_an_unserved_api_version_is_skipped_as_not_prepared(
     release: str, request_: Any, version: int, reason: str
 ) -> None:
     with foreign(release) as subject, not_prepared(reason):
         subject.ask(subject.connect(), request_, version)
 
 
-def test_api_version_that_is_offered_but_not_answered_fails_the_conformance_test(
+def test_conformance_test_fails_if_the_broker_does_not_answer_an_offered_version(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     offered = versions("2.0") | {int(ApiKey.FETCH): (0, 11)}
@@ -64,7 +64,7 @@ def test_api_version_that_is_offered_but_not_answered_fails_the_conformance_test
         subject.ask(subject.connect(), fetch(), 11)
 
 
-def test_conformance_suite_uses_all_versions_if_api_versions_gets_no_response() -> None:
+def test_conformance_suite_assumes_all_api_versions_if_api_versions_gets_no_response() -> None:
     with answering(b"\0\0\0\2xx") as port:
         subject = Foreign([("127.0.0.1", port)], "kip")
         assert subject.served(ApiKey.FETCH, (0, 99)) == [0, 99] and subject.version(ApiKey.FETCH, 11, 5) == 11
@@ -82,7 +82,7 @@ def test_conformance_test_setup_uses_api_versions_that_the_cluster_serves(releas
         assert bytes(read(topic, 0).records).count(b"stored") == 1
 
 
-def test_conformance_test_is_not_prepared_if_served_versions_lack_required_fields() -> None:
+def test_conformance_test_is_skipped_if_served_versions_lack_required_fields() -> None:
     with foreign("2.0") as subject:
         topic = new_topic(subject)
         with not_prepared("Fetch v11 (the broker serves 0 to 8)"):
@@ -103,7 +103,7 @@ def test_closest_served_api_version_may_be_above_or_below_the_preferred_version(
         served.closest(ApiKey.METADATA, 12)
 
 
-def test_produce_v0_to_v2_count_as_served_unless_old_fetch_versions_are_missing() -> None:
+def test_produce_v0_to_v2_count_as_served_only_if_fetch_versions_below_4_are_offered() -> None:
     assert Served(versions("3.9")).serves(ApiKey.PRODUCE, 0)
     assert not Served(versions("4.0")).serves(ApiKey.PRODUCE, 2)
     assert Served(versions("4.0")).serves(ApiKey.PRODUCE, 3)
@@ -157,7 +157,7 @@ def test_unsupported_topic_settings_are_reported_with_the_release_of_the_cluster
     assert unsupported_settings(release, {name: value}) == expected
 
 
-def test_conformance_test_is_not_prepared_if_its_release_rejects_a_topic_setting() -> None:
+def test_conformance_test_is_skipped_if_the_cluster_release_rejects_a_topic_setting() -> None:
     reason = "segment.bytes=300 (Kafka 4.0 and later accept 1048576 or more; the cluster serves the versions of 4.0)"
     with foreign("4.0") as subject, not_prepared(reason):
         new_topic(subject, segment_bytes="300")
@@ -170,7 +170,7 @@ def test_conformance_test_uses_internal_segment_bytes_for_small_segments_in_4_2(
         assert [len(read(topic, 0).records), len(read(topic, 3).records)] == [300, 100]
 
 
-def test_conformance_test_for_another_kafka_release_is_reported_as_not_prepared() -> None:
+def test_conformance_test_for_another_kafka_release_is_skipped_as_not_prepared() -> None:
     with foreign("3.9") as subject:
         subject.need_release(ReleaseRange("3.9", "4.0"))
         with not_prepared("Kafka 4.0 or later (the cluster serves the versions of 3.9)"):

@@ -73,7 +73,7 @@ def test_conformance_on_a_low_fetch_limit_reports_large_fetches_as_not_prepared(
 
 
 @pytest.mark.slow
-def test_conformance_on_a_prepared_broker_passes_all_tests_except_broker_restarts() -> None:
+def test_conformance_on_brokers_with_all_required_settings_skips_only_broker_restarts() -> None:
     with brokers() as address:
         counts, printed = outcomes(address)
     assert set(counts) == {"ok", "not prepared"} and counts["ok"] > 20, printed
@@ -93,7 +93,7 @@ def test_conformance_run_on_fewer_brokers_or_other_racks_has_no_failures() -> No
 
 
 @pytest.mark.slow
-def test_most_conformance_tests_run_without_any_setting_of_the_broker() -> None:
+def test_most_conformance_tests_run_on_brokers_with_default_settings() -> None:
     """Three brokers run without any settings. A test that is not prepared names the setting, its required and its actual value."""
     command = [
         sys.executable,
@@ -124,7 +124,7 @@ def test_most_conformance_tests_run_without_any_setting_of_the_broker() -> None:
     ] == []
 
 
-def test_conformance_run_without_a_prepared_test_exits_with_status_5() -> None:
+def test_conformance_run_that_skips_all_tests_as_not_prepared_exits_with_status_5() -> None:
     with brokers(count=1) as address:
         done = run("--bootstrap", address, "-k", "test_small_limits")
     assert done.returncode == 5, done.stdout
@@ -150,7 +150,7 @@ def test_conformance_on_one_broker_names_the_replication_factor_of_the_offsets_t
         ("2.0", ["Fetch v11 (the broker serves 0 to 8)", "Produce v9 (the broker serves 0 to 6)"]),
     ],
 )
-def test_conformance_on_another_release_names_versions_needed_by_unprepared_tests(
+def test_conformance_on_another_release_names_the_versions_that_skipped_tests_need(
     release: str, needed: list[str]
 ) -> None:
     """Tests of versions that both releases offer run; the tests of invalid frames send unsupported versions on purpose."""
@@ -291,7 +291,7 @@ def test_conformance_command_tries_each_bootstrap_address_without_warnings() -> 
 
 
 @pytest.mark.parametrize("profile", profiles())
-def test_conformance_command_prints_profile_settings_that_a_broker_accepts(profile: str) -> None:
+def test_settings_that_the_conformance_command_prints_are_accepted_by_a_broker(profile: str) -> None:
     command = [sys.executable, "-m", "kafkaproto.cli", "conformance", "--settings", profile]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     settings = dict(line.split("=", 1) for line in printed.splitlines())
@@ -310,7 +310,7 @@ def test_conformance_command_without_pytest_explains_how_to_install_pytest() -> 
 
 
 @pytest.mark.slow
-def test_program_behind_make_conformance_runs_chosen_tests_on_a_chosen_cluster() -> None:
+def test_make_conformance_program_runs_the_selected_tests_on_the_selected_cluster() -> None:
     """It imports `tests` before pytest, which must not make pytest fail."""
     chosen = ["--subjects", "virtual-kafka", "-k", "test_framing and tagged_fields"]
     done = subprocess.run(

@@ -80,7 +80,9 @@ def mutations_of(text: str) -> list[tuple[str, str]]:
         ("x = 'ä', 1", [("1", "2")]),
     ],
 )
-def test_each_mutation_testing_operator_gives_the_expected_code(text: str, expected: list[tuple[str, str]]) -> None:
+def test_each_mutation_operator_replaces_the_expected_part_of_the_source_code(
+    text: str, expected: list[tuple[str, str]]
+) -> None:
     assert mutations_of(text) == expected
     source = text.encode()
     for site in sites_of("broker/x.py", source):
@@ -204,7 +206,7 @@ def test_mutation_testing_passes_all_stages_if_the_source_tree_is_unchanged(tree
     assert caught(tree, stub(boundary)) == Failure("broker", "tests/a/test_a.py::test_the_limit_is_not_big")
 
 
-def test_code_mutation_is_not_caught_by_a_test_that_passes_when_repeated(tree: Path) -> None:
+def test_code_mutation_survives_if_the_failing_test_passes_when_it_is_repeated(tree: Path) -> None:
     runs: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = []
 
     def run(tree: Path, stage: Stage, left_out: tuple[str, ...]) -> Failure | None:

@@ -90,7 +90,7 @@ def assigned(targets: Mapping[str, Assignment]) -> list[tuple[bytes, int]]:
 
 
 @pytest.mark.parametrize("same", [True, False])
-def test_range_assignor_gives_the_same_targets_as_kafka(kafka: AssignorOracle, same: bool) -> None:
+def test_range_assignor_computes_the_same_target_assignments_as_kafka(kafka: AssignorOracle, same: bool) -> None:
     for members, topics in cases(1, kafka, "range", same=same):
         ours = ASSIGNORS["range"](members, topics)
         theirs = kafka.assign("range", members, topics)

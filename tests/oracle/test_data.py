@@ -44,7 +44,7 @@ def newer() -> Iterator[Oracle]:
         yield process
 
 
-def test_data_definitions_equal_those_of_the_kafka_jars() -> None:
+def test_schemas_of_data_inside_messages_and_records_equal_those_of_the_kafka_jars() -> None:
     theirs = data(kafka_jars(KAFKA_VERSION), kafka_jars(NEWER_VERSION))
     ours = {path.stem: path.read_text() for path in (SCHEMAS / "data").glob("*.json")}
     assert ours == {name: to_text(definition) for name, definition in theirs.items()}
@@ -53,7 +53,7 @@ def test_data_definitions_equal_those_of_the_kafka_jars() -> None:
 
 @pytest.mark.rule("X-1")
 @pytest.mark.parametrize("entry", DATA_ENTRIES, ids=lambda entry: entry.id)
-def test_kafkaproto_and_kafka_encode_and_decode_equal_bytes_and_json_of_data(
+def test_kafkaproto_and_kafka_agree_on_bytes_and_json_of_data_inside_messages(
     oracle: Oracle, newer: Oracle, entry: Entry
 ) -> None:
     instances = Instances(entry)
@@ -74,7 +74,7 @@ def same_in_both(oracle: Oracle, newer: Oracle, entry: Entry, version: int) -> b
     return older is not None and older == newer.layouts(entry.name)[str(version)]
 
 
-def test_data_formats_that_differ_in_the_older_release_are_listed(oracle: Oracle, newer: Oracle) -> None:
+def test_data_formats_that_differ_between_the_two_kafka_releases_are_listed(oracle: Oracle, newer: Oracle) -> None:
     otherwise = set()
     for entry in DATA_ENTRIES:
         version = 0 if entry.name in KEYS else entry.version
@@ -85,7 +85,9 @@ def test_data_formats_that_differ_in_the_older_release_are_listed(oracle: Oracle
 
 
 @pytest.mark.parametrize("topic", RECORDS)
-def test_version_prefix_of_a_coordinator_key_selects_the_record_types_of_kafka(newer: Oracle, topic: str) -> None:
+def test_version_prefix_of_a_coordinator_record_key_selects_the_record_types_of_kafka(
+    newer: Oracle, topic: str
+) -> None:
     theirs = json.loads(newer.ask("recordtypes", COORDINATORS[topic]))
     named = {int(number): tuple(name.removeprefix("Legacy") for name in names) for number, names in theirs.items()}
     assert RECORDS[topic] == named
@@ -94,7 +96,9 @@ def test_version_prefix_of_a_coordinator_key_selects_the_record_types_of_kafka(n
 @pytest.mark.parametrize(
     "entry", [entry for entry in DATA_ENTRIES if entry.name in IN_BOTH], ids=lambda entry: entry.id
 )
-def test_coordinator_keys_in_both_kafka_releases_have_the_bytes_of_the_older_one(oracle: Oracle, entry: Entry) -> None:
+def test_coordinator_record_keys_are_encoded_as_by_the_older_of_two_kafka_releases(
+    oracle: Oracle, entry: Entry
+) -> None:
     for obj in Values(entry.id).objects(entry.layout):
         assert entry.layout.encode(obj) == oracle.encode(entry.name, entry.version, to_json(entry.layout, obj))
 

@@ -69,7 +69,7 @@ def message_tree(layout: Message[Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
-def test_every_layout_equals_the_schema_of_each_kafka_release(releases: Releases, entry: Entry) -> None:
+def test_every_message_layout_equals_the_schema_of_each_kafka_release(releases: Releases, entry: Entry) -> None:
     ours = json.dumps(tree(entry.layout))
     if entry.name == "RequestHeader":
         for name, kafkas in KAFKA_NAMES.items():

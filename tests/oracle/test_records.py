@@ -78,7 +78,9 @@ def test_uncompressed_batch_bytes_equal_those_of_kafka(oracle: Oracle) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_kafka_accepts_a_batch_patched_in_place(oracle: Oracle, kind: Compression) -> None:
+def test_kafka_accepts_a_batch_whose_offset_epoch_and_time_were_patched_in_place(
+    oracle: Oracle, kind: Compression
+) -> None:
     batch = bytearray(build_batch(some_records(random.Random(1), 20), compression=kind))
     patch_offset_and_epoch(batch, 0, 10**12, 41)
     (theirs,) = oracle.records(bytes(batch))

@@ -39,7 +39,7 @@ def ranges(apis: dict[int, tuple[str, int, int]]) -> Ranges:
 
 
 @pytest.mark.parametrize("version", [KAFKA_VERSION, NEWER_VERSION])
-def test_release_table_equals_the_api_versions_of_the_kafka_jar(version: str) -> None:
+def test_built_in_api_versions_of_each_release_equal_those_of_the_kafka_jar(version: str) -> None:
     apis = ask(clients_jar(version), version.rpartition(".")[0])
     assert versions(version) == ranges(apis)
     for key, (name, _, _) in apis.items():

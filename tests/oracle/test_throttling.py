@@ -13,7 +13,7 @@ from tests.support.oracle.oracle import Releases
 
 @pytest.mark.java
 @pytest.mark.rule("T-1")
-def test_first_version_in_which_clients_wait_for_a_throttle_equals_that_of_java(releases: Releases) -> None:
+def test_first_api_version_with_client_side_throttling_equals_that_of_the_java_client(releases: Releases) -> None:
     for oracle, _ in releases.all:
         theirs = {int(key): first for key, first in json.loads(oracle.ask("waits")).items() if int(key) in APIS}
         assert len(theirs) > 60
@@ -21,7 +21,7 @@ def test_first_version_in_which_clients_wait_for_a_throttle_equals_that_of_java(
 
 
 @pytest.mark.rule("T-1")
-def test_client_never_waits_for_a_throttle_that_the_version_does_not_report() -> None:
+def test_client_side_throttling_is_limited_to_versions_that_report_throttle_times() -> None:
     for key in APIS:
         is_reported = throttle_time_since(key)
         for version in range(APIS[key].min_version, APIS[key].max_version + 1):
@@ -35,7 +35,7 @@ def test_client_never_waits_for_a_throttle_that_the_version_does_not_report() ->
     ("key", "is_reported", "waits"),
     [(ApiKey.PRODUCE, 1, 6), (ApiKey.FETCH, 1, 8), (ApiKey.METADATA, 3, 6), (ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, None)],
 )
-def test_responses_report_throttle_times_in_versions_before_clients_wait(
+def test_throttle_times_are_reported_in_versions_older_than_client_side_throttling(
     key: ApiKey, is_reported: int, waits: int | None
 ) -> None:
     assert throttle_time_since(key) == is_reported

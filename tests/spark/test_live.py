@@ -153,7 +153,7 @@ def watch(kafka: TestCluster, folder: Path) -> str:
     return printed + rest
 
 
-def test_live_job_table_matches_the_journal_and_alerts_once_per_window(
+def test_live_spark_job_aggregates_recorded_traffic_and_alerts_once_per_window(
     spark: Any, kafka: TestCluster, tmp_path: Path
 ) -> None:
     folder, first = tmp_path / "live", kafka.clock.now_ms() // WINDOW_MS * WINDOW_MS
@@ -214,7 +214,7 @@ def test_live_job_table_matches_the_journal_and_alerts_once_per_window(
         (["{kafka}", "--checkpoint", "{folder}/other"], "is the folder of a job with journal __journal, window_s 7"),
     ],
 )
-def test_live_job_reports_invalid_options_before_starting_spark(
+def test_live_spark_job_reports_invalid_options_before_it_starts_spark(
     kafka: TestCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], error_text: str
 ) -> None:
     (tmp_path / "full").mkdir()

@@ -33,7 +33,7 @@ def kept(member: str, offset: int) -> dict[str, Any]:
         [ASSIGNED_A, records("a", 0, 1), REVOKED_A, kept("a", 2), records("a", 2)],
     ],
 )
-def test_group_history_finds_no_fault_in_the_events_of_a_correct_group(events: list[dict[str, Any]]) -> None:
+def test_group_history_checker_finds_no_fault_in_the_events_of_a_correct_group(events: list[dict[str, Any]]) -> None:
     history = History()
     for event in events:
         history.apply(event)
@@ -60,7 +60,7 @@ def test_group_history_finds_no_fault_in_the_events_of_a_correct_group(events: l
         ([{"member": "a", "event": "joined"}], "a reported an unknown event joined"),
     ],
 )
-def test_group_history_reports_the_fault_in_the_events_of_an_incorrect_group(
+def test_group_history_checker_reports_the_fault_in_the_events_of_an_incorrect_group(
     events: list[dict[str, Any]], fault: str
 ) -> None:
     history = History()
@@ -69,7 +69,7 @@ def test_group_history_reports_the_fault_in_the_events_of_an_incorrect_group(
     assert any(found.startswith(fault) for found in history.faults), history.faults
 
 
-def test_group_history_lists_partitions_that_return_to_an_earlier_owner() -> None:
+def test_group_history_checker_lists_partitions_that_return_to_an_earlier_owner() -> None:
     history = History()
     for event in (ASSIGNED_A, REVOKED_A, ASSIGNED_B, {**REVOKED_A, "member": "b", "partitions": [P]}, ASSIGNED_A):
         history.apply(event)
