@@ -196,7 +196,10 @@ def _count_events(spark: SparkSession, brokers: Brokers, checkpoint: Path) -> in
 
 
 def _counts(brokers: Brokers) -> tuple[dict[int, int], list[tuple[str, bytes]], int]:
-    """Return (last count written for each window start in ms, headers of the last record, its timestamp in ms since the epoch)."""
+    """Return what the counting job wrote into its target topic, as a tuple of three items.
+
+    They are the last count for each start of a window (in ms), and the headers and the timestamp (in ms) of the last record.
+    """
     counts = _read_all(brokers, COUNTS)
     return {int(r.key): int(r.value) for r in counts}, list(counts[-1].headers), counts[-1].timestamp
 
