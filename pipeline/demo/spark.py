@@ -152,7 +152,10 @@ def _mbeans(spark: SparkSession, method: str, *arguments: object) -> Any:
 
 
 def _windowed_counts(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[Cell]:
-    """Count events per minute from one topic into another, in two runs. The second run counts new events from the first one's checkpoint."""
+    """Run the job that counts the events of a topic per minute twice, and return the checks of its results.
+
+    The second run continues from the checkpoint of the first run, and counts only events that were sent since.
+    """
     brokers.create_topic(EVENTS, 2)
     brokers.create_topic(COUNTS, 1)
     cells = []

@@ -160,7 +160,7 @@ class Job:
         return f.coalesce(f.col("lag_max"), f.lit(0)) >= self._limits.lag
 
     def _take(self, changed: DataFrame, batch: int) -> None:
-        """Write the changed rows of one micro-batch to the table, and alerts if necessary.
+        """Write the changed rows of one micro-batch to the table, and alerts for clients that newly reach a limit.
 
         changed: the rows that the micro-batch changed. batch: its number. Repeating a micro-batch leaves the table unchanged.
         """

@@ -186,7 +186,7 @@ def test_captured_stream_of_another_protocol_without_its_start_yields_no_request
     assert [event["why"] for event in events(tables, "unreadable")] == ["this is not how a request begins"] * len(ports)
 
 
-def test_packets_lost_within_a_captured_frame_lose_only_that_frame(made: Made) -> None:
+def test_packets_lost_within_a_captured_frame_affect_only_that_frame(made: Made) -> None:
     wire = Wire()
     line = wire.connect()
     request_frame, answer = produced(2, 5000)
@@ -403,7 +403,7 @@ def test_new_tcp_handshake_between_captured_addresses_is_a_new_connection(
     assert CAPTURE_ENDS not in [event["why"] for event in events(tables, "closed")]
 
 
-def test_sequence_numbers_of_captured_requests_are_unique(made: Made) -> None:
+def test_trace_entries_made_from_a_capture_have_unique_sequence_numbers(made: Made) -> None:
     wire = Wire(largest=60_000)
     for port in range(5):
         line = wire.connect(40_000 + port)
@@ -414,7 +414,7 @@ def test_sequence_numbers_of_captured_requests_are_unique(made: Made) -> None:
     assert len(tables["requests"]) == 250 and len(seqs) == len(set(seqs))
 
 
-def test_folder_of_captures_gives_one_run_per_file_and_reports_invalid_files(
+def test_each_capture_file_in_a_folder_becomes_one_run_and_invalid_files_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wire = Wire()

@@ -296,13 +296,15 @@ def test_kafka_py_raises_the_error_of_a_fetch_that_is_not_retriable() -> None:
         read(Scripted(made(), refused), made(), 1)
 
 
-def test_read_times_out_with_the_poll_timeout_option_if_a_record_never_arrives() -> None:
+def test_kafka_py_read_times_out_after_poll_timeout_ms_if_a_record_never_arrives() -> None:
     impatient = made(kafkaConsumer__pollTimeoutMs="1")
     with pytest.raises(TimeoutError, match=r"at offset 0 .*option kafkaConsumer\.pollTimeoutMs"):
         read(Scripted(impatient, *[data()] * 1_000_000), impatient, 1)
 
 
-def test_processing_time_of_spark_does_not_count_towards_the_poll_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_that_spark_spends_on_records_does_not_count_towards_the_poll_timeout(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     patient = made(kafkaConsumer__pollTimeoutMs="1000")

@@ -73,7 +73,7 @@ def test_each_partition_with_new_records_gets_one_offset_range() -> None:
     assert split(ranges(5, 0, 3, -2), None, None) == [Range("t", 0, 10, 15), Range("t", 2, 10, 13)]
 
 
-def test_large_offset_ranges_are_split_until_min_partitions_is_reached() -> None:
+def test_large_offset_ranges_are_split_until_there_are_min_partitions_ranges() -> None:
     """The cases of Spark's KafkaOffsetRangeCalculator."""
     assert [r.size for r in split(ranges(100), 4, None)] == [25, 25, 25, 25]
     assert [r.size for r in split(ranges(5), 3, None)] == [1, 2, 2]
