@@ -32,9 +32,9 @@ def down_convert(buffer: Buffer, magic: int, first_offset: int = 0, limit_bytes:
 def down_converted(
     buffer: Buffer, magic: int, first_offset: int = 0, limit_bytes: int = DEFAULT_LIMIT_BYTES
 ) -> Iterator[bytes | memoryview]:
-    """Yield the complete batches of a buffer, each converted to ``magic`` unless its magic is not higher: then it is a view of the buffer.
+    """Yield the complete batches of a buffer. A batch of a higher magic is converted to ``magic``; any other is yielded as a view of the buffer.
 
-    Records keep their offsets. A batch to convert loses its records below ``first_offset``, unless it is compressed (F-31). Below magic 2, control
+    Records keep their offsets. A converted batch loses its records below ``first_offset``, unless it is compressed (F-31). Below magic 2, control
     batches are omitted. ``limit_bytes`` is the largest decompressed size of one batch; a larger one raises DecodeError. A batch compressed
     with zstd raises UnsupportedCompression, after the batches before it were yielded (F-33). Raises EncodeError for records that old messages
     cannot represent, and DecodeError for damage.

@@ -171,8 +171,8 @@ class Conversation:
     def _pair(self, request_index: int, response_index: int) -> Iterator[Entry]:
         """Pair a request and a response, given by their indexes in the queues of unpaired requests and responses.
 
-            Yields the pair as an exchange of the trace. Earlier frames in the two queues have lost their counterpart: their entries come first, marked as
-        incomplete.
+        Yields the pair as an exchange of the trace. Earlier frames in the two queues have lost their counterpart: their entries come first, marked
+        as incomplete.
         """
         for _ in range(response_index):
             yield self._unpaired_event(self._next_response())

@@ -71,7 +71,7 @@ class Rows:
         self._closed: deque[int] = deque()
         """The ids of recently closed connections, oldest first."""
         self._throttles: dict[int, tuple[int, Row]] = {}
-        """Maps a connection to (sequence number of a throttled request, its throttle columns), because a throttle event precedes its request in a trace."""
+        """Maps a connection to (sequence number of a throttled request, its throttle columns). In a trace, a throttle event precedes its request."""
         self._problems: dict[int, str] = {}
         """Maps the sequence number of an exchange (a request and its response) to the problem that the recorder reported for it."""
 

@@ -327,7 +327,7 @@ def delivered(rows: Rows) -> str | None:
 
 
 def _filled(rows: Rows) -> tuple[list[float], list[Row]]:
-    """Return (start times of all intervals, their rows), with a row of zeros for each interval in which the client sent nothing.
+    """Return (start times of all intervals, their rows), with a row of zeros for each interval without traffic.
 
     Without these rows, the figure would draw a line from one busy interval to the next.
     """
