@@ -243,7 +243,7 @@ GROUPS = (
     Column("assigned", "string", "partitions that the response assigns, like `owned`; null if it assigns nothing new"),
     Column("reason", "string", "why the member joins again or leaves, as it says (KIP-800)"),
 )
-"""Columns of the table `groups`: a row for each member or group in a request by which members join, stay in or leave a group, or groups are deleted."""
+"""Columns of the table `groups`: a row for each member or group in a request by which members join, stay in or leave a group, or groups end."""
 
 GROUP_OFFSETS = (
     *KEYS,
