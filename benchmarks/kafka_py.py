@@ -56,9 +56,10 @@ def batch_of(records: int) -> bytes:
 
 
 def filled(address: str, cell: Cell, records: int) -> tuple[str, int]:
-    """Create topics of one partition with the records of a benchmark row.
+    """Create topics of one partition for a benchmark row, and write records into them.
 
-    Returns (names of the topics, comma-separated as for the option `subscribe`; number of records in all of them).
+    records: the approximate number of records in all topics. Returns (topic names, separated by commas as in the option `subscribe`, exact number of
+    records in all topics).
     """
     batch = batch_of(cell.batch_records)
     batches = max(1, records // TOPICS // cell.batch_records)

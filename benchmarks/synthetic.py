@@ -84,7 +84,7 @@ def fetch_response(head: bytes) -> FetchResponse:
 
 
 def entries(count: int, seed: int) -> Iterator[Exchange]:
-    """Yield `count` exchanges in the order of their responses. Equal seeds give equal exchanges."""
+    """Yield `count` exchanges (requests with responses) of a synthetic trace, in the order of the responses. Equal seeds give equal exchanges."""
     generator = random.Random(seed)
     stored = struct.pack(">q", OFFSET) + HEAD[8:]
     partition = FetchPartition(PARTITION, fetch_offset=OFFSET, partition_max_bytes=1 << 20)

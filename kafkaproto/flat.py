@@ -346,7 +346,8 @@ def array_packers(fmt: str) -> tuple[Callable[..., bytes], ...]:
 def read_long_array(b: Buffer, p: int, n: int, count: int, fmt: str) -> tuple[list[Any], int]:
     """Decode an array of numbers of any length. Returns ``(list, position after it)``.
 
-    Raises Malformed if the count of numbers needs more bytes than are left.
+    n: the end of the message. fmt: the `struct` format of one number. Raises Malformed for a count above the number of bytes left, and struct.error
+    if the numbers extend beyond the buffer.
     """
     if count > n - p:
         raise Malformed(f"an array of {count} numbers is announced, but only {n - p} bytes are left")

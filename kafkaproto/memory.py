@@ -21,7 +21,7 @@ LIMIT = 40
 """The bytes of memory allowed for each byte of a message outside records."""
 
 HEAVY = LIMIT - 1
-"""The bytes of memory that a decoded value may take for each of its encoded bytes.
+"""The bytes of memory that a decoded value may take for each of its encoded bytes. Decoders count arrays whose items can take more (heavy arrays).
 
 It is `LIMIT` minus 1, because the decoder's copy of the message takes one byte for each encoded byte.
 """
@@ -33,7 +33,7 @@ ROOM_PER_BYTE = HEAVY - FREE
 SLACK = 32 * 1024
 """The bytes of memory that a message of any length may take, in addition to `LIMIT` bytes for each of its bytes.
 
-Together with the objects of one message, this stays under 64 KiB.
+The documented addition is 64 KiB. It also covers the objects that every message has, whatever its length.
 """
 
 OBJECT = 32  # including the garbage collector's header
@@ -57,7 +57,7 @@ def room_for(size: int) -> int:
 def spend(context: Any, amount: int, path: str, offset: int) -> None:
     """Deduct ``amount`` bytes from the memory that the message may still use. Raises DecodeError, naming path and offset, if too few are left.
 
-    context: the message's `Reading`.
+    context: the state (`Reading`) of the message that is being decoded, which contains this memory.
     """
     message = reading(context)
     message.room -= amount
@@ -66,7 +66,7 @@ def spend(context: Any, amount: int, path: str, offset: int) -> None:
 
 
 def size_of_default(value: Any) -> int:
-    """Return the memory in bytes that a default value takes in each object; 0 if all objects share the value, as with numbers and texts."""
+    """Return the memory in bytes that a field's default value adds to each object: 0 for numbers and texts, which all objects share."""
     if isinstance(value, list):
         return LIST
     if dataclasses.is_dataclass(value):

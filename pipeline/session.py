@@ -70,7 +70,10 @@ def is_connector_cached() -> bool:
 
 
 def settings(scratch: Path, connector: bool = True) -> dict[str, str]:
-    """Return the settings of a local session that starts quickly. scratch: folder for Spark's temporary files."""
+    """Return the settings of a local session that starts quickly.
+
+    scratch: folder for Spark's temporary files. connector: whether to load Spark's Kafka connector.
+    """
     ivy = str(cache_folder() / "spark-ivy")
     return (
         ({"spark.jars.packages": installed_connector(), "spark.jars.ivy": ivy} if connector else {})
@@ -109,8 +112,8 @@ def scratch_folder() -> Path:
 def start(name: str, scratch: Path, log: TextIO, connector: bool = True) -> SparkSession:
     """Start a session and return it; the caller must `stop()` it.
 
-    log: an open file that receives all output of the JVM; a driver that was submitted keeps its own output. Raises ConnectorMissing if the
-    connector of this pyspark cannot be resolved.
+    name: the application's name. scratch: folder for Spark's temporary files. log: an open file that receives all output of the JVM, unless
+    `spark-submit` started the JVM. connector: whether to load Spark's Kafka connector. Raises ConnectorMissing if it cannot be downloaded.
     """
     from pyspark.sql import SparkSession
 

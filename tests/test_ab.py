@@ -391,7 +391,7 @@ def test_ab_benchmark_row_that_fails_or_crashes_shows_the_reason() -> None:
     }
 
 
-def test_ab_benchmark_workload_finds_the_renamed_broker_package(tmp_path: Path) -> None:
+def test_ab_benchmark_workload_finds_the_broker_as_a_subpackage_of_kafkaproto(tmp_path: Path) -> None:
     """The broker is found as `kafkaproto.broker`, its place in a wheel."""
     (tmp_path / "kafkaproto" / "broker" / "testing").mkdir(parents=True)
     for folder in ("kafkaproto", "kafkaproto/broker", "kafkaproto/broker/testing"):
@@ -408,7 +408,7 @@ def test_ab_benchmark_workload_finds_the_renamed_broker_package(tmp_path: Path) 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the comparison reads /proc and pins cores")
-def test_ab_benchmark_measures_speed_and_memory_of_both_brokers() -> None:
+def test_ab_benchmark_measures_speed_and_memory_of_base_and_current_broker() -> None:
     both = (HERE, HERE._replace(name=sides.NOW))
     rows = [
         sockets.Row("produce", race.produced(1, 50)),

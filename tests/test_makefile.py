@@ -63,7 +63,7 @@ def test_make_without_a_target_lists_the_main_targets() -> None:
 
 
 @pytest.mark.parametrize("target", LISTED)
-def test_every_target_listed_by_make_exists(target: str) -> None:
+def test_every_target_that_make_lists_exists_in_the_makefile(target: str) -> None:
     assert make("-n", target, f"PYTHON={sys.executable}", "TRACE=trace").returncode == 0
 
 

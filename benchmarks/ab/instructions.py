@@ -72,9 +72,9 @@ def request_counts(side: Side, rows: Sequence[str], requests: int, run: Run) -> 
 
 
 def of_start(side: Side) -> dict[str, Count]:
-    """Return two counts by name of the benchmark row: instructions until the ready line, and until the end of the postponed work.
+    """Return two counts by name of the benchmark row: instructions until the broker is ready, and until the end of its postponed work.
 
-    Postponed work is what the broker does only after it has printed the ready line.
+    The broker is ready when it prints its first line. Postponed work is what it does only after that.
     """
     _, parts, why = callgrind(side, "start.py", *START_OPTIONS)
     totals = [total for (_, part), total in sorted(parts.items()) if part in (1, 2)]

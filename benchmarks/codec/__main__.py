@@ -28,7 +28,10 @@ COST_REPEATS = 9
 
 
 def measure(titles: list[str], passes: int, rounds: int, round_seconds: float) -> tables.Measured:
-    """Return the seconds per call in all rounds of all passes, by (title of the case, kind of work) and then by codec."""
+    """Return the seconds per call in all rounds of all passes, by (title of the case, kind of work) and then by codec.
+
+    titles: the benchmark cases to measure. rounds: rounds of each case in one pass. round_seconds: approximate duration of a round.
+    """
     seconds_by_codec: tables.Measured = {}
     start = time.monotonic()
     for number in range(passes):

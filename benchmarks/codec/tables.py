@@ -17,7 +17,7 @@ from benchmarks.codec.cases import (
 from benchmarks.report import section_text, write_section
 
 Measured = dict[tuple[str, str], dict[str, list[float]]]
-"""Maps (title, kind of work) to the seconds per call of each codec, one value for each round."""
+"""Maps (title of a benchmark case, kind of work) to the seconds per call of each codec, one value for each round."""
 
 COMMAND = "make bench"
 PURE = ("kafka-python", "aiokafka", "construct", "construct, compiled")
@@ -106,7 +106,7 @@ def sections(measured: Measured) -> list[Section]:
 
 
 def summary(all_cells: list[Cell]) -> Section:
-    """Return the section that summarises all tables."""
+    """Return the section that summarises the ratios of all benchmark cases."""
     pure = [cell.fastest_pure for cell in all_cells if cell.fastest_pure is not None and cell.kind != AS_BUFFERS]
     median, least = statistics.median(pure), min(pure)
     rows = [

@@ -40,7 +40,8 @@ def generate(schemas: Path = SCHEMAS) -> dict[str, str]:
 def api_of(name: str, request: Message, definitions: dict[str, Message]) -> tuple[str, Message]:
     """Return the name of an API and the definition of its response.
 
-    Raises SpecError unless the response exists and has the same key and versions as the request.
+    name: the name of the request's definition, such as "FetchRequest". definitions: all definitions by name. Raises SpecError unless the response
+    exists and has the same key and versions as the request.
     """
     api = name.removesuffix("Request")
     response = definitions.get(f"{api}Response")

@@ -42,7 +42,7 @@ class Layout:
 class Layouts:
     """The distinct wire layouts of all structs in one message definition, by struct.
 
-    ``class_names`` maps struct name to class name. The two differ if request and response both have a struct of that name.
+    ``class_names`` maps a struct's name to the name of its Python class. They differ if both request and response have a struct of this name.
     """
 
     def __init__(self, message: Message, class_names: dict[str, str]) -> None:

@@ -262,7 +262,8 @@ class _Parser:
     def default(self, where: str, field_type: Type, text: Any, nullable: str | None, versions: VersionRange) -> Any:
         """Return the Python value of a field's default, which definitions write as text or as a number. Raises SpecError if it is invalid.
 
-        where: path of the field for the error message.
+        where: path of the field for the error message. text: the default in the definition. nullable: the versions in which the field may be null, as
+        text. versions: the versions of the field.
         """
         if text == "null":
             if not versions.within(VersionRange.parse(nullable or "none")):

@@ -25,16 +25,16 @@ class UnsupportedCompression(EncodeError):
 
 
 def down_convert(buffer: Buffer, magic: int, first_offset: int = 0, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
-    """Convert a records field to ``magic`` or lower and return it. The parameters and errors are those of `down_converted`."""
+    """Return a records field whose batches of a higher magic are converted to ``magic``. Parameters and errors are those of `down_converted`."""
     return b"".join(down_converted(buffer, magic, first_offset, limit_bytes))
 
 
 def down_converted(
     buffer: Buffer, magic: int, first_offset: int = 0, limit_bytes: int = DEFAULT_LIMIT_BYTES
 ) -> Iterator[bytes | memoryview]:
-    """Yield the complete batches of a buffer, each converted to ``magic`` or lower. Pieces that need no change are views of the buffer.
+    """Yield the complete batches of a buffer. A batch of a higher magic is converted to ``magic``; any other is yielded as a view of the buffer.
 
-    Records keep their offsets. Uncompressed records below ``first_offset`` are omitted; compressed batches are converted as a whole (F-31). Control
+    Records keep their offsets. A converted batch loses its records below ``first_offset``, unless it is compressed (F-31). Below magic 2, control
     batches are omitted. ``limit_bytes`` is the largest decompressed size of one batch; a larger one raises DecodeError. A batch compressed
     with zstd raises UnsupportedCompression, after the batches before it were yielded (F-33). Raises EncodeError for records that old messages
     cannot represent, and DecodeError for damage.

@@ -203,7 +203,11 @@ def _short() -> tuple[Ints, Ints]:
 
 
 def _varints(padded: bytes, words: Ints, at: Ints, widest: int = 9) -> tuple[Ints, Ints]:
-    """Return two arrays: the varints at the positions ``at``, and the positions after them. Raises _Unusual above ``widest`` bytes."""
+    """Return two arrays: the varints at the positions ``at``, and the positions after them.
+
+    padded: the records, with `_PADDING` after them. words: the two bytes at every position, as a number. Raises _Unusual for a varint of more than
+    ``widest`` bytes.
+    """
     values, widths = _short()
     first_two = words[at]
     numbers, width = values.take(first_two), widths.take(first_two)
@@ -217,7 +221,8 @@ def _varints(padded: bytes, words: Ints, at: Ints, widest: int = 9) -> tuple[Int
 def _wide_varints(padded: bytes, at: Ints, widest: int) -> tuple[Ints, Ints]:
     """Decode varints of more than two bytes byte by byte. Returns two arrays: the varints at the positions ``at``, the positions after them.
 
-    Raises _Unusual above ``widest`` bytes: ten bytes would need more than 63 bits.
+    padded: the records, with `_PADDING` after them. Raises _Unusual for a varint of more than ``widest`` bytes, at most 9: ten bytes would need more
+    than 63 bits.
     """
     octets = np.frombuffer(padded, np.uint8)
     raw = np.zeros(len(at), np.int64)

@@ -96,9 +96,10 @@ class Exchange(NamedTuple):
 
 
 class Positions(NamedTuple):
-    """The offsets of one log on a broker.
+    """The offsets of one log on a broker, in a state entry of a trace.
 
-    begins: True in the first entry of a new log: earlier entries of the same partition on this broker belong to another log.
+    begins: True in the first entry of a log. Earlier entries of the same partition on this broker belong to an older log, such as that of a deleted
+    topic.
     """
 
     topic: str

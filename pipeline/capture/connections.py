@@ -20,7 +20,7 @@ from kafkaproto.trace.format import Entry
 
 MAX_BUFFERED_BYTES = 64 * 1024
 MAX_BUFFERED_PIECES = 128
-"""Largest number of pieces of data that are buffered for a connection while it is unknown which end is the client."""
+"""Largest number of pieces (captured data and gaps) that are buffered for a connection while it is unknown which end is the client."""
 PLAUSIBLE_FROM_BYTES = 14
 TLS, NO_KAFKA, NO_CONNECTION = "TLS", "not Kafka", "connection already closed"
 CAPTURE_ENDS = "the capture ends"
@@ -346,6 +346,6 @@ class Connection:
 def _is_tls(head: bytearray) -> bool:
     """Return True if the bytes start like a TLS record (type, version 1.0 to 1.3).
 
-    A Kafka frame with such a length prefix would be larger than 300 MB.
+    A Kafka connection cannot start like this: these bytes would be the length prefix of a frame of more than 300 MB.
     """
     return len(head) >= 3 and 0x14 <= head[0] <= 0x17 and head[1] == 3 and head[2] <= 4

@@ -40,7 +40,7 @@ _CORRELATION_ID = Struct(">i")
 class PendingRequest(NamedTuple):
     """A request whose response has not been captured yet.
 
-    seq: sequence number of its exchange. header: None for a SASL token, which has no header. cut: the part of the request that the trace stores.
+    seq: sequence number of its trace entry. header: None for a SASL token, which has no header. cut: the part of the request that the trace stores.
     frame: the request as captured. stretch: number of gaps in the captured requests before this one. doubtful: True for a Produce whose acks cannot
     be decoded; the broker sends no response if they are 0.
     """
@@ -171,7 +171,8 @@ class Conversation:
     def _pair(self, request_index: int, response_index: int) -> Iterator[Entry]:
         """Pair a request and a response, given by their indexes in the queues of unpaired requests and responses.
 
-        Yields the exchange. Earlier frames in the two queues have lost their counterpart: their entries come first, marked as incomplete.
+        Yields the pair as an exchange of the trace. Earlier frames in the two queues have lost their counterpart: their entries come first, marked
+        as incomplete.
         """
         for _ in range(response_index):
             yield self._unpaired_event(self._next_response())

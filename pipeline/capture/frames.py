@@ -18,7 +18,7 @@ from kafkaproto.header import RequestHeader, decode_request_header, decode_respo
 from kafkaproto.pipeline.capture.stream import Hole, Piece, Stamp
 
 LARGEST_FRAME_BYTES = 100 * 1024 * 1024
-"""Default of Kafka's `socket.request.max.bytes`."""
+"""Largest plausible length of a frame, without its prefix: the default of Kafka's `socket.request.max.bytes`."""
 SEARCHED_BYTES = 256 * 1024
 MAX_CLIENT_ID_BYTES = 1024
 NEWER_VERSIONS = 16

@@ -99,9 +99,9 @@ def _read(brokers: Brokers, kind: str) -> dict[int, list[Record]]:
 
 
 def _compare(records_sent: list[Record], by_partition: dict[int, list[Record]]) -> tuple[int, int]:
-    """Return (number of partitions with records, number of equal records).
+    """Return (number of partitions with records, number of sent records that were read back unchanged and in order).
 
-    The order counts: all records of a key must be in one partition, in the order in which they were sent.
+    All records of a key must be in one partition, in the order in which they were sent. by_partition: the records that were read.
     """
     sent_by_key: dict[bytes, list[Record]] = {}
     for record in records_sent:

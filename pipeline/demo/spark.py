@@ -152,7 +152,10 @@ def _mbeans(spark: SparkSession, method: str, *arguments: object) -> Any:
 
 
 def _windowed_counts(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[Cell]:
-    """Count events per minute from one topic into another, in two runs. The second run counts new events from the first one's checkpoint."""
+    """Run the job that counts the events of a topic per minute twice, and return the checks of its results.
+
+    The second run continues from the checkpoint of the first run, and counts only events that were sent since.
+    """
     brokers.create_topic(EVENTS, 2)
     brokers.create_topic(COUNTS, 1)
     cells = []
@@ -196,7 +199,10 @@ def _count_events(spark: SparkSession, brokers: Brokers, checkpoint: Path) -> in
 
 
 def _counts(brokers: Brokers) -> tuple[dict[int, int], list[tuple[str, bytes]], int]:
-    """Return (last count written for each window start in ms, headers of the last record, its timestamp in ms since the epoch)."""
+    """Return what the counting job wrote into its target topic, as a tuple of three items.
+
+    They are the last count for each start of a window (in ms), and the headers and the timestamp (in ms) of the last record.
+    """
     counts = _read_all(brokers, COUNTS)
     return {int(r.key): int(r.value) for r in counts}, list(counts[-1].headers), counts[-1].timestamp
 

@@ -105,7 +105,7 @@ def markdown(steps: Sequence[Step]) -> str:
 
 
 def write_page(steps: Sequence[Step], page: Path = PAGE) -> None:
-    """Replace the table of results between its markers in the page."""
+    """Write the table of results into the page, in place of everything between two marker lines."""
     text = page.read_text()
     part = f"{BEGIN}\n{markdown(steps)}\n{END}"
     page.write_text(re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: part, text, flags=re.DOTALL))

@@ -30,7 +30,10 @@ GONE = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_
 
 
 class Fetched(NamedTuple):
-    """A fetched batch or old message. Brokers return whole batches, so records with offsets below ``start`` must be ignored."""
+    """A fetched batch or old message.
+
+    start: the first offset to read. Brokers return whole batches, so records with lower offsets must be ignored.
+    """
 
     entry: Entry
     start: int

@@ -38,7 +38,7 @@ class FolderError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class BatchSummary:
-    """One micro-batch that changed the table.
+    """A summary of one micro-batch that added rows to the live job's table of clients by window.
 
     batch: its number. rows, windows, alerts: numbers of written rows, of their windows, and of new alerts. worst: at most `SHOWN_ROWS` rows, sorted
     so that rows with alerts come first, then those with the longest throttle times, then those with the largest lags.
@@ -52,7 +52,7 @@ class BatchSummary:
 
 
 def entries(spark: SparkSession, bootstrap: str, journal: str) -> DataFrame:
-    """Return the journal as a stream with the columns `timestamp` (the broker's clock), `offset` and the fields of ENTRY.
+    """Return the broker's journal topic as a stream with the columns `timestamp` (the broker's clock), `offset` and the fields of ENTRY.
 
     The broker keeps the journal for some minutes only; a job that restarts later continues with the records that remain.
     """
@@ -72,7 +72,7 @@ def entries(spark: SparkSession, bootstrap: str, journal: str) -> DataFrame:
 
 
 def by_client(journal: DataFrame, windows: Windows) -> DataFrame:
-    """Return a row for each window and client id, which is "" for a client without one.
+    """Return the throttle times and the lag of each client in each window. The client id is "" for a client without one.
 
     throttled_ms: sum of the throttle times decided in the window, over all connections. share: throttled_ms divided by the length of the window; it
     may exceed 1, because connections are throttled at the same time. lag_max, lag_last: the largest and the latest lag of the client in any
@@ -160,7 +160,7 @@ class Job:
         return f.coalesce(f.col("lag_max"), f.lit(0)) >= self._limits.lag
 
     def _take(self, changed: DataFrame, batch: int) -> None:
-        """Write the changed rows of one micro-batch to the table, and alerts if necessary.
+        """Write the changed rows of one micro-batch to the table, and alerts for clients that newly reach a limit.
 
         changed: the rows that the micro-batch changed. batch: its number. Repeating a micro-batch leaves the table unchanged.
         """

@@ -19,7 +19,8 @@ LATEST = -1
 def problem(bootstrap: str, journal: str, folder: Path) -> str | None:
     """Return a description of what is wrong with the broker or its journal and how to fix it, or None if nothing is.
 
-    Without this check, Spark would retry for minutes without saying what to do.
+    journal: name of the journal topic. folder: the live job's checkpoint folder. Without this check, Spark would retry for minutes without saying
+    what to do.
     """
     why: object = None
     for address in bootstrap.split(","):

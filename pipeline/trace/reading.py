@@ -99,7 +99,7 @@ class _Rejected:
     def batch(self, table: str, rows: list[Row]) -> pa.RecordBatch:
         """Return the rows as an Arrow batch of a table.
 
-        Rows with values that the table cannot hold are left out and counted in `count`.
+        Rows with values that do not fit the types of the columns are left out, and counted in the attribute `count`.
         """
         try:
             return pa.RecordBatch.from_pylist(rows, SCHEMAS[table])

@@ -71,9 +71,9 @@ class Rows:
         self._closed: deque[int] = deque()
         """The ids of recently closed connections, oldest first."""
         self._throttles: dict[int, tuple[int, Row]] = {}
-        """Maps a connection to (sequence number of an exchange, its throttle columns). A throttle event is recorded before its exchange."""
+        """Maps a connection to (sequence number of a throttled request, its throttle columns). In a trace, a throttle event precedes its request."""
         self._problems: dict[int, str] = {}
-        """Maps the sequence number of an exchange to the problem that the recorder reported for it."""
+        """Maps the sequence number of an exchange (a request and its response) to the problem that the recorder reported for it."""
 
     def carried(self) -> Row:
         """Return the state that rows of later entries may depend on, as JSON values. If its structure changes, `place.FORM` must be increased."""

@@ -243,7 +243,7 @@ GROUPS = (
     Column("assigned", "string", "partitions that the response assigns, like `owned`; null if it assigns nothing new"),
     Column("reason", "string", "why the member joins again or leaves, as it says (KIP-800)"),
 )
-"""A row for each member in a request for membership of a group."""
+"""Columns of the table `groups`: a row for each member or group in a request by which members join, stay in or leave a group, or groups end."""
 
 GROUP_OFFSETS = (
     *KEYS,
@@ -265,7 +265,7 @@ GROUP_OFFSETS = (
     Column("leader_epoch", "int", "leader epoch of the committed offset; -1: none"),
     Column("error", "int", "error code of the partition, or else of the group; 0 for none, null without a response"),
 )
-"""A row for each partition in a request for committed offsets of a group."""
+"""Columns of the table `group_offsets`: a row for each partition in a request that commits, fetches or deletes offsets of a group."""
 
 TRANSACTIONS = (
     *KEYS,
@@ -299,7 +299,7 @@ TRANSACTIONS = (
     Column("last_sequence", "int", "last sequence number of the producer in DescribeProducers; -1: none"),
     Column("error", "int", "error code of the partition, or else of the request; 0 for none, null without a response"),
 )
-"""A row for each producer, transaction or partition in a request about transactions."""
+"""Columns of the table `transactions`: a row for each producer, transaction or partition in a request about transactions."""
 
 EVENTS = (
     *KEYS,
@@ -331,7 +331,7 @@ STATE = (
     Column("log_start", "bigint", "log start offset"),
     Column("log_end", "bigint", "log end offset; a change of this alone makes no row"),
 )
-"""A row for each change of a high watermark, last stable offset or log start offset; only a broker records them."""
+"""Columns of the table `state`: a row for each change of a high watermark, last stable offset or log start offset, as a broker records it."""
 
 TABLES: dict[str, tuple[Column, ...]] = {
     "requests": REQUESTS,

@@ -67,9 +67,11 @@ def build(
 ) -> tuple[dict[str, dict[str, int]], list[Notice]]:
     """Add the new part of `trace` to the tables in `out`.
 
-    ports: the ports on which brokers listen, to select connections in captures. If it is empty, every connection that speaks Kafka is selected.
-    Returns the number of new rows by run and table, for runs that have any, and the notices. Raises TraceError if there is no trace and StoreError if
-    `out` cannot be used; the tables are then unchanged.
+    write: the function that writes the new rows, with Spark or without. ports: the ports on which brokers listen, to select connections in captures;
+    if it is empty, every connection that speaks Kafka is selected.
+
+    Returns (number of new rows by run and table, notices for the user). A run (a recording) without new rows is not in the first. Raises TraceError
+    if there is no trace and StoreError if `out` cannot be used; the tables are then unchanged.
     """
     runs, notices = runs_of(trace, ports)
     store = Store(out)
@@ -149,7 +151,7 @@ def _rows(staging: Path, run: Run) -> dict[str, int]:
 
 
 def without_spark(runs: list[Run], staging: Path) -> WriteResult:
-    """Write the rows of runs (recordings) in this process, one run after the other."""
+    """Write the rows of runs (recordings) into the folder `staging`, in this process and one run after the other."""
     result = WriteResult([], {})
     for run in runs:
         _add(result, run, *write_run(run, staging))
@@ -168,7 +170,7 @@ def _add(result: WriteResult, run: Run, notices: list[Notice], place: str | None
 def with_spark(
     spark: SparkSession, runs: list[Run], staging: Path, progress: Callable[[str], None] = lambda _: None
 ) -> WriteResult:
-    """Write the rows of runs (recordings) with Spark.
+    """Write the rows of runs (recordings) into the folder `staging`, with Spark.
 
     There is one task for each trace, which writes its own files. Captures are divided by connection, and Spark writes their files. progress: a
     function called regularly with a line of text.

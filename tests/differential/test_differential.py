@@ -30,7 +30,7 @@ def pair() -> Iterator[Pair]:
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_request_sequences_of_fixed_differences_are_answered_as_by_the_real_kafka(pair: Pair, name: str) -> None:
+def test_request_sequences_that_once_differed_are_answered_as_by_the_real_kafka(pair: Pair, name: str) -> None:
     difference = pair.difference(FOUND[name])
     assert difference is None, f"\n{difference}"
 
@@ -57,7 +57,9 @@ def talk(request: pytest.FixtureRequest) -> Iterator[tuple[Pair, str, str]]:
         yield running, about, release
 
 
-def test_conversations_of_fixed_differences_are_answered_as_by_the_real_kafka(talk: tuple[Pair, str, str]) -> None:
+def test_group_and_transaction_requests_that_once_differed_are_answered_as_by_kafka(
+    talk: tuple[Pair, str, str],
+) -> None:
     running, *played_here = talk
     found = {name: c for name, c in FOUND_CONVERSATIONS.items() if [c.about, c.release] == played_here}
     assert found
@@ -66,14 +68,14 @@ def test_conversations_of_fixed_differences_are_answered_as_by_the_real_kafka(ta
         assert difference is None, f"{name}:\n{difference}"
 
 
-def test_random_conversations_are_answered_as_by_the_real_kafka(talk: tuple[Pair, str, str]) -> None:
+def test_random_group_and_transaction_requests_are_answered_as_by_the_real_kafka(talk: tuple[Pair, str, str]) -> None:
     running, about, release = talk
     for seed in range(CONVERSATIONS):
         result = running.compare(conversation(about, seed, release))
         assert not isinstance(result, Found), f"seed {seed}:\n{result.request_sequence}\n{result.difference}"
 
 
-def test_equal_seeds_generate_equal_conversations() -> None:
+def test_equal_seeds_generate_equal_group_and_transaction_requests() -> None:
     for about in (TRANSACTIONS, GROUPS):
         played = conversation(about, 7, "4.2")
         assert conversation(about, 7, "4.2") == played != conversation(about, 8, "4.2")

@@ -64,7 +64,7 @@ def addresses(layout: Message[Any], value: Any) -> Iterator[tuple[str, int | Non
 
 
 @pytest.mark.parametrize("api", CASES, ids=lambda api: f"{api.name}-{api.version}")
-def test_every_broker_address_in_a_response_is_replaced(api: Codec) -> None:
+def test_proxy_replaces_every_broker_address_in_responses_of_every_version(api: Codec) -> None:
     frame = bytearray()
     encode_response_header(api.key, api.version, 1, frame)
     api.encode_response(full(api.response), frame, None)
@@ -80,7 +80,7 @@ def test_every_broker_address_in_a_response_is_replaced(api: Codec) -> None:
     assert set(addresses(api.response, message)) == {HERE}
 
 
-def test_addresses_in_responses_of_every_api_are_replaced_or_a_listed_exception() -> None:
+def test_proxy_replaces_addresses_in_responses_of_every_api_but_listed_exceptions() -> None:
     """Keeps the list of exceptions and the eight modified APIs correct."""
     having = {api.name for api in CASES if list(addresses(api.response, full(api.response)))}
     assert having >= OTHERS.keys() and len(having - OTHERS.keys()) == 8

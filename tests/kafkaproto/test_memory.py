@@ -80,7 +80,7 @@ class Smallest:
 
 
 @core_first(NEWEST)
-def test_decoding_uses_at_most_40_times_the_bytes_besides_records(entry: Entry) -> None:
+def test_decoding_needs_at_most_40_bytes_of_memory_per_byte_that_is_no_record(entry: Entry) -> None:
     for data in worst_messages(entry.layout):
         peak = decoding_peak(entry.layout, data)
         assert peak <= 40 * (len(data) - records_in(entry.layout, data)) + records_in(entry.layout, data) + 64 * 1024
@@ -111,7 +111,7 @@ def records_of(kind: WireType, value: Any) -> int:
 
 
 @core_first([entry for entry in NEWEST if entry.layout.is_heavy])
-def test_decoding_uses_no_more_memory_than_the_layout_accounts_for(entry: Entry) -> None:
+def test_decoder_never_underestimates_the_memory_of_a_message(entry: Entry) -> None:
     """The estimates of heavy layouts are exact: with all accounting disabled, memory stays below the accounted amount."""
     layout = entry.layout
     spent = 0
@@ -167,7 +167,7 @@ def test_fast_and_slow_decoder_reject_a_message_above_the_memory_limit() -> None
         assert error.value.path == "OffsetFetchRequest.groups" and error.value.offset == 0
 
 
-def test_layouts_without_memory_heavy_arrays_contain_no_memory_accounting() -> None:
+def test_decoders_of_messages_without_memory_heavy_arrays_count_no_memory() -> None:
     light = [entry for entry in ENTRIES if not entry.layout.is_heavy]
     assert len(light) > len(ENTRIES) / 2
     assert all("room" not in entry.layout.decoder_text()[0] for entry in light)

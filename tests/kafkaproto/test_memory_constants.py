@@ -32,23 +32,25 @@ SMALLER_SINCE_3_11 = 16
     ],
     ids=["list", "text", "bytes", "small number", "large number", "memoryview"],
 )
-def test_memory_constants_equal_the_size_of_their_largest_python_objects(counted: int, values: list[object]) -> None:
+def test_memory_estimate_of_each_kind_of_value_equals_the_largest_python_object(
+    counted: int, values: list[object]
+) -> None:
     largest = max(map(sys.getsizeof, values))
     assert largest <= counted <= largest + SMALLER_SINCE_3_11
 
 
-def test_float_uses_no_more_memory_than_the_constant_for_large_numbers() -> None:
+def test_float_uses_no_more_memory_than_the_estimate_for_large_numbers() -> None:
     assert sys.getsizeof(0.5) <= memory.LARGE_NUMBER
 
 
-def test_computed_memory_of_an_object_equals_its_size_in_python() -> None:
+def test_memory_estimate_of_a_message_object_equals_its_size_in_python() -> None:
     classes = {part.cls for entry in ENTRIES for part in parts(entry.layout) if isinstance(part, StructType)}
     assert len(classes) > 300
     for cls in classes:
         assert sys.getsizeof(object.__new__(cls)) == memory.size_of_object(cls), cls
 
 
-def test_growing_list_uses_at_most_its_items_and_the_spare_constant() -> None:
+def test_growing_list_uses_no_more_memory_than_the_estimate_for_its_items() -> None:
     items: list[None] = []
     spare = []
     for count in range(1, 20_000):
@@ -57,7 +59,7 @@ def test_growing_list_uses_at_most_its_items_and_the_spare_constant() -> None:
     assert max(spare) == memory.LIST_SPARE
 
 
-def test_string_memory_stays_within_the_constants_for_its_bytes() -> None:
+def test_decoded_string_uses_no_more_memory_than_the_estimate_for_its_bytes() -> None:
     """An invalid UTF-8 byte becomes a two-byte character, and one four-byte character widens all others."""
     for text in ("", "a", "é", "ā", "\uffff", "\U0001f600", "\U0001f600" + "a" * 50, "ā" + "a" * 50):
         for data in (text.encode(), text.encode() + b"\xff" * 20):
@@ -65,7 +67,7 @@ def test_string_memory_stays_within_the_constants_for_its_bytes() -> None:
             assert size <= memory.SHORTEST_TEXT + memory.FREE * max(0, len(data) - 1), data
 
 
-def test_unknown_tagged_field_uses_no_more_memory_than_its_constant() -> None:
+def test_unknown_tagged_field_uses_no_more_memory_than_its_estimate() -> None:
     beyond_free = []
     for tag, value_bytes in product([0, 100, 127, 128, 256, 257, 2**14 - 1, 2**14, 2**30, 2**32 - 1], range(20)):
         value = bytes(value_bytes)
@@ -77,7 +79,7 @@ def test_unknown_tagged_field_uses_no_more_memory_than_its_constant() -> None:
     assert memory.UNKNOWN_TAG - SMALLER_SINCE_3_11 <= max(beyond_free) <= memory.UNKNOWN_TAG
 
 
-def test_memory_constants_add_up_to_the_documented_limit() -> None:
+def test_memory_estimates_add_up_to_the_documented_limit_per_message_byte() -> None:
     assert memory.ROOM_PER_BYTE + memory.FREE + 1 == memory.LIMIT
     assert memory.room_for(1000) - memory.room_for(0) == 1000 * memory.ROOM_PER_BYTE
     assert memory.room_for(0) + sys.getsizeof([]) < 64 * 1024

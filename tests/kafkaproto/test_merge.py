@@ -24,12 +24,12 @@ def merged_fields(older: list[Json], newer: list[Json]) -> list[Json]:
     return list(merge(message("0-3", *older), message("2-5", *newer))["fields"])
 
 
-def test_merged_definition_has_all_versions_of_both_releases() -> None:
+def test_merged_message_definition_has_all_versions_of_both_kafka_releases() -> None:
     assert merge(message("0-3"), message("2-5"))["validVersions"] == "0-5"
     assert merge(message("0-3"), message("4-5"))["validVersions"] == "0-5"
 
 
-def test_merging_a_release_without_new_versions_changes_nothing() -> None:
+def test_merging_definitions_of_a_release_without_new_versions_changes_nothing() -> None:
     older = message("0-3", field("A", "0-2"), field("B"))
     assert merge(older, message("2-3", field("A", "2"))) == older
 

@@ -53,7 +53,7 @@ ODD: list[Any] = [
 
 
 @pytest.mark.parametrize("number", range(len(ODD)))
-def test_generated_and_readable_codec_reject_a_wrong_value_with_the_same_error(number: int) -> None:
+def test_generated_code_and_construct_structs_reject_a_wrong_value_with_equal_errors(number: int) -> None:
     with pytest.raises(EncodeError) as flat:
         V5.encode(ODD[number])
     with pytest.raises(EncodeError) as readable:
@@ -68,7 +68,7 @@ def test_encode_error_shows_only_the_beginning_of_a_large_value() -> None:
     assert "b'xxx" in str(error.value) and len(str(error.value)) < LONGEST_SHOWN + 100
 
 
-def test_generated_and_readable_codec_encode_a_uuid_given_as_bytearray() -> None:
+def test_generated_code_and_construct_structs_encode_a_uuid_given_as_bytearray() -> None:
     request = MetadataRequest(topics=[MetadataRequestTopic(topic_id=bytearray(range(16)), name=None)])  # type: ignore[arg-type]
     layout = MetadataRequest.layout(12)
     assert layout.encode(request) == layout.build(request)

@@ -47,7 +47,7 @@ def test_decoded_records_are_views_of_the_frame_buffer(version: int) -> None:
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 @pytest.mark.parametrize("version", RESPONSES)
-def test_records_of_any_bytes_type_are_appended_when_encoding(kind: type, version: int) -> None:
+def test_encoding_accepts_records_of_any_bytes_like_type(kind: type, version: int) -> None:
     out, splices = bytearray(), []
     RESPONSES[version].encode_flat(fetched(kind(b"x" * 300)), out, splices)
     assert splices == [] and out == RESPONSES[version].build(fetched(b"x" * 300))
@@ -66,7 +66,7 @@ def test_frame_with_spliced_file_ranges_has_the_same_bytes_as_a_plain_frame(vers
     assert b"".join(parts) == expected
 
 
-def test_readable_and_generated_codec_splice_file_ranges_at_the_same_positions() -> None:
+def test_generated_code_and_construct_structs_splice_file_ranges_at_equal_positions() -> None:
     message = fetched(FileRange(b"abc"), b"def", FileRange(b"ghi"))
     out, splices = bytearray(), []
     RESPONSES[12].encode_flat(message, out, splices)

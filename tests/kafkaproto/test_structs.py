@@ -25,13 +25,13 @@ def decoded_partitions() -> list[PartitionData]:
     return FETCH_RESPONSE_V12.decode(data).responses[0].partitions
 
 
-def test_nested_struct_missing_in_the_data_has_its_default_at_every_access() -> None:
+def test_attribute_of_a_struct_missing_in_the_data_returns_one_default_struct() -> None:
     partition, _ = decoded_partitions()
     assert partition.current_leader == LeaderIdAndEpoch() and partition.diverging_epoch == EpochEndOffset()
     assert partition.current_leader is partition.current_leader
 
 
-def test_changing_a_default_nested_struct_affects_one_message_and_is_encoded() -> None:
+def test_modified_default_of_a_nested_struct_is_encoded_and_not_shared_by_messages() -> None:
     first, other = decoded_partitions()
     first.current_leader.leader_id = 7
     assert (first.current_leader.leader_id, other.current_leader.leader_id) == (7, -1)

@@ -34,7 +34,7 @@ def test_corrected_lz4_header_checksum_equals_that_of_the_lz4_library(store_size
     assert with_right_checksum(broken) == frame
 
 
-def test_data_that_is_no_lz4_frame_is_left_unchanged() -> None:
+def test_lz4_checksum_correction_leaves_data_that_is_no_lz4_frame_unchanged() -> None:
     frame = lz4.frame.compress(b"", store_size=False)
     for cut in range(7):
         assert with_right_checksum(frame[:cut]) == frame[:cut]

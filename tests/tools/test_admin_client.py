@@ -72,14 +72,14 @@ def _no_member(group: Any) -> None:
 
 
 @pytest.mark.parametrize("change", [_changed_state, _changed_number, _changed_error, _no_message, _no_member])
-def test_one_changed_value_in_an_admin_result_counts_as_a_difference(change: Callable[[Any], None]) -> None:
+def test_one_changed_value_in_an_admin_client_result_counts_as_a_difference(change: Callable[[Any], None]) -> None:
     other = copy.deepcopy(GROUP)
     change(other)
     results = [[Result("describeConsumerGroups", "a group", content)] for content in (GROUP, other)]
     assert len(differences(*results)) == 1
 
 
-def test_admin_results_with_other_messages_or_coordinators_count_as_equal() -> None:
+def test_admin_client_results_that_differ_in_message_text_or_coordinator_are_equal() -> None:
     other = copy.deepcopy(GROUP) | {"message": "Group g has members."}
     other["describedGroups"]["g"]["coordinator"] = {"id": 2}  # type: ignore[index]
     results = [[Result("describeConsumerGroups", "a group", content)] for content in (GROUP, other)]

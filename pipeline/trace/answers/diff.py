@@ -16,7 +16,7 @@ MIN_DIFFERENCE_MS = 1.0
 
 
 def answer(before: str, after: str) -> Answer:
-    """Return the answer that compares two runs of the same tables."""
+    """Return the answer that compares two runs (recordings) in the same tables. before, after: the names of the runs."""
     runs = f"CASE run WHEN '{_quoted(before)}' THEN 'before' WHEN '{_quoted(after)}' THEN 'after' END"
     both = f"""
     WITH both AS (

@@ -6,9 +6,9 @@ from kafkaproto.pipeline.trace.answers.answer import Answer, Query
 from kafkaproto.pipeline.trace.answers.groups import STARTS
 
 INTERVALS = 100
-"""Number of intervals into which the figure divides the trace."""
+"""Number of intervals into which the figure of the lag divides the time of a trace."""
 MAX_PARTITIONS = 500
-"""The figure adds up at most this many partitions of a group: the partitions that were committed most often."""
+"""The maximum number of partitions of a group whose lag the figure adds up: those whose offsets were committed most often."""
 
 POSITIONS = f"""
     {STARTS}, commits AS (

@@ -356,7 +356,7 @@ class Outcome(NamedTuple):
         return {"name": f"{check.__module__}.{check.__qualname__}", "source": inspect.getsource(check)}
 
     def frames_command(self, trace: str) -> str:
-        """Return the command that shows the frames of the row with the largest excess. trace: path of the trace."""
+        """Return the command or Wireshark filter that shows the frames of the row that breaks the rule most. trace: path of the trace."""
         worst = self.sample[0]
         if captures.NAMED.search(worst["run"]):
             return f"Wireshark, {worst['run']}, frame.number == {worst['seq'] // SEQ_PER_PACKET}"

@@ -1,6 +1,6 @@
 """The rule of fetch sessions (KIP-227): which partitions a fetch response must contain, and which session epochs are valid.
 
-The columns of the table `requests` have the numbers that the rule compares.
+The rule compares only columns of the table `requests`, which `kafkaproto.pipeline.trace.sessions` computes from the recorded frames.
 """
 
 from __future__ import annotations

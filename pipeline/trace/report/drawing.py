@@ -124,7 +124,7 @@ def over_time(
 
 
 def short_number(value: float) -> str:
-    """Return a number with three digits and a suffix, such as 1.2k or 35M."""
+    """Return a number with at most three significant digits and a suffix for its magnitude, such as 1.2k or 35M."""
     for factor, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= factor:
             return f"{value / factor:.3g}{unit}"

@@ -274,7 +274,7 @@ def records(sizes: Rows, costs: Rows) -> str | None:
 
 
 def planned(rows: Rows) -> str | None:
-    """Draw the share of time for which each client would be throttled, by quota; a ring marks the quota in force."""
+    """Draw the share of time for which each client would be throttled under other quotas; a ring marks the recorded quota."""
     clients = [key for key, _ in groupby(rows, key=lambda r: (r["client_id"], r["api"], r["broker"]))]
     throttled_clients = [
         c for c in clients if any(r["percent_of_time"] for r in rows if (r["client_id"], r["api"], r["broker"]) == c)
@@ -327,7 +327,10 @@ def delivered(rows: Rows) -> str | None:
 
 
 def _filled(rows: Rows) -> tuple[list[float], list[Row]]:
-    """Return (times, rows) with a zero row for each empty interval, so that the figure's line falls to zero there."""
+    """Return (start times of all intervals, their rows), with a row of zeros for each interval without traffic.
+
+    Without these rows, the figure would draw a line from one busy interval to the next.
+    """
     width = rows[0]["width_s"]
     by_time = {r["at_s"]: r for r in rows}
     first, last = min(by_time), max(by_time)

@@ -212,7 +212,10 @@ def _outcomes_by_run(tables: Tables, runs: Sequence[str], progress: Progress) ->
 
 
 def _other_runs_note(run: str, rest: Sequence[str], others: dict[str, list[Outcome]]) -> str:
-    """Return a note that lists the other runs (recordings), those with broken rules first."""
+    """Return a note for the page of one run (recording) that lists the other runs of the trace, those with broken rules first.
+
+    run: name of the run on the page. rest: names of the other runs. others: their outcomes by name; empty if no rules were evaluated for them.
+    """
     broken = {name: [outcome.rule.number for outcome in others.get(name, ()) if outcome.broken] for name in rest}
     listed = []
     for name in sorted(rest, key=lambda name: (not broken[name], name))[:MAX_LISTED_RUNS]:

@@ -47,7 +47,7 @@ def client_of(ends: Ends) -> int:
     return int(ends[0].port == 9092)
 
 
-def test_trace_cut_writes_all_frames_of_all_connections_in_order(
+def test_trace_cut_command_writes_all_frames_of_all_connections_in_order(
     folder: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -73,7 +73,9 @@ def test_trace_cut_writes_all_frames_of_all_connections_in_order(
 
 
 @pytest.mark.parametrize("option", ["--api", "--client", "--connection", "--seq"])
-def test_trace_cut_writes_only_the_selected_exchanges(folder: Path, tmp_path: Path, option: str) -> None:
+def test_trace_cut_command_writes_only_the_selected_requests_and_responses(
+    folder: Path, tmp_path: Path, option: str
+) -> None:
     whole = exchanges(folder)
     seqs = [traced.seq for traced in whole[1:3]]
     connections = sorted({traced.connection for traced in whole})
@@ -90,7 +92,7 @@ def test_trace_cut_writes_only_the_selected_exchanges(folder: Path, tmp_path: Pa
     ) == sorted(traced.request for traced in selected)
 
 
-def test_trace_cut_writes_peer_addresses_of_ipv4_and_ipv6(folder: Path, tmp_path: Path) -> None:
+def test_trace_cut_command_writes_peer_addresses_of_ipv4_and_ipv6(folder: Path, tmp_path: Path) -> None:
     [first_exchange, *_] = exchanges(folder)
     peers = ["10.1.2.3", "fe80::7", "nobody knows"]
     entries = b""
@@ -103,7 +105,7 @@ def test_trace_cut_writes_peer_addresses_of_ipv4_and_ipv6(folder: Path, tmp_path
     assert clients == {"10.1.2.3:32768", "[fe80::7]:32769", "127.0.0.1:32770"}
 
 
-def test_trace_cut_without_a_matching_exchange_writes_no_file(
+def test_trace_cut_command_without_a_matching_request_writes_no_file(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["cut", str(folder), "--out", str(tmp_path / "a.pcap"), "--seq", "999999"]) == 2

@@ -19,7 +19,9 @@ SOME = [NewRecord(b"value" * 20, b"key", 1_700_000_000_000) for _ in range(3)]
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("compression", [Compression.NONE, Compression.GZIP])
-def test_shortened_old_messages_keep_their_header_fields(magic: int, compression: Compression) -> None:
+def test_messages_of_magic_0_and_1_shortened_for_a_trace_keep_their_header_fields(
+    magic: int, compression: Compression
+) -> None:
     data = build_message_set(SOME, magic=magic, base_offset=7, compression=compression)
     left = batch_heads(data)
     heads = read_heads(left)
@@ -30,7 +32,7 @@ def test_shortened_old_messages_keep_their_header_fields(magic: int, compression
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_truncated_old_message_is_removed_when_records_are_shortened(magic: int) -> None:
+def test_trace_leaves_out_a_truncated_message_of_magic_0_or_1(magic: int) -> None:
     data = build_message_set(SOME, magic=magic, base_offset=0)
     whole = batch_heads(data)
     for end in range(len(data)):
@@ -39,7 +41,7 @@ def test_truncated_old_message_is_removed_when_records_are_shortened(magic: int)
 
 
 @pytest.mark.parametrize("size", [-1, 0, 13, 2**31 - 1])
-def test_old_message_with_an_impossible_size_is_removed_when_records_are_shortened(size: int) -> None:
+def test_trace_leaves_out_a_message_of_magic_0_with_an_impossible_size(size: int) -> None:
     data = bytearray(build_message_set(SOME[:1], magic=0, base_offset=0))
     data[8:12] = size.to_bytes(4, "big", signed=True)
     assert batch_heads(data) == b""
@@ -54,7 +56,7 @@ def test_damaged_batch_headers_in_a_trace_never_raise_an_error_when_read(magic: 
         assert len(read_heads(changed)) <= 3 and len(read_heads(changed[:at])) <= 3
 
 
-def test_shortened_record_batches_keep_only_their_headers() -> None:
+def test_record_batches_shortened_for_a_trace_keep_only_their_headers() -> None:
     whole_batch = build_batch(SOME)
     assert batch_heads(whole_batch + whole_batch) == whole_batch[:HEADER_BYTES] * 2
     assert [head.record_count for head in read_heads(batch_heads(whole_batch + whole_batch + whole_batch[:-1]))] == [
@@ -87,7 +89,7 @@ def marker(committed: bool, base_offset: int = 7) -> bytes:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_shortened_records_of_a_response_contain_complete_transaction_markers(count: int) -> None:
+def test_records_of_a_response_shortened_for_a_trace_keep_transaction_markers_complete(count: int) -> None:
     data = b"".join([build_batch(SOME), marker(True), build_batch(SOME), marker(False, 11)][:count])
     left = batch_heads_and_markers(data)
     assert b"value" not in left and batch_heads(data) == b"".join(data_head(head) for head in split(data))
@@ -116,7 +118,7 @@ def test_traces_before_version_5_have_only_the_headers_of_markers() -> None:
     assert read_heads(old) == read_heads(batch_heads_and_markers(data))
 
 
-def test_large_control_batches_are_reduced_to_their_headers() -> None:
+def test_trace_keeps_only_the_headers_of_large_control_batches() -> None:
     record = NewRecord(b"v" * LARGEST_CONTROL_BYTES, b"key", 1)
     data = build_batch([record], producer_id=5, producer_epoch=1, attributes=CONTROL)
     assert batch_heads_and_markers(data) == data[:HEADER_BYTES]

@@ -66,7 +66,7 @@ def numbers(tables: dict[str, list[Row]]) -> list[int]:
     return [row["correlation_id"] for row in tables["requests"]]
 
 
-def test_capture_tables_name_brokers_and_topics_from_any_response_in_the_capture(made: Made) -> None:
+def test_tables_of_a_capture_get_broker_ids_and_topic_names_from_any_captured_response(made: Made) -> None:
     wire = Wire()
     add_exchanges(wire.connect(40_000), versions(1), fetched(2))
     add_exchanges(wire.connect(40_001), named(1))
@@ -78,7 +78,7 @@ def test_capture_tables_name_brokers_and_topics_from_any_response_in_the_capture
     assert [event["server"] for event in events(tables, "opened")] == ["127.0.0.1:9092"] * 2 + ["[::1]:9092"]
 
 
-def test_capture_tables_contain_the_api_versions_offered_in_the_whole_capture(made: Made) -> None:
+def test_tables_of_a_capture_list_all_api_versions_that_its_brokers_offered(made: Made) -> None:
     wire = Wire()
     add_exchanges(wire.connect(40_000), versions(1, (0, 0, 9), (1, 4, 16)))
     add_exchanges(wire.connect(40_001), versions(1, (0, 3, 11)))
@@ -98,7 +98,7 @@ def test_captured_unsupported_api_versions_response_is_decoded_as_version_0(made
     assert of == [(4, 35, None), (2, 0, None)]
 
 
-def test_capture_table_columns_that_only_a_broker_knows_are_null(made: Made) -> None:
+def test_tables_of_a_capture_have_nulls_in_columns_that_only_a_broker_can_fill(made: Made) -> None:
     wire = Wire()
     add_exchanges(wire.connect(), versions(1))
     [row] = made(wire)["requests"]
@@ -107,7 +107,7 @@ def test_capture_table_columns_that_only_a_broker_knows_are_null(made: Made) -> 
 
 
 @pytest.mark.parametrize("first", [CLIENT, SERVER])
-def test_capture_that_starts_mid_stream_continues_at_the_next_frame(made: Made, first: int) -> None:
+def test_capture_that_starts_mid_stream_is_decoded_from_the_next_frame_on(made: Made, first: int) -> None:
     wire = Wire()
     line = wire.connect(shaken=False)
     whole = [named(5), produced(6), fetched(7), versions(8)]
@@ -126,7 +126,7 @@ def test_capture_that_starts_mid_stream_continues_at_the_next_frame(made: Made, 
     [(False, 0, 200_000), (False, 200_000, 0), (False, 200_000, 200_000), (True, 200_000, 200_000)],
 )
 @pytest.mark.parametrize("ports", [(), (9092,)])
-def test_capture_that_starts_within_a_large_frame_continues_at_the_next_frame(
+def test_capture_that_starts_within_a_large_frame_is_decoded_from_the_next_frame_on(
     made: Made, shaken: bool, request_bytes: int, answered: int, ports: tuple[int, ...]
 ) -> None:
     """The frame exceeds what is buffered until client and server are known. With a handshake, the bytes in between were not captured."""
@@ -160,7 +160,7 @@ def test_capture_that_starts_with_a_response_identifies_client_and_server(
     assert [event["port"] for event in events(tables, "opened")] == [40_000]
 
 
-def test_capture_that_starts_among_large_requests_identifies_the_client(made: Made) -> None:
+def test_client_is_identified_in_a_capture_that_starts_with_large_requests(made: Made) -> None:
     wire = Wire()
     line = wire.connect(shaken=False)
     add_exchanges(line, *(produced(n, 200_000) for n in range(4, 8)))
@@ -169,7 +169,9 @@ def test_capture_that_starts_among_large_requests_identifies_the_client(made: Ma
 
 
 @pytest.mark.parametrize("ports", [(), (81,)])
-def test_capture_that_starts_within_another_protocol_yields_no_requests(made: Made, ports: tuple[int, ...]) -> None:
+def test_captured_stream_of_another_protocol_without_its_start_yields_no_requests(
+    made: Made, ports: tuple[int, ...]
+) -> None:
     """The connection is reported as unreadable only if the user has named the port as a broker's."""
     wire = Wire()
     middle = wire.connect(server=81, shaken=False)
@@ -184,7 +186,7 @@ def test_capture_that_starts_within_another_protocol_yields_no_requests(made: Ma
     assert [event["why"] for event in events(tables, "unreadable")] == ["this is not how a request begins"] * len(ports)
 
 
-def test_packets_lost_within_a_captured_frame_lose_only_that_frame(made: Made) -> None:
+def test_packets_lost_within_a_captured_frame_affect_only_that_frame(made: Made) -> None:
     wire = Wire()
     line = wire.connect()
     request_frame, answer = produced(2, 5000)
@@ -212,7 +214,7 @@ def test_packets_lost_within_a_captured_frame_lose_only_that_frame(made: Made) -
     assert [row["bytes_in"] for row in tables["requests"]][1] == len(produced(2, 5000)[0]) - 4
 
 
-def test_capture_continues_at_the_next_frame_after_lost_packets_with_frame_starts(made: Made) -> None:
+def test_decoding_resumes_at_the_next_frame_if_lost_packets_contained_frame_starts(made: Made) -> None:
     wire = Wire(largest=100)
     line = wire.connect()
     add_exchanges(line, versions(1))
@@ -401,7 +403,7 @@ def test_new_tcp_handshake_between_captured_addresses_is_a_new_connection(
     assert CAPTURE_ENDS not in [event["why"] for event in events(tables, "closed")]
 
 
-def test_sequence_numbers_of_captured_requests_are_unique(made: Made) -> None:
+def test_trace_entries_made_from_a_capture_have_unique_sequence_numbers(made: Made) -> None:
     wire = Wire(largest=60_000)
     for port in range(5):
         line = wire.connect(40_000 + port)
@@ -412,7 +414,7 @@ def test_sequence_numbers_of_captured_requests_are_unique(made: Made) -> None:
     assert len(tables["requests"]) == 250 and len(seqs) == len(set(seqs))
 
 
-def test_folder_of_captures_gives_one_run_per_file_and_reports_invalid_files(
+def test_each_capture_file_in_a_folder_becomes_one_run_and_invalid_files_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wire = Wire()

@@ -60,7 +60,7 @@ def test_tcp_stream_without_acknowledgements_buffers_at_most_one_window() -> Non
     assert out[0] == Hole(size, LOST, NOW) and len(text(out)) > WINDOW_BYTES
 
 
-def test_truncated_tcp_segment_is_followed_by_a_gap_and_the_stream_end_is_known() -> None:
+def test_bytes_cut_from_a_captured_tcp_segment_become_a_gap_in_the_stream() -> None:
     stream = Stream()
     stream.begin(0)
     stream.end(12)
@@ -70,7 +70,7 @@ def test_truncated_tcp_segment_is_followed_by_a_gap_and_the_stream_end_is_known(
     assert out == [Data(b"abc", NOW), Hole(5, CUT_SHORT, NOW), Data(b"defg", NOW)] and stream.ended
 
 
-def test_tcp_stream_continues_at_any_sequence_number_after_a_long_gap() -> None:
+def test_gap_in_a_tcp_stream_longer_than_any_window_has_an_unknown_length() -> None:
     stream = Stream()
     stream.begin(0)
     out = [*stream.take(0, b"ab", 0, NOW), *stream.take(3_000_000_000, b"cd", 0, NOW)]

@@ -236,7 +236,7 @@ def test_capture_tables_built_with_and_without_spark_are_equal(
     assert [(row["topic"], row["broker"]) for row in partitions] == [("t", 3)]
 
 
-def test_responses_out_of_order_in_a_capture_break_the_audit_rule_on_order(spark: Any, tmp_path: Path) -> None:
+def test_captured_responses_out_of_order_break_the_audit_rule_on_response_order(spark: Any, tmp_path: Path) -> None:
     wire = Wire()
     line = wire.connect()
     add_exchanges(line, versions(1, (18, 0, 4), (3, 0, 12)))

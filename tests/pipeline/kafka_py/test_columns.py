@@ -79,7 +79,7 @@ def expected(entry: Entry, offset_range: Range = WHOLE) -> list[dict[str, Any]]:
         max_size=4,
     )
 )
-def test_arrow_columns_equal_the_records_of_the_record_reader(
+def test_records_read_as_arrow_columns_equal_records_decoded_one_by_one(
     parts: list[tuple[list[NewRecord], int, Compression]],
 ) -> None:
     data, offset = b"", 0

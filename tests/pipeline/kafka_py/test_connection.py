@@ -51,7 +51,7 @@ def test_kafka_py_connection_retries_api_versions_in_version_0_with_an_old_broke
 
 
 @pytest.mark.parametrize("versions", [{}, {ApiKey.METADATA: (0, 3)}, {ApiKey.METADATA: (13, 14)}], ids=str)
-def test_kafka_py_reports_a_broker_without_a_common_version(versions: dict[int, tuple[int, int]]) -> None:
+def test_kafka_py_reports_a_broker_that_supports_none_of_its_api_versions(versions: dict[int, tuple[int, int]]) -> None:
     with (
         running(versions=versions) as broker,
         pytest.raises(KafkaError, match="supports no version of METADATA in the range 4-12"),
@@ -192,7 +192,7 @@ def test_invalid_response_to_a_tls_handshake_is_reported_at_once() -> None:
     assert text.startswith(f"option kafka.security.protocol: is SSL, but {address}: the TLS handshake failed (")
 
 
-def test_tls_handshake_refused_by_the_broker_does_not_suggest_plaintext() -> None:
+def test_error_for_a_refused_tls_handshake_does_not_suggest_plaintext() -> None:
     with answering(b"\x15\x03\x03\x00\x02\x02\x28") as port:
         text = refusal(address := f"127.0.0.1:{port}", security__protocol="SSL")
     assert text.startswith(

@@ -242,14 +242,14 @@ def test_read_committed_returns_only_records_of_committed_transactions() -> None
     assert read(Scripted(committed, data(*MIXED, aborted=ABORTED)), committed, 15) == [2, 3, 4, 5, 7, 8, 14]
 
 
-def test_read_uncommitted_returns_aborted_records_but_no_markers() -> None:
+def test_read_uncommitted_returns_aborted_records_but_no_transaction_markers() -> None:
     uncommitted = made()
     assert read(Scripted(uncommitted, data(*MIXED, aborted=None)), uncommitted, 15) == [
         *range(6), 7, 8, 10, 12, 14,
     ]  # fmt: skip
 
 
-def test_read_committed_skips_a_transaction_aborted_before_the_response() -> None:
+def test_read_committed_skips_aborted_records_whose_marker_is_in_a_later_response() -> None:
     committed = made(kafka__isolation__level="read_committed")
     answers = (
         data(sent(0, 3, 7), aborted=[AbortedTransaction(7, 0)]),
@@ -281,7 +281,7 @@ def test_kafka_py_sends_the_next_fetch_before_it_processes_the_records() -> None
     assert client.forgotten, "a response is in flight that the client will not read"
 
 
-def test_kafka_py_read_of_a_wrong_checksum_fails_unless_check_crcs_is_false() -> None:
+def test_kafka_py_read_of_a_batch_with_a_wrong_crc_fails_unless_check_crcs_is_false() -> None:
     broken = bytearray(sent(0, 1))
     broken[-2] ^= 1
     with pytest.raises(DecodeError, match="crc"):
@@ -296,13 +296,15 @@ def test_kafka_py_raises_the_error_of_a_fetch_that_is_not_retriable() -> None:
         read(Scripted(made(), refused), made(), 1)
 
 
-def test_read_times_out_with_the_poll_timeout_option_if_a_record_never_arrives() -> None:
+def test_kafka_py_read_times_out_after_poll_timeout_ms_if_a_record_never_arrives() -> None:
     impatient = made(kafkaConsumer__pollTimeoutMs="1")
     with pytest.raises(TimeoutError, match=r"at offset 0 .*option kafkaConsumer\.pollTimeoutMs"):
         read(Scripted(impatient, *[data()] * 1_000_000), impatient, 1)
 
 
-def test_processing_time_of_spark_does_not_count_towards_the_poll_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_that_spark_spends_on_records_does_not_count_towards_the_poll_timeout(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     patient = made(kafkaConsumer__pollTimeoutMs="1000")

@@ -43,21 +43,21 @@ def test_max_offsets_per_trigger_is_shared_in_proportion_to_available_records() 
     assert limited(100, start, {A: 300, B: 200, C: 7}) == {A: 75, B: 125, C: 7}
 
 
-def test_partition_share_of_a_limit_is_rounded_down_but_at_least_one() -> None:
+def test_partition_share_of_max_offsets_per_trigger_is_rounded_down_but_at_least_1() -> None:
     assert limited(10, {A: 0, B: 0}, {A: 9999, B: 1}) == {A: 9, B: 1}
     assert limited(2, {A: 0, B: 0, C: 0}, {A: 5, B: 5, C: 5}) == {A: 1, B: 1, C: 1}
 
 
-def test_offset_limit_above_the_available_records_has_no_effect() -> None:
+def test_max_offsets_per_trigger_above_the_available_records_has_no_effect() -> None:
     assert limited(1000, {A: 0, B: 5}, {A: 3, B: 6}) == {A: 3, B: 6}
 
 
-def test_partition_whose_end_offset_decreased_gets_no_share_of_the_limit() -> None:
+def test_partition_whose_end_offset_decreased_gets_no_share_of_the_batch_limit() -> None:
     assert limited(10, {A: 0, B: 50}, {A: 100, B: 20}) == {A: 10, B: 20}
 
 
 @given(spans, st.integers(1, 2000))
-def test_limited_batch_advances_every_partition_and_never_beyond_its_end(
+def test_size_limited_batch_reads_new_records_of_every_partition_within_its_offsets(
     span: dict[tuple[str, int], tuple[int, int]], limit: int
 ) -> None:
     start = {p: min(pair) for p, pair in span.items()}
@@ -69,11 +69,11 @@ def test_limited_batch_advances_every_partition_and_never_beyond_its_end(
     assert sum(made[p] - start[p] for p in end) <= limit + len(end)
 
 
-def test_offset_ranges_are_one_per_partition_and_never_empty() -> None:
+def test_each_partition_with_new_records_gets_one_offset_range() -> None:
     assert split(ranges(5, 0, 3, -2), None, None) == [Range("t", 0, 10, 15), Range("t", 2, 10, 13)]
 
 
-def test_large_offset_ranges_are_split_until_min_partitions_is_reached() -> None:
+def test_large_offset_ranges_are_split_until_there_are_min_partitions_ranges() -> None:
     """The cases of Spark's KafkaOffsetRangeCalculator."""
     assert [r.size for r in split(ranges(100), 4, None)] == [25, 25, 25, 25]
     assert [r.size for r in split(ranges(5), 3, None)] == [1, 2, 2]

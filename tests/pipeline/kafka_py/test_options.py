@@ -208,7 +208,7 @@ def test_invalid_sink_option_is_reported_with_its_name(options: dict[str, str], 
     assert caught.value.name == name
 
 
-def test_options_without_effect_are_accepted() -> None:
+def test_kafka_py_accepts_options_of_the_spark_connector_that_have_no_effect() -> None:
     source(kafka__group__id="g", groupIdPrefix="p", kafka__max__poll__records="5000")
     sink_settings({**SERVERS, "kafka.linger.ms": "5", "checkpointLocation": "/c"})
 

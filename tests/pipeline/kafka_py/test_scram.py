@@ -115,7 +115,7 @@ def test_scram_rejects_unsupported_characters_in_user_and_password(options: dict
     assert caught.value.name == "kafka.sasl.jaas.config"
 
 
-def test_scram_sends_no_requests_to_a_server_without_a_valid_signature() -> None:
+def test_kafka_py_sends_no_request_after_an_invalid_scram_server_signature() -> None:
     class Impostor(Broker):
         """A server that accepts any login."""
 
@@ -219,7 +219,7 @@ def test_real_kafka_rejects_a_wrong_scram_password_and_an_unknown_user(
 
 
 @pytest.mark.java
-def test_real_kafka_without_the_sasl_mechanism_is_reported_with_its_mechanisms(kafka: int) -> None:
+def test_error_for_a_sasl_mechanism_disabled_in_kafka_lists_the_enabled_ones(kafka: int) -> None:
     jaas = 'x.PlainLoginModule required username="me" password="secret";'
     plain = settings(security__protocol="SASL_PLAINTEXT", sasl__mechanism="PLAIN", sasl__jaas__config=jaas)
     with pytest.raises(KafkaError, match=r"offers the SASL mechanisms .*SCRAM-SHA-512.*, but not PLAIN"):

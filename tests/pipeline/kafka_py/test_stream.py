@@ -76,7 +76,7 @@ def ranges(read: KafkaStreamReader, start: Any, end: Any) -> list[tuple[int, int
     return [(p.value.partition, p.value.start, p.value.end) for p in read.partitions(start, end)]
 
 
-def test_batch_limit_before_spark_4_2_counts_from_the_last_planned_batch(kafka: TestCluster) -> None:
+def test_before_spark_4_2_batch_limit_counts_from_the_end_of_the_last_planned_batch(kafka: TestCluster) -> None:
     fill(kafka, 90, 10)
     with reader(kafka, startingOffsets="earliest", maxOffsetsPerTrigger="20") as read:
         assert read.latestOffset() == read.latestOffset() == at(18, 2)
@@ -84,7 +84,7 @@ def test_batch_limit_before_spark_4_2_counts_from_the_last_planned_batch(kafka: 
         assert read.latestOffset() == at(36, 4)
 
 
-def test_restart_before_spark_4_2_continues_from_the_checkpoint(kafka: TestCluster) -> None:
+def test_query_restarted_before_spark_4_2_continues_from_its_checkpoint(kafka: TestCluster) -> None:
     fill(kafka, 90, 10)
     with reader(kafka, startingOffsets="earliest", maxOffsetsPerTrigger="20") as read:
         assert ranges(read, at(70, 10), at(70, 10)) == []
@@ -100,7 +100,7 @@ def test_micro_batch_without_a_limit_takes_all_available_records(kafka: TestClus
 
 
 @pytest.mark.usefixtures("since_4_2")
-def test_spark_4_2_passes_the_start_offset_and_limit_of_a_batch(kafka: TestCluster) -> None:
+def test_batch_end_follows_from_the_start_and_limit_that_spark_4_2_passes(kafka: TestCluster) -> None:
     fill(kafka, 90, 10)
     with reader(kafka, startingOffsets="earliest", maxOffsetsPerTrigger="20") as read:
         assert read.getDefaultReadLimit() == MaxRows(20)

@@ -75,7 +75,9 @@ def test_throttle_analysis_sums_throttle_times_by_client_and_quota(tables: Table
     assert max(r["throttle_ms"] for r in rates) == max(waits)
 
 
-def test_quota_plan_equals_recorded_throttles_and_predicts_less_at_a_higher_quota(tables: Tables, folder: Path) -> None:
+def test_quota_plan_equals_recorded_throttles_and_predicts_shorter_ones_for_higher_quotas(
+    tables: Tables, folder: Path
+) -> None:
     plan = [r for r in answer_rows(what_if.ANSWER, "planned", tables) if r["client_id"] == "p"]
     waits = [
         r["applied_throttle_ms"] for r in stored(folder, "requests") if r["run"] == "before" and r["client_id"] == "p"
@@ -330,7 +332,7 @@ def test_truncated_result_table_says_that_there_are_more_rows(tables: Tables) ->
     assert len(result_table.rows) == MAX_ROWS and result_table.more
 
 
-def test_every_analysis_query_shows_its_source(tables: Tables) -> None:
+def test_every_analysis_query_has_its_sql_or_python_source_text(tables: Tables) -> None:
     for answer in (throttles, what_if, ledger, latency, fetch_sizes, racks, census, spark_doctor):
         for query in answer.ANSWER.queries:
             assert "SELECT" in query.source or "def " in query.source

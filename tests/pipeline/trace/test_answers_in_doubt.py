@@ -62,7 +62,7 @@ def sends(cluster: VirtualCluster, client_id: str, times: int, version: int = 9)
         cluster.advance(answer.throttle_time_ms + 10)
 
 
-def test_quota_plan_uses_only_quotas_of_one_client_that_did_not_change(spark: Any, tmp_path: Path) -> None:
+def test_quota_plan_leaves_out_shared_quotas_and_quotas_that_changed(spark: Any, tmp_path: Path) -> None:
     def changed(cluster: VirtualCluster) -> None:
         limit(cluster, "same", producer_byte_rate=QUOTA)
         limit(cluster, "changed", producer_byte_rate=QUOTA)
@@ -192,7 +192,7 @@ def test_throttled_share_of_time_never_exceeds_100_percent(spark: Any, tmp_path:
     assert client_row["throttled_ms"] > 1000 and client_row["percent_of_time"] <= 100
 
 
-def test_dropped_trace_entries_are_not_reported_as_wrongly_counted_bytes(spark: Any, tmp_path: Path) -> None:
+def test_audit_reports_no_wrongly_charged_bytes_if_trace_entries_were_dropped(spark: Any, tmp_path: Path) -> None:
     def play(cluster: VirtualCluster) -> None:
         limit(cluster, "r", consumer_byte_rate=QUOTA)
         sends(cluster, "p", 1)
@@ -213,7 +213,7 @@ def test_dropped_trace_entries_are_not_reported_as_wrongly_counted_bytes(spark: 
     assert throttling.taken_back(recorded(spark, tmp_path / "part", play, dropped)).where("broken").count() == 0
 
 
-def test_records_removed_by_compaction_or_topic_recreation_are_not_reported_as_lost(spark: Any, tmp_path: Path) -> None:
+def test_record_ledger_does_not_count_compacted_or_deleted_records_as_lost(spark: Any, tmp_path: Path) -> None:
     def play(cluster: VirtualCluster) -> None:
         cluster.topic("c", cleanup_policy="compact", segment_bytes="300", min_cleanable_dirty_ratio="0.01")
         client = cluster.connect(client_id="x")

@@ -200,7 +200,7 @@ def test_audit_finds_each_fault_injected_into_a_trace_at_its_row(
     assert rules[patched_fault.must][0][0] == audited.faulty[fault.__name__]
 
 
-def test_audit_counts_missing_trace_entries_and_reports_no_findings_there(audited: Found) -> None:
+def test_audit_counts_missing_trace_entries_and_reports_no_faults_they_may_explain(audited: Found) -> None:
     assert {run: audited.rules[run] for run in audited.missing if audited.rules[run]} == {}
     assert {run: audited.lacks.get(run, 0) for run in audited.missing} == audited.missing and any(
         audited.missing.values()
@@ -229,7 +229,7 @@ def test_audit_of_a_trace_with_gaps_reports_only_faults_that_gaps_cannot_explain
         assert some and set(some) <= set(all_) if rule in incomplete.PARTLY else some == all_
 
 
-def test_audit_reports_left_out_checks_and_does_not_count_them_as_checked() -> None:
+def test_audit_reports_rows_that_missing_entries_exempt_and_does_not_count_them() -> None:
     rule = next(rule for rule in RULES if rule.number == "19")
     [line] = left_out([Outcome(rule, 0, 0, None, [], 3), Outcome(RULES[0], 5, 0, None, [])])
     assert line == "rule 19: 3 rows are left out because missing entries may explain them"
@@ -258,7 +258,7 @@ def test_every_audit_rule_has_an_injected_fault_that_breaks_the_rule() -> None:
     assert brokers | {fault.must for fault in patched.FAULTS.values()} == {rule.number for rule in RULES}
 
 
-def test_broken_audit_rule_is_reported_with_numbers_frames_and_query(spark: Any, out: Path) -> None:
+def test_broken_audit_rule_is_reported_with_counts_sample_rows_and_query(spark: Any, out: Path) -> None:
     tables = {table: rows(out.parent / "other", table) for table in TABLES}
     seq = patched.answered_while_muted(tables)
     audited = Tables(*(_frame(spark, table, some) for table, some in tables.items()))

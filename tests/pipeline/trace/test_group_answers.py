@@ -129,7 +129,7 @@ def test_unowned_partition_analysis_reports_the_time_between_two_owners(tables: 
     assert "no owner" in figure and "var(--bad)" in figure and group_figures.owners([]) is None
 
 
-def test_rebalance_analysis_prefers_causes_recorded_by_the_coordinator(spark: Any) -> None:
+def test_rebalance_analysis_prefers_recorded_causes_to_causes_inferred_from_requests(spark: Any) -> None:
     """A trace of this broker has them. Its times are those of the machine: only the causes and epochs are checked."""
     group = Group()
     entries: list[Entry] = []

@@ -195,7 +195,7 @@ def test_row_of_an_offset_committed_by_topic_id_has_the_id() -> None:
     assert (table, row["topic"], row["topic_id"], row["offset"]) == ("group_offsets", None, bytes(range(16)).hex(), 5)
 
 
-def test_api_column_of_the_group_tables_documents_every_api_with_group_rows() -> None:
+def test_description_of_the_api_column_of_group_tables_names_every_api_with_rows() -> None:
     described = {api for table in ("groups", "group_offsets") for column in TABLES[table] if column.name == "api"
                  for api in column.about.replace(" or ", ", ").split(", ")}  # fmt: skip
     assert len(described) == len(GROUP_ROWS)
@@ -214,7 +214,7 @@ def test_group_state_change_is_recorded_as_an_event_with_its_causes(classic: Cla
     assert events[-1]["type"] == "classic" and events[-1]["members"] == [first]
 
 
-def test_trace_records_changes_of_consumer_groups_with_their_coordinator() -> None:
+def test_trace_records_consumer_group_changes_with_epochs_and_coordinator_id() -> None:
     group = Group()
     entries: list[Entry] = []
     group.cluster.state.record(recorder_into(entries))

@@ -84,7 +84,7 @@ def checked(spark: Any, subject: str, tmp_path_factory: pytest.TempPathFactory) 
     )
 
 
-def test_traffic_of_client_library_groups_breaks_no_audit_rule(checked: Checked) -> None:
+def test_consumer_group_traffic_of_client_libraries_breaks_no_audit_rule(checked: Checked) -> None:
     assert {number: rows for number, rows in checked.broken.items() if rows} == {}
 
 

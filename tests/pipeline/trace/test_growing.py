@@ -110,7 +110,7 @@ def test_table_building_can_stop_and_continue_at_any_trace_entry() -> None:
     assert {row["throttle_quota"] for row in requests} >= {"Produce", "Forced"}
 
 
-def test_growing_trace_is_read_from_its_new_entries_only_and_keeps_old_files(tmp_path: Path) -> None:
+def test_table_job_reads_only_new_entries_of_a_grown_trace_and_adds_parquet_files(tmp_path: Path) -> None:
     trace, out, entries = tmp_path / "trace", tmp_path / "out", traffic(8)
     write(trace, entries[:2])
     with counted() as seen:
@@ -133,7 +133,7 @@ def test_growing_trace_is_read_from_its_new_entries_only_and_keeps_old_files(tmp
     assert same_as_all_at_once(trace, out)
 
 
-def test_repeated_task_reads_a_growing_trace_only_up_to_its_size_at_the_start(tmp_path: Path) -> None:
+def test_retried_task_reads_a_growing_trace_only_up_to_its_size_at_the_job_start(tmp_path: Path) -> None:
     path = write(tmp_path, LIFE[:20])
     [run], _ = runs_of(tmp_path)
     before = [(table, rows.to_pylist()) for table, rows in batches(run)]
@@ -145,7 +145,7 @@ def test_repeated_task_reads_a_growing_trace_only_up_to_its_size_at_the_start(tm
     assert before[-1][0] == PLACE and json.loads(before[-1][1][0]["text"])["offset"] == run.sizes[0]
 
 
-def test_trace_without_complete_new_entries_reports_nothing_new(tmp_path: Path) -> None:
+def test_table_job_adds_no_rows_for_an_incomplete_new_trace_entry(tmp_path: Path) -> None:
     trace, out, entries = tmp_path / "trace", tmp_path / "out", traffic()
     path = write(trace, entries[:-1])
     build(trace, out)
@@ -213,7 +213,7 @@ SPOILED: dict[str, Callable[[Path, Path], Any]] = {
 
 
 @pytest.mark.parametrize("how", SPOILED)
-def test_trace_that_cannot_be_continued_is_read_again_from_its_start(tmp_path: Path, how: str) -> None:
+def test_trace_is_read_from_its_start_if_the_saved_read_state_is_unusable(tmp_path: Path, how: str) -> None:
     trace, out = tmp_path / "trace", tmp_path / "out"
     write(trace, LIFE[:9])
     write(trace, LIFE[9:-4], number=1)
@@ -235,7 +235,7 @@ def test_trace_that_cannot_be_continued_is_read_again_from_its_start(tmp_path: P
     assert len(seen) == 1  # from there on the job continues incrementally
 
 
-def test_tables_of_another_program_version_are_rebuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_written_by_another_program_version_are_rebuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trace, out = tmp_path / "trace", tmp_path / "out"
     write(trace, LIFE[:20])
     with monkeypatch.context() as patch:
@@ -247,7 +247,7 @@ def test_tables_of_another_program_version_are_rebuilt(tmp_path: Path, monkeypat
     assert len(seen) == 1 + len(LIFE) and same_as_all_at_once(trace, out)
 
 
-def test_tables_of_another_program_version_are_rebuilt_even_without_new_entries(tmp_path: Path) -> None:
+def test_tables_written_by_another_program_version_are_rebuilt_without_new_entries(tmp_path: Path) -> None:
     """An older version left no states and no fingerprint of its format."""
     trace, out = tmp_path / "trace", tmp_path / "out"
     write(trace, LIFE)
@@ -277,7 +277,7 @@ def test_damaged_trace_file_is_reported_by_every_table_job(tmp_path: Path, numbe
     assert len(seen) == 1 + len(LIFE) and same_as_all_at_once(trace, out)
 
 
-def test_replacing_the_tables_of_a_recording_leaves_no_old_files(tmp_path: Path) -> None:
+def test_replacing_the_tables_of_a_recording_deletes_its_saved_read_positions(tmp_path: Path) -> None:
     trace, out = tmp_path / "trace", tmp_path / "out"
     path = write(trace, LIFE)
     build(trace, out)

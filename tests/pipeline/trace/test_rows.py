@@ -60,7 +60,7 @@ def bench() -> Bench:
     return Bench()
 
 
-def test_trace_state_entry_gives_one_row_per_log() -> None:
+def test_trace_entry_with_offsets_of_several_logs_gives_one_row_per_log() -> None:
     logs = (Positions("t", 0, True, 5, 4, 1, 9), Positions("u", 3, False, 7, 7, 0, 7))
     names = ("run", "seq", "hour", "broker", "clock_ms", "at_ns")
     rows = rows_of([State(8, 2, 3_600_000, 77, logs)])["state"]
@@ -368,7 +368,7 @@ def test_event_row_contains_all_facts_of_the_event() -> None:
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 @pytest.mark.parametrize("compression", [Compression.NONE, Compression.GZIP])
-def test_converted_fetch_response_gives_a_row_with_first_and_last_offset(
+def test_down_converted_fetch_response_gives_a_row_with_first_and_next_offset(
     bench: Bench, version: int, compression: Compression
 ) -> None:
     client = bench.cluster.connect(client_id="p")

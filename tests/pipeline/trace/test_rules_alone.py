@@ -181,7 +181,7 @@ def test_audit_rules_find_exactly_the_broken_rows_of_small_tables(spark: Any, ca
     assert len(rows) == case.checked and not any(row.broken is None for row in rows)
 
 
-def test_every_audit_rule_family_has_a_rule_with_a_separate_test_case() -> None:
+def test_every_module_of_audit_rules_has_a_rule_that_is_tested_alone() -> None:
     alone = {rule.check.__module__ for rule in RULES if rule.number in {case.rule for case in CASES}}
     assert alone == {family.__name__ for family in FAMILIES}
 
@@ -210,7 +210,7 @@ def with_faults(made: dict[str, list[Row]]) -> dict[str, list[Row]]:
     return made | {table: [row for row in made[table] if row["seq"] % 10 != 9] for table in ("events", "state")}
 
 
-def test_two_table_sets_audited_alternately_keep_their_own_findings(spark: Any) -> None:
+def test_audits_of_two_runs_at_the_same_time_do_not_mix_their_findings(spark: Any) -> None:
     """Both have a run of the same name. Two rules run at the same time, one on each set, as in the report."""
     sets = [played("before"), with_faults(played("after"))]
     frames = [[frame(spark, table, rows) for table, rows in made.items()] for made in sets]

@@ -31,7 +31,7 @@ def same_as_the_batch_job(trace: Path, out: Path, scratch: Path) -> bool:
     return all(rows(out, table) == rows(scratch, table) for table in TABLES)
 
 
-def test_streaming_job_builds_the_tables_of_the_batch_job_also_after_a_restart(spark: Any, tmp_path: Path) -> None:
+def test_streaming_job_builds_the_same_tables_as_the_batch_job_despite_a_restart(spark: Any, tmp_path: Path) -> None:
     trace, out, checkpoint = tmp_path / "trace", tmp_path / "out", tmp_path / "checkpoint"
     entries = traffic()
     half = len(entries) // 2
@@ -96,7 +96,7 @@ def test_streaming_source_makes_a_batch_only_of_files_that_have_grown(tmp_path: 
     assert reader.partitions({file: size, "gone": 5}, {file: size}) == []
 
 
-def test_streaming_command_reports_a_single_file_and_a_folder_without_a_trace(
+def test_streaming_command_rejects_a_single_file_and_a_folder_without_a_trace(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = write(tmp_path / "trace", traffic(1), "a")

@@ -106,7 +106,7 @@ def test_table_job_reads_only_recordings_with_new_or_grown_files(
     assert {name: data for name, data in contents(out).items() if "run=b" in name} == kept
 
 
-def test_table_job_reports_truncated_and_foreign_files_and_reads_the_others(
+def test_table_job_reports_files_that_are_truncated_or_no_traces_and_reads_the_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace, entries = tmp_path / "trace", traffic()
@@ -213,7 +213,7 @@ def living(steps: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("added", [True, False], ids=["added", "replaced"])
-def test_killed_table_job_leaves_old_tables_or_files_that_the_next_job_commits(tmp_path: Path, added: bool) -> None:
+def test_table_job_builds_complete_tables_after_jobs_were_killed_at_any_step(tmp_path: Path, added: bool) -> None:
     """The job dies at each of its steps, and the next job at its fourth; exactly one step is the commit."""
     trace, kept, out, entries = tmp_path / "trace", tmp_path / "kept", tmp_path / "out", traffic(2)
     first = write(trace, entries[:4])
@@ -316,7 +316,7 @@ DAMAGED: list[Entry] = [
 
 
 @pytest.mark.parametrize("damaged", DAMAGED)
-def test_trace_entry_that_fits_no_row_is_reported_each_time_and_others_are_used(tmp_path: Path, damaged: Entry) -> None:
+def test_trace_entry_whose_values_fit_no_column_is_reported_and_others_are_used(tmp_path: Path, damaged: Entry) -> None:
     trace, out, entries = tmp_path / "trace", tmp_path / "out", traffic()
     write(trace, [*entries[:3], damaged, *entries[3:]], "bad")
     write(trace, entries, "good")

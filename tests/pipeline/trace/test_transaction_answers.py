@@ -117,7 +117,7 @@ def only(query: str, tables: Tables, *names: str) -> list[tuple[Any, ...]]:
     return [tuple(row[name] for name in names) for row in answer_rows(transactions.ANSWER, query, tables)]
 
 
-def test_transaction_analysis_lists_duration_outcome_and_records_of_each(tables: Tables) -> None:
+def test_transaction_analysis_lists_each_transaction_with_duration_and_outcome(tables: Tables) -> None:
     names = ("transactional_id", "client_id", "opened_s", "open_ms", "outcome", "partitions", "records", "groups")
     assert only("transactions", tables, *names) == [
         ("orders", "client", 1.0, 6000.0, "committed", 1, 3, ""),
@@ -127,7 +127,7 @@ def test_transaction_analysis_lists_duration_outcome_and_records_of_each(tables:
     ]
 
 
-def test_transaction_analysis_counts_records_held_back_below_an_open_transaction(tables: Tables) -> None:
+def test_transaction_analysis_counts_records_that_open_transactions_hide_from_readers(tables: Tables) -> None:
     names = ("transactional_id", "held_records", "held_ms", "completion_ms")
     assert only("transactions", tables, *names) == [
         ("orders", 7, 6000.0, None),
@@ -151,7 +151,7 @@ def test_transaction_analysis_counts_records_held_back_below_an_open_transaction
     ]
 
 
-def test_transaction_chart_shows_each_outcome_and_the_invisible_records(tables: Tables) -> None:
+def test_transaction_charts_show_each_outcome_and_records_hidden_by_open_transactions(tables: Tables) -> None:
     lanes = answer_rows(transactions.ANSWER, "lanes", tables)
     assert [(row["transactional_id"], row["from_s"], row["until_s"]) for row in lanes] == [
         ("orders", 1.0, 7.0),
@@ -167,7 +167,7 @@ def test_transaction_chart_shows_each_outcome_and_the_invisible_records(tables: 
     assert "records not yet visible" in figure and transaction_figures.invisible([]) is None
 
 
-def test_transaction_analysis_prefers_causes_recorded_by_the_coordinator(spark: Any) -> None:
+def test_transaction_analysis_prefers_recorded_causes_to_causes_inferred_from_requests(spark: Any) -> None:
     """A trace of this broker has them. Its times are those of the machine: only causes and offsets are checked."""
     bench = TransactionBench()
     topic = bench.topic()

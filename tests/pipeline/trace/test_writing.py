@@ -112,7 +112,9 @@ def half(run: Run, *more: Any) -> Iterator[tuple[str, pa.RecordBatch]]:
     raise OSError("no space is left")
 
 
-def test_tables_contain_only_the_last_of_several_task_attempts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_tables_contain_rows_of_only_the_last_attempt_of_each_spark_task(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     trace = tmp_path / "trace"
     for name in "ab":
         write(trace, traffic(), name)
