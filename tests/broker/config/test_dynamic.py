@@ -155,7 +155,7 @@ def test_append_operation_on_a_broker_list_setting_extends_the_effective_value(c
 
 
 @pytest.mark.rule("D10")
-def test_throttled_replica_lists_are_stored_unchanged_in_kip_mode_only(cluster: VirtualCluster) -> None:
+def test_throttled_replica_lists_are_stored_unchanged_only_with_kip_semantics(cluster: VirtualCluster) -> None:
     assert alter(cluster, TOPIC, "t", (LEADERS, SET, "0:1 , 1:2")) == 0
     assert described(cluster, TOPIC, "t", LEADERS)[LEADERS][0] == (
         "0:1 , 1:2" if cluster.state.strict_kip else "0:1,1:2"
