@@ -116,7 +116,7 @@ class Trace:
         text = file.read(length)
         try:
             if len(text) < length:
-                raise ValueError(f"{length - len(text)} of the {length} bytes of the header are missing")
+                raise ValueError(f"the file ends inside its header: {length - len(text)} of {length} bytes are missing")
             meta = json.loads(text)
             if not isinstance(meta, dict):
                 raise ValueError(f"the header of a trace must be a JSON object (got {str(meta)[:80]})")

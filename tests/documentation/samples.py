@@ -34,6 +34,12 @@ MOST_PER_FILE = 2
 LOGGING = ("debug", "info", "warning", "error", "exception", "critical")
 WITH_A_PLACE = {"EncodeError": "", "UnsupportedCompression": "", "OptionError": "option "}
 """Errors whose first argument, a field or an option, precedes the text even if it is not a text itself; and the word before it."""
+SHOWN_AFTER = {
+    "WrongProtocol": "option kafka.security.protocol: is {protocol}, but ",
+    "ExpressionError": "SubscribedTopicRegex `{text}` is not a valid regular expression: ",
+    "_unusable": "replica.selector.class={name}: ",
+}
+"""Errors that reach the user only inside another text, and the start of that text."""
 _SHORTEST = 12
 """Characters of a message: shorter ones are names, not sentences."""
 _DIRECTIVE = re.compile(r"%[sdr]")
@@ -132,7 +138,7 @@ def _error_texts(call: ast.Call, assigned: dict[str, ast.expr]) -> Iterator[str]
     else:
         shape = [(": ", at) for at, part in enumerate(parts) if part]
         shape[0] = "argument --OPTION: " if name == "ArgumentTypeError" else "", shape[0][1]
-    whole: list[str | ast.expr] = []
+    whole: list[str | ast.expr] = [SHOWN_AFTER.get(name, "")]
     for before, at in shape:
         whole += [before, *(parts[at] or [arguments[at]])]
     if name == "unknown":

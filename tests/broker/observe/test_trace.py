@@ -237,12 +237,12 @@ REFUSED = {
     "an unknown API": (
         struct.pack(">hhi", 999, 0, 7) + b"secret",
         b"",
-        "this broker does not support API key 999 version 0",
+        "this broker does not serve version 0 of API key 999; ApiVersions lists what it serves",
     ),
     "an unknown version": (
         struct.pack(">hhih1sb", 0, 99, 7, 1, b"x", 0) + b"secret",
         b"x\0",
-        "does not support API key 0 version 99",
+        "does not serve version 99 of API key 0",
     ),
     "too few items": (
         struct.pack(">hhih1si", 3, 1, 7, 1, b"x", 1 << 20) + b"secret",
