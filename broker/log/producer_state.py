@@ -309,7 +309,7 @@ def _check_first_batch(header: BatchHeader, verification: Verification, *, has_s
         return
     raise InvalidBatch(
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-        f"Producer {header.producer_id} cannot begin a transaction with sequence number {first}: a batch before it is missing, expected at most {lowest}.",
+        f"Producer {header.producer_id} cannot begin a transaction with sequence number {first}: a batch is missing; expected at most {lowest}.",
     )
 
 

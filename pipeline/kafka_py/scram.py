@@ -62,7 +62,7 @@ class Scram:
             raise ScramError(f"the broker sent {challenge[:_SHOWN_CHARS]!r}, which is not a SCRAM challenge")
         nonce, iterations = fields[1], int(fields[3])
         if not nonce.startswith(self._nonce) or nonce == self._nonce:
-            raise ScramError("the broker answered with a SCRAM challenge that lacks the nonce of this login")
+            raise ScramError("the nonce in the broker's SCRAM challenge does not belong to this login")
         if not LEAST_ITERATIONS <= iterations <= MOST_ITERATIONS:
             raise ScramError(
                 f"the broker stores the password with {iterations} iterations, but {LEAST_ITERATIONS} to {MOST_ITERATIONS} are supported: "
