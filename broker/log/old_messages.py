@@ -74,7 +74,13 @@ def _converted(data: memoryview, listed: list[Entry], limits: TopicLimits, now_m
         check_records(memoryview(batch), read_header(batch), limits, now_ms)
         codec = Compression(CODECS.get(limits.compression_type, read_header(batch).compression))
         append_time_ms = now_ms if limits.log_append_time else None
-        batch = up_convert(data, base_offset=0, compression=codec, log_append_time_ms=append_time_ms)
+        batch = up_convert(
+            data,
+            base_offset=0,
+            compression=codec,
+            compression_level=limits.compression_level,
+            log_append_time_ms=append_time_ms,
+        )
     except EncodeError as error:
         raise InvalidBatch(ErrorCode.INVALID_RECORD, str(error)) from error
     except DecodeError as error:

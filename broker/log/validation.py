@@ -62,7 +62,8 @@ class TopicLimits:
     """The settings of a topic that affect validation, under Kafka's names with units.
 
     `timestamp_before_max_ms`, `timestamp_after_max_ms`: by how many ms a CreateTime timestamp may be before or after the broker's time; 2**63 - 1
-    for no limit. `compression_type`: "producer" or the codec that batches must have.
+    for no limit. `compression_type`: "producer" or the codec that batches must have. `compression_level`: the level at which the broker compresses
+    with this codec; None for the codec's default level (KIP-390).
     """
 
     max_message_bytes: int = 1048588
@@ -72,6 +73,7 @@ class TopicLimits:
     timestamp_before_max_ms: int = _ANY_TIMESTAMP
     timestamp_after_max_ms: int = _ANY_TIMESTAMP
     compression_type: str = "producer"
+    compression_level: int | None = None
 
     @property
     def judges_records(self) -> bool:
@@ -309,6 +311,7 @@ def _recompressed(batch: memoryview, header: BatchHeader, codec: Compression, li
             for record in _opened(batch, header)
         ],
         compression=codec,
+        compression_level=limits.compression_level,
         producer_id=header.producer_id,
         producer_epoch=header.producer_epoch,
         base_sequence=header.base_sequence,

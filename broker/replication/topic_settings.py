@@ -15,6 +15,8 @@ from kafkaproto.broker.metadata.image import Topic
 from kafkaproto.broker.replication.partition import Partition
 
 LONG_MAX = 2**63 - 1
+CODECS_WITH_LEVELS = ("gzip", "lz4", "zstd")
+"""The values of `compression.type` that have a setting for the compression level (KIP-390)."""
 
 
 class TopicSettings(NamedTuple):
@@ -59,6 +61,7 @@ def settings_of(topic: Topic, config: BrokerConfig) -> TopicSettings:
 
     policy = str(value("cleanup.policy"))
     compact, deletes = "compact" in policy, "delete" in policy
+    codec = str(value("compression.type"))
     difference_max_ms = value("message.timestamp.difference.max.ms")
     limits = TopicLimits(
         max_message_bytes=value("max.message.bytes"),
@@ -67,7 +70,8 @@ def settings_of(topic: Topic, config: BrokerConfig) -> TopicSettings:
         log_append_time=value("message.timestamp.type") == "LogAppendTime",
         timestamp_before_max_ms=_given_or(value("message.timestamp.before.max.ms"), difference_max_ms),
         timestamp_after_max_ms=_given_or(value("message.timestamp.after.max.ms"), difference_max_ms),
-        compression_type=str(value("compression.type")),
+        compression_type=codec,
+        compression_level=value(f"compression.{codec}.level") if codec in CODECS_WITH_LEVELS else None,
     )
     cleaning = CleaningLimits(
         value("min.compaction.lag.ms"),

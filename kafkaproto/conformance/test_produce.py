@@ -259,6 +259,22 @@ def test_leader_sets_batch_offset_and_epoch_and_recompresses_with_the_topic_code
     assert read_header(read(unpacked, 0).records).compression == Compression.NONE
 
 
+@pytest.mark.rule("P-12")
+@pytest.mark.parametrize(("codec", "low", "high"), [("gzip", "1", "9"), ("lz4", "9", "17"), ("zstd", "-50", "19")])
+def test_topic_compression_level_decides_the_size_of_recompressed_batches(
+    subject: Subject, codec: str, low: str, high: str
+) -> None:
+    texts = [f"{number * number % 977} of {number % 31} words are {number:b}".encode() for number in range(2000)]
+    sizes = []
+    for level in (low, high):
+        topic = new_topic(subject, compression_type=codec, **{f"compression_{codec}_level": level})
+        assert write(topic, batch(*texts)).error_code == 0
+        result = bytes(read(topic, 0).records)
+        assert [record.value for record in records(result)] == texts
+        sizes.append(len(result))
+    assert sizes[1] < sizes[0]
+
+
 @pytest.mark.rule("P-13")
 def test_acks_all_produce_waits_for_the_in_sync_replicas_or_its_timeout(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)

@@ -297,6 +297,7 @@ def build_batch(
     base_offset: int = 0,
     leader_epoch: int = NO_EPOCH,
     compression: Compression = Compression.NONE,
+    compression_level: int | None = None,
     producer_id: int = NO_PRODUCER,
     producer_epoch: int = NO_EPOCH,
     base_sequence: int = NO_SEQUENCE,
@@ -307,6 +308,8 @@ def build_batch(
     last_offset_delta: int | None = None,
 ) -> bytes:
     """Return a batch of the records with its checksum, at consecutive offsets unless ``offset_deltas`` is given.
+
+    ``compression_level`` is the level of gzip, lz4 or zstd; None stands for Kafka's default level (`compress`).
 
     ``offset_deltas`` are the offsets minus ``base_offset``. ``last_offset_delta`` is written into the header. It may be larger than the delta of the
     last record, if a cleaner removed later records; None stands for the delta of the last record.
@@ -325,7 +328,7 @@ def build_batch(
         if delete_horizon_ms is not None:
             base_timestamp = delete_horizon_ms
             attributes |= DELETE_HORIZON
-        packed = compress(compression, write_records(listed, deltas, base_timestamp))
+        packed = compress(compression, write_records(listed, deltas, base_timestamp), compression_level)
         header = BatchHeader(
             base_offset=base_offset,
             batch_length=HEADER_BYTES - PREFIX_BYTES + len(packed),

@@ -19,6 +19,7 @@ Buffer = bytes | bytearray | memoryview
 DEFAULT_LIMIT_BYTES = 128 * 1024 * 1024
 """The default limit on decompressed bytes, larger than any batch that a broker with usual settings accepts."""
 
+ZSTD_DEFAULT_LEVEL = 3
 GZIP_WINDOW = 31  # zlib's `wbits` for a gzip header and the largest window
 GZIP_FIRST_PIECE_BYTES = 16 * 1024
 
@@ -40,22 +41,30 @@ class Compression(IntEnum):
     ZSTD = 4
 
 
-def compress(kind: Compression, data: bytes) -> bytes:
-    """Return the compressed records of a batch."""
+LZ4_DEFAULT_LEVEL, LZ4_LEAST_HC_LEVEL = 9, 3
+"""Kafka's default level, which stands for lz4's fast compressor, and the lowest level of its high compressor (KIP-390)."""
+
+
+def compress(kind: Compression, data: bytes, level: int | None = None) -> bytes:
+    """Return the compressed records of a batch.
+
+    level: the compression level of gzip (1 to 9, -1 for zlib's default), lz4 (1 to 17) or zstd (-131072 to 22); None for Kafka's default level. Other
+    kinds have no levels.
+    """
     match kind:
         case Compression.NONE:
             return data
         case Compression.GZIP:
-            packer = zlib.compressobj(wbits=GZIP_WINDOW)
+            packer = zlib.compressobj(level=zlib.Z_DEFAULT_COMPRESSION if level is None else level, wbits=GZIP_WINDOW)
             return packer.compress(data) + packer.flush()
         case Compression.SNAPPY:
             return _compress_snappy(data)
         case Compression.LZ4:
-            return _compress_lz4(data)
+            return _compress_lz4(data, level)
         case Compression.ZSTD:
             import cramjam
 
-            return bytes(cramjam.zstd.compress(data))
+            return bytes(cramjam.zstd.compress(data, level=ZSTD_DEFAULT_LEVEL if level is None else level))
 
 
 def decompress(kind: int, data: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
@@ -84,11 +93,13 @@ def decompress(kind: int, data: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) 
     )
 
 
-def _compress_lz4(data: bytes) -> bytes:
+def _compress_lz4(data: bytes, level: int | None) -> bytes:
     import cramjam
 
+    used = 1 if level is None or level == LZ4_DEFAULT_LEVEL else max(level, LZ4_LEAST_HC_LEVEL)
+
     # Kafka's reader rejects frames whose blocks depend on each other (KafkaLZ4BlockInputStream)
-    packer = cramjam.lz4.Compressor(level=1, content_checksum=False, block_linked=False)
+    packer = cramjam.lz4.Compressor(level=used, content_checksum=False, block_linked=False)
     packer.compress(data)
     return _without_block_checksums(bytes(packer.finish()))
 

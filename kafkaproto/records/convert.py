@@ -66,6 +66,7 @@ def up_convert(
     *,
     base_offset: int | None = None,
     compression: Compression | None = None,
+    compression_level: int | None = None,
     log_append_time_ms: int | None = None,
     leader_epoch: int = NO_EPOCH,
     limit_bytes: int = DEFAULT_LIMIT_BYTES,
@@ -74,6 +75,7 @@ def up_convert(
 
     - base_offset: the offset of the first record; the others follow consecutively, as a broker assigns them. None: all messages keep their offsets.
     - compression: the compression kind of the batch. None: the kind of the messages.
+    - compression_level: the level of that kind. None: Kafka's default level.
     - log_append_time_ms: the broker's time, which becomes the timestamp of all records (`LogAppendTime`). None: messages keep their timestamps;
       those of magic 0 have none (-1).
 
@@ -98,6 +100,7 @@ def up_convert(
         base_offset=base_offset,
         leader_epoch=leader_epoch,
         compression=Compression(listed[0].header.compression) if compression is None else compression,
+        compression_level=compression_level,
         attributes=0 if log_append_time_ms is None else LOG_APPEND_TIME,
         max_timestamp=log_append_time_ms,
         offset_deltas=deltas,
