@@ -21,6 +21,7 @@ from kafkaproto.broker.metadata.image import TRANSACTION_TOPIC
 from kafkaproto.broker.node import Node, SharedState
 from kafkaproto.broker.replication.replica_manager import ReplicaManager
 from kafkaproto.error_codes import ErrorCode
+from kafkaproto.records.compression import Compression
 
 if TYPE_CHECKING:
     from kafkaproto.broker.group.coordinator import GroupCoordinator
@@ -57,6 +58,7 @@ def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -
         offsets_retention_check_interval_ms=get["offsets.retention.check.interval.ms"],
     )
     consumers, commit_timeout_ms = new_consumer_settings(shared, replicas.broker_id), get["offsets.commit.timeout.ms"]
+    codec = Compression(get["offsets.topic.compression.codec"])
 
     def new_groups() -> GroupCoordinator:
         from kafkaproto.broker.group.coordinator import GroupCoordinator
@@ -69,7 +71,7 @@ def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -
             shared.timers,
             rng,
             shared.events,
-            CoordinatorLog(OFFSETS_TOPIC, replicas, shared.timers, commit_timeout_ms),
+            CoordinatorLog(OFFSETS_TOPIC, replicas, shared.timers, commit_timeout_ms, codec),
             KAFKA_4_1 if is_release_4_1(shared.release_name) else KAFKA_3_9,
             lambda: int(get[GROUP_LOAD_MS]),
             consumers,
@@ -104,6 +106,7 @@ def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupS
     policy = get["group.consumer.migration.policy"].lower()
     return ConsumerGroupSettings(
         is_on="consumer" in items(get["group.coordinator.rebalance.protocols"]),
+        is_new_coordinator="group.coordinator.new.enable" in known and get["group.coordinator.new.enable"],
         is_finalized=lambda: not has_group_version or GROUP_VERSION in shared.controller.image.features,
         is_release_4=is_release_4(shared.release_name),
         is_release_4_1=is_release_4_1(shared.release_name),

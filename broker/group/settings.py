@@ -33,7 +33,8 @@ class GroupSettings:
 class ConsumerGroupSettings:
     """The settings of the new protocol (KIP-848), with Kafka's defaults (GN-67).
 
-    is_on: whether the settings enable the protocol. is_finalized: a function that returns whether the level of `group.version` allows it.
+    is_on: whether the settings enable the protocol. is_new_coordinator: whether the settings ask for the coordinator in Java, which serves classic
+    groups, too (`group.coordinator.new.enable`). is_finalized: a function that returns whether the level of `group.version` allows it.
     is_release_4, is_release_4_1, is_release_4_2: whether the broker behaves as Kafka 4.0, 4.1, 4.2
     or later. assignors: the names of the assignors, the default first. may_upgrade, may_downgrade: whether a classic group may become one of the new
     protocol while it has members, and back (`group.consumer.migration.policy`, GN-54). regex_refresh_ms: how often regular expressions are resolved
@@ -41,6 +42,7 @@ class ConsumerGroupSettings:
     """
 
     is_on: bool = False
+    is_new_coordinator: bool = False
     is_finalized: Callable[[], bool] = lambda: True
     is_release_4: bool = False
     is_release_4_1: bool = False

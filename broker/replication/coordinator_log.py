@@ -18,6 +18,7 @@ from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.records.batch import NO_PRODUCER, TRANSACTIONAL, NewRecord, build_batch
 from kafkaproto.records.batch import records as read_records
+from kafkaproto.records.compression import Compression
 from kafkaproto.records.control import end_of_transaction
 
 Done = Callable[[int, int], None]
@@ -39,13 +40,25 @@ class LoggedRecord(NamedTuple):
 
 
 class CoordinatorLog:
-    """The internal topic `topic` on one broker. timeout_ms: how long a write may wait for replicas, such as `offsets.commit.timeout.ms`."""
+    """The internal topic `topic` on one broker.
 
-    def __init__(self, topic: str, replicas: ReplicaManager, timers: Timers, timeout_ms: int) -> None:
+    timeout_ms: how long a write may wait for replicas, such as `offsets.commit.timeout.ms`. compression: of the batches, as
+    `offsets.topic.compression.codec` defines it.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        replicas: ReplicaManager,
+        timers: Timers,
+        timeout_ms: int,
+        compression: Compression = Compression.NONE,
+    ) -> None:
         self.topic = topic
         self._replicas = replicas
         self._timers = timers
         self._timeout_ms = timeout_ms
+        self._compression = compression
 
     def append(
         self,
@@ -100,10 +113,11 @@ class CoordinatorLog:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER, None
         records = [NewRecord(value, key, now_ms) for key, value in entries]
         if producer is None:
-            batch = build_batch(records)
+            batch = build_batch(records, compression=self._compression)
         else:
             batch = build_batch(
                 records,
+                compression=self._compression,
                 producer_id=producer[0],
                 producer_epoch=producer[1],
                 base_sequence=0,
