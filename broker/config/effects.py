@@ -36,11 +36,12 @@ class Refusal(NamedTuple):
 
 _ACTING_BROKER_SETTINGS = """
     listeners advertised.listeners listener.security.protocol.map inter.broker.listener.name controller.listener.names broker.rack
-    socket.request.max.bytes connections.max.idle.ms
+    socket.request.max.bytes socket.listen.backlog.size socket.send.buffer.bytes socket.receive.buffer.bytes connections.max.idle.ms
     max.connections max.connections.per.ip max.connections.per.ip.overrides max.connection.creation.rate
 
     auto.create.topics.enable delete.topic.enable num.partitions default.replication.factor
-    message.max.bytes compression.type min.insync.replicas unclean.leader.election.enable log.cleanup.policy log.segment.bytes
+    message.max.bytes compression.type compression.gzip.level compression.lz4.level compression.zstd.level
+    min.insync.replicas unclean.leader.election.enable log.cleanup.policy log.segment.bytes
     log.roll.ms log.roll.hours log.roll.jitter.ms log.roll.jitter.hours
     log.retention.ms log.retention.minutes log.retention.hours log.retention.bytes log.retention.check.interval.ms
     log.flush.interval.messages
@@ -58,7 +59,8 @@ _ACTING_BROKER_SETTINGS = """
     quota.window.num quota.window.size.seconds replication.quota.window.num replication.quota.window.size.seconds
     controller.quota.window.num controller.quota.window.size.seconds
 
-    offsets.topic.num.partitions offsets.topic.replication.factor offsets.topic.segment.bytes offsets.commit.timeout.ms
+    offsets.topic.num.partitions offsets.topic.replication.factor offsets.topic.segment.bytes offsets.topic.compression.codec
+    offsets.commit.timeout.ms
     offset.metadata.max.bytes offsets.retention.minutes
     offsets.retention.check.interval.ms group.min.session.timeout.ms group.max.session.timeout.ms group.initial.rebalance.delay.ms
     transaction.state.log.num.partitions transaction.state.log.replication.factor transaction.state.log.min.isr
@@ -66,13 +68,16 @@ _ACTING_BROKER_SETTINGS = """
     transaction.abort.timed.out.transaction.cleanup.interval.ms transaction.partition.verification.enable
     transaction.remove.expired.transaction.cleanup.interval.ms
     add.partitions.to.txn.retry.backoff.ms add.partitions.to.txn.retry.backoff.max.ms
-    group.max.size group.coordinator.rebalance.protocols group.consumer.assignors group.consumer.max.size
+    group.max.size group.coordinator.rebalance.protocols group.coordinator.new.enable group.consumer.assignors group.consumer.max.size
     group.consumer.migration.policy group.consumer.regex.refresh.interval.ms
-    group.consumer.session.timeout.ms group.consumer.heartbeat.interval.ms producer.id.expiration.ms producer.id.expiration.check.interval.ms
+    group.consumer.session.timeout.ms group.consumer.min.session.timeout.ms group.consumer.max.session.timeout.ms
+    group.consumer.heartbeat.interval.ms group.consumer.min.heartbeat.interval.ms group.consumer.max.heartbeat.interval.ms
+    producer.id.expiration.ms producer.id.expiration.check.interval.ms
 """
 
 _ACTING_TOPIC_SETTINGS = """
-    cleanup.policy compression.type delete.retention.ms flush.messages max.compaction.lag.ms max.message.bytes
+    cleanup.policy compression.type compression.gzip.level compression.lz4.level compression.zstd.level
+    delete.retention.ms flush.messages max.compaction.lag.ms max.message.bytes
     message.downconversion.enable message.timestamp.after.max.ms message.timestamp.before.max.ms
     message.timestamp.difference.max.ms message.timestamp.type min.cleanable.dirty.ratio min.compaction.lag.ms
     min.insync.replicas retention.bytes retention.ms segment.bytes internal.segment.bytes segment.jitter.ms segment.ms
@@ -119,6 +124,7 @@ DIFFERENT_RANGES = {
     # limits of this broker: a topic needs memory for each of its partitions
     "num.partitions": "1..10000",
     "offsets.topic.num.partitions": "1..10000",
+    "offsets.topic.compression.codec": "0..4",
     "default.replication.factor": "1..32767",
     "offsets.topic.replication.factor": "1..32767",
 }

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkaproto.server")
 
 BACKLOG = 512
+"""How many connections may wait to be accepted if `socket.listen.backlog.size` is not set. Kafka's 50 are too few for parallel test suites."""
+BUFFER_OPTIONS = {"socket.send.buffer.bytes": socket.SO_SNDBUF, "socket.receive.buffer.bytes": socket.SO_RCVBUF}
+"""Settings of the socket buffers, which connections inherit from their listener. Unless set, or with -1, the operating system chooses the size."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 HIGHEST_PORT = 65535
 FREE_PORT_TRIES = 16
@@ -149,13 +152,19 @@ class Server(Observer):
             return await self._bind_free_port(node, listener)
 
     async def _bind_port(self, node: Node, listener: Listener, port: int) -> asyncio.Server:
-        return await asyncio.get_running_loop().create_server(
+        config = node.config
+        server = await asyncio.get_running_loop().create_server(
             lambda: Channel(node, listener.name, self.loop),
             listener.host or None,
             port,
-            backlog=BACKLOG,
+            backlog=config["socket.listen.backlog.size"] if config.is_given("socket.listen.backlog.size") else BACKLOG,
             start_serving=False,
         )
+        for name, option in BUFFER_OPTIONS.items():
+            if config.is_given(name) and config[name] >= 0:
+                for listening in server.sockets:
+                    listening.setsockopt(socket.SOL_SOCKET, option, config[name])
+        return server
 
     async def _bind_free_port(self, node: Node, listener: Listener) -> asyncio.Server:
         """Bind a port that is free on all addresses of a host name such as localhost, and return the server."""

@@ -13,6 +13,7 @@ from kafkaproto.api import APIS
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.config.definitions import Definitions, Setting, definitions_of
 from kafkaproto.broker.config.release import RELEASES
+from kafkaproto.broker.config.without_effect import REASONS, reason_of
 from kafkaproto.broker.server.settings_command import row
 from kafkaproto.cli import COMMANDS
 from kafkaproto.pipeline.trace.schema import TABLES, Column
@@ -61,7 +62,7 @@ def _settings() -> Iterator[str]:
         "- **changes** says when a value may change. *start*: only when the broker starts. *broker*: also while it runs, for one broker.\n"
         "  *dynamic*: also for all brokers at once. Topic and group settings change at any time.\n"
         "- **effect** says what the setting does in this broker. *acts*: it works as in Kafka. *none*: it is accepted and described, and changes\n"
-        "  nothing. *refused*: only the values under *allowed* are accepted.\n"
+        "  nothing, for one of [these reasons](#why-settings-have-no-effect). *refused*: only the values under *allowed* are accepted.\n"
         "- **release** names the release that has the setting, if only one has it. A release before 4.0 (`--release`) has the settings of 3.9.1, a\n"
         "  later release those of 4.2.0.\n"
     )
@@ -76,6 +77,18 @@ def _settings() -> Iterator[str]:
             ("name", "type", "default", "allowed", "changes", "effect", "release"),
             _setting_rows(settings_of(older), settings_of(newer)),
         )
+    yield "## Why settings have no effect\n"
+    names = {
+        s.name
+        for known in (older, newer)
+        for s in (*known.broker.values(), *known.topic.values(), *known.group.values())
+        if row(s)[3] == "none"
+    }
+    concerned = {text: sorted(name for name in names if reason_of(name) == text) for text in REASONS}
+    yield table(
+        ("reason", "settings"),
+        ((text, ", ".join(f"`{name}`" for name in listed)) for text, listed in concerned.items()),
+    )
 
 
 def _setting_rows(older: Mapping[str, Setting], newer: Mapping[str, Setting]) -> Iterator[tuple[str, ...]]:

@@ -155,8 +155,17 @@ async def serving(**arguments: Any) -> AsyncIterator[tuple[AsyncTestCluster, Raw
 
 def open_sockets(cluster: AsyncTestCluster) -> int:
     """Return how many client connections the cluster holds open, according to the operating system."""
+    return len(buffer_sizes(cluster))
+
+
+def buffer_sizes(cluster: AsyncTestCluster) -> list[tuple[int, int]]:
+    """Return (send buffer, receive buffer) in bytes of each client connection of the cluster, as the operating system counts them."""
     ports = {int(address.rpartition(":")[2]) for address in cluster.bootstrap_servers}
-    return sum(sock.getsockname()[1] in ports for sock in _sockets_of_this_process() if _is_connected(sock))
+    return [
+        (sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF), sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF))
+        for sock in _sockets_of_this_process()
+        if _is_connected(sock) and sock.getsockname()[1] in ports
+    ]
 
 
 def _sockets_of_this_process() -> Iterator[socket.socket]:

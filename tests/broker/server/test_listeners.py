@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import socket
+import sys
 import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -18,7 +19,7 @@ from kafkaproto.broker.server import server as server_module
 from kafkaproto.broker.server.server import Server
 from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
 from kafkaproto.testing import AsyncTestCluster, async_cluster, cluster
-from tests.support.raw import client_of, connect_to, open_sockets, until
+from tests.support.raw import buffer_sizes, client_of, connect_to, open_sockets, until
 from tests.support.wire import batch, metadata, produce, produced
 
 TWO_LISTENERS = {
@@ -279,3 +280,13 @@ def test_connection_being_accepted_while_the_cluster_stops_is_closed() -> None:
                 pass
             sock.close()
     gc.collect()
+
+
+async def test_socket_settings_decide_the_buffer_sizes_of_accepted_connections() -> None:
+    sizes = {"socket.send.buffer.bytes": 50_000, "socket.receive.buffer.bytes": 60_000}
+    factor = 2 if sys.platform == "linux" else 1  # Linux doubles the requested size, for its own bookkeeping
+    async with async_cluster(config={**sizes, "socket.listen.backlog.size": 3}) as cluster:
+        client = await connect_to(*bound(cluster)[0])
+        await client.ask(metadata(), 9)
+        assert buffer_sizes(cluster) == [(factor * 50_000, factor * 60_000)]
+        client.close()
