@@ -267,7 +267,8 @@ def test_topic_compression_level_decides_the_size_of_recompressed_batches(
     texts = [f"{number * number % 977} of {number % 31} words are {number:b}".encode() for number in range(2000)]
     sizes = []
     for level in (low, high):
-        topic = new_topic(subject, compression_type=codec, **{f"compression_{codec}_level": level})
+        settings: dict[str, Any] = {"compression_type": codec, f"compression_{codec}_level": level}
+        topic = new_topic(subject, **settings)
         assert write(topic, batch(*texts)).error_code == 0
         result = bytes(read(topic, 0).records)
         assert [record.value for record in records(result)] == texts
