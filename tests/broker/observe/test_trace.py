@@ -237,7 +237,7 @@ REFUSED = {
     "an unknown API": (
         struct.pack(">hhi", 999, 0, 7) + b"secret",
         b"",
-        "this broker does not serve version 0 of API key 999; ApiVersions lists what it serves",
+        "this broker does not serve version 0 of API key 999",
     ),
     "an unknown version": (
         struct.pack(">hhih1sb", 0, 99, 7, 1, b"x", 0) + b"secret",
