@@ -18,6 +18,9 @@ from pathlib import Path
 KAFKA_VERSION = "3.9.1"
 NEWER_VERSION = "4.2.0"
 """The Kafka release for tests of features that `KAFKA_VERSION` lacks."""
+ZOOKEEPER_VERSIONS = {"0.11.0.3": "2.11", "1.1.1": "2.12", "2.8.2": "2.13"}
+"""Maps Kafka versions that need ZooKeeper to the version of Scala for which their jars are downloaded."""
+XML_BINDING = ("javax.xml.bind", "jaxb-api", "2.3.1")  # Kafka 0.11 uses it, and a JDK 17 lacks it
 BINDING = ("org.slf4j", "slf4j-nop", "1.7.36")  # keeps the broker's logging quiet
 
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
@@ -41,6 +44,12 @@ def cache_folder() -> Path:
 def kafka_jars(version: str = KAFKA_VERSION) -> Path:
     """Return the folder with ``kafka_2.13``, ``kafka-clients`` and their dependencies, downloaded on first use. Raises JarsMissing."""
     return _fetched(f"kafka-{version}", [("org.apache.kafka", "kafka_2.13", version), BINDING], version)
+
+
+def zookeeper_kafka_jars(version: str) -> Path:
+    """Return the folder with one of `ZOOKEEPER_VERSIONS` and its dependencies, downloaded on first use. Raises JarsMissing."""
+    kafka = "org.apache.kafka", f"kafka_{ZOOKEEPER_VERSIONS[version]}", version
+    return _fetched(f"kafka-{version}", [kafka, XML_BINDING, BINDING], version)
 
 
 def tools_jars(version: str = KAFKA_VERSION) -> Path:

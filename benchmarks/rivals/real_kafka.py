@@ -147,11 +147,11 @@ class KafkaCluster:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def brokers_known(address: tuple[str, int]) -> set[int]:
-    """Return the ids of the brokers in one broker's Metadata response. Raises OSError, EOFError."""
+def brokers_known(address: tuple[str, int], version: int = METADATA_VERSION) -> set[int]:
+    """Return the ids of the brokers in one broker's Metadata response, of a version from 1 on. Raises OSError, EOFError."""
     with socket.create_connection(address, ANSWER_SECONDS) as sock:
-        sock.sendall(frame(METADATA_VERSION, MetadataRequest([])))
-        response = read_response(ApiKey.METADATA, METADATA_VERSION, read_answer(sock))
+        sock.sendall(frame(version, MetadataRequest([])))
+        response = read_response(ApiKey.METADATA, version, read_answer(sock))
     return {broker.node_id for broker in response.message.brokers}
 
 

@@ -19,6 +19,11 @@ def delays_responses(release: str) -> bool:
     return _place(release) < _place("2.0")
 
 
+def lists_api_versions_in_error(release: str) -> bool:
+    """Return whether the response to an unsupported ApiVersions request lists the supported versions: true since 2.4 (KIP-511)."""
+    return _place(release) >= _place("2.4")
+
+
 def has_eligible_leader_replicas(release: str) -> bool:
     """Return whether eligible leader replicas are enabled in a new cluster of a release: true since 4.1 (KIP-966)."""
     return _place(release) >= _place("4.1")

@@ -3,8 +3,9 @@
 v1 adds throttle time; v3 is flexible, names the client's software and adds the features of the cluster; v4 adds features that support level 0.
 Behaviour: the response lists the APIs with registered handlers (M-9). The APIs of client telemetry are listed only if the broker keeps client metrics
 (AD-10). A request in an unsupported version of this API gets a response in version 0, with error UNSUPPORTED_VERSION (35) and the supported versions,
-so that a client can use a lower one (W-3). From v3 on the response has the levels of features that the broker supports and those that the cluster
-uses (AD-22). An invalid software name or version gets error INVALID_REQUEST (42) and no APIs (W-4).
+so that a client can use a lower one. Before release 2.4 the versions are missing, and clients use version 0 (W-3). From v3 on the response has the
+levels of features that the broker supports and those that the cluster uses (AD-22). An invalid software name or version gets error INVALID_REQUEST
+(42) and no APIs (W-4).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.config.features import supported_features
+from kafkaproto.broker.config.release import lists_api_versions_in_error
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
@@ -34,7 +36,7 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.\-]*[a-zA-Z0-9])?\Z")
 
 def _failed(exchange: Exchange, request: Any, error_code: int) -> Reply:
     response = ApiVersionsResponse(error_code=error_code)
-    if error_code == ErrorCode.UNSUPPORTED_VERSION:
+    if error_code == ErrorCode.UNSUPPORTED_VERSION and lists_api_versions_in_error(exchange.node.cluster.release_name):
         own = exchange.node.apis[ApiKey.API_VERSIONS]
         response.api_keys = [ApiVersion(own.api_key, own.min_version, own.max_version)]
     return Reply(response)

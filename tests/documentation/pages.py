@@ -18,7 +18,7 @@ from kafkaproto.broker.server.settings_command import row
 from kafkaproto.cli import COMMANDS
 from kafkaproto.pipeline.trace.schema import TABLES, Column
 from kafkaproto.releases import versions
-from tests.documentation import status
+from tests.documentation import clients, status
 from tests.documentation.blocks import ROOT
 from tests.support.admin_client.comparing import FIELDS, NOT_CALLED, cases
 from tests.support.tools.normalising import PATTERNS
@@ -222,6 +222,7 @@ _PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "reference/tables.md": _tables,
     "reference/kafka-tools.md": _kafka_tools,
     "reference/admin-client.md": _admin_client,
+    "reference/clients-by-release.md": lambda: clients.page(table),
 }
 
 

@@ -112,6 +112,22 @@ def test_api_versions_request_above_the_latest_version_is_answered_in_version_0(
     assert len(client.answers) == 2
 
 
+@pytest.mark.rule("W-3")
+@pytest.mark.parametrize(
+    ("release", "listed"),
+    [("0.11", []), ("2.3", []), ("2.4", [(18, 0, 3)]), ("2.8", [(18, 0, 3)]), ("4.2", [(18, 0, 4)])],
+)
+def test_unsupported_api_versions_request_gets_its_versions_since_release_2_4(
+    release: str, listed: list[tuple[int, int, int]]
+) -> None:
+    client = VirtualCluster(release_name=release).connect()
+    client.expect(7, ApiKey.API_VERSIONS, 0)
+    client.send_bytes(framed(header(18, 99) + b"\0"))
+    [answer] = client.answers
+    assert answer.message.error_code == 35
+    assert [(a.api_key, a.min_version, a.max_version) for a in answer.message.api_keys] == listed
+
+
 @pytest.mark.rule("W-3", "W-2")
 def test_api_versions_request_with_a_negative_version_gets_unsupported_version(cluster: VirtualCluster) -> None:
     client = cluster.connect()

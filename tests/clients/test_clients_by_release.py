@@ -1,0 +1,87 @@
+"""Each client library does with each release what `outcomes.json` says, with brokers of this project and with a real Kafka."""
+
+from __future__ import annotations
+
+import copy
+from importlib.metadata import version
+from typing import Any
+
+import pytest
+
+from tests.support.by_release import expected
+from tests.support.by_release.programs.tasks import MISSING, WAITS, WORKS
+from tests.support.by_release.running import CLIENTS, TASKS, Outcomes, missing_effects, ours
+
+pytestmark = pytest.mark.clients
+programs = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(200)]
+REWRITE = "run python -m tests.support.by_release --write if the change is intended"
+
+
+@pytest.mark.parametrize("release", [pytest.param(release, marks=programs) for release in expected.RELEASES])
+def test_each_client_does_with_brokers_of_a_release_what_is_documented(release: str) -> None:
+    assert not (found := expected.differences(release, expected.observe(release))), [*found, REWRITE]
+
+
+@pytest.mark.parametrize("release", [pytest.param(release, marks=programs) for release in ("3.9", "4.2")])
+def test_each_client_does_with_a_real_kafka_what_it_does_with_these_brokers(release: str) -> None:
+    """For the older releases `python -m tests.support.by_release --real` compares the same; in all tests it would take too long."""
+    assert expected.differences(release, expected.observe_real(release)) == []
+
+
+def test_documented_outcomes_belong_to_the_clients_that_are_installed() -> None:
+    documented = expected.load()
+    assert {client: entry["version"] for client, entry in documented.items()} == expected.versions_of_clients()
+    packages = expected.PACKAGES.values()
+    assert {name: version(name) for name in packages} == {name: expected.pinned(name) for name in packages}
+
+
+def test_every_client_has_an_outcome_for_every_task_and_release() -> None:
+    documented = expected.load()
+    assert tuple(documented) == CLIENTS
+    for client, entry in documented.items():
+        assert tuple(entry["releases"]) == expected.RELEASES
+        for release, seen in entry["releases"].items():
+            assert tuple(seen["tasks"]) == TASKS
+            assert {"connect", "produce", "consume", "group"} <= {
+                task for task, outcome in seen["tasks"].items() if outcome == WORKS
+            }, f"{client} with {release}"
+
+
+def _other_text(seen: dict[str, Any]) -> None:
+    seen["tasks"]["new group"] = seen["tasks"]["new group"].replace("CLASSIC", "classic")
+
+
+def _waits(seen: dict[str, Any]) -> None:
+    seen["tasks"]["group"] = WAITS
+
+
+def _missing(seen: dict[str, Any]) -> None:
+    seen["tasks"]["transaction"] = MISSING
+
+
+def _no_task(seen: dict[str, Any]) -> None:
+    del seen["tasks"]["produce"]
+
+
+def _other_version(seen: dict[str, Any]) -> None:
+    seen["versions"]["Fetch"] += 1
+
+
+def _other_note(seen: dict[str, Any]) -> None:
+    seen["note"] = "Broker version identified as 4.2"
+
+
+@pytest.mark.parametrize("change", [_other_text, _waits, _missing, _no_task, _other_version, _other_note])
+def test_one_changed_outcome_of_a_client_counts_as_a_difference(change: Any) -> None:
+    documented = expected.load()
+    seen = {client: copy.deepcopy(entry["releases"]["2.8"]) for client, entry in documented.items()}
+    assert expected.differences("2.8", seen) == []
+    change(seen["java"])
+    assert len(expected.differences("2.8", seen)) == 1
+
+
+def test_task_that_works_only_as_its_client_says_has_a_missing_effect() -> None:
+    with ours("3.9") as kafka:
+        kafka.produce("java-produce", [b"value"])
+        outcomes = {"java": Outcomes({"connect": WORKS, "produce": WORKS, "group": WORKS, "new group": WAITS}, None)}
+        assert missing_effects(kafka, outcomes) == ["java: group"]

@@ -1,0 +1,30 @@
+"""Compare what client libraries do with brokers of each release with the committed outcomes. This takes two minutes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from tests.support.by_release import expected
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.support.by_release", description=__doc__)
+    parser.add_argument("--write", action="store_true", help="write the outcomes instead of comparing them")
+    parser.add_argument("--real", action="store_true", help="use a real Kafka of each release")
+    options = parser.parse_args()
+    if options.write and options.real:
+        parser.error("--write and --real exclude each other: the outcomes are those of this project's brokers")
+    if options.write:
+        expected.write()
+        return 0
+    found = []
+    for release in expected.RELEASES:
+        outcomes = expected.observe_real(release) if options.real else expected.observe(release)
+        found += expected.differences(release, outcomes)
+    sys.stderr.write("".join(f"{line}\n" for line in found))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
