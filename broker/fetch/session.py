@@ -88,10 +88,7 @@ class _Cached:
         self.log_start_offset = log_start_offset
 
     def is_news(self, result: PartitionResult) -> bool:
-        """Return whether an incremental response must contain `result` (S-6).
-
-        This is the case if it has records, an error, a diverging epoch or a preferred read replica, or other offsets than were last sent.
-        """
+        """Return whether an incremental response must contain `result`: it has records or an error, or differs from the last one sent (S-6)."""
         return (
             result.has_records
             or self.high_watermark != result.high_watermark

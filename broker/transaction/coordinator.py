@@ -153,10 +153,7 @@ class TransactionCoordinator:
         *,
         client_version: int = 0,
     ) -> None:
-        """Add partitions to the open transaction of a producer, or begin a transaction with them (TX-21).
-
-        `reply` gets one error code for all partitions. client_version: the transaction version of the producer.
-        """
+        """Add partitions to the producer's open transaction, or begin one with them (TX-21). `reply` gets one error code for all partitions."""
         try:
             transaction = self._of_producer(transactional_id, producer_id, epoch, refuses_pending=True)
         except KafkaError as error:
