@@ -30,6 +30,8 @@ CLASSIC = "classic"
 TIMEOUT_MS, SESSION_MS = 60_000, 45_000
 RESOLVED_MS = 200
 """The time in ms within which the broker resolves a regular expression."""
+RESOLVING = ("join", "beat", "change")
+"""The steps that may let the broker resolve the regular expressions of the group."""
 SUBSCRIPTION_VERSION = 1
 """The first version of a subscription with owned partitions."""
 FIRST_STATIC_VERSION = 5
@@ -49,7 +51,7 @@ class GroupPlayer:
         self.epochs: dict[str, int] = {}
         self.assigned: dict[str, dict[str, list[int]]] = {}
         self.instances: dict[str, str | None] = {}
-        self.counts_only = False
+        self.counts_only = self.has_regexes = False
         self.member_id, self.generation = "", -1
         self.connection = self.group.connect()
 
@@ -57,7 +59,8 @@ class GroupPlayer:
         kind, given = step
         self.counts_only |= kind.startswith(CLASSIC)
         answer = getattr(self, f"_{kind}")(**given)
-        if given.get("regex"):
+        self.has_regexes |= bool(given.get("regex"))
+        if self.has_regexes and kind in RESOLVING:
             self.subject.pass_ms(RESOLVED_MS)
         return answer
 
