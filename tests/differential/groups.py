@@ -36,6 +36,7 @@ SUBSCRIPTION_VERSION = 1
 """The first version of a subscription with owned partitions."""
 FIRST_STATIC_VERSION = 5
 """The first version of JoinGroup with a group instance id."""
+UNKNOWN_MEMBER = 25
 PARKED_MS = 300
 VISIBLE_MS = 200
 """The time in ms after which the change of a group that was not awaited is visible in DescribeGroups and ListGroups."""
@@ -190,6 +191,10 @@ class GroupPlayer:
         return answer.message
 
     def _classic_join(self, version: int, owned: str) -> Any:
+        """Send JoinGroup of the classic member. A member that is unknown joins again without an id at once, as clients do.
+
+        Between these two requests Kafka has forgotten an empty group of the new protocol, and this broker has not (GN-63).
+        """
         partitions = self.assigned.get(CLASSIC, {}) if owned == "assigned" else {}
         topics = [TopicPartition(name, indexes) for name, indexes in partitions.items()]
         subscription = ConsumerProtocolSubscription([self.topics[0].name], b"", topics)
@@ -198,6 +203,9 @@ class GroupPlayer:
         response = self._asked(request, version)
         if response is None:
             return "parked"
+        if response.error_code == UNKNOWN_MEMBER and self.member_id:
+            self.member_id = ""
+            return UNKNOWN_MEMBER, self._classic_join(version, owned)
         if response.error_code in (0, 79):
             self.member_id = response.member_id
         if response.error_code == 0:
