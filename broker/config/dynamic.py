@@ -32,6 +32,7 @@ from kafkaproto.error_codes import ErrorCode
 
 TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
 
+_NODE_ID = re.compile(r"[+-]?[0-9]{1,10}")
 _KEY_STORE = re.compile(r"ssl\.(keystore\.|truststore\.|key\.password)")
 """Matches the names of settings that Kafka changes at run time for a single listener only (`SslConfigs.RECONFIGURABLE_CONFIGS`)."""
 
@@ -59,6 +60,9 @@ class TopicConfigs(Protocol):
 
     def topic_configs(self, name: str) -> Mapping[str, str] | None:
         """Return a topic's own settings, or None if the topic does not exist."""
+
+    def check_topic_name(self, name: str) -> None:
+        """Raise KafkaError if a topic name is illegal."""
 
     def set_topic_configs(self, name: str, configs: Mapping[str, str]) -> None:
         """Replace a topic's own settings. Raises KafkaError if they are rejected."""
@@ -122,21 +126,25 @@ class Resource(Protocol):
 
 
 class TopicResource:
-    """The settings of a topic. Settings that the topic does not set are inherited from broker `broker_id`."""
+    """The settings of a topic. Settings that the topic does not set are inherited from broker `broker_id`.
+
+    As in Kafka, the name of the topic is checked after the operations, and its existence after all its settings.
+    """
 
     bad_value = ErrorCode.INVALID_CONFIG
 
     def __init__(self, cluster: Configured, broker_id: int, name: str) -> None:
         configs = cluster.controller.topic_configs(name)
-        if configs is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
-        self.own = configs
+        self.own = configs or {}
+        self._exists = configs is not None
         self._name = name
         self._cluster = cluster
         self._broker_id = broker_id
 
     def setting(self, name: str) -> Setting:
-        return self._cluster.config.topic_setting(name)
+        """Return a definition of the setting `name` that accepts any text, because Kafka validates all settings of a topic together."""
+        known = self._cluster.config.definitions.topic.get(name)
+        return Setting(name, "list" if known is not None and known.kind == "list" else "string")
 
     def check_deletion(self, name: str) -> None:
         """Accept every deletion: deleting a setting that the topic does not have is not an error."""
@@ -145,7 +153,18 @@ class TopicResource:
         return as_text(self._cluster.config.topic_value(self._broker_id, self.own, name)) or ""
 
     def check(self, own: Mapping[str, str]) -> None:
-        self._cluster.config.check_topic(own)
+        """Raise KafkaError for an illegal name of the topic, then for invalid settings, then if the topic does not exist."""
+        if not self._name:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+        self._cluster.controller.check_topic_name(self._name)
+        try:
+            self._cluster.config.check_topic(own)
+        except ConfigError as error:
+            from kafkaproto.broker.config.rejections import topic_rejection
+
+            raise KafkaError(self.bad_value, topic_rejection(self._cluster.config, own, error)) from None
+        if not self._exists:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{self._name}' does not exist.")
 
     def store(self, own: Mapping[str, str]) -> None:
         self._cluster.controller.set_topic_configs(self._name, own)
@@ -261,8 +280,6 @@ def resource(node: ConfiguredBroker, resource_type: int, name: str) -> Resource:
     The name of a broker must be the id of `node`, or empty for all brokers.
     """
     if resource_type == TOPIC:
-        if not name:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "A request for the settings of a topic must name the topic.")
         return TopicResource(node.cluster, node.broker_id, name)
     if resource_type == GROUP and node.cluster.config.definitions.group:
         return GroupResource(node.cluster, node.broker_id, name)
@@ -272,11 +289,23 @@ def resource(node: ConfiguredBroker, resource_type: int, name: str) -> Resource:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
     if not name:
         return BrokerResource(node.cluster, ALL_BROKERS, node.broker_id)
+    if _NODE_ID.fullmatch(name) is None:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
     if name != str(node.broker_id):
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {node.broker_id}, but received {name}"
         )
     return BrokerResource(node.cluster, node.broker_id)
+
+
+def is_forwarded(node: ConfiguredBroker, resource_type: int) -> bool:
+    """Return whether a broker leaves the changes of a resource to the controller, which checks them: topics, groups, subscriptions to metrics."""
+    config = node.cluster.config
+    return (
+        resource_type == TOPIC
+        or (resource_type == GROUP and bool(config.definitions.group))
+        or (resource_type == CLIENT_METRICS and has_client_metrics(config.release))
+    )
 
 
 def change(resource: Resource, changes: Iterable[Change], strict_kip: bool, validate_only: bool = False) -> None:
@@ -317,8 +346,9 @@ def applied(resource: Resource, changes: Iterable[Change], strict_kip: bool) -> 
                     ErrorCode.UNKNOWN_SERVER_ERROR,
                     f"{change.name} is an unknown setting: it can be set or deleted, but not changed as a list",
                 )
+            _check_list(setting, change.operation)
             held = own[change.name] if change.name in own else resource.in_force(change.name)
-            text = _edited(setting, change.operation, held, text)
+            text = _edited(change.operation, held, text)
         parse(setting, text, strict_kip)
         own[change.name] = text
     return own
@@ -345,11 +375,16 @@ def _check_threads(name: str, current: int, count: int) -> None:
         )
 
 
-def _edited(setting: Setting, operation: int, held: str, text: str) -> str:
+def _check_list(setting: Setting, operation: int) -> None:
+    """Raise KafkaError INVALID_CONFIG (40) if items are appended to a setting that is not a list, or subtracted from it."""
     if setting.kind != "list":
         name = Operation(operation).name
         message = f"Can't {name} to key {setting.name} because its type is not LIST."
         raise KafkaError(ErrorCode.INVALID_CONFIG, message)
+
+
+def _edited(operation: int, held: str, text: str) -> str:
+    """Return the text of a list after items were appended to it or subtracted from it."""
     items = _items(held)
     if operation == Operation.APPEND:
         items += [item for item in dict.fromkeys(_items(text)) if item not in items]

@@ -14,8 +14,6 @@ from kafkaproto.broker.config.values import ConfigError, as_text, parse
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.error_codes import ErrorCode
 
-_OFFSET_RESET = "share.auto.offset.reset"
-
 
 class GroupResource:
     """The settings of a group, which need not exist yet. Raises KafkaError INVALID_REQUEST (42) for the empty group id."""
@@ -82,19 +80,6 @@ def _check_value(setting: Setting, text: str) -> None:
     try:
         parse(setting, text)
     except ConfigError:
-        value, reason = _reason(setting, text)
-        raise ConfigError(f"Invalid value {value} for configuration {setting.name}: {reason}") from None
+        from kafkaproto.broker.config.rejections import rejection
 
-
-def _reason(setting: Setting, text: str) -> tuple[str, str]:
-    """Return (value, reason) for Kafka's error message about an invalid value: the value as Kafka writes it, and why it is invalid."""
-    if setting.name == _OFFSET_RESET:
-        forms = "The value must be either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
-        return text, f"Invalid value `{text}` for configuration {setting.name}. {forms}"
-    if setting.values:
-        return text, f"String must be one of: {', '.join(setting.values)}"
-    try:
-        parse(setting._replace(low=None), text)
-    except ConfigError:
-        return text, f"Not a number of type {setting.kind.upper()}"
-    return str(int(text)), f"Value must be at least {setting.low}"
+        raise ConfigError(rejection(setting, text)) from None

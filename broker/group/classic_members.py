@@ -95,8 +95,10 @@ class ClassicMembers:
             replaced = group.members.get(group.static_ids.get(request.group_instance_id or "", ""))
             if replaced is not None and replaced.classic is None:
                 is_downgrade = self._transitions.may_downgrade(group, [replaced.member_id], joining=1)
+        size = len(group.members)
         member = self._members.find_or_add_classic(group, request, entries)
         changes = self._members.update_classic(group, member, request, subscription, entries)
+        changes = changes._replace(is_new=len(group.members) > size)
         self._regexes.update(group, member, changes, entries, now_ms)
         owned = partitions_by_id(
             ((p.topic, p.partitions) for p in subscription.owned_partitions), self._transitions.topics.image()

@@ -138,7 +138,7 @@ class ConsumerCoordinator:
                 ErrorCode.GROUP_MAX_SIZE_REACHED,
                 f"The consumer group has reached its maximum capacity of {self._settings.max_size} members.",
             )
-        is_known = request.member_id in group.members
+        is_known, size = request.member_id in group.members, len(group.members)
         member = self._members.find_or_add(group, request, entries)
         try:
             if request.topic_regex and request.topic_regex not in group.regex_subscribers:
@@ -148,7 +148,7 @@ class ConsumerCoordinator:
                 group.remove(member.member_id)
             raise
         before = member.current
-        changes = self._members.update(group, member, request, entries)
+        changes = self._members.update(group, member, request, entries)._replace(is_new=len(group.members) > size)
         is_resolved = self._regexes.update(group, member, changes, entries, now_ms)
         self._transitions.advance(
             group, member, changes, request.owned, entries, now_ms, bumps=changes.has_other_names or is_resolved

@@ -115,13 +115,15 @@ class ConsumerGroup:
     """The stored hash of `topics`; 0 in releases that store the topics (GO-8)."""
     has_topics_record: bool = False
     """Whether the log contains a record of the topics. Brokers from 4.1 on, which store a hash instead, delete this record."""
-    seen_topics: object = None
-    """The cluster's mapping of topics from which `topics` was last computed. None after a load.
+    seen_topics: Mapping[str, object] | None = None
+    """The cluster's topics when the group last looked for changed ones. None after a load.
 
-        The cluster replaces its mapping at each change, so that an identity check is enough to find changes (GN-17).
+        The cluster replaces its mapping and each changed topic, so that identity checks are enough to find changes (GN-17).
     """
     owners: dict[Place, int] = field(default_factory=dict)
     """Maps each partition that a member has, or must still revoke, to the epoch of this member (GN-21)."""
+    releasing: Mapping[Place, int] = field(default_factory=dict)
+    """The partitions of a member that the current request replaced with another one. They are not free before the next request (GN-32)."""
     fenced: set[str] = field(default_factory=set)
     """The ids of removed members whose next heartbeat gets FENCED_MEMBER_EPOCH instead of UNKNOWN_MEMBER_ID, until they join again."""
     unreconciled: set[str] = field(default_factory=set)
@@ -183,7 +185,8 @@ class ConsumerGroup:
 
     def owner_epoch(self, topic_id: bytes, index: int) -> int:
         """Return the epoch of the member that has a partition or must still revoke it; -1 if no member does."""
-        return self.owners.get((topic_id, index), NO_EPOCH)
+        place = topic_id, index
+        return self.owners.get(place, self.releasing.get(place, NO_EPOCH))
 
     def assigned_counts(self) -> dict[bytes, int]:
         """Return a dict that maps each topic id in the target assignment to the number of its assigned partitions."""
@@ -266,15 +269,20 @@ class ConsumerGroup:
             if not self.regex_subscribers[member.topic_regex]:
                 del self.regex_subscribers[member.topic_regex]
 
+    def owned_by(self, member: ConsumerMember) -> dict[Place, int]:
+        """Return the partitions that a member has or must still revoke, as a mapping to its epoch."""
+        current = member.current
+        return {
+            (topic_id, index): current.epoch
+            for places in (current.assigned, current.pending)
+            for topic_id, indexes in places.items()
+            for index in indexes
+        }
+
     def _own(self, member: ConsumerMember) -> None:
-        for places in (member.current.assigned, member.current.pending):
-            for topic_id, indexes in places.items():
-                for index in indexes:
-                    self.owners[topic_id, index] = member.current.epoch
+        self.owners.update(self.owned_by(member))
 
     def _disown(self, member: ConsumerMember) -> None:
-        for places in (member.current.assigned, member.current.pending):
-            for topic_id, indexes in places.items():
-                for index in indexes:
-                    if self.owners.get((topic_id, index)) == member.current.epoch:
-                        del self.owners[topic_id, index]
+        for place, epoch in self.owned_by(member).items():
+            if self.owners.get(place) == epoch:
+                del self.owners[place]

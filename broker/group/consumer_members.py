@@ -33,13 +33,14 @@ class Changes(NamedTuple):
 
     has_other_names: whether it subscribes to other topics by name. regex_before: the previous regular expression; None if it is unchanged.
     has_new_instance: whether the member has an instance id that no member had before. new_assignor: the assignor that the member now prefers, if no
-    member preferred this assignor before the request; otherwise None.
+    member preferred this assignor before the request; otherwise None. is_new: whether the group got one member more.
     """
 
     has_other_names: bool
     regex_before: str | None = None
     has_new_instance: bool = False
     new_assignor: str | None = None
+    is_new: bool = False
 
     @property
     def is_resubscribed(self) -> bool:
@@ -152,7 +153,10 @@ class Membership:
     def _take_over(
         self, group: ConsumerGroup, holder: ConsumerMember, member_id: str, entries: list[Entry]
     ) -> ConsumerMember:
-        target = group.target_of(holder.member_id)
+        target, overwritten = group.target_of(holder.member_id), group.members.get(member_id)
+        if overwritten is not None and overwritten is not holder:
+            group.releasing = group.owned_by(overwritten)
+            cancel_timers(overwritten)
         cancel_timers(holder)
         group.remove(holder.member_id)
         current = holder.current._replace(epoch=JOINING, previous_epoch=JOINING)

@@ -41,45 +41,58 @@ class RegexSubscriptions:
         entries: the list to which the tombstone of the removed expression is added. Returns True if a new epoch must start at once: the member has
         changed its expression, and either the new one has been matched with the topics before or the member has no expression any more.
         """
-        is_resolved, has_resolved = False, bool(group.regexes)
-        if changes.regex_before is not None:
-            self._transitions.drop_unused_regexes(group, entries)
+        is_resolved, regex_before, resolved_count = False, changes.regex_before, len(group.regexes)
+        if regex_before is not None:
+            if regex_before and regex_before not in group.regex_subscribers:
+                group.regexes.pop(regex_before, None)
+                entries.append(stored_as.regex_entry(group.group_id, regex_before, None))
             is_resolved = not member.topic_regex or member.topic_regex in group.regexes
-        if group.regex_timer is None and self._is_due(group, now_ms, has_resolved=has_resolved):
-            group.regex_timer = self._timers.at(now_ms, lambda at_ms: self._resolve(group, at_ms))
+        if group.regex_timer is None and self._is_due(group, resolved_count, now_ms):
+            regexes = frozenset(group.regex_subscribers)
+            group.regex_timer = self._timers.at(now_ms, lambda at_ms: self._resolve(group, regexes, at_ms))
         return is_resolved
 
-    def _is_due(self, group: ConsumerGroup, now_ms: int, *, has_resolved: bool) -> bool:
+    def _is_due(self, group: ConsumerGroup, resolved_count: int, now_ms: int) -> bool:
         """Return whether the group's regular expressions must be matched with the topics now.
 
-        has_resolved: whether any expression of the group had been matched with the topics before this request.
+        resolved_count: the number of expressions that had been matched with the topics before this request. As in Kafka, it includes one that this
+        request removed.
         """
         if not group.regex_subscribers:
             return False
-        if group.regexes_resolved_ms is None or not has_resolved:
+        if group.regexes_resolved_ms is None or not resolved_count:
             return True
         age_ms = now_ms - group.regexes_resolved_ms
         if age_ms <= LEAST_INTERVAL_MS:
             return False
-        has_unresolved = group.regex_subscribers.keys() != group.regexes.keys()
+        has_unresolved = (
+            len(group.regex_subscribers) != resolved_count or not group.regex_subscribers.keys() <= group.regexes.keys()
+        )
         has_new_topics = group.regexes_saw is None or not group.regexes_saw >= self._transitions.topics.image().keys()
         return has_unresolved or has_new_topics or age_ms > self._transitions.settings.regex_refresh_ms
 
-    def _resolve(self, group: ConsumerGroup, now_ms: int) -> None:
-        """Match all regular expressions of a group with the existing topics. A new epoch starts if the matching topics have changed."""
+    def _resolve(self, group: ConsumerGroup, regexes: Iterable[str], now_ms: int) -> None:
+        """Match regular expressions of a group with the existing topics.
+
+        A new epoch starts if an expression matches other topics than before, or if the topics of the whole group have changed since the last epoch,
+        for example because an earlier expression of a member is gone (GN-51).
+        """
         group.regex_timer = None
         if self._groups.get_consumer(group.group_id) is not group:
             return
         topics = frozenset(self._transitions.topics.image())
         entries: list[Entry] = []
         bumps = False
-        for regex in group.regex_subscribers:
+        for regex in regexes:
+            if regex not in group.regex_subscribers:
+                continue
             resolved = ResolvedRegex(_matching(regex, topics, group.group_id), now_ms)
             before = group.regexes.get(regex)
             bumps = bumps or resolved.topics != (frozenset() if before is None else before.topics)
             group.regexes[regex] = resolved
             entries.append(stored_as.regex_entry(group.group_id, regex, resolved))
         group.regexes_resolved_ms, group.regexes_saw = now_ms, topics
+        bumps = self._transitions.update_topics(group, entries) or bumps
         self._transitions.advance_epoch(group, entries, bumps=bumps)
         self._transitions.store(group.group_id, entries, now_ms)
 

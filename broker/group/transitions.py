@@ -7,7 +7,7 @@ changes of one request are collected in `entries`, a list of records, which `sto
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group import consumer_records as stored_as
@@ -55,14 +55,14 @@ class Transitions:
 
         entries: the list to which the records of the change are added.
         """
-        image = self.topics.image()
-        if bumps or image is not group.seen_topics:
-            group.seen_topics = image
-            bumps = self._update_topics(group, entries) or bumps
+        image, seen = self.topics.image(), group.seen_topics
+        group.seen_topics = image
+        if bumps or seen is None or (image is not seen and _have_changed(group.subscribed_topics(), seen, image)):
+            bumps = self.update_topics(group, entries) or bumps
         if bumps or (self.settings.is_release_4 and group.epoch == 0):
             self._next_epoch(group, entries)
 
-    def _update_topics(self, group: ConsumerGroup, entries: list[Entry]) -> bool:
+    def update_topics(self, group: ConsumerGroup, entries: list[Entry]) -> bool:
         """Set the topics of a group to the existing subscribed ones, and return whether they changed.
 
         Releases that store a hash of the topics compare only the hash; others add the record of changed topics to `entries` (GO-8).
@@ -110,6 +110,7 @@ class Transitions:
         elif changes.has_new_instance:  # Kafka looks for the target of the instance, which has none yet (GN-32)
             target = NOTHING
         self.reconcile(group, member, target, owned, entries, now_ms, is_resubscribed=changes.is_resubscribed)
+        group.releasing = {}
 
     def assign(self, group: ConsumerGroup, new_assignor: str | None, entries: list[Entry], *, were_equal: bool) -> None:
         """Compute the target assignment of the current epoch, and add its records to `entries` (GN-18, GN-48).
@@ -219,15 +220,12 @@ class Transitions:
             cancel_timers(member)
             group.remove(member.member_id)
             entries += stored_as.member_tombstones(group.group_id, member.member_id)
-        self.drop_unused_regexes(group, entries)
-        self._update_topics(group, entries)
+        for regex in {member.topic_regex: None for member in members if member.topic_regex}:
+            if regex not in group.regex_subscribers:
+                group.regexes.pop(regex, None)
+                entries.append(stored_as.regex_entry(group.group_id, regex, None))
+        self.update_topics(group, entries)
         self._next_epoch(group, entries)
-
-    def drop_unused_regexes(self, group: ConsumerGroup, entries: list[Entry]) -> None:
-        """Remove the regular expressions to which no member subscribes any more, and add their tombstones to `entries`."""
-        for regex in [regex for regex in group.regexes if regex not in group.regex_subscribers]:
-            del group.regexes[regex]
-            entries.append(stored_as.regex_entry(group.group_id, regex, None))
 
     def may_downgrade(self, group: ConsumerGroup, leaving: Collection[str], joining: int = 0) -> bool:
         """Return whether a group becomes a classic one, because only classic members remain and the migration policy allows it (GN-54, GN-61).
@@ -323,16 +321,21 @@ class Transitions:
         calling = False
 
 
+def _have_changed(names: Iterable[str], before: Mapping[str, object], after: Mapping[str, object]) -> bool:
+    """Return whether a topic of these names was created, deleted or changed between two states of the cluster."""
+    return any(before.get(name) is not after.get(name) for name in names)
+
+
 def _were_equal(group: ConsumerGroup, member: ConsumerMember, changes: Changes) -> bool:
-    """Return whether a request changed a regular expression, and all members had equal subscriptions before it (GN-38).
+    """Return whether a request changed a regular expression or added a member, and all members had equal subscriptions before it (GN-38).
 
     member: the member that sent the request. changes: what the request changed.
     """
-    if changes.regex_before is None:
+    if changes.regex_before is None and not changes.is_new:
         return False
     before = {(m.topic_names, m.topic_regex) for m in group.members.values() if m is not member}
-    if member.topic_names or changes.regex_before:
-        before.add((member.topic_names, changes.regex_before))
+    if not changes.is_new:
+        before.add((member.topic_names, changes.regex_before or ""))
     return len(before) == 1 and not any(names and regex for names, regex in before)
 
 

@@ -15,6 +15,7 @@ from kafkaproto.api import ApiKey
 from kafkaproto.broker.config.description import effective_topic_values
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.image import Topic
+from kafkaproto.broker.metadata.planning import check_name
 from kafkaproto.broker.quota.mutations import MutationCharge
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
@@ -66,6 +67,7 @@ def _create(
 ) -> CreatableTopicResult:
     controller = exchange.node.cluster.controller
     try:
+        check_name(requested.name)
         if requested.assignments and (requested.num_partitions != -1 or requested.replication_factor != -1):
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST,
@@ -74,7 +76,7 @@ def _create(
         assignment = {a.partition_index: a.broker_ids for a in requested.assignments}
         if len(assignment) < len(requested.assignments):
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "The assignment contains a partition twice.")
-        configs = {c.name: _value(c.name, c.value) for c in requested.configs}
+        configs = _settings(requested)
         topic = controller.plan_topic(
             requested.name, requested.num_partitions, requested.replication_factor, assignment, configs
         )
@@ -86,10 +88,12 @@ def _create(
     return _made(exchange, topic)
 
 
-def _value(name: str, value: str | None) -> str:
-    if value is None:
-        raise KafkaError(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {name}")
-    return value
+def _settings(requested: CreatableTopic) -> dict[str, str]:
+    """Return the settings of a new topic. Raises KafkaError INVALID_CONFIG (40) if some are null."""
+    nulls = [c.name for c in requested.configs if c.value is None]
+    if nulls:
+        raise KafkaError(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {','.join(nulls)}")
+    return {c.name: c.value or "" for c in requested.configs}
 
 
 def _made(exchange: Exchange, topic: Topic) -> CreatableTopicResult:

@@ -2,12 +2,13 @@
 
 v1 adds synonyms and sources; v3 adds types and documentation; v4 is flexible.
 Behaviour: resource type 2 is a topic, 4 a broker ("" stands for the dynamic default of all brokers), 16 a subscription to client metrics, 32 a
-group (Kafka 4.0 and later). A broker describes only itself. Loggers (8) and other types get error INVALID_REQUEST (42). Settings that only this
-broker has (`kafkaproto.`) are left out.
+group (Kafka 4.0 and later). A broker describes only itself. Loggers (8) get error INVALID_REQUEST (42), and another type fails all resources of
+the request with this error. Settings that only this broker has (`kafkaproto.`) are left out.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from kafkaproto.api import ApiKey
@@ -23,7 +24,7 @@ from kafkaproto.broker.config.description import (
 )
 from kafkaproto.broker.config.release import has_client_metrics
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.metadata.planning import topic_name_is_legal
+from kafkaproto.broker.metadata.planning import check_name
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
@@ -37,7 +38,13 @@ from kafkaproto.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
-TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
+TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+MALFORMED = (
+    "This most likely occurs because of a request being malformed by the client library or the message was sent to an incompatible broker. "
+    "See the broker logs for more details."
+)
+"""Kafka's default message for INVALID_REQUEST."""
+_NODE_ID = re.compile(r"[+-]?[0-9]{1,10}")
 UNKNOWN_TYPE = 0
 TYPE_NUMBERS = {
     "boolean": 1,
@@ -61,7 +68,22 @@ def _failed(exchange: Exchange, request: DescribeConfigsRequest, error_code: int
 
 @register(ApiKey.DESCRIBE_CONFIGS, _failed)
 def describe_configs(exchange: Exchange, request: DescribeConfigsRequest) -> Reply:
+    if not all(_is_described(exchange, r.resource_type) for r in request.resources):
+        results = [
+            DescribeConfigsResult(int(ErrorCode.INVALID_REQUEST), MALFORMED, r.resource_type, r.resource_name)
+            for r in request.resources
+        ]
+        return Reply(DescribeConfigsResponse(results=results))
     return Reply(DescribeConfigsResponse(results=[_resource(exchange, request, r) for r in request.resources]))
+
+
+def _is_described(exchange: Exchange, resource_type: int) -> bool:
+    """Return whether the release knows a type of resources."""
+    if resource_type == GROUP:
+        return bool(exchange.node.config.cluster.definitions.group)
+    if resource_type == CLIENT_METRICS:
+        return has_client_metrics(exchange.node.cluster.release_name)
+    return resource_type in (TOPIC, BROKER, LOGGER)
 
 
 def _resource(
@@ -73,9 +95,9 @@ def _resource(
             described = _topic(exchange, resource.resource_name)
         elif resource.resource_type == BROKER:
             described = _broker(exchange, resource.resource_name)
-        elif resource.resource_type == GROUP and exchange.node.config.cluster.definitions.group:
+        elif resource.resource_type == GROUP:
             described = _group(exchange, resource.resource_name)
-        elif resource.resource_type == CLIENT_METRICS and has_client_metrics(exchange.node.cluster.release_name):
+        elif resource.resource_type == CLIENT_METRICS:
             described = _subscription(exchange, resource.resource_name)
         else:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type {resource.resource_type}.")
@@ -92,8 +114,7 @@ def _resource(
 
 
 def _topic(exchange: Exchange, name: str) -> Iterable[Described]:
-    if not topic_name_is_legal(name):
-        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name {name!r} is illegal.")
+    check_name(name)
     topic = exchange.node.image.topics.get(name)
     if topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")  # Kafka sends no text here
@@ -104,11 +125,11 @@ def _broker(exchange: Exchange, name: str) -> Iterable[Described]:
     config, own_id = exchange.node.config.cluster, exchange.node.broker_id
     if name == "":
         return cluster_descriptions(config)
-    if name != str(own_id):
-        raise KafkaError(
-            ErrorCode.INVALID_REQUEST,
-            f"A broker describes only its own settings: expected broker id {own_id}, but received {name}",
-        )
+    if _NODE_ID.fullmatch(name) is None:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+    if int(name) != own_id:
+        text = f"Unexpected broker id, expected {own_id} or empty string, but received {name}"
+        raise KafkaError(ErrorCode.INVALID_REQUEST, text)
     return broker_descriptions(config, own_id)
 
 

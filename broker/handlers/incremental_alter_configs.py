@@ -2,22 +2,35 @@
 
 v1 is flexible.
 Behaviour: each resource has one result, and either all its changes are made or none. A broker changes only its own dynamic settings; the empty broker
-name stands for the dynamic settings of all brokers. APPEND and SUBTRACT apply to lists.
+name stands for the dynamic settings of all brokers. APPEND and SUBTRACT apply to lists. An unknown operation on a topic, a group or a subscription
+fails all resources that pass the checks of the broker, because the controller gets them as one request (AD-38).
 """
 
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.config.dynamic import Change, change, check_changes, one_by_one, resource
+from kafkaproto.broker.config.dynamic import (
+    Change,
+    Operation,
+    change,
+    check_changes,
+    is_forwarded,
+    one_by_one,
+    resource,
+)
+from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
+from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.incremental_alter_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+
+OPERATIONS = frozenset(Operation)
 
 
 def _failed(exchange: Exchange, request: IncrementalAlterConfigsRequest, error_code: int) -> Reply:
@@ -29,17 +42,34 @@ def _failed(exchange: Exchange, request: IncrementalAlterConfigsRequest, error_c
 
 @register(ApiKey.INCREMENTAL_ALTER_CONFIGS, _failed)
 def incremental_alter_configs(exchange: Exchange, request: IncrementalAlterConfigsRequest) -> Reply:
+    checked = one_by_one(request.resources, lambda r: check_changes(_operations(r)))
+    fails = any(_has_unknown_operation(exchange, altered) for altered, code, _ in checked if not code)
     responses = [
         AlterConfigsResourceResponse(code, message, altered.resource_type, altered.resource_name)
         for altered, code, message in one_by_one(
-            request.resources, lambda r: _alter(exchange, r, request.validate_only)
+            request.resources, lambda r: _alter(exchange, r, request.validate_only, fails=fails)
         )
     ]
     return Reply(IncrementalAlterConfigsResponse(responses=responses))
 
 
-def _alter(exchange: Exchange, altered: AlterConfigsResource, validate_only: bool) -> None:
-    operations = [Change(c.name, c.config_operation, c.value) for c in altered.configs]
+def _operations(altered: AlterConfigsResource) -> list[Change]:
+    return [Change(c.name, c.config_operation, c.value) for c in altered.configs]
+
+
+def _has_unknown_operation(exchange: Exchange, altered: AlterConfigsResource) -> bool:
+    """Return whether the controller gets an unknown operation for a resource."""
+    return is_forwarded(exchange.node, altered.resource_type) and any(
+        c.config_operation not in OPERATIONS for c in altered.configs
+    )
+
+
+def _alter(exchange: Exchange, altered: AlterConfigsResource, validate_only: bool, *, fails: bool) -> None:
+    """Change the settings of one resource. fails: whether the controller fails the whole request because of an unknown operation."""
+    operations = _operations(altered)
     check_changes(operations)
-    changed = resource(exchange.node, altered.resource_type, altered.resource_name)
-    change(changed, operations, exchange.node.cluster.strict_kip, validate_only)
+    if not fails or not is_forwarded(exchange.node, altered.resource_type):
+        changed = resource(exchange.node, altered.resource_type, altered.resource_name)
+        change(changed, operations, exchange.node.cluster.strict_kip, validate_only or fails)
+    if fails:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -94,6 +94,10 @@ class Controller:
 
     # ---- topics --------------------------------------------------------------------------------------------------------------
 
+    def check_topic_name(self, name: str) -> None:
+        """Raise KafkaError INVALID_TOPIC_EXCEPTION (17) if a topic name is illegal."""
+        planning.check_name(name)
+
     def plan_topic(
         self,
         name: str,

@@ -28,6 +28,12 @@ def topic_name_is_legal(name: str) -> bool:
     return _LEGAL_NAME.match(name) is not None and name not in (".", "..")
 
 
+def check_name(name: str) -> None:
+    """Raise KafkaError INVALID_TOPIC_EXCEPTION (17) with Kafka's message if a topic name is illegal (M-3)."""
+    if not topic_name_is_legal(name):
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, why_illegal(name))
+
+
 def why_illegal(name: str) -> str:
     """Return the message with which Kafka rejects an illegal topic name (`Topic.validate`)."""
     if not name:
@@ -69,7 +75,9 @@ def plan_topic(
     try:
         config.check_topic(configs or {})
     except ConfigError as error:
-        raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
+        from kafkaproto.broker.config.rejections import topic_rejection
+
+        raise KafkaError(ErrorCode.INVALID_CONFIG, topic_rejection(config, configs or {}, error)) from None
     count = len(assignment) if assignment else partitions
     if count > MOST_PARTITIONS:
         raise KafkaError(

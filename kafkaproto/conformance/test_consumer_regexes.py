@@ -18,6 +18,8 @@ pytestmark = [pytest.mark.needs(offsets_topic=True), pytest.mark.releases(first=
 
 INVALID_REGULAR_EXPRESSION = 128
 TIMEOUT_MS = 60_000
+RESOLVED_MS = 300
+"""The time in ms within which the coordinator resolves regular expressions."""
 REFRESH_MS = 10_500
 """The minimum time in ms between two resolutions of the regular expressions of one group, plus half a second."""
 
@@ -61,7 +63,7 @@ def test_regular_expression_of_a_subscription_matches_only_whole_topic_names(gro
     for member_id, regex in (("A", name[:-1]), ("B", name[1:]), ("C", name.upper())):
         assert group.result(join(group, member_id, regex))[1] == []
     wait_for_epoch(group, 1)
-    group.subject.pass_ms(300)
+    group.subject.pass_ms(RESOLVED_MS)
     assert group.epochs[1] == 1
     assert group.result(join(group, "D", "(?i)" + name.upper() + "|nothing"))[0] == 1
 
@@ -159,3 +161,45 @@ def test_join_with_an_unresolved_regular_expression_empties_the_target_assignmen
     assert group.result(join(group, "B", whole(group)[:-1])) == (2, [])
     assert group.beat("C", 1, []) == (2, None)
     assert group.targets() == {"B": {}, "C": {}}
+
+
+@pytest.mark.rule("GN-51")
+def test_resolved_regular_expression_starts_an_epoch_if_topics_of_an_earlier_one_are_gone(
+    group: ConsumerGroup,
+) -> None:
+    """The second expression matches no topic. Its resolution starts an epoch, because the group no longer subscribes to the topic of the first."""
+    nothing = f"no-{whole(group)}"
+    assert group.result(join(group, "A", whole(group))) == (1, [])
+    wait_for_epoch(group, 2)
+    assert group.result(group.heartbeat("A", 1, subscribed_topic_regex=nothing)) == (2, None)
+    assert group.beat("A", 2) == (2, None)
+    wait_for_epoch(group, 3)
+    assert group.result(join(group, "B", nothing)) == (4, [])
+
+
+@pytest.mark.rule("GN-52")
+def test_regular_expressions_are_resolved_again_with_the_change_that_leaves_one_unused(group: ConsumerGroup) -> None:
+    """The expression that A gives up still counts as resolved in this request. So the numbers differ, and the other one is resolved again."""
+    log = GroupLog(group)
+    assert group.result(join(group, "A", whole(group))) == (1, [])
+    wait_for_epoch(group, 2)
+    assert group.result(join(group, "B", f"{whole(group)}|x")) == (2, [])
+    group.subject.pass_ms(REFRESH_MS)
+    assert group.beat("B", 2, [])[0] == 2
+    wait_for_epoch(group, 3)
+    group.subject.pass_ms(REFRESH_MS)
+    log.new()
+    assert group.result(group.heartbeat("A", 1, subscribed_topic_regex=f"{whole(group)}|x"))[0] == 4
+    group.subject.pass_ms(RESOLVED_MS)
+    assert [value is None for kind, _, _, value in log.new() if kind == REGEX] == [True, False]
+
+
+@pytest.mark.rule("GN-38")
+def test_new_member_without_subscription_counts_as_equal_to_members_with_one_expression(group: ConsumerGroup) -> None:
+    """The join of C computes the target of the epoch that A's expression started. It assigns partitions to C, which subscribes to nothing."""
+    assert group.result(join(group, "A", whole(group))) == (1, [])
+    wait_for_epoch(group, 2)
+    assert group.result(join(group, "C", "")) == (2, [])
+    assert group.sizes() == {"A": 3, "C": 3}
+    epoch, partitions = group.beat("A", 1, [])
+    assert (epoch, len(partitions)) == (2, 3)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafkaproto.conformance.consumer_groups import ALL, ConsumerGroup, refusal
-from kafkaproto.conformance.groups import Client, make_stable, subscription
+from kafkaproto.conformance.groups import Client, commit, make_stable, subscription
 from kafkaproto.conformance.scene import wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.coordinator_records import write_value
@@ -355,6 +355,25 @@ def test_empty_consumer_group_becomes_classic_with_the_first_classic_member(subj
     assert group.beat("A", -1) == (-1, None)
     member = stable(group)
     assert (member.generation, listed(group)) == (1, ("classic", "consumer", "Stable"))
+
+
+@pytest.mark.rule("GN-63")
+def test_unknown_classic_member_is_rejected_by_an_empty_consumer_group_and_joins_as_a_new_one(
+    subject: Subject,
+) -> None:
+    """The member that joins again without an id gets a classic group with the offsets that were committed before."""
+    group = ConsumerGroup(subject)
+    key, place = (group.topic.name, 0), {group.topic.name: {0: (5, None)}}
+    assert group.enter("A") == (1, ALL)
+    assert commit(group, place, 9, member_id="A", generation_id_or_member_epoch=1) == {key: 0}
+    assert group.beat("A", -1) == (-1, None)
+    member = Consumer(group, member_id="X")
+    for _ in range(2):
+        refused = member.join()
+        assert (refused.error_code, refused.member_id) == (UNKNOWN_MEMBER, "X")
+    member = stable(group)
+    assert (member.generation, listed(group)) == (1, ("classic", "consumer", "Stable"))
+    assert group.committed() == {key: 5}
 
 
 @pytest.mark.rule("GN-63")

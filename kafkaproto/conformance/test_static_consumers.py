@@ -57,3 +57,19 @@ def test_static_member_that_returns_with_another_subscription_starts_a_group_epo
     assert group.epochs == ("Reconciling", 3, 3)
     assert group.beat("C", 2, []) == (3, ALL)
     assert group.epochs == ("Stable", 3, 3)
+
+
+@pytest.mark.rule("GN-32")
+def test_member_that_takes_over_a_second_instance_id_gets_its_former_partitions_later(subject: Subject) -> None:
+    """B joins again with the instance id of A, which is away. B then has the place of A; what B owned before has an owner until the next request."""
+    group = ConsumerGroup(subject)
+    assert group.enter("B", instance_id="i2") == (1, ALL)
+    assert group.enter("A", instance_id="i1") == (2, [])
+    target = group.targets()["A"][group.topic.name]
+    assert len(target) == len(ALL) // 2
+    assert group.result(group.heartbeat("A", AWAY_EPOCH, instance_id="i1")) == (AWAY_EPOCH, None)
+    assert group.enter("B", instance_id="i1") == (2, [])
+    assert [(member.member_id, member.instance_id) for member in group.described().members] == [("B", "i1")]
+    assert group.result(group.heartbeat("B", 2, [], instance_id="i1")) == (2, target)
+    assert group.targets() == {"B": {group.topic.name: target}}
+    assert group.epochs == ("Stable", 2, 2)

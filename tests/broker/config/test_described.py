@@ -200,7 +200,7 @@ def test_topic_setting_message_format_version_accepts_the_values_of_kafka_3_9(va
     assert described(cluster, TOPIC, "old")["message.format.version"].value == value
     assert alter(cluster, TOPIC, "t", "message.format.version", SET, value) == 0
     [code, message] = create(made("4.2"), "old", "message.format.version", value)
-    assert code == 40 and message == 'unknown topic setting "message.format.version" in Kafka 4.2.0; Kafka 3.9.1 has it'
+    assert (code, message) == (40, "Unknown topic config name: message.format.version")
 
 
 @pytest.mark.parametrize("value", ["", "2", "2.8-IV9", "9.9", "latest"])
@@ -325,7 +325,10 @@ def test_thread_count_change_is_limited_by_the_current_count_not_the_initial_cou
 def test_minimum_compaction_lag_of_a_topic_cannot_exceed_its_maximum() -> None:
     cluster = made(log_cleaner_max_compaction_lag_ms="60000")
     low, high = "min.compaction.lag.ms", "max.compaction.lag.ms"
-    assert create(cluster, "u", low, "60001") == (40, f"{low} (60001) must not be greater than {high} (60000)")
+    assert create(cluster, "u", low, "60001") == (
+        40,
+        f"conflict topic config setting {low} (60001) > {high} (60000)",
+    )
     assert create(cluster, "u", low, "60000")[0] == 0
     assert alter(cluster, TOPIC, "u", high, SET, "59999") == 40
     assert alter(cluster, TOPIC, "u", low, SET, "60001") == 40

@@ -109,13 +109,13 @@ def test_broker_rejects_all_changes_of_a_request_when_any_is_invalid(
 
 
 def test_broker_rejects_changes_to_the_settings_of_another_broker_id(cluster: VirtualCluster) -> None:
-    for name in ("1", "x", "00", "-1", " 0"):
+    unexpected = "Unexpected broker id, expected 0, but received {}"
+    no_number = "Node id must be an integer, but it is: {}"
+    names = {"1": unexpected, "x": no_number, "00": unexpected, "-1": unexpected, " 0": no_number}
+    for name, message in names.items():
         resource = AlterConfigsResource(BROKER, name, [AlterableConfig(LEADER_RATE, SET, "1")])
         [answer] = cluster.connect(0).ask(IncrementalAlterConfigsRequest([resource]), 1).responses
-        assert (answer.error_code, answer.error_message) == (
-            42,
-            f"Unexpected broker id, expected 0, but received {name}",
-        )
+        assert (answer.error_code, answer.error_message) == (42, message.format(name))
     assert cluster.state.nodes[1].replicas.leader_quota.bound == 2**63 - 1
 
 

@@ -277,6 +277,7 @@ def test_join_without_protocols_converts_an_empty_consumer_group_although_it_is_
     group.beat("A", -1)
     assert join(group, member_id="nobody").error_code == UNKNOWN_MEMBER
     assert kind(group) == ("consumer", "Empty")
+    assert group.beat("A", 1).error_code == UNKNOWN_MEMBER  # not GROUP_ID_NOT_FOUND: the group is not forgotten
     no_protocols = JoinGroupRequest("g", 10_000, 20_000, "", None, "consumer", [])
     assert group.client.ask(no_protocols, 3).error_code == INCONSISTENT
     assert kind(group) == ("classic", "Empty")

@@ -1,0 +1,103 @@
+"""Kafka's messages about invalid settings of topics and groups, as the responses to CreateTopics, AlterConfigs and IncrementalAlterConfigs have them.
+
+Follows `LogConfig.validate` and the validators of `ConfigDef`. It is imported when the first setting is rejected. The errors for the user of this
+broker, at start and in the test API, are those of `values`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from kafkaproto.broker.config.cluster_config import ALL_BROKERS, ClusterConfig
+from kafkaproto.broker.config.definitions import Setting
+from kafkaproto.broker.config.values import ConfigError, as_text, parse
+from kafkaproto.partitioner import java_hash_bits
+
+_CHECKED = (
+    *("segment.bytes", "segment.ms", "segment.jitter.ms", "segment.index.bytes", "flush.messages", "flush.ms"),
+    *("retention.bytes", "retention.ms", "max.message.bytes", "index.interval.bytes", "delete.retention.ms"),
+    *("min.compaction.lag.ms", "max.compaction.lag.ms", "file.delete.delay.ms", "min.cleanable.dirty.ratio"),
+    *("cleanup.policy", "unclean.leader.election.enable", "min.insync.replicas", "compression.type"),
+    *("compression.gzip.level", "compression.lz4.level", "compression.zstd.level", "preallocate"),
+    *("message.format.version", "message.timestamp.type", "message.timestamp.difference.max.ms"),
+    *("message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "leader.replication.throttled.replicas"),
+    *("follower.replication.throttled.replicas", "message.downconversion.enable", "remote.storage.enable"),
+    *("local.retention.ms", "local.retention.bytes", "remote.log.copy.disable", "remote.log.delete.on.disable"),
+    "internal.segment.bytes",
+)
+"""The settings of a topic in the order in which Kafka checks their values (`LogConfig.CONFIG`)."""
+_OFFSET_RESET = "share.auto.offset.reset"
+_LAGS = ("min.compaction.lag.ms", "max.compaction.lag.ms")
+
+
+def topic_rejection(config: ClusterConfig, overrides: Mapping[str, str], error: ConfigError) -> str:
+    """Return the message with which Kafka rejects the settings of a topic: unknown names first, then values, then contradictions.
+
+    error: the reason why this broker rejects them. Its message is returned if Kafka would accept them.
+    """
+    known = config.definitions.topic
+    for name in _in_hash_order(overrides):
+        if name not in known:
+            return f"Unknown topic config name: {name}"
+    for name in sorted(overrides, key=_CHECKED.index):
+        try:
+            parse(known[name]._replace(refusal=None), overrides[name], config.strict_kip)
+        except ConfigError:
+            return rejection(known[name], overrides[name])
+    least_ms, most_ms = (config.topic_value(ALL_BROKERS, overrides, name) for name in _LAGS)
+    if least_ms > most_ms:
+        return f"conflict topic config setting {_LAGS[0]} ({least_ms}) > {_LAGS[1]} ({most_ms})"
+    if overrides.get("remote.storage.enable", "").strip().lower() == "true":
+        return "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
+    return str(error)
+
+
+def rejection(setting: Setting, text: str) -> str:
+    """Return the message with which Kafka's `ConfigDef` rejects an invalid value of a setting."""
+    value, reason = _reason(setting, text)
+    return f"Invalid value {value} for configuration {setting.name}: {reason}"
+
+
+def _in_hash_order(names: Collection[str]) -> list[str]:
+    """Return names in the order in which a Java hash table that grew with them lists them."""
+    size = 16
+    while len(names) > size * 3 // 4:
+        size *= 2
+    return sorted(names, key=lambda name: (java_hash_bits(name) ^ java_hash_bits(name) >> 16) & (size - 1))
+
+
+def _reason(setting: Setting, text: str) -> tuple[str, str]:
+    """Return the invalid value as Kafka writes it, and the reason why it is invalid."""
+    if setting.name == _OFFSET_RESET:
+        forms = "The value must be either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
+        return text, f"Invalid value `{text}` for configuration {setting.name}. {forms}"
+    if setting.kind == "boolean":
+        return text, "Expected value to be either true or false"
+    if setting.versions:
+        return text, f"Version {text} is not a valid version"
+    if setting.items is not None:
+        form = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+        replicas = ", ".join(item.strip() for item in text.split(","))
+        return (
+            f"[{replicas}]",
+            f"{setting.name} must be the literal '*' or a list of replicas in the following format: {form}",
+        )
+    if setting.values:
+        items = [item.strip() for item in text.split(",")] if setting.kind == "list" else [text]
+        wrong = next((item for item in items if item not in setting.values), text)
+        return wrong, f"String must be one of: {', '.join(setting.values)}"
+    try:
+        value = parse(setting._replace(low=None, high=None, special=None), text)
+    except ConfigError:
+        return text, f"Not a number of type {setting.kind.upper()}"
+    return as_text(value) or "", _bounds(setting, value)
+
+
+def _bounds(setting: Setting, value: float) -> str:
+    """Return why a number is outside the bounds of a setting."""
+    low, high = (None if bound is None else int(bound) for bound in (setting.low, setting.high))
+    if setting.special is not None:
+        return f"Value must be between {low} and {high} or equal to {setting.special}"
+    if low is not None and value < low:
+        return f"Value must be at least {low}"
+    return f"Value must be no more than {high}"

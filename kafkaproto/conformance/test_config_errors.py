@@ -1,0 +1,234 @@
+"""Tests of the errors of DescribeConfigs, AlterConfigs, IncrementalAlterConfigs and CreateTopics: codes, messages and the order of the checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from kafkaproto.conformance.scene import new_topic
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.messages.alter_configs import AlterableConfig as ReplacedConfig
+from kafkaproto.messages.alter_configs import AlterConfigsRequest
+from kafkaproto.messages.alter_configs import AlterConfigsResource as ReplacedResource
+from kafkaproto.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kafkaproto.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+
+TOPIC, BROKER, CLIENT_METRICS, GROUP, UNKNOWN_TYPE = 2, 4, 16, 32, 77
+SET, DELETE, APPEND, SUBTRACT, UNKNOWN = 0, 1, 2, 3, 9
+FAILED, NOT_FOUND, ILLEGAL_TOPIC, INVALID_CONFIG, INVALID_REQUEST = -1, 3, 17, 40, 42
+MALFORMED = (
+    "This most likely occurs because of a request being malformed by the client library or the message was sent to an incompatible broker. "
+    "See the broker logs for more details."
+)
+ILLEGAL = (
+    "Topic name is invalid: 'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+)
+NO_DEFAULT = "Default topic resources are not allowed."
+REPLICAS = "the literal '*' or a list of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],..."
+Error = tuple[int, str | None]
+Operations = Sequence[tuple[str, int, str | None]]
+
+
+def changed(subject: Subject, *resources: tuple[int, str, Operations], validate_only: bool = True) -> list[Error]:
+    """Send IncrementalAlterConfigs for (type, name, operations), and return (error code, message) of each resource in the order of the request."""
+    listed = [AlterConfigsResource(t, n, [AlterableConfig(*operation) for operation in c]) for t, n, c in resources]
+    results = subject.ask_once(IncrementalAlterConfigsRequest(listed, validate_only), 1).responses
+    found = {(r.resource_type, r.resource_name): (r.error_code, r.error_message) for r in results}
+    return [found[resource_type, name] for resource_type, name, _ in resources]
+
+
+def replaced(subject: Subject, topic: str, configs: dict[str, str]) -> Error:
+    """Validate the settings of a topic with AlterConfigs, and return (error code, message)."""
+    resource = ReplacedResource(TOPIC, topic, [ReplacedConfig(*config) for config in configs.items()])
+    [result] = subject.ask_once(AlterConfigsRequest([resource], True), 2).responses
+    return result.error_code, result.error_message
+
+
+def created(subject: Subject, name: str, configs: dict[str, str | None]) -> Error:
+    """Validate a new topic with CreateTopics, and return (error code, message)."""
+    topic = CreatableTopic(name, 1, 1, configs=[CreatableTopicConfig(*config) for config in configs.items()])
+    [result] = subject.ask_once(CreateTopicsRequest([topic], 5_000, True), 5).topics
+    return result.error_code, result.error_message
+
+
+def described(subject: Subject, *resources: tuple[int, str]) -> list[Error]:
+    """Send DescribeConfigs for (type, name), and return (error code, message) of each resource."""
+    listed = [DescribeConfigsResource(resource_type, name, None) for resource_type, name in resources]
+    results = subject.ask_once(DescribeConfigsRequest(listed), 4).results
+    return [(result.error_code, result.error_message) for result in results]
+
+
+def not_list(operation: str, setting: str) -> Error:
+    return INVALID_CONFIG, f"Can't {operation} to key {setting} because its type is not LIST."
+
+
+@pytest.mark.rule("AD-38")
+@pytest.mark.parametrize("validate_only", [False, True])
+def test_changes_of_topic_settings_are_checked_in_the_order_of_kafka(subject: Subject, validate_only: bool) -> None:
+    """Each check decides for all topics, also for one that is missing, illegal or has no name; its name comes after the operations."""
+    names = [new_topic(subject).name, subject.new_name("missing"), "a b", ""]
+    unknown = INVALID_CONFIG, "Unknown topic config name: no.such"
+    invalid = INVALID_CONFIG, "Invalid value x for configuration retention.ms: Not a number of type LONG"
+    duplicate = INVALID_REQUEST, "Error due to duplicate config keys"
+    refused: Error = (ILLEGAL_TOPIC, ILLEGAL)
+    unnamed: Error = (INVALID_REQUEST, NO_DEFAULT)
+    failed: Error = (FAILED, None)
+    missing: Error = (NOT_FOUND, f"The topic '{names[1]}' does not exist.")
+    null: Error = (INVALID_REQUEST, "Null value not supported for : retention.ms")
+    cases: list[tuple[Operations, list[Error]]] = [
+        ([("retention.ms", SET, "1000")], [(0, None), missing, refused, unnamed]),
+        ([], [(0, None), missing, refused, unnamed]),
+        ([("no.such", DELETE, None)], [(0, None), missing, refused, unnamed]),
+        ([("no.such", SET, "x")], [unknown, unknown, refused, unnamed]),
+        ([("retention.ms", SET, "x")], [invalid, invalid, refused, unnamed]),
+        ([("retention.ms", SET, "x"), ("no.such", SET, "x")], [unknown, unknown, refused, unnamed]),
+        ([("retention.ms", APPEND, "1")], [not_list("APPEND", "retention.ms")] * 4),
+        ([("no.such", SET, "x"), ("retention.ms", SUBTRACT, "1")], [not_list("SUBTRACT", "retention.ms")] * 4),
+        ([("no.such", APPEND, "x")], [not_list("APPEND", "no.such")] * 4),
+        ([("no.such", UNKNOWN, "x")], [failed] * 4),
+        ([("retention.ms", UNKNOWN, "1000"), ("no.such", SET, "x")], [failed] * 4),
+        ([("retention.ms", UNKNOWN, "1"), ("retention.ms", SET, "2")], [duplicate] * 4),
+        ([("no.such", SET, "1"), ("no.such", SET, "2")], [duplicate] * 4),
+        ([("retention.ms", UNKNOWN, None)], [null] * 4),
+    ]
+    for operations, expected in cases:
+        errors = [changed(subject, (TOPIC, n, operations), validate_only=validate_only)[0] for n in names]
+        assert errors == expected, operations
+
+
+@pytest.mark.rule("AD-38")
+def test_unknown_operation_fails_all_resources_that_passed_the_checks_before(subject: Subject) -> None:
+    topic, other = new_topic(subject).name, new_topic(subject).name
+    odd = (TOPIC, topic, [("retention.ms", UNKNOWN, "1000")])
+    broker: tuple[int, str, Operations] = (BROKER, "0", [("log.cleaner.threads", SET, "1")])
+    refused: tuple[int, str, Operations] = (BROKER, "x", [("log.cleaner.threads", SET, "1")])
+    twice: tuple[int, str, Operations] = (TOPIC, "missing", [("a", SET, "1"), ("a", SET, "1")])
+    valid: tuple[int, str, Operations] = (TOPIC, other, [("retention.ms", SET, "1000")])
+    assert changed(subject, odd, broker, refused, twice, valid, validate_only=False) == [
+        (FAILED, None),
+        (FAILED, None),
+        (INVALID_REQUEST, "Node id must be an integer, but it is: x"),
+        (INVALID_REQUEST, "Error due to duplicate config keys"),
+        (FAILED, None),
+    ]
+    [result] = subject.ask_once(
+        DescribeConfigsRequest([DescribeConfigsResource(TOPIC, other, ["retention.ms"])]), 4
+    ).results
+    assert result.configs[0].value != "1000"
+    assert changed(subject, (BROKER, "0", [("log.cleaner.threads", UNKNOWN, "1")]), valid)[1] == (0, None)
+    duplicated = (TOPIC, topic, [("retention.ms", UNKNOWN, "1"), ("retention.ms", SET, "1")])
+    assert changed(subject, duplicated, valid)[1] == (0, None)
+
+
+@pytest.mark.rule("AD-39")
+@pytest.mark.parametrize(
+    ("configs", "message"),
+    [
+        ({"no.such": "x"}, "Unknown topic config name: no.such"),
+        ({"log.retention.ms": "5"}, "Unknown topic config name: log.retention.ms"),
+        ({"retention.ms": "x", "no.such": "x"}, "Unknown topic config name: no.such"),
+        (
+            {"retention.ms": "x", "segment.ms": "y"},
+            "Invalid value y for configuration segment.ms: Not a number of type LONG",
+        ),
+        ({"retention.ms": "-5"}, "Invalid value -5 for configuration retention.ms: Value must be at least -1"),
+        ({"segment.bytes": "1.5"}, "Invalid value 1.5 for configuration segment.bytes: Not a number of type INT"),
+        (
+            {"cleanup.policy": "delete,x"},
+            "Invalid value x for configuration cleanup.policy: String must be one of: compact, delete",
+        ),
+        (
+            {"preallocate": "x"},
+            "Invalid value x for configuration preallocate: Expected value to be either true or false",
+        ),
+        (
+            {"min.cleanable.dirty.ratio": "2"},
+            "Invalid value 2.0 for configuration min.cleanable.dirty.ratio: Value must be no more than 1",
+        ),
+        (
+            {"compression.gzip.level": "77"},
+            "Invalid value 77 for configuration compression.gzip.level: Value must be between 1 and 9 or equal to -1",
+        ),
+        (
+            {"leader.replication.throttled.replicas": "0:x"},
+            "Invalid value [0:x] for configuration leader.replication.throttled.replicas: leader.replication.throttled.replicas must be "
+            + REPLICAS,
+        ),
+        (
+            {"min.compaction.lag.ms": "10", "max.compaction.lag.ms": "5"},
+            "conflict topic config setting min.compaction.lag.ms (10) > max.compaction.lag.ms (5)",
+        ),
+        (
+            {"remote.storage.enable": "true"},
+            "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage.",
+        ),
+        pytest.param(
+            {"message.format.version": "x"},
+            "Invalid value x for configuration message.format.version: Version x is not a valid version",
+            marks=pytest.mark.releases(before="4.0"),
+        ),
+        pytest.param(
+            {"message.format.version": "x"},
+            "Unknown topic config name: message.format.version",
+            marks=pytest.mark.releases(first="4.0"),
+        ),
+    ],
+)
+def test_invalid_topic_settings_are_rejected_with_the_message_of_kafka(
+    subject: Subject, configs: dict[str, str], message: str
+) -> None:
+    topic = new_topic(subject).name
+    assert replaced(subject, topic, configs) == (INVALID_CONFIG, message)
+    operations = [(name, SET, value) for name, value in configs.items()]
+    assert changed(subject, (TOPIC, topic, operations)) == [(INVALID_CONFIG, message)]
+    assert created(subject, subject.new_name(), dict(configs)) == (INVALID_CONFIG, message)
+
+
+@pytest.mark.rule("AD-39")
+def test_new_topics_with_null_settings_or_illegal_names_are_rejected_with_the_message_of_kafka(
+    subject: Subject,
+) -> None:
+    nulls: dict[str, str | None] = {"no.such": None, "retention.ms": None}
+    message = "Null value not supported for topic configs: no.such,retention.ms"
+    assert created(subject, subject.new_name(), nulls) == (INVALID_CONFIG, message)
+    assert created(subject, "a b", {"no.such": "x"}) == (ILLEGAL_TOPIC, ILLEGAL)
+
+
+@pytest.mark.rule("AD-40")
+def test_describe_configs_with_an_unknown_resource_type_fails_for_all_resources(subject: Subject) -> None:
+    topic = new_topic(subject).name
+    malformed: Error = (INVALID_REQUEST, MALFORMED)
+    for unknown in (-1, 0, 1, 3, 31, 64, UNKNOWN_TYPE):
+        assert described(subject, (TOPIC, topic), (unknown, "x")) == [malformed] * 2, unknown
+    assert described(subject, (CLIENT_METRICS, "x"), (TOPIC, topic)) == [(0, "")] * 2
+
+
+@pytest.mark.rule("AD-40")
+@pytest.mark.parametrize(
+    "expected",
+    [
+        pytest.param((INVALID_REQUEST, MALFORMED), marks=pytest.mark.releases(before="4.0"), id="unknown"),
+        pytest.param((0, ""), marks=pytest.mark.releases(first="4.0"), id="known"),
+    ],
+)
+def test_groups_are_an_unknown_resource_type_of_describe_configs_before_4_0(subject: Subject, expected: Error) -> None:
+    assert described(subject, (TOPIC, new_topic(subject).name), (GROUP, "x")) == [expected] * 2
+
+
+@pytest.mark.rule("AD-40")
+def test_describe_configs_rejects_illegal_names_with_the_messages_of_kafka(subject: Subject) -> None:
+    no_name = "Client metrics subscription name must not be empty"
+    resources = [(TOPIC, "a b"), (TOPIC, ""), (BROKER, "1"), (BROKER, "x"), (CLIENT_METRICS, "")]
+    assert described(subject, *resources) == [
+        (ILLEGAL_TOPIC, ILLEGAL),
+        (ILLEGAL_TOPIC, "Topic name is invalid: the empty string is not allowed"),
+        (INVALID_REQUEST, "Unexpected broker id, expected 0 or empty string, but received 1"),
+        (INVALID_REQUEST, "Broker id must be an integer, but it is: x"),
+        (INVALID_REQUEST, no_name),
+    ]
