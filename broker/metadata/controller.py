@@ -94,9 +94,7 @@ class Controller:
 
     # ---- topics --------------------------------------------------------------------------------------------------------------
 
-    def check_topic_name(self, name: str) -> None:
-        """Raise KafkaError INVALID_TOPIC_EXCEPTION (17) if a topic name is illegal."""
-        planning.check_name(name)
+    check_topic_name = staticmethod(planning.check_name)
 
     def plan_topic(
         self,
