@@ -35,8 +35,8 @@ def _stop_sync_timer_if_settled(group: Group) -> None:
 class Rebalance:
     """Moves classic groups from state to state: members join and leave, and rebalances start and end.
 
-    `settings` may be replaced at run time. `sessions` has the session timers of members. `changes` reports the changes of the groups of both
-    protocols to observers.
+    `settings` may be replaced at run time. `sessions` has the session timers of members. `changes` reports changes of groups to observers; the code
+    for groups of the new protocol (KIP-848) uses it, too.
     """
 
     def __init__(

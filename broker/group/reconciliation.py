@@ -61,7 +61,8 @@ class Goal(NamedTuple):
 def reconcile(current: Current, goal: Goal, owned: Assignment | None) -> Current:
     """Return the next state of a member (GN-22, GN-23), which may equal `current`.
 
-    owned: the partitions that the member reports in its heartbeat, None if it reports none. Raises FencedMember (GN-22).
+    owned: the partitions that the member reports in its heartbeat, None if it reports none. Raises FencedMember if the state of the member is
+    UNKNOWN and `owned` is None or not empty (GN-22).
     """
     if current.state is MemberState.STABLE:
         if current.epoch != goal.epoch:
