@@ -282,7 +282,11 @@ def _refused(index: int, error: KafkaError, partition: Partition | None) -> Part
 
 
 def _invalid(index: int, error: InvalidBatch, partition: Partition | None) -> PartitionProduceResponse:
-    """Return the response for an invalid batch. It has a message only with record errors, or if the bytes cannot begin with a batch (P-2, P-10)."""
+    """Return the response for a partition whose batch is invalid.
+
+    index: the partition number. partition: this broker's replica, from which the log start offset is taken; None if the broker has none. The
+    response has a message only if there are record errors, or if the bytes cannot begin with a batch (P-2, P-10).
+    """
     has_message = error.record_errors or (error.before_append and error.error_code == ErrorCode.CORRUPT_MESSAGE)
     answer = _error(index, error.error_code, error.message if has_message else None)
     if error.log_start_known and partition is not None:
@@ -300,8 +304,9 @@ def _wait(
 ) -> Delayed:
     """Delay the response until the in-sync replicas have the appended records.
 
-    A partition that is not replicated at the deadline gets error REQUEST_TIMED_OUT (7). Its records stay in the log, and the response keeps
-    their offsets (P-13).
+    awaited: for each partition the replication to wait for, and the entry of `response` that gets its error code. deadline_ms: when the wait ends. A
+    partition that is not replicated by then gets error REQUEST_TIMED_OUT (7). Its records stay in the log, and the response keeps their offsets
+    (P-13). delayed: the request, which is returned; it may have waited for verification before.
     """
     if delayed.done:
         return delayed  # the connection closed while the transaction was verified
