@@ -88,7 +88,7 @@ class Store:
     # Writing
 
     def append(self, data: Data) -> int:
-        """Append `data` (bytes of one batch) and return its position. Raises StorageError; then nothing was appended."""
+        """Append `data` (bytes of one batch) and return its position. Raises StorageError if the write fails; then nothing was appended."""
         position = self.end_position
         length = len(data)
         end = position + length
@@ -165,9 +165,10 @@ class Store:
         self._unflushed = 0
 
     def flush(self) -> None:
-        """Flush the active segment with fsync if it is a file in a data directory. Raises StorageError; then the next flush tries it again.
+        """Flush the active segment with fsync if it is a file in a data directory.
 
-        If flush.messages is set, earlier segments were flushed when they ended.
+        If flush.messages is set, earlier segments were flushed when they ended. Raises StorageError if fsync fails; then the next flush tries it
+        again.
         """
         try:
             self.last.flush()
@@ -181,7 +182,7 @@ class Store:
         return self.end_position - self._base + self.last.carried_bytes
 
     def roll(self) -> None:
-        """Make the next append start a new segment. Raises StorageError."""
+        """Make the next append start a new segment. Raises StorageError if the active segment cannot be ended."""
         if self.open_bytes:
             self._start_segment(0, is_cleaned=self._is_cleaning)
             self.segment_number += 1
@@ -205,7 +206,11 @@ class Store:
             self.segment_number = number
 
     def _start_segment(self, carried_bytes: int, *, is_cleaned: bool) -> None:
-        """Seal the last segment, or drop it if it is empty, and start a new segment. Raises StorageError; then the last segment continues."""
+        """Seal the last segment, or drop it if it is empty, and start a new segment.
+
+        carried_bytes: how many bytes the log's active segment already has in earlier segments of the store, 0 if a segment of the log starts here.
+        is_cleaned: whether compaction writes the new segment. Raises StorageError if the last segment cannot be sealed; then it continues.
+        """
         last = self.last
         if last.base == self.end_position:
             last.drop()
