@@ -191,7 +191,10 @@ class Recorder(Observer):
             self._entries.keep(traced, len(traced.kept[0]) + len(traced.out))
 
     def begin(self, replicas: Iterable[Sequence[Partition]], now_ms: int) -> None:
-        """Record the current offsets of each broker's non-empty replicas, because a trace may start in the middle of their history."""
+        """Record the current offsets of all non-empty replicas, because a trace may start in the middle of their history.
+
+        replicas: for each broker, the replicas on it.
+        """
         self._moves.clear()
         for partitions in replicas:
             with_records = [partition for partition in partitions if partition.log.log_end_offset]
@@ -275,9 +278,10 @@ class Recorder(Observer):
 
 
 def _note_problem(recorder: Recorder, at_ms: int, broker_id: int, peer: Peer, seq: int, why: str) -> None:
-    """Record an event of kind "problem" about a request, before the trace entry of the request itself. seq: the sequence number of that entry.
+    """Record an event of kind "problem" about a request, before the trace entry of the request itself.
 
-    why: the problem as text.
+    at_ms: the time in ms of the cluster's clock. peer: the connection of the request. seq: the sequence number of the request's entry. why: the
+    problem as text.
     """
     recorder.noted(at_ms, broker_id, "problem", {"connection": peer.connection_id, "of": seq, "why": why})
 
