@@ -78,7 +78,7 @@ class ProxyConnection:
     def requested(self, data: bytes, now_ns: int) -> tuple[bytes, bytes]:
         """Process bytes from the client. Returns (bytes for the broker, bytes to send back to the client at once).
 
-        Raises NotKafka if the bytes are not Kafka's protocol.
+        now_ns: the time in ns of the monotonic clock. Raises NotKafka if the bytes are not Kafka's protocol.
         """
         self._from_client += data
         if self._from_client[:2] == b"\x16\x03":
@@ -98,12 +98,18 @@ class ProxyConnection:
         return bytes(on), bytes(back)
 
     def answered(self, data: bytes, now_ns: int) -> bytes:
-        """Process bytes from the broker. Returns the bytes for the client. Raises NotKafka."""
+        """Process bytes from the broker. Returns the bytes for the client.
+
+        now_ns: the time in ns of the monotonic clock. Raises NotKafka if the bytes are not Kafka's protocol.
+        """
         self._from_broker += data
         return b"".join(frame(self._answer(message, now_ns)) for message in _frames(self._from_broker, None))
 
     def ended(self, now_ns: int) -> None:
-        """Record the requests without a response when the connection ends. The broker may have executed these requests nevertheless."""
+        """Record the requests without a response when the connection ends. The broker may have executed these requests nevertheless.
+
+        now_ns: the time in ns of the monotonic clock.
+        """
         while self._pending:
             pending = self._pending.popleft()
             if pending is not None:
@@ -195,7 +201,10 @@ class ProxyConnection:
 
 
 def _frames(received: bytearray, max_bytes: int | None) -> Iterator[bytes]:
-    """Remove the whole frames at the beginning of a buffer, and yield them without their lengths. Raises NotKafka."""
+    """Remove the whole frames at the beginning of the buffer `received`, and yield them without their lengths.
+
+    max_bytes: the maximum size of a frame, None for no limit. Raises NotKafka if a length is negative or above this limit.
+    """
     try:
         while (length := frame_length(received)) is not None:
             if max_bytes is not None and length > max_bytes:

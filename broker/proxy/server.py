@@ -284,7 +284,8 @@ Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 async def _both_ways(connection: ProxyConnection, client: Ends, broker: Ends) -> str:
     """Forward bytes in both directions until the broker closes. Returns a text that says whether client or broker closed first.
 
-    A client that has closed its sending direction still gets its responses. Raises NotKafka and OSError.
+    client, broker: the streams of each side. A client that has closed its sending direction still gets its responses. Raises NotKafka if either side
+    does not use Kafka's protocol, OSError if a connection breaks.
     """
     asks = asyncio.ensure_future(_requests(connection, client, broker[1]))
     answers = asyncio.ensure_future(_answers(connection, broker[0], client[1]))
