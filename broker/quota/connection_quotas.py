@@ -157,7 +157,10 @@ class ConnectionQuotas:
         return SampledRate(self._config["quota.window.num"], self._window_ms)
 
     def quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
-        """Apply the changed connection rate of an IP address, or the default rate of all other addresses. Other quotas are ignored."""
+        """Apply the changed connection rate of an IP address, or the default rate of all other addresses. Other quotas are ignored.
+
+        key: the key of the quota. value: connections per second, None if the quota was removed.
+        """
         if entity.ip is None or key != CONNECTION_CREATION_RATE:
             return
         if entity.ip == DEFAULT:
