@@ -117,7 +117,10 @@ class ReplicaFetcher:
         return followed.overrides
 
     def release(self, topic: str, index: int) -> None:
-        """Fetch a partition again without the hold (stop offset) and the delay that a test has set, if this fetcher follows the partition."""
+        """Remove the hold (the offset at which fetches stop) and the delay that a test has set for a partition, and fetch it at once.
+
+        Does nothing if this fetcher does not follow the partition.
+        """
         followed = self._followed.get((topic, index))
         if followed is None:
             return

@@ -42,7 +42,7 @@ IsrChange = Callable[[str, int, Sequence[int]], None]
 Validation = Callable[[memoryview, TopicLimits, int], Valid | None]
 """A function of (produced bytes, limits of the topic, now_ms) that returns the batch to append, or None for an empty set of messages.
 
-Raises InvalidBatch.
+It raises InvalidBatch if the bytes must not be appended.
 """
 
 
