@@ -48,7 +48,11 @@ def request_percent(exchange: Exchange) -> float:
 
 
 def charge(exchange: Exchange, outcome: Outcome, forced: ForcedThrottle | None) -> Charged:
-    """Charge any request except a client's fetch to the client's quotas. forced: the forced throttle that applies to the request, or None."""
+    """Charge any request except a client's fetch to the client's quotas.
+
+    outcome: the result of the handler, which says what the request is charged for. forced: the forced throttle that applies to the request, or None;
+    it replaces the throttle of the quotas.
+    """
     quotas = exchange.node.quotas
     produces = outcome.charge is Charge.PRODUCE and quotas.produce.enabled
     charged = NOT_THROTTLED
@@ -134,7 +138,10 @@ def charge_exempt(quotas: ClientQuotas, request_percent: float, now_ms: int) -> 
 
 
 def charge_fetch_reply(exchange: Exchange, frame: Frame, forced: ForcedThrottle | None) -> Charged:
-    """Charge a client's fetch, whose response is encoded in `frame`. forced: the forced throttle that applies to the request, or None."""
+    """Charge a client's fetch to the client's quotas.
+
+    frame: the encoded response, with its records. forced: the forced throttle that applies to the request, or None.
+    """
     quotas = exchange.node.quotas
     if forced is None and not (quotas.fetch.enabled or quotas.request.enabled):
         return NOT_THROTTLED
@@ -182,7 +189,8 @@ def charge_fetch(
 def charge_replication(exchange: Exchange, reply: FetchReply, frame: Frame) -> None:
     """Charge the response to a follower's fetch to the leader's replication quota (R-5).
 
-    The charge is 4 bytes plus the size that the response would have with only its throttled partitions.
+    reply, frame: the response, decoded and encoded. The charge is 4 bytes plus the size that the response would have with only its throttled
+    partitions.
     """
     quota = exchange.node.replicas.leader_quota
     if quota.active:
@@ -190,9 +198,9 @@ def charge_replication(exchange: Exchange, reply: FetchReply, frame: Frame) -> N
 
 
 def _listed_bytes(exchange: Exchange, message: Any, frame: Frame, quota: ReplicationQuota) -> int:
-    """Return the size in bytes that the response would have with only the throttled partitions: 4 bytes plus the size of its body.
+    """Return the size in bytes that a Fetch response would have with only its throttled partitions: 4 bytes plus the size of its body.
 
-    quota: the replication quota, which lists the throttled partitions.
+    message, frame: the response, decoded and encoded. quota: the replication quota, which lists the throttled partitions.
     """
     image, by_id = exchange.node.image, exchange.api_version >= fetch_versions.FIRST_BY_ID
     listed, is_whole = [], not message.node_endpoints
