@@ -168,7 +168,10 @@ class Group:
         return member is not None or len(self.members) < max_size
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Return whether a member that offers these protocols can join: all members must have at least one protocol in common."""
+        """Return whether a new member with this protocol type and these protocols can join.
+
+        The protocol type must equal that of the group, unless the group is empty. All members must have at least one protocol in common.
+        """
         if self.state is GroupState.EMPTY:
             return bool(protocol_type) and bool(protocols)
         if self.protocol_type != protocol_type:

@@ -171,7 +171,10 @@ def encode_assignment(assignment: Assignment, names: Mapping[bytes, str], subscr
 
 
 def partitions_by_id(listed: Iterable[tuple[str, Sequence[int]]], topics: Mapping[str, Topic]) -> Assignment:
-    """Return partitions as a dict by topic id, from (topic name, partition indexes) pairs. Partitions that do not exist are left out."""
+    """Return partitions as a dict that maps topic ids to partition indexes. Partitions that do not exist are left out.
+
+    listed: (topic name, partition indexes) pairs. topics: the topics of the cluster by name.
+    """
     found: dict[bytes, frozenset[int]] = {}
     for name, indexes in listed:
         if name in topics:

@@ -228,9 +228,10 @@ class Rebalance:
         _stop_sync_timer_if_settled(group)
 
     def store_assignment(self, group: Group, assignments: dict[str, bytes], now_ms: int) -> None:
-        """Store the assignment that the leader sent. The group is then stable. A member without an assignment gets empty bytes (GC-38).
+        """Store the assignment that the leader sent. The group is then stable.
 
-        If the assignment cannot be stored, the group rebalances (GC-39).
+        assignments: maps member ids to encoded assignments; a member without an entry gets empty bytes (GC-38). If the assignment cannot be stored,
+        the group rebalances (GC-39).
         """
         generation_id = group.generation_id
 

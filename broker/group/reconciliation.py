@@ -45,9 +45,9 @@ class FencedMember(Exception):
 class Goal(NamedTuple):
     """The target assignment of a member, and the conditions for the next step of its reconciliation.
 
-    owner_epoch: a function that returns the epoch of the member to which a partition is assigned or which must still revoke it; -1 if there is no
-    such member. is_release_4_2: whether the rules of Kafka 4.2 apply. subscribed: the ids of the topics to which the member subscribes; None if they
-    are all topics of the target. is_resubscribed: whether the current request changed the member's subscription.
+    owner_epoch: a function of (topic id, partition index) that returns the epoch of the member to which this partition is assigned, or which must
+    still revoke it; -1 if there is no such member. is_release_4_2: whether the rules of Kafka 4.2 apply. subscribed: the ids of the topics to which
+    the member subscribes; None if they are all topics of the target. is_resubscribed: whether the current request changed the member's subscription.
     """
 
     target: Assignment

@@ -165,10 +165,10 @@ class GroupStorage:
     def delete(
         self, group: Group | ConsumerGroup, keys: Iterable[PartitionKey], now_ms: int, *, group_too: bool
     ) -> int:
-        """Write tombstones for offsets and, with `group_too`, for the group, without waiting for their replication. Returns an error code (GO-9).
+        """Write tombstones for the offsets that a group committed for the partitions `keys`, without waiting for replicas (GO-9).
 
-        The error code is always 0 if the broker emulates Kafka's old group coordinator, which deletes offsets and groups even if their tombstones
-        cannot be written.
+        group_too: whether to write tombstones for the group itself, too. Returns an error code. It is always 0 if the broker emulates Kafka's old
+        group coordinator, which deletes offsets and groups even if their tombstones cannot be written.
         """
         entries = [offset_entry(group.group_id, key, None, self._versions) for key in keys]
         if group_too:
