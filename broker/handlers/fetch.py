@@ -205,7 +205,10 @@ def _unknown_id(image: Image, name: str | None) -> ErrorCode:
 def _note_follower(
     exchange: Exchange, params: FetchParams, fetches: Sequence[PartitionFetch], results: Sequence[PartitionRead]
 ) -> None:
-    """Record the fetch offset of a follower as its position (N-11), for each partition without an error or a diverging epoch."""
+    """Record the fetch offset of a follower as its position (N-11), for each partition without an error or a diverging epoch.
+
+    fetches, results: the requested partitions and what was read from them, in the same order.
+    """
     for fetch, result in zip(fetches, results, strict=True):
         if not result.error_code and not result.diverging:
             partition = exchange.node.replicas.partitions[(fetch.topic, fetch.index)]

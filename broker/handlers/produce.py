@@ -60,7 +60,8 @@ UNVERIFIED_MESSAGES: dict[int, str] = {
 def _failed(exchange: Exchange, request: ProduceRequest, error_code: int, message: str | None = None) -> Outcome:
     """Return the outcome of a request that is rejected as a whole.
 
-    As in Kafka, the client's quotas count the time that the handler took, but not the bytes of the request (T-12).
+    error_code, message: the error of every partition in the response; with acks=0 the connection is closed instead. As in Kafka, the client's quotas
+    count the time that the handler took, but not the bytes of the request (T-12).
     """
     if request.acks == 0:
         return NoReply(close=True, charge=Charge.TIME)
@@ -90,7 +91,8 @@ def _produce_in_transaction(
 ) -> Outcome | Delayed:
     """Verify the transaction with its coordinator, and then append the records (TX-26, TX-27).
 
-    While the request waits for the coordinator, it keeps a copy of its records, because the connection reuses the receive buffer.
+    topics: the topics of the request, with their names. While the request waits for the coordinator, it keeps a copy of its records, because the
+    connection reuses the receive buffer.
     """
     batches: dict[tuple[str, int], BatchHeader] = {}
     for topic in topics:
@@ -142,8 +144,8 @@ def _append_all(
 ) -> Outcome | Delayed:
     """Append the records of all partitions, and return the outcome, or the request that waits for replication.
 
-    unverified: maps (topic, partition) to the error code of a failed verification; these partitions are not appended. delayed: the request
-    if it already waited for verification, None if it did not.
+    topics: the topics of the request, with their names. unverified: maps (topic, partition) to the error code of a failed verification; these
+    partitions are not appended. delayed: the request if it already waited for verification, None if it did not.
     """
     response = ProduceResponse()
     awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]] = []
