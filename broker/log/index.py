@@ -34,7 +34,11 @@ class SparseIndex:
         return len(self._positions)
 
     def add(self, position: int, base_offset: int, max_timestamp: int) -> None:
-        """Add a batch to the index. `position`: where the batch begins in the store, in bytes; it must be after all batches added before."""
+        """Add a batch to the index.
+
+        position: where the batch begins in the store, in bytes; it must be after all batches added before. max_timestamp: the largest timestamp of
+        its records in ms.
+        """
         if position >= self._next_entry_position:
             self._positions.append(position)
             self._base_offsets.append(base_offset)

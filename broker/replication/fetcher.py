@@ -174,7 +174,7 @@ class ReplicaFetcher:
             self._wait_until(self._end_of_wait_ms(now_ms))
 
     def _end_of_wait_ms(self, now_ms: int) -> int:
-        """Return the time in ms at which the fetch parked at the leader times out. Without one: when a fetch parked now would time out."""
+        """Return the time in ms at which the fetch parked at the leader times out, or if none is parked, at which one parked now would time out."""
         return (now_ms if self._parked_ms is None else self._parked_ms) + self._settings.wait_max_ms
 
     def note_idle_fetches(self, now_ms: int) -> None:
@@ -200,7 +200,10 @@ class ReplicaFetcher:
             self._wait_until(self._wait_ends_ms)
 
     def _fetch_next(self, followed: FollowedPartition, now_ms: int, delay_ms: int) -> None:
-        """Fetch a partition, and all partitions that are then due, after `delay_ms` or after the delay that a test has set for the follower."""
+        """Fetch a partition, and all partitions that are then due, after `delay_ms`.
+
+        If a test has set a delay for the follower's fetches of this partition, that delay applies instead. Does nothing while it runs.
+        """
         if followed.is_delayed(now_ms):
             return
         followed.due = True
@@ -274,7 +277,10 @@ class ReplicaFetcher:
         return received
 
     def _leave_out(self, now_ms: int) -> list[FollowedPartition]:
-        """Leave throttled partitions out of the next fetch if the follower's quota is exceeded (R-7). Returns those that are included again."""
+        """Leave throttled partitions out of the next fetch if the follower's quota is exceeded (R-7).
+
+        Returns the partitions that were left out before and are included again.
+        """
         again: list[FollowedPartition] = []
         removes = False
         for followed in self._followed.values():
