@@ -103,7 +103,10 @@ def charge_produce(
 def charge_request(
     quotas: ClientQuotas, user: str, client_id: str | None, request_percent: float, now_ms: int
 ) -> Charged:
-    """Charge only the request time, as for every client API except Produce and Fetch. Error responses are charged, too (T-2)."""
+    """Charge only the request time, as for every client API except Produce and Fetch. Error responses are charged, too (T-2).
+
+    request_percent: the handler time in percent of one second of one thread.
+    """
     time_ms = quotas.request.record(user, client_id, request_percent, now_ms)
     if time_ms == 0:
         return NOT_THROTTLED
@@ -118,7 +121,10 @@ def charge_mutations(
     request_percent: float,
     now_ms: int,
 ) -> Charged:
-    """Charge controller mutations and request time. The longer of the two throttle times applies; if they are equal, request time applies (Q-18)."""
+    """Charge controller mutations and request time. The longer of the two throttle times applies; if they are equal, request time applies (Q-18).
+
+    request_percent: the handler time in percent of one second of one thread.
+    """
     if mutations.throttle_ms == 0:
         return charge_request(quotas, user, client_id, request_percent, now_ms)
     time_ms = quotas.request.record(user, client_id, request_percent, now_ms)
@@ -128,7 +134,10 @@ def charge_mutations(
 
 
 def charge_exempt(quotas: ClientQuotas, request_percent: float, now_ms: int) -> Charged:
-    """Record the time of a request that is exempt from the request quota, in the metric exempt-request-time. Never throttles (Q-15, T-5)."""
+    """Record the time of a request that is exempt from the request quota, in the metric exempt-request-time. Never throttles (Q-15, T-5).
+
+    request_percent: the handler time in percent of one second of one thread.
+    """
     if quotas.request.enabled:
         quotas.exempt_request_time.record(request_percent, now_ms)
     return NOT_THROTTLED
@@ -167,10 +176,11 @@ def charge_fetch(
 ) -> Charged:
     """Charge a client's fetch. If it is throttled, the charge of its bytes is removed, because its response is sent without data (T-4, Q-13).
 
-    The data is charged when the client fetches it again. The throttle time is that of a response with data (KIP-219). Request time is
-    charged first, then bytes. The longer of the two throttle times applies; if equal, that of request time (Q-12, Q-17).
+    The data is charged when the client fetches it again. The throttle time is that of a response with data (KIP-219). Request time is charged first,
+    then bytes. The longer of the two throttle times applies; if equal, that of request time (Q-12, Q-17).
 
-    response_bytes: 4 plus the size of the encoded body with data. forced: a result to use instead of the computed one, or None.
+    response_bytes: 4 plus the size of the encoded body with data. request_percent: the handler time in percent of one second of one thread. forced:
+    a result to use instead of the computed one, or None.
     """
     time_ms = quotas.request.record(user, client_id, request_percent, now_ms)
     bytes_ms = quotas.fetch.record(user, client_id, response_bytes, now_ms)
