@@ -201,7 +201,7 @@ def _known(kind: Any, names: tuple[str, ...]) -> tuple[str, ...]:
 
 @cache
 def _list_fields(kind: Any) -> tuple[str, ...]:
-    """Return the names of the fields of a message class that are lists of structures."""
+    """Return the names of the fields of the message class `kind` that are lists of structures."""
     return tuple(field.name for field in fields(kind) if any(map(_is_list_of_structures, _alternatives(field.type))))
 
 

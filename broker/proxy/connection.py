@@ -49,9 +49,9 @@ class _Pending(NamedTuple):
 class ProxyConnection:
     """Processes the bytes that client and broker send, and returns the bytes to forward.
 
-    number: the number of the connection. broker: a function that returns the broker's id, -1 while unknown. replace: a function that returns the
-    proxy's address for a broker, for responses to this client. next_seq: a function that returns the next sequence number of the trace. tell: a
-    function that stores an entry of the trace.
+    number: the number of the connection. broker: a function that returns the broker's id, -1 while unknown. replace: a function of (broker id, host, port) that returns the
+    (host, port) of the proxy for this broker, for responses to this client. next_seq: a function that returns the next sequence number of the
+    trace. tell: a function that stores an entry of the trace.
     """
 
     def __init__(
@@ -125,7 +125,10 @@ class ProxyConnection:
     # ---- requests ------------------------------------------------------------------------------------------------------------
 
     def _request(self, message: memoryview, now_ns: int) -> bytes | None:
-        """Record a request from the client. Returns a response if the proxy responds itself, or None to forward the request."""
+        """Record a request from the client. Returns a response if the proxy responds itself, or None to forward the request.
+
+        message: the request's frame without its length. now_ns: the time in ns of the monotonic clock.
+        """
         if len(message) < _START.size or (self._tokens and not _is_request(message)):
             self._pending.append(None)
             return None

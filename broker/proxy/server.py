@@ -174,7 +174,8 @@ class Proxy:
     def _local(self, broker: int, host: str, port: int) -> int:
         """Return the local port for a broker. Opens the port when a response contains the broker for the first time.
 
-        The kernel queues connections to the port until the proxy accepts them.
+        broker: the id of the broker, -1 if it is unknown. host, port: the address that the broker advertises. The kernel queues connections to the
+        port until the proxy accepts them.
         """
         address = host, port
         door = self._doors.get(self._aliases.get(address, address))
