@@ -60,10 +60,9 @@ OPERATIONS_OF_4 = OPERATIONS | 1 << 10 | 1 << 11
 class GroupCoordinator:
     """The group coordinator of one broker.
 
-    random: generates member ids. log: the offsets topic on this broker; None keeps groups in memory only. versions: the versions in which records
-    are written to the offsets topic. load_ms: returns for how many ms the loading of a partition is simulated to last; meanwhile its groups are not
-    available. consumers: the settings of groups of the new protocol (KIP-848). topics: the topics of the cluster; there are none by default.
-    broker_id: the id in events; -1 in tests of the coordinator alone.
+    random: generates member ids. log: the offsets topic on this broker; None keeps groups in memory only. versions: the versions in which records are
+    written to the offsets topic. load_ms: returns how many ms the loading of a partition is simulated to take. consumers: the settings of the new
+    protocol (KIP-848). topics: the topics of the cluster, by default none. broker_id: the id in events; -1 in tests of the coordinator alone.
     """
 
     def __init__(
@@ -288,10 +287,7 @@ class GroupCoordinator:
         return ErrorCode.NONE
 
     def expire_member(self, group_id: str, member_id: str, now_ms: int) -> None:
-        """Remove a member as if its session timed out, even while its JoinGroup or SyncGroup has no response yet.
-
-        The group may be a classic one or one of the new protocol (KIP-848). Raises KeyError if this broker has no such member.
-        """
+        """Remove a member of any group as if its session timed out, even while it waits for a response. Raises KeyError for an unknown member."""
         consumer, group = self.groups.get_consumer(group_id), self.groups.get(group_id)
         if consumer is not None:
             self._transitions.expire(consumer, consumer.members[member_id], now_ms)
@@ -305,9 +301,9 @@ class GroupCoordinator:
     def fence_member(self, group_id: str, member_id: str, now_ms: int) -> None:
         """Fence a member, so that its next request gets an error: FENCED_INSTANCE_ID in a classic group, otherwise FENCED_MEMBER_EPOCH.
 
-        In a classic group, a second process takes over the instance id of the member (KIP-345), which must be static. In a group of the new protocol
-        (KIP-848), the member is removed. Raises KeyError if this broker has no such member, ValueError for a dynamic member of a classic group,
-        KafkaError if the classic group rejects the second process.
+        In a classic group, a second process takes over the instance id of the member, which must be static (KIP-345). In other groups the member is
+        removed. Raises KeyError for an unknown member, ValueError for a dynamic member of a classic group, KafkaError if the group rejects the
+        process.
         """
         consumer, group = self.groups.get_consumer(group_id), self.groups.get(group_id)
         if consumer is not None:
@@ -337,10 +333,7 @@ class GroupCoordinator:
         return described(self.groups.get(group_id), group_id)
 
     def describe_any(self, group_id: str) -> GroupDescription:
-        """Return the description of a group, classic or of the new protocol (KIP-848), in the form of DescribeGroups.
-
-        If there is no group with this id, its state is Dead.
-        """
+        """Return the description of any group, classic or not, in the form of DescribeGroups. If it does not exist, its state is Dead."""
         consumer = self.groups.get_consumer(group_id)
         return self.describe(group_id) if consumer is None else described_consumer(consumer)
 

@@ -104,8 +104,7 @@ class Store:
     def _make_room(self, length: int, end: int) -> None:
         """Ensure that the last segment has room for a batch. Starts a new segment if the batch would make it larger than `segment_bytes`.
 
-        An empty segment takes a batch of any size. length: the size of the batch in bytes. end: the position in the store where the batch
-        will end.
+        An empty segment takes a batch of any size. length: the size of the batch in bytes. end: the store's position where it will end.
         """
         open_bytes = self.open_bytes
         if open_bytes and open_bytes + length > self.segment_bytes:
@@ -149,10 +148,7 @@ class Store:
         self._use_last_segment()
 
     def flush_append(self, position: int, records: int) -> None:
-        """Flush the last append, of `records` records at `position`, if flush.messages is reached.
-
-        Raises StorageError if the flush fails; then the append is undone.
-        """
+        """Flush the last append, of `records` records at `position`, if flush.messages is reached. Undo it and raise StorageError if that fails."""
         unflushed = self._unflushed + records
         if unflushed < self.flush_messages:
             self._unflushed = unflushed
@@ -167,8 +163,7 @@ class Store:
     def flush(self) -> None:
         """Flush the active segment with fsync if it is a file in a data directory.
 
-        If flush.messages is set, earlier segments were flushed when they ended. Raises StorageError if fsync fails; then the next flush tries it
-        again.
+        If flush.messages is set, earlier segments were flushed when they ended. Raises StorageError if fsync fails; the next flush tries it again.
         """
         try:
             self.last.flush()

@@ -49,9 +49,9 @@ class _Pending(NamedTuple):
 class ProxyConnection:
     """Processes the bytes that client and broker send, and returns the bytes to forward.
 
-    number: the number of the connection. broker: a function that returns the broker's id, -1 while unknown. replace: a function of (broker id, host, port) that returns the
-    (host, port) of the proxy for this broker, for responses to this client. next_seq: a function that returns the next sequence number of the
-    trace. tell: a function that stores an entry of the trace.
+    number: the number of the connection. broker: a function that returns the broker's id, -1 while unknown. replace: a function of (broker id, host,
+    port) that returns the (host, port) of the proxy for this broker, for responses to this client. next_seq: a function that returns the next
+    sequence number of the trace. tell: a function that stores an entry of the trace.
     """
 
     def __init__(

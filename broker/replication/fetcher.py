@@ -117,10 +117,7 @@ class ReplicaFetcher:
         return followed.overrides
 
     def release(self, topic: str, index: int) -> None:
-        """Remove the hold (the offset at which fetches stop) and the delay that a test has set for a partition, and fetch it at once.
-
-        Does nothing if this fetcher does not follow the partition.
-        """
+        """Remove the hold (stop offset) and the delay that a test has set for a partition, and fetch it at once if this fetcher follows it."""
         followed = self._followed.get((topic, index))
         if followed is None:
             return
@@ -200,10 +197,7 @@ class ReplicaFetcher:
             self._wait_until(self._wait_ends_ms)
 
     def _fetch_next(self, followed: FollowedPartition, now_ms: int, delay_ms: int) -> None:
-        """Fetch a partition, and all partitions that are then due, after `delay_ms`.
-
-        If a test has set a delay for the follower's fetches of this partition, that delay applies instead. Does nothing while it runs.
-        """
+        """Fetch a partition, and all that are then due, after the delay that a test has set for the partition, or without one after `delay_ms`."""
         if followed.is_delayed(now_ms):
             return
         followed.due = True
@@ -277,10 +271,7 @@ class ReplicaFetcher:
         return received
 
     def _leave_out(self, now_ms: int) -> list[FollowedPartition]:
-        """Leave throttled partitions out of the next fetch if the follower's quota is exceeded (R-7).
-
-        Returns the partitions that were left out before and are included again.
-        """
+        """Leave throttled partitions out of the next fetch if the follower's quota is exceeded (R-7). Returns those left out before but not now."""
         again: list[FollowedPartition] = []
         removes = False
         for followed in self._followed.values():

@@ -352,10 +352,7 @@ class ReplicaManager:
     def _replica_views(
         self, partition: Partition, image: Image, fetch_offset: int, listener: str, now_ms: int
     ) -> list[ReplicaView]:
-        """Return a view of each replica that has `fetch_offset`, according to its last fetch: the leader first, then the in-sync followers (N-3).
-
-        listener: the listener that the client uses, whose addresses the views contain.
-        """
+        """Return a view, with the address on `listener`, of each replica that has `fetch_offset`: the leader, then the in-sync followers (N-3)."""
         log = partition.log
         views = [_view(image, self.broker_id, listener, log.log_end_offset, log.log_start_offset, 0)]
         for broker_id, follower in partition.followers.items():
