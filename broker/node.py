@@ -137,12 +137,16 @@ class SharedState(Protocol):
         """Reserve 1,000 producer ids and return the first. Raises KafkaError KAFKA_STORAGE_ERROR (56) if they cannot be persisted."""
 
     def auto_create(self, name: str, mutations: MutationCharge | None = None) -> None:
-        """Create a missing topic that a client requested. mutations: the quota charge for its partitions, None for none. Raises KafkaError."""
+        """Create a missing topic that a client requested. Raises KafkaError if that is not possible, for example for an illegal name.
+
+        mutations: the quota charge for its partitions, None for none.
+        """
 
     def remember_config(self, owner: ConfigOwner, layer: Mapping[str, str]) -> None:
         """Persist settings before they change. Raises KafkaError KAFKA_STORAGE_ERROR (56) if they cannot be persisted.
 
-        owner: a broker id, -1 for all brokers, a group id, or the name of a subscription.
+        owner: a broker id, -1 for all brokers, a group id, or the name of a client metrics subscription. layer: all settings that the owner then
+        has.
         """
 
     def setting_changed(self) -> None:
@@ -172,7 +176,10 @@ class Transactions(Protocol):
         ...
 
     def find_coordinator(self, transactional_id: str) -> TransactionCoordinator:
-        """Return this broker's coordinator, for a request with a transactional id. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15)."""
+        """Return this broker's transaction coordinator, for a request with a transactional id.
+
+        Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if the transaction topic is missing and cannot be created.
+        """
         ...
 
     def offsets_partition_of(self, group_id: str) -> tuple[str, int]:

@@ -91,7 +91,11 @@ class ConsumerGroupDescription:
 
 
 def check(request: ConsumerHeartbeat, assignors: Collection[str], *, is_release_4: bool) -> None:
-    """Check the fields of a heartbeat in Kafka's order (GN-4, GN-5, GN-7). Raises KafkaError INVALID_REQUEST (42) or UNSUPPORTED_ASSIGNOR (112)."""
+    """Check the fields of a heartbeat in Kafka's order (GN-4, GN-5, GN-7).
+
+    assignors: the names of the assignors that the broker supports. is_release_4: whether the rules of Kafka 4.0 and later apply. Raises KafkaError
+    UNSUPPORTED_ASSIGNOR (112) if the request names another assignor, INVALID_REQUEST (42) if any other field is missing or invalid.
+    """
     epoch = request.member_epoch
     if is_release_4:
         if not request.creates_member_id or epoch > 0 or epoch == LEAVING:

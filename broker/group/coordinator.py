@@ -1,4 +1,4 @@
-"""The group coordinator of one broker: requests of classic groups (join, sync, heartbeat, leave), and operations on groups of both protocols.
+"""The group coordinator of one broker: requests of classic groups (join, sync, heartbeat, leave), and operations on all groups.
 
 A coordinator has the groups whose partition of `__consumer_offsets` this broker leads. They are loaded from that partition when the broker becomes
 its leader, and dropped from memory when it stops leading it (GO-11, GO-12). The result of a join or sync is passed to its callback exactly once, at
@@ -60,9 +60,9 @@ OPERATIONS_OF_4 = OPERATIONS | 1 << 10 | 1 << 11
 class GroupCoordinator:
     """The group coordinator of one broker.
 
-    random: generates member ids. log: the offsets topic on this broker; None keeps groups in memory only. versions: the versions in which records
-    are written to the offsets topic. load_ms: returns how many ms it takes to load a partition. consumers: the settings of the new protocol
-    (KIP-848). topics: the topics of the cluster; there are none by default. broker_id: the id in events; -1 in tests of the coordinator alone.
+    random: generates member ids. log: the offsets topic on this broker; None keeps groups in memory only. versions: the versions in which records are
+    written to the offsets topic. load_ms: returns how many ms the loading of a partition is simulated to take. consumers: the settings of the new
+    protocol (KIP-848). topics: the topics of the cluster, by default none. broker_id: the id in events; -1 in tests of the coordinator alone.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class GroupCoordinator:
 
     @property
     def serves_consumers(self) -> bool:
-        """Return whether this broker supports the new protocol now (KIP-848, GC-2, AD-36)."""
+        """Return whether the settings and the level of `group.version` allow groups of the new protocol (KIP-848, GC-2, AD-36)."""
         return self._consumer_settings.is_on and self._consumer_settings.is_finalized()
 
     @property
@@ -240,7 +240,11 @@ class GroupCoordinator:
     def heartbeat(
         self, group_id: str, generation_id: int, member_id: str, group_instance_id: str | None, now_ms: int
     ) -> int:
-        """Handle Heartbeat and return its error code. The session timeout restarts even if the error is REBALANCE_IN_PROGRESS."""
+        """Handle Heartbeat and return its error code. The session timeout restarts even if the error is REBALANCE_IN_PROGRESS.
+
+        generation_id: the generation that the member is in; for a classic member in a group of the new protocol, its member epoch.
+        group_instance_id: None unless the member is static.
+        """
         if not group_id:
             return ErrorCode.INVALID_GROUP_ID
         consumers = self.groups.get_consumer(group_id)
@@ -283,10 +287,7 @@ class GroupCoordinator:
         return ErrorCode.NONE
 
     def expire_member(self, group_id: str, member_id: str, now_ms: int) -> None:
-        """Remove a member of a group of either protocol as if its session timed out, even while its JoinGroup or SyncGroup has no response yet.
-
-        Raises KeyError if this broker has no such member.
-        """
+        """Remove a member of any group as if its session timed out, even while it waits for a response. Raises KeyError for an unknown member."""
         consumer, group = self.groups.get_consumer(group_id), self.groups.get(group_id)
         if consumer is not None:
             self._transitions.expire(consumer, consumer.members[member_id], now_ms)
@@ -298,10 +299,11 @@ class GroupCoordinator:
             raise KeyError(group_id)
 
     def fence_member(self, group_id: str, member_id: str, now_ms: int) -> None:
-        """Fence a member: its next request gets FENCED_MEMBER_EPOCH, or FENCED_INSTANCE_ID in a classic group.
+        """Fence a member, so that its next request gets an error: FENCED_INSTANCE_ID in a classic group, otherwise FENCED_MEMBER_EPOCH.
 
-        A member of the new protocol is removed. A static member of a classic group loses its instance id to a second process (KIP-345). Raises
-        KeyError if this broker has no such member, ValueError for a dynamic member of a classic group, KafkaError if the group is full.
+        In a classic group, a second process takes over the instance id of the member, which must be static (KIP-345). In other groups the member is
+        removed. Raises KeyError for an unknown member, ValueError for a dynamic member of a classic group, KafkaError if the group rejects the
+        process.
         """
         consumer, group = self.groups.get_consumer(group_id), self.groups.get(group_id)
         if consumer is not None:
@@ -327,11 +329,11 @@ class GroupCoordinator:
         return listed(self.groups, states, types)
 
     def describe(self, group_id: str) -> GroupDescription:
-        """Return the description of one group for DescribeGroups, with the state Dead if the group does not exist."""
+        """Return the description of a classic group for DescribeGroups. If there is no classic group with this id, its state is Dead."""
         return described(self.groups.get(group_id), group_id)
 
     def describe_any(self, group_id: str) -> GroupDescription:
-        """Return the description of a group of either protocol in the form of DescribeGroups."""
+        """Return the description of any group, classic or not, in the form of DescribeGroups. If it does not exist, its state is Dead."""
         consumer = self.groups.get_consumer(group_id)
         return self.describe(group_id) if consumer is None else described_consumer(consumer)
 

@@ -141,7 +141,10 @@ class Group:
         return self.leader_id == member_id
 
     def not_a_member(self, member_id: str, instance_id: str | None) -> int:
-        """Return 0 if `member_id` is a member and, for a static member, has this `instance_id` (KIP-345); otherwise an error code."""
+        """Return 0 if `member_id` is a member of the group and the owner of `instance_id`, unless that is None (KIP-345).
+
+        Otherwise return FENCED_INSTANCE_ID (82) if another member has this instance id, UNKNOWN_MEMBER_ID (25) in all other cases.
+        """
         if instance_id is not None:
             current = self.static_ids.get(instance_id)
             if current is None:
@@ -165,7 +168,10 @@ class Group:
         return member is not None or len(self.members) < max_size
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Return whether a member that offers these protocols can join: all members must have at least one protocol in common."""
+        """Return whether a new member with this protocol type and these protocols can join.
+
+        The protocol type must equal that of the group, unless the group is empty. All members must have at least one protocol in common.
+        """
         if self.state is GroupState.EMPTY:
             return bool(protocol_type) and bool(protocols)
         if self.protocol_type != protocol_type:
@@ -285,7 +291,7 @@ class Group:
         return [JoinedMember(m.member_id, m.group_instance_id, m.metadata(name)) for m in self.members.values()]
 
     def current_generation(self, member_id: str) -> JoinResult:
-        """Return the result with which a member joins the current generation. The leader's result also lists all members."""
+        """Return the JoinGroup result that puts the member `member_id` into the current generation. The leader's result lists all members, too."""
         return JoinResult(
             member_id,
             generation_id=self.generation_id,

@@ -31,8 +31,9 @@ _VERSION = struct.Struct(">h")
 def to_consumer_group(classic: Group, topics: Mapping[str, Topic], *, is_release_4: bool) -> ConsumerGroup:
     """Return a group of the new protocol with the members, the assignments and the offsets of a classic group (GN-55).
 
-    Its epochs equal the generation of the classic group. Raises KafkaError GROUP_ID_NOT_FOUND (69) if the subscription or the assignment of a member
-    cannot be converted. Before 4.0, a member without an assignment cannot be converted, and user data of an assignor is lost.
+    topics: the topics of the cluster by name. is_release_4: whether the rules of Kafka 4.0 and later apply: a member without an assignment is
+    converted, and user data of an assignor prevents the conversion; before 4.0, the user data is lost. The epochs of the result equal the generation
+    of the classic group. Raises KafkaError GROUP_ID_NOT_FOUND (69) if the subscription or the assignment of a member cannot be converted.
     """
     group_id = classic.group_id
     group = ConsumerGroup(
@@ -109,8 +110,8 @@ def entries_of(group: ConsumerGroup) -> list[Entry]:
 def to_classic_group(group: ConsumerGroup, leaving: Collection[str], topics: Mapping[str, Topic], now_ms: int) -> Group:
     """Return a stable classic group with the members that use the classic protocol (GN-61).
 
-    The target assignment of each member becomes its assignment. The generation equals the epoch of the group. leaving: the ids of members that are
-    left out.
+    Each member gets its target assignment as its assignment. The generation equals the epoch of the group. leaving: the ids of members that the
+    result does not contain, because they leave. topics: the topics of the cluster by name.
     """
     classic = Group(
         group.group_id,
@@ -170,7 +171,10 @@ def encode_assignment(assignment: Assignment, names: Mapping[bytes, str], subscr
 
 
 def partitions_by_id(listed: Iterable[tuple[str, Sequence[int]]], topics: Mapping[str, Topic]) -> Assignment:
-    """Return partitions as a dict by topic id, from (topic name, partition indexes) pairs. Partitions that do not exist are left out."""
+    """Return partitions as a dict that maps topic ids to partition indexes. Partitions that do not exist are left out.
+
+    listed: (topic name, partition indexes) pairs. topics: the topics of the cluster by name.
+    """
     found: dict[bytes, frozenset[int]] = {}
     for name, indexes in listed:
         if name in topics:
@@ -183,7 +187,9 @@ def partitions_by_id(listed: Iterable[tuple[str, Sequence[int]]], topics: Mappin
 def _assigned(assignment: bytes, topics: Mapping[str, Topic], group_id: str, *, is_release_4: bool) -> Assignment:
     """Return a member's decoded assignment, by topic id.
 
-    Raises DecodeError if it is malformed, and KafkaError GROUP_ID_NOT_FOUND (69) if it contains user data that would be lost.
+    assignment: the encoded assignment from SyncGroup. topics: the topics of the cluster by name. group_id: for the error message. is_release_4:
+    whether the rules of Kafka 4.0 and later apply: an empty assignment is accepted, and user data causes KafkaError GROUP_ID_NOT_FOUND (69). Raises
+    DecodeError if the assignment is malformed.
     """
     if not assignment and is_release_4:  # the member has joined and was never assigned partitions
         return {}

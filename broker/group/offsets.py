@@ -35,7 +35,10 @@ class CommittedOffset(NamedTuple):
 
 
 def is_too_long(metadata: str, max_bytes: int) -> bool:
-    """Return whether the metadata exceeds `offset.metadata.max.bytes`. As in Kafka, its length counts UTF-16 units, not bytes."""
+    """Return whether the metadata of a committed offset is too long: more than `max_bytes` (`offset.metadata.max.bytes`).
+
+    As in Kafka, the length is counted in UTF-16 units, in spite of the setting's name.
+    """
     if len(metadata) * 2 <= max_bytes:
         return False
     return len(metadata.encode("utf-16-le", "surrogatepass")) // 2 > max_bytes
@@ -44,7 +47,10 @@ def is_too_long(metadata: str, max_bytes: int) -> bool:
 def split_by_metadata(
     offsets: Mapping[PartitionKey, CommittedOffset], max_bytes: int
 ) -> tuple[dict[PartitionKey, CommittedOffset], dict[PartitionKey, int]]:
-    """Return the offsets that may be stored, and an error code for each partition whose metadata is too long (`offset.metadata.max.bytes`)."""
+    """Return the offsets that may be stored, and the error code OFFSET_METADATA_TOO_LARGE (12) for each partition of the others.
+
+    The others have metadata that is longer than `max_bytes` (`offset.metadata.max.bytes`).
+    """
     errors = {
         key: int(ErrorCode.OFFSET_METADATA_TOO_LARGE)
         for key, committed in offsets.items()

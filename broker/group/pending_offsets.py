@@ -72,9 +72,9 @@ class PendingOffsets:
         return list(pending), offsets
 
     def _supersede_earlier(self, producer_id: int, committed: Collection[PartitionKey]) -> None:
-        """Replace pending offsets of other producers by None, for the partitions that this producer's transaction commits.
+        """Replace pending offsets of other producers by None, because this producer's transaction committed later offsets.
 
-        Only offsets that were added before those of this producer are replaced.
+        committed: the partitions with offsets in this transaction. Only offsets that were added before those of this producer are replaced.
         """
         to_come = set(committed)
         for other_id, key in self._order if self._by_producer else ():

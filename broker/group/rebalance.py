@@ -35,8 +35,8 @@ def _stop_sync_timer_if_settled(group: Group) -> None:
 class Rebalance:
     """Moves classic groups from state to state: members join and leave, and rebalances start and end.
 
-    `settings` may be replaced at run time. `sessions` has the session timers of members. `changes` reports the changes of the groups of both
-    protocols to observers.
+    `settings` may be replaced at run time. `sessions` has the session timers of members. `changes` reports changes of groups to observers; the code
+    for groups of the new protocol (KIP-848) uses it, too.
     """
 
     def __init__(
@@ -228,9 +228,10 @@ class Rebalance:
         _stop_sync_timer_if_settled(group)
 
     def store_assignment(self, group: Group, assignments: dict[str, bytes], now_ms: int) -> None:
-        """Store the assignment that the leader sent. The group is then stable. A member without an assignment gets empty bytes (GC-38).
+        """Store the assignment that the leader sent. The group is then stable.
 
-        If the assignment cannot be stored, the group rebalances (GC-39).
+        assignments: maps member ids to encoded assignments; a member without an entry gets empty bytes (GC-38). If the assignment cannot be stored,
+        the group rebalances (GC-39).
         """
         generation_id = group.generation_id
 

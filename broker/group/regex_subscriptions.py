@@ -36,10 +36,11 @@ class RegexSubscriptions:
     def update(
         self, group: ConsumerGroup, member: ConsumerMember, changes: Changes, entries: list[Entry], now_ms: int
     ) -> bool:
-        """Remove a regular expression to which no member subscribes any more, and schedule the matching of the others if it is due.
+        """Update the regular expressions of a group after a request: remove unused ones, and match the others with the topics if that is due.
 
-        entries: the list to which the tombstone of the removed expression is added. Returns True if a new epoch must start at once: the member has
-        changed its expression, and either the new one has been matched with the topics before or the member has no expression any more.
+        changes: what the request changed about `member`. entries: the list to which the tombstone of a removed expression is added. The matching
+        runs after this method has returned. Returns True if a new epoch must start at once: the member has changed its expression, and either the
+        new one has been matched with the topics before or the member has no expression any more.
         """
         is_resolved, regex_before, resolved_count = False, changes.regex_before, len(group.regexes)
         if regex_before is not None:
@@ -98,7 +99,10 @@ class RegexSubscriptions:
 
 
 def _matching(regex: str, topics: Iterable[str], group_id: str) -> frozenset[str]:
-    """Return the topics that a regular expression matches; none if it is invalid, which is possible if another broker stored it."""
+    """Return the topics that a regular expression matches; none if it is invalid, which is possible if another broker stored it.
+
+    group_id: the group that subscribes by this expression, for the warning about an invalid one.
+    """
     try:
         pattern = compile_topic_pattern(regex)
     except KafkaError as error:

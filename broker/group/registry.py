@@ -45,7 +45,7 @@ class Registry:
         self._expiry_timer: Timer | None = None
 
     def __iter__(self) -> Iterator[AnyGroup]:
-        """Iterate over a copy of the groups of both protocols, so that groups may be deleted during the iteration."""
+        """Iterate over a copy of all groups, classic and of the new protocol (KIP-848), so that groups may be deleted during the iteration."""
         return iter([*self._groups.values(), *self._consumers.values()])
 
     def get(self, group_id: str) -> Group | None:
@@ -57,7 +57,7 @@ class Registry:
         return self._consumers.get(group_id)
 
     def get_any(self, group_id: str) -> AnyGroup | None:
-        """Return a group of either protocol, None if this broker does not have it."""
+        """Return the group with this id, classic or of the new protocol (KIP-848); None if this broker does not have it."""
         return self._groups.get(group_id) or self._consumers.get(group_id)
 
     def create(self, group_id: str, now_ms: int) -> Group:
@@ -105,7 +105,8 @@ class Registry:
     ) -> ConsumerGroup:
         """Convert a classic group to the new protocol, with its members and offsets (GN-10, GN-55). Waiting requests get REBALANCE_IN_PROGRESS.
 
-        entries: the list to which the records of the conversion are added. `put_back` undoes it. Raises KafkaError GROUP_ID_NOT_FOUND (69).
+        entries: the list to which the records of the conversion are added. `put_back` undoes the conversion. Raises KafkaError GROUP_ID_NOT_FOUND
+        (69) if the settings or the group's protocol type do not allow it, or if the data of a member cannot be converted.
         """
         if classic.is_in(GroupState.EMPTY):
             group = ConsumerGroup(
@@ -198,10 +199,11 @@ class Registry:
         return results
 
     def drop(self, group: AnyGroup, keys: Iterable[PartitionKey], now_ms: int, *, is_check: bool = False) -> int:
-        """Delete committed offsets and write their tombstones. The group is deleted, too, if it then has neither members nor offsets.
+        """Delete the offsets that a group has committed for the partitions `keys`, and write their tombstones.
 
-        Pending transactional offsets of these partitions are deleted, too. Returns the error code if the tombstones cannot be written; then nothing
-        is deleted. is_check: whether this is the periodic check for expired offsets.
+        Pending transactional offsets of these partitions are deleted, too, and so is the group if it then has neither members nor offsets. is_check:
+        whether this is the periodic check for expired offsets. Returns an error code, 0 for success; after an error nothing is
+        deleted.
         """
         keys = dict.fromkeys(keys)
         gone = {key: group.offsets.pop(key) for key in keys if key in group.offsets}
@@ -256,7 +258,7 @@ class Registry:
     # ---- coming and going of the partitions of the offsets topic -------------------------------------------------------------
 
     def load(self, index: int, now_ms: int) -> None:
-        """Load the groups of a partition of `__consumer_offsets`. The session timeouts of their members restart (GO-11)."""
+        """Load the groups of partition `index` of `__consumer_offsets`. The session timeouts of their members restart (GO-11)."""
         self._take(self._storage.load(index), now_ms)
 
     def _take(self, loaded: Loaded, now_ms: int) -> None:
@@ -298,7 +300,8 @@ class Registry:
     ) -> int:
         """Store the offsets of a group that an earlier version of this broker kept in its metadata log. Returns the error code, 0 if they are stored.
 
-        The group must not exist yet. The write does not wait for replicas: it is complete before a client can commit.
+        protocol_type: the group's protocol type, such as "consumer"; None if it has none. The group must not exist yet. The write does not wait for
+        replicas: it is complete before a client can commit.
         """
         group = self.create(group_id, now_ms)
         group.offsets.update(offsets)
@@ -321,7 +324,10 @@ class Registry:
 
 
 def settle(group: AnyGroup, keys: list[PartitionKey], now_ms: int) -> None:
-    """Record that commits of these partitions have finished, and call the group's `stable_waiters`, which wait for that."""
+    """Record that one commit for each partition in `keys` has finished, and call all functions in the group's `stable_waiters`.
+
+    They wait until commits are replicated; each is called once, with error code 0, and checks again whether commits are pending.
+    """
     if not keys:
         return
     group.writing.subtract(keys)

@@ -34,11 +34,12 @@ class ConsumerGroupSettings:
     """The settings of the new protocol (KIP-848), with Kafka's defaults (GN-67).
 
     is_on: whether the settings enable the protocol. is_new_coordinator: whether the settings ask for the coordinator in Java, which serves classic
-    groups, too (`group.coordinator.new.enable`). is_finalized: a function that returns whether the level of `group.version` allows it.
-    is_release_4, is_release_4_1, is_release_4_2: whether the broker behaves as Kafka 4.0, 4.1, 4.2
-    or later. assignors: the names of the assignors, the default first. may_upgrade, may_downgrade: whether a classic group may become one of the new
-    protocol while it has members, and back (`group.consumer.migration.policy`, GN-54). regex_refresh_ms: how often regular expressions are resolved
-    again. session_timeout_ms, heartbeat_interval_ms: functions that return the value for a group id, because each group may have its own (GN-68).
+    groups, too (`group.coordinator.new.enable`). is_finalized: a function that returns whether the finalized level of the feature `group.version`
+    allows the protocol. is_release_4, is_release_4_1, is_release_4_2: whether the broker behaves as Kafka 4.0, 4.1, 4.2 or later. max_size: the
+    maximum number of members of a group. assignors: the names of the assignors, the default first. may_upgrade: whether a classic group with members
+    may be converted to the new protocol (`group.consumer.migration.policy`, GN-54). may_downgrade: whether a group of the new protocol with members
+    may be converted to a classic one. regex_refresh_ms: how often regular expressions are matched with the topics again. session_timeout_ms,
+    heartbeat_interval_ms: functions that return the value for a group id, because each group may have its own (GN-68).
     """
 
     is_on: bool = False

@@ -78,20 +78,24 @@ class OffsetsLog(Protocol):
         *,
         producer: tuple[int, int] | None = None,
     ) -> None:
-        """Append records to a partition. `done` is called when they are replicated, or with an error.
+        """Append records to partition `index` of the offsets topic. `done` is called when they are replicated, or with an error.
 
-        producer: the (producer id, epoch) in whose transaction the records are; None for no transaction.
+        entries: the records as (key, value); a value of None is a tombstone. producer: the (producer id, epoch) in whose transaction the records
+        are; None for no transaction.
         """
 
     def append_only(self, index: int, entries: Sequence[Entry], now_ms: int) -> int:
-        """Append records to a partition without waiting for replicas. Returns the error code, 0 if they were appended."""
+        """Append records to partition `index` of the offsets topic without waiting for replicas. Returns the error code, 0 if they were appended.
+
+        entries: the records as (key, value); a value of None is a tombstone.
+        """
         ...
 
     def await_replicated(self, index: int, now_ms: int, done: Stored) -> None:
-        """Call `done` when all records of a partition are replicated, or with the error that prevented it."""
+        """Call `done` when all present records of partition `index` of the offsets topic are replicated, or with an error if they cannot be."""
 
     def read(self, index: int) -> Iterable[LoggedRecord]:
-        """Return the records of a partition from its start to its end."""
+        """Return the records of partition `index` of the offsets topic, from its start to its end."""
         ...
 
 
@@ -161,10 +165,10 @@ class GroupStorage:
     def delete(
         self, group: Group | ConsumerGroup, keys: Iterable[PartitionKey], now_ms: int, *, group_too: bool
     ) -> int:
-        """Write tombstones for offsets and, with `group_too`, for the group, without waiting for their replication. Returns an error code (GO-9).
+        """Write tombstones for the offsets that a group committed for the partitions `keys`, without waiting for replicas (GO-9).
 
-        The error code is always 0 if the broker emulates Kafka's old group coordinator, which deletes offsets and groups even if their tombstones
-        cannot be written.
+        group_too: whether to write tombstones for the group itself, too. Returns an error code. It is always 0 if the broker emulates Kafka's old
+        group coordinator, which deletes offsets and groups even if their tombstones cannot be written.
         """
         entries = [offset_entry(group.group_id, key, None, self._versions) for key in keys]
         if group_too:
@@ -212,7 +216,7 @@ class GroupStorage:
         return 0 if self._log is None else self._log.append_only(self.partition_of(group.group_id), entries, now_ms)
 
     def load(self, index: int) -> Loaded:
-        """Load the groups of a partition from its records; later records replace earlier ones (GO-11). Damaged records are logged and skipped."""
+        """Return the groups that the records of partition `index` of `__consumer_offsets` contain (GO-11). Damaged records are logged and skipped."""
         loaded = Loaded({}, {}, {}, {})
         for record in () if self._log is None else self._log.read(index):
             _apply(loaded, record, index)
@@ -221,7 +225,10 @@ class GroupStorage:
         return loaded
 
     def append(self, group_id: str, entries: Sequence[Entry], now_ms: int, stored: Stored) -> None:
-        """Store the records of a change of a consumer group. `stored` is called with the error code for the ConsumerGroupHeartbeat response."""
+        """Store a change of a consumer group. `stored` is called with the error code for the ConsumerGroupHeartbeat response.
+
+        entries: the records of the change, as (key, value); a value of None is a tombstone.
+        """
         self._append(group_id, entries, now_ms, lambda error, at_ms: stored(_GROUP_ERRORS.get(error, error), at_ms))
 
     def await_writes(self, group_id: str, now_ms: int, stored: Stored) -> None:
@@ -318,7 +325,7 @@ def _apply_offset(loaded: Loaded, parsed: OffsetRecord, producer_id: int) -> Non
 
 
 def _end_transaction(loaded: Loaded, producer_id: int, *, committed: bool) -> None:
-    """Commit or drop the pending offsets of a producer at the marker that ends its transaction (TX-43)."""
+    """Remove the pending offsets of a producer, whose transaction ended with a marker; they become committed offsets if `committed` (TX-43)."""
     for group_id, pending in list(loaded.pending.items()):
         offsets = pending.end(producer_id, committed=committed)[1]
         if offsets:
@@ -328,7 +335,10 @@ def _end_transaction(loaded: Loaded, producer_id: int, *, committed: bool) -> No
 
 
 def snapshot(group: Group, assignments: Mapping[str, bytes]) -> StoredGroup:
-    """Return the current generation of a group in the form in which it is stored (GO-7)."""
+    """Return the current generation of a group in the form in which it is stored (GO-7).
+
+    assignments: maps member ids to encoded assignments; a member without an entry is stored with an empty one.
+    """
     members = tuple(
         StoredMember(
             member.member_id,

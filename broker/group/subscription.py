@@ -12,7 +12,10 @@ CONSUMER_PROTOCOL = "consumer"
 
 
 def subscribed_topics(metadatas: Iterable[bytes]) -> frozenset[str] | None:
-    """Return all topics to which the members subscribe; None if a member's subscription cannot be decoded."""
+    """Return all topics to which members subscribe; None if a subscription cannot be decoded.
+
+    metadatas: for each member its encoded subscription, which JoinGroup calls the metadata of a protocol.
+    """
     topics: set[str] = set()
     try:
         for metadata in metadatas:

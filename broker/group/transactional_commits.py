@@ -84,7 +84,10 @@ class TransactionalCommits:
         self._storage.store_offsets(request.group_id, accepted, now_ms, stored, producer=producer)
 
     def end(self, index: int, producer_id: int, *, committed: bool, now_ms: int) -> None:
-        """Commit or drop the pending offsets of a producer, because its transaction has ended in partition `index` (TX-43, TX-44)."""
+        """End the transaction of a producer for the groups that partition `index` of `__consumer_offsets` stores (TX-43, TX-44).
+
+        committed: whether the pending offsets of the producer become committed offsets; otherwise they are dropped.
+        """
         for group in self._groups:
             if group.pending_offsets and self._storage.partition_of(group.group_id) == index:
                 keys, offsets = group.pending_offsets.end(producer_id, committed=committed)

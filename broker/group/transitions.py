@@ -94,8 +94,8 @@ class Transitions:
     ) -> None:
         """Start a new epoch and compute its target assignment where necessary, then move a member towards its target assignment.
 
-        owned: the partitions that the request reports as owned, None if it reports none. entries: the list to which the records of the changes are
-        added. bumps: whether a new epoch starts even if the subscribed topics did not change.
+        changes: what the request changed about `member`. owned: the partitions that the request reports as owned, None if it reports none. entries:
+        the list to which the records of the changes are added. bumps: whether a new epoch starts even if the subscribed topics did not change.
         """
         epoch_before = group.epoch
         self.advance_epoch(group, entries, bumps=bumps)
@@ -301,10 +301,11 @@ class Transitions:
     def store(
         self, group_id: str, entries: Sequence[Entry], now_ms: int, done: Callable[[int, int], None] = lambda *_: None
     ) -> None:
-        """Write the records of a change, and call `done` with an error code and the time in ms when they are replicated or the write fails.
+        """Write the records of a change of a group to the offsets topic, as one batch.
 
-        If `entries` is empty, `done` is called when all earlier changes are replicated, because the response may show them. If the leader cannot
-        write the records, the group is loaded again, which undoes the change.
+        done: a function that is called with an error code and the time in ms, when the records are replicated or the write fails. If `entries` is
+        empty, `done` is called when all earlier changes are replicated, because the response may show them. If the records cannot be appended at
+        all, the group is loaded again, which undoes the change.
         """
         if not entries:
             self._storage.await_writes(group_id, now_ms, done)

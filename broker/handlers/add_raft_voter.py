@@ -41,7 +41,7 @@ def add_raft_voter(exchange: Exchange, request: AddRaftVoterRequest) -> Reply:
 def _check_listeners(exchange: Exchange, request: AddRaftVoterRequest) -> None:
     """Check that the voter has an endpoint for the first listener in `controller.listener.names`, or for `CONTROLLER` if that is not set.
 
-    Raises KafkaError INVALID_REQUEST (42).
+    Raises KafkaError INVALID_REQUEST (42) if it has none.
     """
     names = exchange.node.config["controller.listener.names"] or ""
     name = str(names).split(",")[0].strip().upper() or USUAL_LISTENER

@@ -71,7 +71,7 @@ def describe_topic_partitions(exchange: Exchange, request: DescribeTopicPartitio
 
 
 def _java_order(name: str) -> bytes:
-    """Return a key that sorts like a string in Java, which compares UTF-16 code units."""
+    """Return a sort key for topic names, so that they are sorted as in Java, which compares UTF-16 code units."""
     return name.encode("utf-16-be", "surrogatepass")
 
 
@@ -104,7 +104,10 @@ def _described(
 def _partitions(
     image: Image, reachable: set[int], states: tuple[PartitionState, ...]
 ) -> Iterator[DescribeTopicPartitionsResponsePartition]:
-    """Yield the entries of partitions. A partition without a reachable leader has no error, and leader -1."""
+    """Yield the entries of partitions. A partition without a reachable leader has no error, and leader -1.
+
+    reachable: the ids of the running brokers that have an address on the client's listener.
+    """
     for state in states:
         yield DescribeTopicPartitionsResponsePartition(
             0,

@@ -132,7 +132,10 @@ def _params(exchange: Exchange, request: FetchRequest) -> FetchParams:
 
 
 def _max_bytes(exchange: Exchange, request: FetchRequest, replica_id: int) -> int:
-    """Return the byte limit for the response: the lowest of the client's limit, the broker's limit, and the limit by the client's quota (F-4)."""
+    """Return the byte limit for the response: the lowest of the client's limit, the broker's limit, and the limit by the client's quota (F-4).
+
+    replica_id: the broker id of a follower, for which no client quota applies; negative for a client.
+    """
     node = exchange.node
     limit = min(request.max_bytes, node.fetch_max_bytes)
     if replica_id < 0 and node.quotas.fetch.enabled:
@@ -160,10 +163,11 @@ def _requested_partitions(request: FetchRequest, by_id: bool) -> list[tuple[Key,
 def _resolve(
     exchange: Exchange, session: FetchContext[Key, Any], by_id: bool, from_follower: bool
 ) -> tuple[list[Key], list[PartitionFetch]]:
-    """Return (keys, partitions) of a fetch: partitions to read first, then those with an error detected before reading (F-23).
+    """Return the partitions of a fetch in the order in which they are handled, as two lists of equal length: keys and resolved partitions.
 
-    by_id: whether the keys have topic ids. For a consumer, unknown topic ids come first among the errors. For a follower, the errors are in
-    the order of the request, as in `KafkaApis`.
+    Partitions to read come first, then those with an error detected before reading (F-23). by_id: whether the keys have topic ids instead of names.
+    from_follower: whether a follower fetches. Its errors are in the order of the request, as in `KafkaApis`; for a consumer, unknown topic ids come
+    first among the errors.
     """
     image = exchange.node.image
     good: list[tuple[Key, PartitionFetch]] = []
@@ -201,7 +205,10 @@ def _unknown_id(image: Image, name: str | None) -> ErrorCode:
 def _note_follower(
     exchange: Exchange, params: FetchParams, fetches: Sequence[PartitionFetch], results: Sequence[PartitionRead]
 ) -> None:
-    """Record the fetch offset of a follower as its position (N-11), for each partition without an error or a diverging epoch."""
+    """Record the fetch offset of a follower as its position (N-11), for each partition without an error or a diverging epoch.
+
+    fetches, results: the requested partitions and what was read from them, in the same order.
+    """
     for fetch, result in zip(fetches, results, strict=True):
         if not result.error_code and not result.diverging:
             partition = exchange.node.replicas.partitions[(fetch.topic, fetch.index)]
@@ -233,8 +240,8 @@ class _Answer:
     def owed_at_once(self, first_of_session: bool) -> bool:
         """Return whether the leader responds to a follower's fetch at once instead of letting it wait for records (D5).
 
-        With `semantics=kip` it does so for the first fetch of a fetch session, and if the follower's high watermark of a partition is out
-        of date. With `semantics=kafka` it never does.
+        first_of_session: whether this is the first fetch of a fetch session. With `semantics=kip` the leader responds at once to this fetch, and
+        whenever the high watermark that the follower knows for a partition is out of date. With `semantics=kafka` the result is always False.
         """
         node, params = self._exchange.node, self._params
         if not params.from_follower or not node.cluster.strict_kip:

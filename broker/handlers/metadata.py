@@ -144,7 +144,11 @@ def _topic(exchange: Exchange, request: MetadataRequest, image: Image, topic: To
 
 
 def _partition(version: int, image: Image, reachable: set[int], state: PartitionState) -> MetadataResponsePartition:
-    """Return the entry of one partition with its own error. Stopped brokers stay in the lists of replicas, except in version 0 (M-4)."""
+    """Return the entry of one partition with its own error (M-4).
+
+    version: the version of the request. reachable: the ids of the running brokers that have an address on the client's listener; other brokers stay
+    in the lists of replicas, except in version 0.
+    """
     error: int = 0
     leader = state.leader
     if leader < 0 or not image.is_alive(leader):

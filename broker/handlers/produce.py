@@ -60,7 +60,8 @@ UNVERIFIED_MESSAGES: dict[int, str] = {
 def _failed(exchange: Exchange, request: ProduceRequest, error_code: int, message: str | None = None) -> Outcome:
     """Return the outcome of a request that is rejected as a whole.
 
-    As in Kafka, the client's quotas count the time that the handler took, but not the bytes of the request (T-12).
+    error_code, message: the error of every partition in the response; with acks=0 the connection is closed instead. As in Kafka, the client's quotas
+    count the time that the handler took, but not the bytes of the request (T-12).
     """
     if request.acks == 0:
         return NoReply(close=True, charge=Charge.TIME)
@@ -90,7 +91,8 @@ def _produce_in_transaction(
 ) -> Outcome | Delayed:
     """Verify the transaction with its coordinator, and then append the records (TX-26, TX-27).
 
-    While the request waits for the coordinator, it keeps a copy of its records, because the connection reuses the receive buffer.
+    topics: the topics of the request, with their names. While the request waits for the coordinator, it keeps a copy of its records, because the
+    connection reuses the receive buffer.
     """
     batches: dict[tuple[str, int], BatchHeader] = {}
     for topic in topics:
@@ -142,8 +144,8 @@ def _append_all(
 ) -> Outcome | Delayed:
     """Append the records of all partitions, and return the outcome, or the request that waits for replication.
 
-    unverified: maps (topic, partition) to the error code of a failed verification; these partitions are not appended. delayed: the request
-    if it already waited for verification, None if it did not.
+    topics: the topics of the request, with their names. unverified: maps (topic, partition) to the error code of a failed verification; these
+    partitions are not appended. delayed: the request if it already waited for verification, None if it did not.
     """
     response = ProduceResponse()
     awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]] = []
@@ -282,7 +284,11 @@ def _refused(index: int, error: KafkaError, partition: Partition | None) -> Part
 
 
 def _invalid(index: int, error: InvalidBatch, partition: Partition | None) -> PartitionProduceResponse:
-    """Return the response for an invalid batch. It has a message only with record errors, or if the bytes cannot begin with a batch (P-2, P-10)."""
+    """Return the response for a partition whose batch is invalid.
+
+    index: the partition number. partition: this broker's replica, from which the log start offset is taken; None if the broker has none. The
+    response has a message only if there are record errors, or if the bytes cannot begin with a batch (P-2, P-10).
+    """
     has_message = error.record_errors or (error.before_append and error.error_code == ErrorCode.CORRUPT_MESSAGE)
     answer = _error(index, error.error_code, error.message if has_message else None)
     if error.log_start_known and partition is not None:
@@ -300,8 +306,9 @@ def _wait(
 ) -> Delayed:
     """Delay the response until the in-sync replicas have the appended records.
 
-    A partition that is not replicated at the deadline gets error REQUEST_TIMED_OUT (7). Its records stay in the log, and the response keeps
-    their offsets (P-13).
+    awaited: for each partition the replication to wait for, and the entry of `response` that gets its error code. deadline_ms: when the wait ends. A
+    partition that is not replicated by then gets error REQUEST_TIMED_OUT (7). Its records stay in the log, and the response keeps their offsets
+    (P-13). delayed: the request, which is returned; it may have waited for verification before.
     """
     if delayed.done:
         return delayed  # the connection closed while the transaction was verified

@@ -133,7 +133,10 @@ class Spill:
         self._lent = 0
 
     def lend(self, size: int) -> Piece:
-        """Return a free part of the spill file with at least `size` bytes, rounded up to a power of two and whole memory pages. Raises OSError."""
+        """Return a free part of the spill file with at least `size` bytes, rounded up to a power of two and whole memory pages.
+
+        Raises OSError if the spill file does not exist yet and cannot be created.
+        """
         size = 1 << (max(size, _PAGE_BYTES) - 1).bit_length()
         if self._file is None:
             self._file = SegmentFile(_unlinked_descriptor(tempfile.gettempdir()), self._budget, 0)
@@ -170,7 +173,10 @@ def open_memory_file(budget: MemoryBudget, reserve_bytes: int) -> SegmentFile | 
 
 
 def open_temporary_file(budget: MemoryBudget) -> SegmentFile:
-    """Return a file in the temporary folder that has no name, so that `kill -9` leaves no file behind. Raises OSError."""
+    """Return a file in the temporary folder that has no name, so that `kill -9` leaves no file behind.
+
+    Raises OSError if the file cannot be created.
+    """
     return SegmentFile(_unlinked_descriptor(tempfile.gettempdir()), budget, 0)
 
 

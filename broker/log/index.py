@@ -34,7 +34,11 @@ class SparseIndex:
         return len(self._positions)
 
     def add(self, position: int, base_offset: int, max_timestamp: int) -> None:
-        """Add a batch to the index. `position`: where the batch begins in the store, in bytes; it must be after all batches added before."""
+        """Add a batch to the index.
+
+        position: where the batch begins in the store, in bytes; it must be after all batches added before. max_timestamp: the largest timestamp of
+        its records in ms.
+        """
         if position >= self._next_entry_position:
             self._positions.append(position)
             self._base_offsets.append(base_offset)
@@ -54,15 +58,16 @@ class SparseIndex:
         return self._positions[entry] if entry >= low else start
 
     def floor_position(self, start: int, position: int) -> int:
-        """Return a position at or before `position` where a batch begins, from which to scan for the batch that contains `position`.
+        """Return a position from which to scan for the batch that contains `position`: a batch begins there, at `position` or before.
 
-        It is the last index entry at or before `position`, or `start` if that entry lies before `start`.
+        All positions are bytes of the store. The result is the last index entry at or before `position`, or `start` if that entry lies before
+        `start`.
         """
         entry = bisect_right(self._positions, position) - 1
         return max(start, self._positions[entry]) if entry >= 0 else start
 
     def next_position(self, position: int) -> int | None:
-        """Return the position of the first index entry at or after `position`, None if there is none."""
+        """Return the position in the store of the first index entry at or after `position`, None if there is none."""
         entry = bisect_left(self._positions, position)
         return self._positions[entry] if entry < len(self._positions) else None
 
@@ -99,7 +104,7 @@ class SparseIndex:
         return spans
 
     def drop_before(self, position: int) -> None:
-        """Remove the index entries before `position`, whose batches the store drops."""
+        """Remove the index entries before `position` (a byte of the store), because the store drops the batches that they point to."""
         gone = bisect_left(self._positions, position)
         del self._positions[:gone]
         del self._base_offsets[:gone]

@@ -49,8 +49,9 @@ Replicas = Callable[[], Iterable[Replica]]
 class LogTask(ABC):
     """A periodic maintenance task for all replicas, such as retention or compaction.
 
-    A check does the work that is due, and schedules the next check for the earliest time at which more work may be due. interval: the name
-    of the setting with the time between two checks in ms. looked: a function called before each check.
+    A check does the work that is due, and schedules the next check for the earliest time at which more work may be due. interval: the name of the
+    setting with the time between two checks in ms. looked: a function called at the start of each check; `LogManager` then schedules checks again at
+    the next change.
     """
 
     interval: str

@@ -35,9 +35,9 @@ class FilePool:
         return len(self._open)
 
     def open(self, path: Path, evicted: Callable[[Path], None]) -> SegmentFile:
-        """Return the file at `path`, creating file and folder if needed. Raises OSError.
+        """Return the file at `path`, creating file and folder if needed.
 
-        evicted: a function called with the path when the pool closes the file.
+        evicted: a function that is called with the path when the pool closes the file. Raises OSError if the file cannot be opened or created.
         """
         held = self._open.get(path)
         if held is not None:

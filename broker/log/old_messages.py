@@ -35,10 +35,10 @@ The error code for any other field is INVALID_RECORD (87).
 
 
 def judge_any(produced: Buffer, limits: TopicLimits, now_ms: int) -> Valid | None:
-    """Return the messages as one valid batch of magic 2, ready to be appended, or None if there are none. Raises InvalidBatch.
+    """Return the messages as one valid batch of magic 2, ready to be appended, or None if there are none.
 
-    The checks in order: A. offset, size and checksum of each message or batch; B. the number and kinds of messages and batches; C. the content of a
-    compressed message; D. each record; E. the size after conversion.
+    Raises InvalidBatch if a check fails. The checks in order: A. offset, size and checksum of each message or batch; B. the number and kinds of
+    messages and batches; C. the content of a compressed message; D. each record; E. the size after conversion.
     """
     try:
         data = memoryview(produced)[: entries.complete_bytes(produced)]
@@ -91,10 +91,10 @@ def _converted(data: memoryview, listed: list[Entry], limits: TopicLimits, now_m
 
 
 def _check_wrapper(entry: Entry, limits: TopicLimits) -> None:
-    """Check the timestamp type of a message and, if it is compressed, the messages inside it. Raises InvalidBatch.
+    """Check the timestamp type of a message and, if it is compressed, the messages inside it. Raises InvalidBatch if they break a rule.
 
-    A compressed message must contain at least one message. The inner messages must have the magic of the outer message and correct
-    checksums, and must not be compressed again. Their offsets are not checked, because some old clients number them wrongly.
+    A compressed message must contain at least one message. The inner messages must have the magic of the outer message and correct checksums, and
+    must not be compressed again. Their offsets are not checked, because some old clients number them wrongly.
     """
     if entry.header.is_log_append_time and limits.log_append_time:
         raise InvalidBatch(ErrorCode.INVALID_TIMESTAMP, "A producer must not set the timestamp type LogAppendTime.")

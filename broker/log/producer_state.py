@@ -175,9 +175,9 @@ class ProducerStates:
             )
 
     def needs_verification(self, producer_id: int, epoch: int | None) -> bool:
-        """Return whether a producer's transaction must be verified with its coordinator, because it is not open in this partition yet (TX-27).
+        """Return whether the coordinator must verify a producer's transaction, because it is not open in this partition yet (TX-27).
 
-        epoch: the producer epoch that the open transaction must have, None for any.
+        epoch: the producer epoch of the batch to append; an open transaction of another epoch does not count. None accepts any epoch.
         """
         entry = self.producers.get(producer_id)
         return entry is None or entry.first_open_offset == NONE or epoch not in (None, entry.epoch)
@@ -185,7 +185,11 @@ class ProducerStates:
     def begin_verification(
         self, producer_id: int, epoch: int, sequence: int, now_ms: int, *, adds_partitions: bool
     ) -> None:
-        """Record that the coordinator is asked to verify a producer's transaction. sequence: the first sequence number of the batch to append."""
+        """Record that the coordinator is asked to verify a producer's transaction.
+
+        epoch, sequence: the producer epoch and the first sequence number of the batch to append. adds_partitions: whether the producer uses
+        transaction version 2.
+        """
         verification = self.verifications.get(producer_id)
         if verification is None:
             verification = Verification(epoch, sequence, now_ms, adds_partitions=adds_partitions)
@@ -298,7 +302,8 @@ class ProducerStates:
 def _check_first_batch(header: BatchHeader, verification: Verification, *, has_state: bool) -> None:
     """Check the sequence number of the first batch in a transaction whose verification was required (TX-33).
 
-    Raises InvalidBatch with error OUT_OF_ORDER_SEQUENCE_NUMBER (45) if a transaction cannot begin with this number.
+    has_state: whether the log knows the producer from earlier batches or markers; otherwise a producer of transaction version 2 must begin with
+    sequence number 0. Raises InvalidBatch with error OUT_OF_ORDER_SEQUENCE_NUMBER (45) if a transaction cannot begin with the batch's number.
     """
     first = header.base_sequence
     if verification.adds_partitions and not has_state and first != 0:

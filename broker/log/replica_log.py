@@ -70,8 +70,8 @@ NOTHING = LogSlice(b"", 0, 0)
 class LogState(NamedTuple):
     """The state of a log apart from its bytes, as it is persisted.
 
-    at: the end of the partition's bytes (a position in the store) when this state was saved. Recovery reads the batches after this position to bring
-    the state up to date. runs: the ranges of the store that contain the batches of this log.
+    at: the position in the store where the partition's bytes ended when this state was saved; recovery reads the batches after it to bring the state
+    up to date. runs: the ranges of the store that contain the batches of this log.
     """
 
     at: int
@@ -103,9 +103,10 @@ class Keeper(Protocol):
         """Persist the state that the log will have after the compaction that follows. Raises StorageError; then the log must not change."""
 
     def started(self, at: int, log_start_offset: int, producers: dict[int, ProducerEntry]) -> None:
-        """Persist the new log start offset before the log uses it, and the producers of the batches below it.
+        """Persist a higher log start offset before the log uses it.
 
-        at: the end of the partition's bytes, as a position in the store. Raises StorageError; then the log must not change.
+        at: the end of the partition's bytes, as a position in the store. producers: maps producer ids to the states that depend on batches below the
+        new log start, which recovery cannot read any more. Raises StorageError if the write fails; then the log must not change.
         """
 
 

@@ -1,7 +1,6 @@
-"""Rolling of segments by time: `LogSegment.shouldRoll` in Kafka. The store itself rolls segments by size.
+"""Return how many of the oldest segments to delete: those beyond retention.bytes, and after them those older than retention.ms.
 
-The age of a segment is the largest timestamp of the batch to append minus the largest timestamp of the segment's first batch. If the first
-batch has no timestamp, the age is the time since the broker appended that batch. This module does not depend on positions, offsets or replicas.
+segments: all segments of the log, oldest first.
 """
 
 from __future__ import annotations

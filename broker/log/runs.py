@@ -92,7 +92,10 @@ class Runs:
         return self._runs[0].first_offset if self._runs else -1
 
     def extend(self, position: int, size_bytes: int, base_offset: int, end_offset: int) -> None:
-        """Add the batch at `position`, with offsets from `base_offset` up to `end_offset`, exclusive, to the end of this replica's log."""
+        """Add a batch to the end of this replica's log.
+
+        position, size_bytes: its place in the store, in bytes. base_offset, end_offset: its offsets, end exclusive.
+        """
         runs = self._runs
         if runs and runs[-1].end == position:
             run = runs[-1]
@@ -118,7 +121,7 @@ class Runs:
         return Place(run, *find_batch(self.store, begin, run.end, offset))
 
     def ranges(self, offset: int) -> Iterator[tuple[int, int]]:
-        """Yield the (start, end) positions, end exclusive, of the batches from the one that holds `offset` on, in order of offsets."""
+        """Yield (start, end) byte positions in the store of the batches from the one that holds `offset` on, end exclusive, in order of offsets."""
         if not self._runs or offset >= self._runs[-1].end_offset:
             return
         place = self.locate(offset)
@@ -159,7 +162,7 @@ class Runs:
         return run.end_offset if segment_end >= run.end else base_offset_at(self.store, segment_end)
 
     def readable_end(self, place: Place, bound_offset: int) -> int:
-        """Return the position, exclusive, where a read from `place` ends.
+        """Return the byte position in the store, exclusive, where a read that begins at `place` ends.
 
         It is the start of the batch that holds `bound_offset`, or the end of the segment if that comes first. A read also ends where the replica's
         batches stop being contiguous in the store.

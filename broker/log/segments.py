@@ -52,10 +52,10 @@ class Segment(Protocol):
         """
 
     def write(self, data: Data, start: int) -> None:
-        """Write `data` at offset `start`, the current end, after the store made room for it with `make_room`. Raises OSError."""
+        """Write `data` at offset `start`, the current end, after the store made room for it with `make_room`. Raises OSError if the write fails."""
 
     def flush(self) -> None:
-        """Force the bytes to the disk (fsync), if the segment must survive the process. Raises OSError."""
+        """Force the bytes to the disk (fsync), if the segment must survive the process. Raises OSError if that fails."""
 
     def flush_append(self, start: int) -> None:
         """Flush the append at offset `start`, which must be the last one. Raises OSError if the flush fails; then the append is undone."""
@@ -127,7 +127,7 @@ class MemorySegment(_Extent):
         return size + length if budget.reserve(length) else 0
 
     def write(self, data: Data, start: int) -> None:
-        """Append `data` to the bytes in memory."""
+        """Append `data` to the bytes in memory. start: the present size of the segment, which is not used."""
         if self._bytes is None:
             self._bytes = bytearray()
         self._bytes += data
@@ -137,11 +137,11 @@ class MemorySegment(_Extent):
         return self.read(start, length)
 
     def read(self, start: int, length: int) -> bytes:
-        """Return a copy of `length` bytes. A view would keep the bytearray from growing."""
+        """Return a copy of `length` bytes from offset `start`. It is no view, because a view would keep the bytearray from growing."""
         return b"" if self._bytes is None else bytes(memoryview(self._bytes)[start : start + length])
 
     def moved_to(self, file: SegmentFile) -> FileSegment:
-        """Write the bytes to `file`, return the segment that holds them now and release the memory. Raises OSError."""
+        """Write the bytes to `file`, return the segment that holds them now and release the memory. Raises OSError if the write fails."""
         moved = FileSegment(self.base, self.carried_bytes, file)
         moved.untimed_ms = self.untimed_ms
         if self._bytes is not None:
@@ -179,7 +179,7 @@ class FileSegment(_Extent):
         return file.reserved_bytes
 
     def write(self, data: Data, start: int) -> None:
-        """Write `data` at offset `start`. Raises OSError."""
+        """Write `data` at offset `start`. Raises OSError if the write fails."""
         fd = self._file.fileno()
         written = os.pwrite(fd, data, start)
         if written != len(data):
@@ -191,7 +191,7 @@ class FileSegment(_Extent):
         self._file.trim(end - self.base)
 
     def region(self, start: int, length: int) -> FileRange:
-        """Return a range of the file, which stays open as long as the range is referenced."""
+        """Return the range of `length` bytes of the file from offset `start`. The file stays open as long as the range is referenced."""
         return FileRange(self._file, start, length)
 
     def read(self, start: int, length: int) -> bytes:
@@ -213,7 +213,7 @@ class PieceSegment(_Extent):
         return self._piece.size if size + length <= self._piece.size else 0
 
     def write(self, data: Data, start: int) -> None:
-        """Write `data` at offset `start` of this segment's part of the spill file. Raises OSError."""
+        """Write `data` at offset `start` of this segment's part of the spill file. Raises OSError if the write fails."""
         piece = self._piece
         fd = piece.file.fileno()
         written = os.pwrite(fd, data, piece.offset + start)
@@ -221,7 +221,10 @@ class PieceSegment(_Extent):
             _write_rest(fd, data, piece.offset + start, written)
 
     def region(self, start: int, length: int) -> FileRange:
-        """Return a range of the spill file, the file that small segments share. The range is not reused as long as it is referenced."""
+        """Return the range of `length` bytes from offset `start` of this segment's part of the spill file.
+
+        The part is not reused as long as the range is referenced.
+        """
         piece = self._piece
         return FileRange(piece.file, piece.offset + start, length, piece)
 
@@ -254,12 +257,15 @@ class NamedSegment(_Extent):
         return segment
 
     def make_room(self, size: int, length: int) -> int:
-        """Open the file to append at offset `size`. Raises OSError, and StorageError if bytes of a failed append cannot be removed."""
+        """Open the file to append at offset `size`. Returns a size that is never reached, because a file on disk has no limit.
+
+        Raises OSError if the file cannot be opened, StorageError if bytes of a failed append cannot be removed.
+        """
         self._open_to_append(size)
         return NO_LIMIT_BYTES
 
     def write(self, data: Data, start: int) -> None:
-        """Write `data` at offset `start`, either completely or not at all. Raises OSError."""
+        """Write `data` at offset `start`, either completely or not at all. Raises OSError if the write fails."""
         if self._fd < 0:
             self._open_to_append(start)
         try:
@@ -290,17 +296,20 @@ class NamedSegment(_Extent):
         self.end = end
 
     def truncate(self, end: int) -> None:
-        """Remove the bytes from position `end` on. Raises OSError."""
+        """Remove the bytes from position `end` of the store on. Raises OSError if the file cannot be shortened."""
         if self.path is not None:
             os.ftruncate(self._open(self.path).fileno(), end - self.base)
         self.end = end
 
     def region(self, start: int, length: int) -> Region:
-        """Return a range of the file, which stays open as long as the range is referenced. Raises OSError."""
+        """Return the range of `length` bytes of the file from offset `start`. The file stays open as long as the range is referenced.
+
+        Raises OSError if the file cannot be opened.
+        """
         return b"" if self.path is None else FileRange(self._open(self.path), start, length)
 
     def read(self, start: int, length: int) -> bytes:
-        """Return a copy of `length` bytes from offset `start`. Raises OSError."""
+        """Return a copy of `length` bytes from offset `start`. Raises OSError if the file cannot be opened or read."""
         return b"" if self.path is None else os.pread(self._open(self.path).fileno(), length, start)
 
     def drop(self) -> None:
@@ -350,7 +359,10 @@ def grant_bytes(size: int) -> int:
 
 
 def _write_rest(fd: int, data: Data, start: int, written: int) -> None:
-    """Write the rest of `data` after `pwrite` wrote only the first `written` bytes, because of a signal or a full disk. Raises OSError."""
+    """Write the rest of `data` after `pwrite` wrote only the first `written` bytes, because of a signal or a full disk.
+
+    fd: the descriptor of the file. start: the offset in the file where `data` begins. Raises OSError if the disk is full or a write fails.
+    """
     rest = memoryview(data)[written:]
     while rest:
         if not written:

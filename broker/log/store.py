@@ -88,7 +88,7 @@ class Store:
     # Writing
 
     def append(self, data: Data) -> int:
-        """Append `data` (bytes of one batch) and return its position. Raises StorageError; then nothing was appended."""
+        """Append `data` (bytes of one batch) and return its position. Raises StorageError if the write fails; then nothing was appended."""
         position = self.end_position
         length = len(data)
         end = position + length
@@ -104,8 +104,7 @@ class Store:
     def _make_room(self, length: int, end: int) -> None:
         """Ensure that the last segment has room for a batch. Starts a new segment if the batch would make it larger than `segment_bytes`.
 
-        An empty segment takes a batch of any size. length: the size of the batch in bytes. end: the position in the store where the batch
-        will end.
+        An empty segment takes a batch of any size. length: the size of the batch in bytes. end: the store's position where it will end.
         """
         open_bytes = self.open_bytes
         if open_bytes and open_bytes + length > self.segment_bytes:
@@ -149,10 +148,7 @@ class Store:
         self._use_last_segment()
 
     def flush_append(self, position: int, records: int) -> None:
-        """Flush the last append, of `records` records at `position`, if flush.messages is reached.
-
-        Raises StorageError if the flush fails; then the append is undone.
-        """
+        """Flush the last append, of `records` records at `position`, if flush.messages is reached. Undo it and raise StorageError if that fails."""
         unflushed = self._unflushed + records
         if unflushed < self.flush_messages:
             self._unflushed = unflushed
@@ -165,9 +161,9 @@ class Store:
         self._unflushed = 0
 
     def flush(self) -> None:
-        """Flush the active segment with fsync if it is a file in a data directory. Raises StorageError; then the next flush tries it again.
+        """Flush the active segment with fsync if it is a file in a data directory.
 
-        If flush.messages is set, earlier segments were flushed when they ended.
+        If flush.messages is set, earlier segments were flushed when they ended. Raises StorageError if fsync fails; the next flush tries it again.
         """
         try:
             self.last.flush()
@@ -181,7 +177,7 @@ class Store:
         return self.end_position - self._base + self.last.carried_bytes
 
     def roll(self) -> None:
-        """Make the next append start a new segment. Raises StorageError."""
+        """Make the next append start a new segment. Raises StorageError if the active segment cannot be ended."""
         if self.open_bytes:
             self._start_segment(0, is_cleaned=self._is_cleaning)
             self.segment_number += 1
@@ -205,7 +201,11 @@ class Store:
             self.segment_number = number
 
     def _start_segment(self, carried_bytes: int, *, is_cleaned: bool) -> None:
-        """Seal the last segment, or drop it if it is empty, and start a new segment. Raises StorageError; then the last segment continues."""
+        """Seal the last segment, or drop it if it is empty, and start a new segment.
+
+        carried_bytes: how many bytes the log's active segment already has in earlier segments of the store, 0 if a segment of the log starts here.
+        is_cleaned: whether compaction writes the new segment. Raises StorageError if the last segment cannot be sealed; then it continues.
+        """
         last = self.last
         if last.base == self.end_position:
             last.drop()

@@ -25,7 +25,7 @@ class FoundRecord(NamedTuple):
 
 
 def first_at_or_after(runs: Runs, timestamp: int, log_start_offset: int) -> FoundRecord | None:
-    """Return the first record at or after the log start offset that has a timestamp of `timestamp` (ms) or later; None if there is none (L-6)."""
+    """Return the first record from offset `log_start_offset` on whose timestamp is `timestamp` (ms) or later; None if there is none (L-6)."""
     store = runs.store
     for start, end in runs.ranges(log_start_offset):
         for span_start, span_end in store.index.spans_reaching(start, end, timestamp):

@@ -59,7 +59,7 @@ class TransactionIndex:
                 self._aborted.insert(at, entry)
 
     def replicated(self, high_watermark: int) -> None:
-        """Drop the ended transactions whose marker is now below the high watermark, so that they no longer limit the last stable offset."""
+        """Drop the ended transactions whose marker is below `high_watermark` (an offset), so that they no longer limit the last stable offset."""
         if self._unreplicated:
             kept = {first: marker for first, marker in self._unreplicated.items() if marker >= high_watermark}
             self._unreplicated = kept

@@ -93,12 +93,12 @@ class Valid(NamedTuple):
 
 
 def validate(produced: Buffer, produce_version: int, limits: TopicLimits, now_ms: int) -> Valid:
-    """Validate the bytes of a Produce request for one partition, and return the batch ready to be appended. Raises InvalidBatch."""
+    """Validate the bytes of a Produce request for one partition, and return the batch ready to be appended. Raises InvalidBatch if a check fails."""
     return judge(only_batch(produced, produce_version), limits, now_ms)
 
 
 def judge(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
-    """Validate one whole batch of magic 2 against its topic's settings, and return it ready to be appended. Raises InvalidBatch.
+    """Validate one whole batch of magic 2 against its topic's settings, and return it ready to be appended. Raises InvalidBatch if a check fails.
 
     If the topic uses LogAppendTime, `now_ms` is written into the batch (P-12).
     """
@@ -126,8 +126,8 @@ def judge(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
 def only_batch(data: Buffer, version: int) -> memoryview:
     """Return the single batch of magic 2 that a Produce request of `version` 3 or later carries for a partition (P-4).
 
-    The check depends on the request alone, not on the partition. An incomplete batch after the first is ignored. Raises InvalidBatch; its
-    response has no log start offset.
+    An incomplete batch after the first is ignored. The check depends on the request alone, not on the partition. Raises InvalidBatch if `data` does
+    not contain exactly one such batch; the Produce response then has no log start offset.
     """
     produced = memoryview(data)
     size_bytes = _batch_size(produced, 0)
@@ -176,7 +176,7 @@ def is_transactional(data: Buffer) -> bool:
 
 
 def _batch_size(produced: memoryview, at: int) -> int | None:
-    """Return the size in bytes of the batch that begins at index `at`, None if it is incomplete.
+    """Return the size in bytes of the batch that begins at index `at` of `produced`, None if it is incomplete.
 
     Raises InvalidBatch if the size is invalid or the magic is not supported.
     """
@@ -219,7 +219,7 @@ def _checked_header(batch: memoryview, limits: TopicLimits) -> BatchHeader:
 
 
 def check_size(size_bytes: int, limits: TopicLimits) -> None:
-    """Check the size of a batch or message against max.message.bytes (P-8). Raises InvalidBatch."""
+    """Raise InvalidBatch if a batch or message of `size_bytes` bytes is larger than max.message.bytes (P-8)."""
     if size_bytes > limits.max_message_bytes:
         raise InvalidBatch(
             ErrorCode.MESSAGE_TOO_LARGE,
@@ -228,7 +228,7 @@ def check_size(size_bytes: int, limits: TopicLimits) -> None:
 
 
 def check_fits_segment(size_bytes: int, limits: TopicLimits) -> None:
-    """Check the size of a batch against segment.bytes (P-11). Raises InvalidBatch."""
+    """Raise InvalidBatch if a batch of `size_bytes` bytes is larger than segment.bytes (P-11)."""
     if size_bytes > limits.segment_bytes:
         raise InvalidBatch(
             ErrorCode.RECORD_LIST_TOO_LARGE,
@@ -237,7 +237,7 @@ def check_fits_segment(size_bytes: int, limits: TopicLimits) -> None:
 
 
 def _check_claims(header: BatchHeader) -> None:
-    """Check the header's record count and sequence number, and that the batch is not a control batch (P-9). Raises InvalidBatch."""
+    """Raise InvalidBatch if the record count or the sequence number in the header is invalid, or if this is a control batch (P-9)."""
     if header.record_count <= 0 or header.last_offset_delta + 1 != header.record_count:
         raise InvalidBatch(
             ErrorCode.INVALID_RECORD,
@@ -257,7 +257,11 @@ def _check_claims(header: BatchHeader) -> None:
 
 
 def check_records(batch: memoryview, header: BatchHeader, limits: TopicLimits, now_ms: int) -> None:
-    """Check every record. Raises InvalidBatch, which names every rejected record (P-10)."""
+    """Check every record against the topic's settings.
+
+    now_ms: the broker's time, with which the timestamps are compared. Raises InvalidBatch if records are rejected, which it names (P-10), or if the
+    batch is damaged.
+    """
     errors: list[RecordError] = []
     bad_timestamp = False
     for index, record in enumerate(_opened(batch, header)):
@@ -331,5 +335,8 @@ def _opened(batch: memoryview, header: BatchHeader) -> Iterator[Record]:
 
 
 def _refused_early(error_code: ErrorCode, message: str) -> InvalidBatch:
-    """Return the error for a check that does not read the log. The Produce response then has log start offset -1 (P-2)."""
+    """Return the error for a failed check that uses only the request. The Produce response then has log start offset -1 (P-2).
+
+    message: the text for the client.
+    """
     return InvalidBatch(error_code, message, before_append=True)

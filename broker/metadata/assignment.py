@@ -10,7 +10,10 @@ from collections.abc import Collection, Mapping
 
 
 def by_turns_of_racks(racks: Mapping[int, str | None]) -> list[int]:
-    """Return broker ids in an order in which neighbours are on different racks as far as possible; ordered by id if no broker has a rack."""
+    """Return broker ids in an order in which neighbours are on different racks as far as possible; ordered by id if no broker has a rack.
+
+    racks: maps broker ids to racks, None for a broker without one.
+    """
     groups: dict[str | None, list[int]] = {}
     for broker_id in sorted(racks):
         groups.setdefault(racks[broker_id], []).append(broker_id)
@@ -28,11 +31,12 @@ def assign(
     first: int = 0,
     down: Collection[int] = (),
 ) -> list[tuple[int, ...]]:
-    """Return the replicas of each partition, the preferred leader first.
+    """Return the replicas of each partition as broker ids, the preferred leader first.
 
-    first: the number of the first partition to assign, when partitions are added to a topic. With each round over the brokers the
-    followers shift by one, so that the partitions of a stopped leader spread over the other brokers. Brokers in `down` lead nothing, and
-    follow only where their rack has no other broker. At least one broker must be up.
+    partitions: how many partitions to assign. first: the number of the first of them, when partitions are added to a topic. racks: maps the ids of
+    all brokers to their racks. down: the ids of stopped brokers, which lead nothing, and follow only where their rack has no other broker. At least
+    one broker must be up. With each round over the brokers the followers shift by one, so that the partitions of a stopped leader spread over the
+    other brokers.
     """
     order = by_turns_of_racks(racks)
     leaders = [broker_id for broker_id in order if broker_id not in down]
@@ -48,9 +52,9 @@ def assign(
 
 
 def _spread(candidates: list[int], count: int, racks: Mapping[int, str | None]) -> tuple[int, ...]:
-    """Return the first `count` candidates, as far as possible on different racks.
+    """Return the first `count` of the broker ids in `candidates`, as far as possible on different racks.
 
-    A rack is used a second time only when every rack has been used once.
+    A rack is used a second time only when every rack has been used once. racks: maps broker ids to racks.
     """
     chosen: list[int] = []
     left = candidates

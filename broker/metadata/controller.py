@@ -28,9 +28,9 @@ ImageChange = Callable[[Image, Image, Sequence[str]], None]
 class Controller:
     """Holds the current metadata image and changes it.
 
-    take_over: a function called after each change, so that the brokers apply the new image. remember: a function called before a change that a client
-    requested; it raises KafkaError to reject the change because it cannot be persisted. remember_if_possible: a function called before a change that
-    cannot be rejected, such as an election after a broker stopped. Both are None for a cluster without a data directory.
+    take_over: a function called after each change, so that the brokers apply the new image. remember: a function called before a change that a
+    client requested; it raises KafkaError to reject the change because it cannot be persisted. remember_if_possible: a function called before a
+    change that cannot be rejected, such as an election after a broker stopped. The last two are None for a cluster without a data directory.
     """
 
     def __init__(
@@ -164,7 +164,10 @@ class Controller:
     # ---- partitions ----------------------------------------------------------------------------------------------------------
 
     def change_isr(self, isr_of_partitions: Mapping[tuple[str, int], Collection[int]]) -> None:
-        """Apply the in-sync replicas that leaders propose, all in one new image (`AlterPartition`). Only running replicas may join."""
+        """Apply the in-sync replicas that leaders propose, all in one new image (`AlterPartition`). Only running replicas may join.
+
+        isr_of_partitions: maps (topic, partition) to the broker ids of the proposed in-sync replicas.
+        """
         changed: dict[str, Topic] = {}
         for (name, index), isr in isr_of_partitions.items():
             topic = changed.get(name) or self.image.topics.get(name)
@@ -198,8 +201,8 @@ class Controller:
     def elect_preferred(self, topic: str, index: int) -> None:
         """Make the first replica of a partition its leader again (KIP-183).
 
-        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3), PREFERRED_LEADER_NOT_AVAILABLE (80) if the replica cannot lead, or ELECTION_NOT_NEEDED (84)
-        if it leads already.
+        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown partition, PREFERRED_LEADER_NOT_AVAILABLE (80) if the replica cannot lead, or
+        ELECTION_NOT_NEEDED (84) if it leads already.
         """
         state = _known(self.image, topic, index)
         if state.leader == state.replicas[0]:
@@ -212,8 +215,8 @@ class Controller:
     def elect_unclean(self, topic: str, index: int) -> None:
         """Make any running replica the leader of a partition without a leader, in sync or not (KIP-460).
 
-        Records that only other replicas had are lost. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3), ELIGIBLE_LEADERS_NOT_AVAILABLE (83) if no
-        replica is running, or ELECTION_NOT_NEEDED (84) if the partition has a leader.
+        Records that only other replicas had are lost. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown partition,
+        ELIGIBLE_LEADERS_NOT_AVAILABLE (83) if no replica is running, or ELECTION_NOT_NEEDED (84) if the partition has a leader.
         """
         state = _known(self.image, topic, index)
         if state.leader != NO_LEADER:
@@ -233,9 +236,9 @@ class Controller:
     def reassign(self, topic: str, index: int, target: Sequence[int] | None, *, keeps_factor: bool = False) -> None:
         """Start to move a partition to the brokers `target`, the preferred leader first; None cancels a move in progress.
 
-        keeps_factor: whether the number of replicas must stay the same (KIP-860).
-        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3), INVALID_REPLICA_ASSIGNMENT (39) for invalid brokers or if no replica would be in sync,
-        INVALID_REPLICATION_FACTOR (38), or NO_REASSIGNMENT_IN_PROGRESS (85) if there is nothing to cancel.
+        keeps_factor: whether the number of replicas must stay the same (KIP-860). Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown
+        partition, INVALID_REPLICA_ASSIGNMENT (39) for invalid brokers or if no replica would be in sync, INVALID_REPLICATION_FACTOR (38) if the
+        number of replicas changes although `keeps_factor`, or NO_REASSIGNMENT_IN_PROGRESS (85) if there is nothing to cancel.
         """
         state = _known(self.image, topic, index)
         if target is None:
@@ -292,7 +295,10 @@ class Controller:
         self._show(image, changed)
 
     def _follow(self, image: Image, changed: Sequence[str]) -> None:
-        """Make `image` the current one, although the change cannot be rejected: its cause, such as a stopped broker, has already happened."""
+        """Make `image` the current one, for a change that cannot be rejected, because its cause (such as a stopped broker) has already happened.
+
+        changed: the names of the topics that differ.
+        """
         if self._remember_if_possible is not None:
             self._remember_if_possible(self.image, image, changed)
         self._show(image, changed)

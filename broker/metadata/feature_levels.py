@@ -90,7 +90,10 @@ class Features:
             raise _invalid(update, f"Local controller {self.controller_id} {versions}")
 
     def _check_metadata(self, update: FeatureUpdate, current: int) -> None:
-        """Raise KafkaError if an update downgrades `metadata.version` so far that metadata would be lost."""
+        """Raise KafkaError if an update downgrades `metadata.version` so far that metadata would be lost.
+
+        current: the finalized level of `metadata.version` before the update.
+        """
         if not any(update.level < change <= current for change in METADATA_CHANGES):
             return
         if update.upgrade_type == SAFE_DOWNGRADE:

@@ -35,7 +35,7 @@ def check_name(name: str) -> None:
 
 
 def why_illegal(name: str) -> str:
-    """Return the message with which Kafka rejects an illegal topic name (`Topic.validate`)."""
+    """Return the message with which Kafka rejects the topic name `name`, which must be illegal (`Topic.validate`)."""
     if not name:
         reason = "the empty string is not allowed"
     elif name in (".", ".."):
@@ -182,7 +182,10 @@ def _given(image: Image, assignment: Mapping[int, Sequence[int]]) -> list[tuple[
 
 
 def _check_new_replicas(image: Image, replicas: Sequence[int], factor: int) -> None:
-    """Check the replicas of a new partition; at least one must be running, to lead it. Raises KafkaError INVALID_REPLICA_ASSIGNMENT (39)."""
+    """Check that `replicas`, the broker ids for a new partition, are valid, and that one of them is running, to lead it.
+
+    factor: the required number of replicas. Raises KafkaError INVALID_REPLICA_ASSIGNMENT (39) if a check fails.
+    """
     check_replicas(image, replicas, factor)
     if not any(map(image.is_alive, replicas)):
         raise KafkaError(
@@ -192,9 +195,9 @@ def _check_new_replicas(image: Image, replicas: Sequence[int], factor: int) -> N
 
 
 def check_replicas(image: Image, replicas: Sequence[int], factor: int | None = None) -> None:
-    """Check that `replicas` are ids of existing brokers, each at most once.
+    """Check that `replicas` are ids of existing brokers: at least one, and each at most once.
 
-    factor: the required number of replicas, None for any number. Raises KafkaError INVALID_REPLICA_ASSIGNMENT (39).
+    factor: the required number of replicas, None for any number. Raises KafkaError INVALID_REPLICA_ASSIGNMENT (39) if a check fails.
     """
     wrong = ErrorCode.INVALID_REPLICA_ASSIGNMENT
     if not replicas:

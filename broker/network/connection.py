@@ -178,9 +178,10 @@ class Connection:
     # ---- responses out -------------------------------------------------------------------------------------------------------
 
     def answer(self, buffers: Sequence[object] | None, throttle_ms: int, close: bool, now_ms: int) -> None:
-        """Complete the request in progress. buffers: the response, or None if there is none (acks=0).
+        """Complete the request in progress: write its response, and mute the connection for its throttle time.
 
-        close: whether to close the connection afterwards. The throttle starts before the response is written (T-6).
+        buffers: the response, or None if there is none (acks=0). throttle_ms: the throttle time in ms, 0 for none; it starts before the response is
+        written (T-6). close: whether to close the connection afterwards.
         """
         self.parked = None
         if self.closed:
@@ -220,12 +221,12 @@ class Connection:
     # ---- closing -------------------------------------------------------------------------------------------------------------
 
     def refuse(self, why: str) -> None:
-        """Close the connection without a response (W-1, W-3, W-5). The reason is reported as an event, which an observer logs."""
+        """Close the connection without a response, because it sent something invalid (W-1, W-3, W-5). why: the reason, for the log and observers."""
         logger.debug("%s: connection %d closed: %s", self.client_address, self.connection_id, why)
         self.close(why)
 
     def close(self, why: str = THIS_SIDE) -> None:
-        """Close the connection from the broker's side. The request in progress is dropped."""
+        """Close the connection from the broker's side. The request in progress is dropped. why: the reason, for observers."""
         if not self.closed:
             self._forget(why)
             self._skin.close()

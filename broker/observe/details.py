@@ -113,14 +113,20 @@ class RequestDetails(NamedTuple):
 
 
 def request_details(request: Any, topic_name: TopicName) -> RequestDetails:
-    """Return the group of a request, and its partitions with their offsets. `response_details` combines them with the response."""
+    """Return the group of a request, and its partitions with their offsets. `response_details` combines them with the response.
+
+    topic_name: a function that returns the name of a topic id, for requests that name topics by id.
+    """
     items = _items(request, "", topic_name)
     offsets = {(name, index): _first(item, _REQUEST_OFFSETS) for name, item, index in items if index is not None}
     return RequestDetails(_group_of(request), offsets)
 
 
 def response_details(response: Any, request: RequestDetails, topic_name: TopicName) -> Details:
-    """Return the details of a response, combined with those of its request."""
+    """Return the details of a response, combined with those of its request.
+
+    topic_name: a function that returns the name of a topic id, for responses that name topics by id.
+    """
     results: list[Result] = []
     left_out = 0
     for name, item, index in _items(response, "", topic_name):
@@ -148,7 +154,8 @@ def _group_of(request: Any) -> str | None:
 def _items(message: Any, parent: str, topic_name: TopicName) -> Iterator[tuple[str, Any, int | None]]:
     """Yield (name, item, partition number or None) for each list item in a message that is a partition or has an error code.
 
-    Of the items inside such an item, only those with an error or an offset are yielded. parent: the name for items without a name of their own.
+    Of the items inside such an item, only those with an error or an offset are yielded. parent: the name for items without a name of their own, ""
+    for a whole message. topic_name: a function that returns the name of a topic id.
     """
     for attribute in _list_fields(cast(Any, type(message))):
         for item in getattr(message, attribute) or ():
@@ -194,7 +201,7 @@ def _known(kind: Any, names: tuple[str, ...]) -> tuple[str, ...]:
 
 @cache
 def _list_fields(kind: Any) -> tuple[str, ...]:
-    """Return the names of the fields of a message class that are lists of structures."""
+    """Return the names of the fields of the message class `kind` that are lists of structures."""
     return tuple(field.name for field in fields(kind) if any(map(_is_list_of_structures, _alternatives(field.type))))
 
 

@@ -170,7 +170,10 @@ class Diagnostics(Observer):
         )
 
     def _reads_without_group(self, host: str, client_id: str, since_ms: int) -> bool:
-        """Return whether the client has sent Fetch, ListOffsets, OffsetFetch or OffsetCommit since `since_ms`, as a consumer without a group does."""
+        """Return whether the client has sent Fetch, ListOffsets, OffsetFetch or OffsetCommit since `since_ms`, as a consumer without a group does.
+
+        host: the address of the client, without a port. client_id: its client id as `shown_client_id` returns it.
+        """
         for seen in self._journal.latest(LATEST_REQUESTS):
             if seen.at_ms < since_ms:
                 return False
@@ -183,7 +186,10 @@ class Diagnostics(Observer):
         self._searches.clear()
 
     def _refused_request(self, peer: Any, frame: memoryview, why: str) -> Refusal:
-        """Return why a request was refused, with advice: its API or version is unsupported, or it cannot be decoded."""
+        """Return why a request was refused, with advice: its API or version is unsupported, or it cannot be decoded.
+
+        peer: the connection. frame: the request without its length. why: the reason for which the connection was closed, as text.
+        """
         if len(frame) < _KEY_AND_VERSION.size:
             return Refusal("frame", "a connection", f"{why}; {_other_protocol(peer.listener_name)}")
         key, version = _KEY_AND_VERSION.unpack_from(frame)
@@ -240,9 +246,9 @@ def no_offsets_topic(config: ClusterConfig, image: Image) -> str:
 
 
 def refused_frame(head: bytes, why: str, listener: str) -> Refusal:
-    """Return why the broker refused a connection whose first bytes are not a valid frame length.
+    """Return why the broker refused a connection whose first bytes are not a valid frame length, and which protocol the client probably uses.
 
-    The advice says which protocol the client probably uses.
+    head: the first bytes that the client sent, at most eight. why: what is wrong with the frame, as text. listener: the name of the listener.
     """
     if len(head) > 1 and head[0] == TLS_HANDSHAKE and head[1] == TLS_MAJOR_VERSION:
         return Refusal("TLS", "a TLS connection", f"listener {listener} has no TLS; {PLAINTEXT}")
@@ -284,7 +290,10 @@ def client_id_of(frame: memoryview) -> str:
 
 
 def address_of(peer: Any) -> str:
-    """Return the client address of a connection for a log line, followed by the port if the connection has a socket."""
+    """Return the client address of a connection for a log line, followed by the port if the connection has a socket.
+
+    peer: the connection, with its attributes `client_address` and `client_port`.
+    """
     return f"{peer.client_address}:{peer.client_port}" if peer.client_port else peer.client_address
 
 

@@ -278,9 +278,10 @@ class Journal(Observer):
         ]
 
     def throttles(self, api: str | None = None, client_id: str | None = None) -> list[ThrottleSeen]:
-        """Return copies of the throttles in the journal, oldest first; None for an argument matches every throttle.
+        """Return copies of the throttles in the journal, oldest first.
 
-        For a throttle that still lasts, `ended_ms` is None and stays None in this copy. Raises ValueError for an unknown API.
+        api: only those of this API, such as "Produce". client_id: only those of this client id. None matches every throttle. For a throttle that
+        still lasts, `ended_ms` is None and stays None in this copy. Raises ValueError for an unknown API.
         """
         if api is not None:
             api_key(api)
@@ -298,7 +299,7 @@ class Journal(Observer):
         return map(self._seen, islice(reversed(self._requests), count))
 
     def elapsed(self, now_ms: int) -> str:
-        """Return the time from the journal's start to `now_ms` (milliseconds of the cluster's clock) as text."""
+        """Return the time from the journal's start to `now_ms` (milliseconds of the cluster's clock) as text in seconds, such as "+1.250 s"."""
         return _seconds(now_ms - self.started_ms)
 
     def _seen(self, row: tuple[Any, ...]) -> RequestSeen:

@@ -86,9 +86,10 @@ class Reached:
         self._count = 0
 
     def note(self, topic: str, index: int, client_id: str | None, broker_id: int, connection_id: int, end: int) -> None:
-        """Record, after a fetch response, the next offset that a client reads. end: this offset. index: the partition number.
+        """Record, after a fetch response, the next offset that a client reads in a partition.
 
-        If there are more than 10,000 entries, all entries of the oldest partition are removed.
+        index: the partition number. broker_id, connection_id: the broker that sent the response, and the connection on which it did so. end: the
+        next offset. If there are more than 10,000 entries, all entries of the oldest partition are removed.
         """
         clients = self._of.setdefault((topic, index), {})
         self._count += client_id not in clients

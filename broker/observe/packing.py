@@ -41,9 +41,9 @@ class Traced:
     """The recorded fields of one exchange (a request and its response), stored in its attribute `recording` until the response is sent.
 
     kept: the request's frame without records, and the length in bytes of each of its records fields. wait_ns: the time in purgatory in ns, negative
-    while the request is parked. ready_ns: when the response was encoded; 0 until then. throttle_ms, flags, out and splices are also set at that
-    time. out: the response with its length prefix, without the records in `splices`. splices: for each records field, its position in `out` and its
-    records.
+    while the request is parked. The fields from `ready_ns` on, except `sent_ns`, are set when the response is encoded. ready_ns: the time of the
+    encoding; 0 before. flags: the bits ANSWERED, HELD and CLOSES of `kafkaproto.trace.format`. out: the response with its length prefix, without the
+    records in `splices`. splices: for each records field, its position in `out` and its records.
     """
 
     __slots__ = (
@@ -97,7 +97,8 @@ class StateOfOne(NamedTuple):
     """A fast encoder of trace entries of kind `State`, which contain the offsets of one log.
 
     `kafkaproto.trace.format.encoded` returns the same bytes but takes longer. pack: a function that packs its arguments, in this order: head, seq,
-    broker, clock_ms, at_ns, log, flags, the four offsets, name. head, log, name: the arguments that are equal in all entries about the log.
+    broker, clock_ms, at_ns, log, flags, the four offsets, name. head, log, name: those arguments, already encoded, that are equal in all entries
+    about the log: the start of an entry, the number of logs with the partition, and the topic name.
     """
 
     pack: Callable[..., bytes]

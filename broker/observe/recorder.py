@@ -191,7 +191,10 @@ class Recorder(Observer):
             self._entries.keep(traced, len(traced.kept[0]) + len(traced.out))
 
     def begin(self, replicas: Iterable[Sequence[Partition]], now_ms: int) -> None:
-        """Record the current offsets of each broker's non-empty replicas, because a trace may start in the middle of their history."""
+        """Record the current offsets of all non-empty replicas, because a trace may start in the middle of their history.
+
+        replicas: for each broker, the replicas on it.
+        """
         self._moves.clear()
         for partitions in replicas:
             with_records = [partition for partition in partitions if partition.log.log_end_offset]
@@ -232,7 +235,10 @@ class Recorder(Observer):
         self._entries.keep_packed(encoded(Event(kind, all_facts)))
 
     def topic(self, at_ms: int, state: str, topic: Topic) -> None:
-        """Record the state of a topic. state: "there" (at the start of the trace), "created", "changed" or "deleted"."""
+        """Record the state of a topic. state: "there" (at the start of the trace), "created", "changed" or "deleted".
+
+        at_ms: the time in ms of the cluster's clock.
+        """
         partitions = [
             {"leader": p.leader, "leader_epoch": p.leader_epoch, "isr": list(p.isr)} for p in topic.partitions
         ]
@@ -275,9 +281,10 @@ class Recorder(Observer):
 
 
 def _note_problem(recorder: Recorder, at_ms: int, broker_id: int, peer: Peer, seq: int, why: str) -> None:
-    """Record an event of kind "problem" about a request, before the trace entry of the request itself. seq: the sequence number of that entry.
+    """Record an event of kind "problem" about a request, before the trace entry of the request itself.
 
-    why: the problem as text.
+    at_ms: the time in ms of the cluster's clock. peer: the connection of the request. seq: the sequence number of the request's entry. why: the
+    problem as text.
     """
     recorder.noted(at_ms, broker_id, "problem", {"connection": peer.connection_id, "of": seq, "why": why})
 

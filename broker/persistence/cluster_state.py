@@ -238,12 +238,18 @@ class ClusterPersistence:
             self.metadata_log.note_or_refuse(record)
 
     def remember_if_possible(self, old: Image, new: Image, changed: Sequence[str]) -> None:
-        """Persist a change that cannot be rejected. If the write fails, this is logged and no exception is raised."""
+        """Persist a change of metadata that cannot be rejected. A failed write is logged and raises no exception.
+
+        old, new: the images before and after the change. changed: the names of the topics that differ.
+        """
         for record in self._changes(old, new, changed):
             self.metadata_log.note_if_possible(record)
 
     def remember_quotas(self, changed: Sequence[tuple[QuotaEntity, str, float | None]]) -> None:
-        """Persist changed quotas, except those set by the command line and those restored from the previous process."""
+        """Persist changed quotas, except those set by the command line and those restored from the previous process.
+
+        changed: (entity, key of the quota, new value) for each quota; the value is None if the quota was removed.
+        """
         if not self._quotas_restored:
             return
         listed = [(tuple(entity.components()), key, value) for entity, key, value in changed]

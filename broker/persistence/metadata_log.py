@@ -135,7 +135,7 @@ class MetadataLog:
     def note(self, fact: MetadataRecord) -> None:
         """Append a record of a change. Does nothing while the cluster is being restored.
 
-        Raises StorageError; the caller must then not make the change.
+        Raises StorageError if the record cannot be written; the caller must then not make the change.
         """
         if not self._is_open:
             return
@@ -148,7 +148,10 @@ class MetadataLog:
             self._rewrite_due = True
 
     def note_or_refuse(self, fact: MetadataRecord) -> None:
-        """Append a record of a change that a client requested. Raises KafkaError KAFKA_STORAGE_ERROR (56); the change must then be rejected."""
+        """Append a record of a change that a client requested.
+
+        Raises KafkaError KAFKA_STORAGE_ERROR (56) if the record cannot be written; the change must then be rejected.
+        """
         try:
             self.note(fact)
         except StorageError as error:
@@ -173,7 +176,7 @@ class MetadataLog:
     def settle(self) -> None:
         """Rewrite the log if an earlier write failed, so that it lacks no change. Called before batches are appended to partitions.
 
-        Raises StorageError; the batches must then not be appended.
+        Raises StorageError if the rewrite fails; the batches must then not be appended.
         """
         if self.lacks:
             self._write_anew()

@@ -255,9 +255,10 @@ def _producer_facts(producers: Mapping[int, ProducerEntry]) -> list[Any]:
 
 
 def _producers(entries: Sequence[Any]) -> dict[int, ProducerEntry]:
-    """Return the states of producers in a metadata record: maps producer ids to states.
+    """Return the states of producers in a metadata record, by producer id.
 
-    Records that were written before the broker supported transactions contain only the epoch and the batches of each producer.
+    entries: for each producer its id, epoch, batches, coordinator epoch, last marker's offset, last timestamp and first open offset. The last four
+    are missing in records that were written before the broker supported transactions.
     """
     producers = {}
     for producer_id, epoch, batches, *transactional in entries:

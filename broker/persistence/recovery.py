@@ -79,7 +79,8 @@ def recover(store: Store, facts: LogFacts, verify: bool, now_ms: int) -> Recover
 def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], now_ms: int) -> list[NamedSegment]:
     """Return the segments in `folder` in order, and delete the others: empty files and the files of an unfinished compaction.
 
-    runs: the byte ranges that the log consists of. A compacted file that is in none of them is unfinished.
+    runs: the ranges of positions in the store, with their offsets, that contain the log's batches. A compacted file that overlaps none of them is
+    unfinished. now_ms: stands for the unknown time of the last append to each segment.
     """
     kept = []
     for on_disk in folder.segments():
@@ -178,9 +179,10 @@ class _Files:
             raise _Damage(position)
 
     def cut(self, position: int, needed: Sequence[OffsetRange]) -> int:
-        """Delete the damaged bytes of the log from `position` on, and return how many were deleted. The deleted positions are not used again.
+        """Delete the damaged bytes of the log from `position` of the store on, and return how many. Their positions are not used again.
 
-        needed: ranges of the log that must stay. A later segment is kept if it contains one of these ranges or if compaction wrote it.
+        needed: the runs that must stay: ranges of positions, with their offsets. A later segment is kept if it overlaps one of them or if compaction
+        wrote it.
         """
         cut_bytes = 0
         kept: list[NamedSegment] = []
@@ -207,9 +209,9 @@ class _Files:
 
 
 def _kept_runs(store: Store, files: _Files, runs: Sequence[OffsetRange]) -> tuple[list[OffsetRange], int | None]:
-    """Return the byte ranges of the log up to the first damaged batch, and the position of that batch or None. Adds the batches to the index.
+    """Return the runs of the log up to its first damaged batch, and the position of that batch in the store, or None. Fills the store's index.
 
-    runs: all byte ranges of the log as last recorded, in the order of their offsets.
+    runs: the runs of the log as last recorded, in the order of their offsets; a run is a range of positions in the store, with its offsets.
     """
     first = files.first_position
     there = [] if first is None else [run._replace(start=max(run.start, first)) for run in runs if run.end > first]

@@ -49,9 +49,9 @@ class _Pending(NamedTuple):
 class ProxyConnection:
     """Processes the bytes that client and broker send, and returns the bytes to forward.
 
-    number: the number of the connection. broker: a function that returns the broker's id, -1 while unknown. replace: a function that returns the
-    proxy's address for a broker, for responses to this client. next_seq: a function that returns the next sequence number of the trace. tell: a
-    function that stores an entry of the trace.
+    number: the number of the connection. broker: a function that returns the broker's id, -1 while unknown. replace: a function of (broker id, host,
+    port) that returns the (host, port) of the proxy for this broker, for responses to this client. next_seq: a function that returns the next
+    sequence number of the trace. tell: a function that stores an entry of the trace.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class ProxyConnection:
     def requested(self, data: bytes, now_ns: int) -> tuple[bytes, bytes]:
         """Process bytes from the client. Returns (bytes for the broker, bytes to send back to the client at once).
 
-        Raises NotKafka if the bytes are not Kafka's protocol.
+        now_ns: the time in ns of the monotonic clock. Raises NotKafka if the bytes are not Kafka's protocol.
         """
         self._from_client += data
         if self._from_client[:2] == b"\x16\x03":
@@ -98,12 +98,18 @@ class ProxyConnection:
         return bytes(on), bytes(back)
 
     def answered(self, data: bytes, now_ns: int) -> bytes:
-        """Process bytes from the broker. Returns the bytes for the client. Raises NotKafka."""
+        """Process bytes from the broker. Returns the bytes for the client.
+
+        now_ns: the time in ns of the monotonic clock. Raises NotKafka if the bytes are not Kafka's protocol.
+        """
         self._from_broker += data
         return b"".join(frame(self._answer(message, now_ns)) for message in _frames(self._from_broker, None))
 
     def ended(self, now_ns: int) -> None:
-        """Record the requests without a response when the connection ends. The broker may have executed these requests nevertheless."""
+        """Record the requests without a response when the connection ends. The broker may have executed these requests nevertheless.
+
+        now_ns: the time in ns of the monotonic clock.
+        """
         while self._pending:
             pending = self._pending.popleft()
             if pending is not None:
@@ -119,7 +125,10 @@ class ProxyConnection:
     # ---- requests ------------------------------------------------------------------------------------------------------------
 
     def _request(self, message: memoryview, now_ns: int) -> bytes | None:
-        """Record a request from the client. Returns a response if the proxy responds itself, or None to forward the request."""
+        """Record a request from the client. Returns a response if the proxy responds itself, or None to forward the request.
+
+        message: the request's frame without its length. now_ns: the time in ns of the monotonic clock.
+        """
         if len(message) < _START.size or (self._tokens and not _is_request(message)):
             self._pending.append(None)
             return None
@@ -195,7 +204,10 @@ class ProxyConnection:
 
 
 def _frames(received: bytearray, max_bytes: int | None) -> Iterator[bytes]:
-    """Remove the whole frames at the beginning of a buffer, and yield them without their lengths. Raises NotKafka."""
+    """Remove the whole frames at the beginning of the buffer `received`, and yield them without their lengths.
+
+    max_bytes: the maximum size of a frame, None for no limit. Raises NotKafka if a length is negative or above this limit.
+    """
     try:
         while (length := frame_length(received)) is not None:
             if max_bytes is not None and length > max_bytes:

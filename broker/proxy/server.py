@@ -174,7 +174,8 @@ class Proxy:
     def _local(self, broker: int, host: str, port: int) -> int:
         """Return the local port for a broker. Opens the port when a response contains the broker for the first time.
 
-        The kernel queues connections to the port until the proxy accepts them.
+        broker: the id of the broker, -1 if it is unknown. host, port: the address that the broker advertises. The kernel queues connections to the
+        port until the proxy accepts them.
         """
         address = host, port
         door = self._doors.get(self._aliases.get(address, address))
@@ -284,7 +285,8 @@ Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 async def _both_ways(connection: ProxyConnection, client: Ends, broker: Ends) -> str:
     """Forward bytes in both directions until the broker closes. Returns a text that says whether client or broker closed first.
 
-    A client that has closed its sending direction still gets its responses. Raises NotKafka and OSError.
+    client, broker: the streams of each side. A client that has closed its sending direction still gets its responses. Raises NotKafka if either side
+    does not use Kafka's protocol, OSError if a connection breaks.
     """
     asks = asyncio.ensure_future(_requests(connection, client, broker[1]))
     answers = asyncio.ensure_future(_answers(connection, broker[0], client[1]))

@@ -70,7 +70,10 @@ class QuotaManager(ClientSensors[Sensor]):
         super().quota_changed(entity, key, value)
 
     def record(self, user: str, client_id: str | None, value: float, now_ms: int) -> int:
-        """Add `value` (bytes or percent) to what the client has used, and return its throttle time in ms, 0 if within the quota (Q-6)."""
+        """Add `value` (bytes or percent) to what the client has used, and return its throttle time in ms, 0 if within the quota (Q-6).
+
+        user: the name of the connection's user. client_id: the client id in the request, None for none, which counts as "".
+        """
         if not self.enabled:
             return 0
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
@@ -81,7 +84,10 @@ class QuotaManager(ClientSensors[Sensor]):
         return wait_ms if wait_ms <= self._cap_ms else self._cap_ms
 
     def unrecord(self, user: str, client_id: str | None, value: float, now_ms: int) -> None:
-        """Subtract `value` (bytes or percent) from what the client has used. The measured rate treats this as one more event (Q-13)."""
+        """Subtract `value` (bytes or percent) from what the client has used, because it gets less than was recorded.
+
+        As in Kafka, the measured rate counts the subtraction as one more event (Q-13).
+        """
         if not self.enabled:
             return
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
@@ -96,7 +102,10 @@ class QuotaManager(ClientSensors[Sensor]):
         return int(min(bound * (self._samples - 1) * (self._window_ms // 1000), INT32_MAX))
 
     def throttled(self, user: str, client_id: str | None, value: float, wait_ms: int, now_ms: int) -> ThrottleReason:
-        """Record that a client is throttled for `wait_ms`, the time that `record` returned for `value`. Returns the reason for the journal."""
+        """Record that a client is throttled. Returns the reason for the journal.
+
+        value: the last value passed to `record`. wait_ms: the throttle time in ms that `record` returned for it.
+        """
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         rate = client.sensor.rate
         return self._throttled(
@@ -136,7 +145,10 @@ class ClientQuotas:
             manager.close()
 
     def quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
-        """Apply a changed quota value of an entity (Q-10)."""
+        """Apply a changed quota of an entity to the measurements of all clients (Q-10).
+
+        key: the key of the quota, such as "producer_byte_rate". value: the new quota, None if it was removed.
+        """
         for manager in (self.produce, self.fetch, self.request):
             manager.quota_changed(entity, key, value)
 

@@ -122,7 +122,8 @@ class ConnectionQuotas:
     def address_throttle_ms(self, listener: str, address: str, now_ms: int) -> int:
         """Count a new connection in the rate of its IP address. Returns 0 if the rate is within the limit.
 
-        Otherwise the connection is removed from all rates again, and the result is the time in ms after which the connection must be closed.
+        Otherwise the connection is removed from the rates of its address, of `listener` and of the broker again, and the result is the time in ms
+        after which the connection must be closed.
         """
         address = canonical(address)
         limit = self._ip_limits.get(address, self._default_ip_limit)
@@ -157,7 +158,10 @@ class ConnectionQuotas:
         return SampledRate(self._config["quota.window.num"], self._window_ms)
 
     def quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
-        """Apply the changed connection rate of an IP address, or the default rate of all other addresses. Other quotas are ignored."""
+        """Apply the changed connection rate of an IP address, or the default rate of all other addresses. Other quotas are ignored.
+
+        key: the key of the quota. value: connections per second, None if the quota was removed.
+        """
         if entity.ip is None or key != CONNECTION_CREATION_RATE:
             return
         if entity.ip == DEFAULT:

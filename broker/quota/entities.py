@@ -59,7 +59,11 @@ class QuotaEntity(NamedTuple):
 
 
 def parse_entity(components: Iterable[tuple[str, str | None]]) -> QuotaEntity:
-    """Return the entity of (type, name) pairs, with None as the name of the default. Raises KafkaError INVALID_REQUEST (Q-20)."""
+    """Return the entity that consists of `components`: (type, name) pairs with type "user", "client-id" or "ip".
+
+    The name None stands for the default entity of the type. Raises KafkaError INVALID_REQUEST (42) for an unknown type, an empty or invalid name, no
+    component at all, or a combination that Kafka does not allow (Q-20).
+    """
     named = dict(components)
     if not named:
         raise _invalid("The entity of a client quota must not be empty.")

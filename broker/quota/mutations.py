@@ -74,7 +74,11 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
         )
 
     def begin(self, user: str, client_id: str | None, strict: bool, now_ms: int) -> MutationCharge:
-        """Start to charge one request. The request then takes tokens from the returned charge, topic by topic."""
+        """Start to charge one request. The request then takes tokens from the returned charge, topic by topic.
+
+        strict: whether topics are rejected while the bucket is below zero, as in newer request versions; otherwise the client is throttled
+        afterwards.
+        """
         return MutationCharge(self, user, client_id, strict, now_ms)
 
     def take(self, user: str, client_id: str | None, partitions: int, strict: bool, now_ms: int) -> int | None:
@@ -93,7 +97,10 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
         return None if strict or tokens >= 0 else min(refill_ms(tokens, client.limit), LONGEST_THROTTLE_MS)
 
     def throttled(self, user: str, client_id: str | None, partitions: int, wait_ms: int, now_ms: int) -> ThrottleReason:
-        """Record that a client is throttled for `wait_ms` by the controller mutation quota. Returns the reason for the journal."""
+        """Record that a client is throttled by the controller mutation quota. Returns the reason for the journal.
+
+        partitions: the number of partitions in all topics of the request. wait_ms: the throttle time in ms.
+        """
         client: BoundClient[_BucketSensor] = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         tokens = client.sensor.bucket.tokens
         return self._throttled(client, partitions, tokens, self._samples * self._window_ms, wait_ms, now_ms)

@@ -48,9 +48,10 @@ def level_of(entity: QuotaEntity) -> Levels:
 
 
 def resolve(lookup: Lookup, levels: Levels, user: str, client_id: str, semantics: Semantics) -> Binding:
-    """Return the quota that applies to a client. client_id: "" for a client without one.
+    """Return the quota that applies to a client, and the clients that share its measurements. client_id: "" for a client without one.
 
-    levels: the levels (user, client id, or both) on which quotas have been configured.
+    lookup: a function that returns the configured quota of an entity, None if there is none. levels: the levels (user, client id, or both) on which
+    quotas have been configured. semantics: how quotas apply to a client without a client id.
     """
     if semantics == "kafka" and not client_id:
         return _resolve_unnamed_as_kafka(lookup, levels, user)
@@ -65,7 +66,10 @@ def resolve(lookup: Lookup, levels: Levels, user: str, client_id: str, semantics
 
 
 def of_tags(lookup: Lookup, user_tag: str, client_tag: str) -> Binding:
-    """Return the quota of the clients whose measurements have these tags. No client has the tags ("", ""), so they give no limit (Q-9)."""
+    """Return the quota of the clients whose measurements have these tags. No client has the tags ("", ""), so they give no limit (Q-9).
+
+    lookup: a function that returns the configured quota of an entity, None if there is none. user_tag, client_tag: a name, "" for any.
+    """
     if user_tag and client_tag:
         return _first(lookup, user_tag, client_tag, _of_pair(user_tag, client_tag))
     if user_tag:

@@ -199,7 +199,10 @@ class ClientSensors(Generic[S]):
                 )
 
     def quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
-        """Apply a changed quota from the next request on. Values that were recorded before count against the new quota, too (Q-10)."""
+        """Apply a changed quota from the next request on. Values that were recorded before count against the new quota, too (Q-10).
+
+        key: the key of the quota; quotas of another type are ignored. value: the new quota per second, None if it was removed.
+        """
         if key != self.key:
             return
         self._levels |= level_of(entity)

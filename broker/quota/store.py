@@ -63,7 +63,11 @@ class MatchType(IntEnum):
 
 
 class FilterComponent(NamedTuple):
-    """One condition of a filter. `match`: the name to compare with for EXACT, None for the other types."""
+    """One condition of a filter over entities.
+
+    entity_type: "user", "client-id" or "ip". match_type: a number of `MatchType`. match: the name to compare with if the type is EXACT, otherwise
+    None.
+    """
 
     entity_type: str
     match_type: int
@@ -109,7 +113,10 @@ class ClientQuotaStore:
                 self._apply(entity, key, None)
 
     def alter(self, alterations: Sequence[QuotaAlteration], validate_only: bool) -> list[AlterationResult]:
-        """Apply each alteration completely or not at all, independently of the others. Returns one result for each entity (Q-20)."""
+        """Apply each alteration completely or not at all, independently of the others. Returns one result for each entity (Q-20).
+
+        validate_only: whether to check the alterations without applying them.
+        """
         results: dict[frozenset[Component], AlterationResult] = {}
         for alteration in alterations:
             identity = frozenset(dict(alteration.entity).items())  # the last value of a repeated type counts

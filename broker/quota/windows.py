@@ -37,7 +37,7 @@ def throttle_ms(rate: float, bound: float, window_ms: int) -> int:
 
 
 def longest_window_ms(samples: int, window_ms: int) -> int:
-    """Return the longest time in ms over which `SampledRate` averages.
+    """Return the longest time in ms over which a `SampledRate` of `samples` windows of `window_ms` averages.
 
     If one value divided by this time exceeds a quota, then recording this value always exceeds the quota.
     """

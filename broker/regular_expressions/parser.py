@@ -353,7 +353,10 @@ class _Parser:
         return in_range(low, high, ignore_case=self._flags.ignore_case)
 
     def _named_class(self, name: str) -> Characters:
-        """Return the characters of the POSIX class `[:name:]`; for `[:^name:]`, all other characters."""
+        """Return the characters of the POSIX class `name`, such as "alpha" for `[:alpha:]`.
+
+        With "^" before the name, as in `[:^alpha:]`, these are all other characters. Raises ExpressionError for an unknown name.
+        """
         found = POSIX_CLASSES.get(name.removeprefix("^"))
         if found is None:
             raise ExpressionError("invalid character class range")

@@ -40,10 +40,10 @@ class LoggedRecord(NamedTuple):
 
 
 class CoordinatorLog:
-    """The internal topic `topic` on one broker.
+    """Writes and reads the internal topic `topic`, such as `__consumer_offsets`, in the partitions that one broker leads.
 
-    timeout_ms: how long a write may wait for replicas, such as `offsets.commit.timeout.ms`. compression: of the batches, as
-    `offsets.topic.compression.codec` defines it.
+    timeout_ms: how long a write may wait for replicas, in ms, such as `offsets.commit.timeout.ms`. compression: how written batches are compressed,
+    as `offsets.topic.compression.codec` defines it.
     """
 
     def __init__(

@@ -117,7 +117,7 @@ class ReplicaFetcher:
         return followed.overrides
 
     def release(self, topic: str, index: int) -> None:
-        """Fetch a partition again without the hold (stop offset) and the delay that a test has set, if this fetcher follows the partition."""
+        """Remove the hold (stop offset) and the delay that a test has set for a partition, and fetch it at once if this fetcher follows it."""
         followed = self._followed.get((topic, index))
         if followed is None:
             return
@@ -171,7 +171,7 @@ class ReplicaFetcher:
             self._wait_until(self._end_of_wait_ms(now_ms))
 
     def _end_of_wait_ms(self, now_ms: int) -> int:
-        """Return the time in ms at which the fetch parked at the leader times out. Without one: when a fetch parked now would time out."""
+        """Return the time in ms at which the fetch parked at the leader times out, or if none is parked, at which one parked now would time out."""
         return (now_ms if self._parked_ms is None else self._parked_ms) + self._settings.wait_max_ms
 
     def note_idle_fetches(self, now_ms: int) -> None:
@@ -197,7 +197,7 @@ class ReplicaFetcher:
             self._wait_until(self._wait_ends_ms)
 
     def _fetch_next(self, followed: FollowedPartition, now_ms: int, delay_ms: int) -> None:
-        """Fetch a partition, and all partitions that are then due, after `delay_ms` or after the delay that a test has set for the follower."""
+        """Fetch a partition, and all that are then due, after the delay that a test has set for the partition, or without one after `delay_ms`."""
         if followed.is_delayed(now_ms):
             return
         followed.due = True
@@ -271,7 +271,7 @@ class ReplicaFetcher:
         return received
 
     def _leave_out(self, now_ms: int) -> list[FollowedPartition]:
-        """Leave throttled partitions out of the next fetch if the follower's quota is exceeded (R-7). Returns those that are included again."""
+        """Leave throttled partitions out of the next fetch if the follower's quota is exceeded (R-7). Returns those left out before but not now."""
         again: list[FollowedPartition] = []
         removes = False
         for followed in self._followed.values():

@@ -62,7 +62,7 @@ class Follower:
         self.log_end_offset = UNKNOWN_OFFSET
         self.log_start_offset = UNKNOWN_OFFSET
         self.high_watermark = UNKNOWN_OFFSET
-        """The high watermark in the last response to the follower (D5)."""
+        """The high watermark in the last response of this leader to the follower (D5)."""
         self.caught_up_ms = caught_up_ms
         self.fetch_ms = caught_up_ms
         self.leader_end_at_fetch = 0
@@ -70,8 +70,8 @@ class Follower:
     def fetched(self, offset: int, log_start_offset: int, leader_end: int, now_ms: int) -> None:
         """Record a fetch at `offset`, made while the leader's log ended at `leader_end`.
 
-        If `offset` has reached `leader_end`, the follower is caught up now. If it has only reached the leader's log end at the time of the previous
-        fetch, the follower was caught up at that time (N-11).
+        log_start_offset: where the follower's log starts. If `offset` has reached `leader_end`, the follower is caught up now. If it has only
+        reached the leader's log end at the time of the previous fetch, the follower was caught up at that time (N-11).
         """
         if offset >= leader_end:
             self.caught_up_ms = max(self.caught_up_ms, now_ms)
@@ -244,7 +244,10 @@ class Partition:
         self.changed()
 
     def follower_fetched(self, follower_id: int, offset: int, log_start_offset: int, now_ms: int) -> None:
-        """Record that a follower fetched at `offset`, so it has all records below. May advance the high watermark and extend the ISR."""
+        """Record that a follower fetched at `offset`, so it has all records below. May advance the high watermark and extend the ISR.
+
+        log_start_offset: where the follower's log starts.
+        """
         follower = self.followers.get(follower_id)
         if follower is None:
             return

@@ -42,7 +42,7 @@ IsrChange = Callable[[str, int, Sequence[int]], None]
 Validation = Callable[[memoryview, TopicLimits, int], Valid | None]
 """A function of (produced bytes, limits of the topic, now_ms) that returns the batch to append, or None for an empty set of messages.
 
-Raises InvalidBatch.
+It raises InvalidBatch if the bytes must not be appended.
 """
 
 
@@ -352,7 +352,7 @@ class ReplicaManager:
     def _replica_views(
         self, partition: Partition, image: Image, fetch_offset: int, listener: str, now_ms: int
     ) -> list[ReplicaView]:
-        """Return a view of each replica that has `fetch_offset`, according to its last fetch: the leader first, then the in-sync followers (N-3)."""
+        """Return a view, with the address on `listener`, of each replica that has `fetch_offset`: the leader, then the in-sync followers (N-3)."""
         log = partition.log
         views = [_view(image, self.broker_id, listener, log.log_end_offset, log.log_start_offset, 0)]
         for broker_id, follower in partition.followers.items():

@@ -43,7 +43,10 @@ class Stores:
         self._left: dict[tuple[bytes, int], LogState] = {}
 
     def new_log(self, topic_id: bytes, origin: Origin, segment_bytes: int) -> ReplicaLog:
-        """Return the log of a new replica. It has the state that the previous process persisted for this partition, if there is one."""
+        """Return the log of a new replica. It has the state that the previous process persisted for this partition, if there is one.
+
+        origin: the replica that the log belongs to. segment_bytes: the size in bytes at which a segment is full.
+        """
         index = origin.partition
         keeper = None if self._shelf is None else self._shelf.keeper(topic_id, index)
         log = ReplicaLog(self._of(topic_id, index, segment_bytes), keeper, self._events, origin)

@@ -48,7 +48,11 @@ def request_percent(exchange: Exchange) -> float:
 
 
 def charge(exchange: Exchange, outcome: Outcome, forced: ForcedThrottle | None) -> Charged:
-    """Charge any request except a client's fetch to the client's quotas. forced: the forced throttle that applies to the request, or None."""
+    """Charge any request except a client's fetch to the client's quotas.
+
+    outcome: the result of the handler, which says what the request is charged for. forced: the forced throttle that applies to the request, or None;
+    it replaces the throttle of the quotas.
+    """
     quotas = exchange.node.quotas
     produces = outcome.charge is Charge.PRODUCE and quotas.produce.enabled
     charged = NOT_THROTTLED
@@ -99,7 +103,10 @@ def charge_produce(
 def charge_request(
     quotas: ClientQuotas, user: str, client_id: str | None, request_percent: float, now_ms: int
 ) -> Charged:
-    """Charge only the request time, as for every client API except Produce and Fetch. Error responses are charged, too (T-2)."""
+    """Charge only the request time, as for every client API except Produce and Fetch. Error responses are charged, too (T-2).
+
+    request_percent: the handler time in percent of one second of one thread.
+    """
     time_ms = quotas.request.record(user, client_id, request_percent, now_ms)
     if time_ms == 0:
         return NOT_THROTTLED
@@ -114,7 +121,10 @@ def charge_mutations(
     request_percent: float,
     now_ms: int,
 ) -> Charged:
-    """Charge controller mutations and request time. The longer of the two throttle times applies; if they are equal, request time applies (Q-18)."""
+    """Charge controller mutations and request time. The longer of the two throttle times applies; if they are equal, request time applies (Q-18).
+
+    request_percent: the handler time in percent of one second of one thread.
+    """
     if mutations.throttle_ms == 0:
         return charge_request(quotas, user, client_id, request_percent, now_ms)
     time_ms = quotas.request.record(user, client_id, request_percent, now_ms)
@@ -124,7 +134,10 @@ def charge_mutations(
 
 
 def charge_exempt(quotas: ClientQuotas, request_percent: float, now_ms: int) -> Charged:
-    """Record the time of a request that is exempt from the request quota, in the metric exempt-request-time. Never throttles (Q-15, T-5)."""
+    """Record the time of a request that is exempt from the request quota, in the metric exempt-request-time. Never throttles (Q-15, T-5).
+
+    request_percent: the handler time in percent of one second of one thread.
+    """
     if quotas.request.enabled:
         quotas.exempt_request_time.record(request_percent, now_ms)
     return NOT_THROTTLED
@@ -134,7 +147,10 @@ def charge_exempt(quotas: ClientQuotas, request_percent: float, now_ms: int) -> 
 
 
 def charge_fetch_reply(exchange: Exchange, frame: Frame, forced: ForcedThrottle | None) -> Charged:
-    """Charge a client's fetch, whose response is encoded in `frame`. forced: the forced throttle that applies to the request, or None."""
+    """Charge a client's fetch to the client's quotas.
+
+    frame: the encoded response, with its records. forced: the forced throttle that applies to the request, or None.
+    """
     quotas = exchange.node.quotas
     if forced is None and not (quotas.fetch.enabled or quotas.request.enabled):
         return NOT_THROTTLED
@@ -160,10 +176,11 @@ def charge_fetch(
 ) -> Charged:
     """Charge a client's fetch. If it is throttled, the charge of its bytes is removed, because its response is sent without data (T-4, Q-13).
 
-    The data is charged when the client fetches it again. The throttle time is that of a response with data (KIP-219). Request time is
-    charged first, then bytes. The longer of the two throttle times applies; if equal, that of request time (Q-12, Q-17).
+    The data is charged when the client fetches it again. The throttle time is that of a response with data (KIP-219). Request time is charged first,
+    then bytes. The longer of the two throttle times applies; if equal, that of request time (Q-12, Q-17).
 
-    response_bytes: 4 plus the size of the encoded body with data. forced: a result to use instead of the computed one, or None.
+    response_bytes: 4 plus the size of the encoded body with data. request_percent: the handler time in percent of one second of one thread. forced:
+    a result to use instead of the computed one, or None.
     """
     time_ms = quotas.request.record(user, client_id, request_percent, now_ms)
     bytes_ms = quotas.fetch.record(user, client_id, response_bytes, now_ms)
@@ -182,7 +199,8 @@ def charge_fetch(
 def charge_replication(exchange: Exchange, reply: FetchReply, frame: Frame) -> None:
     """Charge the response to a follower's fetch to the leader's replication quota (R-5).
 
-    The charge is 4 bytes plus the size that the response would have with only its throttled partitions.
+    reply, frame: the response, decoded and encoded. The charge is 4 bytes plus the size that the response would have with only its throttled
+    partitions.
     """
     quota = exchange.node.replicas.leader_quota
     if quota.active:
@@ -190,9 +208,9 @@ def charge_replication(exchange: Exchange, reply: FetchReply, frame: Frame) -> N
 
 
 def _listed_bytes(exchange: Exchange, message: Any, frame: Frame, quota: ReplicationQuota) -> int:
-    """Return the size in bytes that the response would have with only the throttled partitions: 4 bytes plus the size of its body.
+    """Return the size in bytes that a Fetch response would have with only its throttled partitions: 4 bytes plus the size of its body.
 
-    quota: the replication quota, which lists the throttled partitions.
+    message, frame: the response, decoded and encoded. quota: the replication quota, which lists the throttled partitions.
     """
     image, by_id = exchange.node.image, exchange.api_version >= fetch_versions.FIRST_BY_ID
     listed, is_whole = [], not message.node_endpoints
