@@ -54,7 +54,11 @@ STATIC_QUOTAS = (
 
 
 def check_options(brokers: int, memory_bytes: int, semantics: str) -> None:
-    """Raise ValueError for cluster options that are out of range, with the allowed values in the message."""
+    """Raise ValueError for cluster options that are out of range, with the allowed values in the message.
+
+    brokers: the number of brokers. memory_bytes: the limit of records in memory. semantics: what to follow where the KIPs and Kafka's code differ,
+    "kip" or "kafka".
+    """
     if not isinstance(brokers, int) or brokers < 1:
         raise ValueError(f"brokers must be at least 1 (got {brokers!r}); for example 3")
     if not isinstance(memory_bytes, int) or memory_bytes < 0:
@@ -66,7 +70,8 @@ def check_options(brokers: int, memory_bytes: int, semantics: str) -> None:
 def profile_defaults(profile: str, brokers: int) -> dict[str, object]:
     """Return the settings that a profile sets to other values than Kafka's defaults.
 
-    The profile `test` has small internal topics and short group delays. The profile `kafka` has Kafka's defaults, so the result is empty.
+    The profile `test` has small internal topics and short group delays. The profile `kafka` has Kafka's defaults, so the result is empty. brokers:
+    the number of brokers of the cluster, which limits the number of replicas. Raises ValueError for an unknown profile.
     """
     if profile not in PROFILES:
         raise ValueError(f'unknown profile "{profile}"; known are {", ".join(PROFILES)}')
@@ -87,7 +92,12 @@ def profile_defaults(profile: str, brokers: int) -> dict[str, object]:
 def new_config(
     brokers: int, config: Mapping[str, object] | None, profile: str, strict_kip: bool, release: str
 ) -> ClusterConfig:
-    """Return the settings of a cluster. Raises ConfigError if a setting is invalid or names a broker that does not exist."""
+    """Return the settings of a cluster with `brokers` brokers.
+
+    config: maps "name" or "<broker id>.name" to a value given at start; None for no values. profile: "test" or "kafka" (`profile_defaults`).
+    strict_kip: whether to follow the KIPs and documentation where they differ from Kafka's code. release: the emulated release of Kafka. Raises
+    ConfigError if a setting is invalid or names a broker that does not exist.
+    """
     made = ClusterConfig(config, profile_defaults(profile, brokers), strict_kip, release)
     unknown_ids = sorted(i for i in made.static_broker if i >= brokers)
     if unknown_ids:
@@ -142,9 +152,10 @@ def new_node(
     change_isr: IsrChange,
     running: Callable[[int], Node | None],
 ) -> Node:
-    """Return a broker with its replica manager and its group coordinator, which generates member ids with `group_seed`.
+    """Return a broker with its replica manager and the functions that create its group and transaction coordinators on first use.
 
-    change_isr: proposes new in-sync replicas to the controller. running: returns another broker, None while it is stopped.
+    stores: the memory and files for records. rng: seeds the random numbers of this broker. group_seed: seeds the random member ids of its group
+    coordinator. change_isr: proposes new in-sync replicas to the controller. running: returns the broker with an id, None while it is stopped.
     """
     config = shared.config.for_broker(broker_id)
 
@@ -175,7 +186,10 @@ def new_node(
 def open_persistence(
     cluster: PersistedState, data_dir: str | os.PathLike[str], new_cluster_id: str
 ) -> ClusterPersistence:
-    """Open the data directory of a cluster. Raises ConfigError if it cannot be used. new_cluster_id: the cluster id if it is new."""
+    """Open the data directory of a cluster. Raises ConfigError if it cannot be used.
+
+    new_cluster_id: the cluster id to store if the directory does not contain a cluster yet.
+    """
     from kafkaproto.broker.persistence.cluster_state import ClusterPersistence
 
     return ClusterPersistence(cluster, data_dir, new_cluster_id)
@@ -186,7 +200,8 @@ def attach_observers(
 ) -> None:
     """Attach observers to `events`: the journal, the observers that write log messages, and `others`.
 
-    The request log is attached only if the journal keeps details of requests.
+    The request log is attached only if the journal keeps details of requests. release_name: the emulated release, for
+    diagnostic messages. timers: for checks that these messages need some time after a request.
     """
     logs = ThrottleLog(), UndeliverableLog(), Diagnostics(release_name, timers, journal)
     for observer in (journal, *others, *logs):

@@ -44,8 +44,8 @@ DEFAULT_REGEX_REFRESH_MS = 600_000
 def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -> Callable[[], GroupCoordinator]:
     """Return a function that creates the group coordinator of one broker, with no groups. It writes to the offsets topic through `replicas`.
 
-    The settings are read and checked now, but the modules of the coordinator are imported only when the returned function is called. Raises
-    ConfigError for an assignor that this broker does not have.
+    The settings are read and checked now, but the modules of the coordinator are imported only when the returned function is called. rng: generates
+    member ids. Raises ConfigError for an assignor that this broker does not have.
     """
     get = shared.config.for_broker(replicas.broker_id)
     settings = GroupSettings(
@@ -147,9 +147,10 @@ def items(text: str) -> list[str]:
 
 
 def assignor_name(given: str) -> str:
-    """Return the name of an assignor that `group.consumer.assignors` gives by name or by Kafka's class (GN-36).
+    """Return the name of an assignor, such as "range".
 
-    Raises ConfigError for an assignor that this broker does not have.
+    given: an entry of `group.consumer.assignors`: this name, or the name of Kafka's Java class (GN-36). Raises ConfigError for an assignor that this
+    broker does not have.
     """
     name = given.removeprefix(KAFKAS_ASSIGNORS).removesuffix("Assignor").lower()
     if name not in ASSIGNOR_NAMES:

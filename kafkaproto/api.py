@@ -46,22 +46,34 @@ class Codec:
 
     @cached_property
     def decode_request(self) -> Decode:
-        """Return the function that decodes a request: ``(view, pos, end) -> (request, position after it)``."""
+        """Return the function that decodes a request: ``(view, pos, end) -> (request, position after it)``.
+
+        pos, end: the byte positions in ``view`` at which the request begins and ends, without its header.
+        """
         return self.request.decode_flat
 
     @cached_property
     def encode_request(self) -> Encode:
-        """Return the function that encodes a request: ``(request, out, splices) -> None``."""
+        """Return the function that encodes a request: ``(request, out, splices) -> None``.
+
+        out: the bytearray to which the bytes are appended. splices: the list for records to send without copying; None if records must be bytes.
+        """
         return self.request.encode_flat
 
     @cached_property
     def decode_response(self) -> Decode:
-        """Return the function that decodes a response: ``(view, pos, end) -> (response, position after it)``."""
+        """Return the function that decodes a response: ``(view, pos, end) -> (response, position after it)``.
+
+        pos, end: the byte positions in ``view`` at which the response begins and ends, without its header.
+        """
         return self.response.decode_flat
 
     @cached_property
     def encode_response(self) -> Encode:
-        """Return the function that encodes a response: ``(response, out, splices) -> None``."""
+        """Return the function that encodes a response: ``(response, out, splices) -> None``.
+
+        out: the bytearray to which the bytes are appended. splices: the list for records to send without copying; None if records must be bytes.
+        """
         return self.response.encode_flat
 
 
@@ -100,7 +112,7 @@ def response_header_version(api_key: int, version: int) -> int:
 
 
 NEVER = 0x8000
-"""A number above every version. It stands for the first flexible version of an API that has no flexible version."""
+"""A number above every version: the stand-in for the first flexible version of an API that has no flexible version."""
 _FIRST_FLEXIBLE = {
     int(key): NEVER if info.first_flexible is None else info.first_flexible for key, info in APIS.items()
 }

@@ -68,10 +68,10 @@ class ArrayType(LengthPrefixed):
 
     @cached_property
     def item_weight(self) -> int:
-        """Return the memory in bytes to count for each item before it is decoded: the most that an item takes beyond an allowance.
+        """Return the memory in bytes that the decoder deducts for each item of an array before it decodes the items.
 
-        The allowance is `memory.FREE` bytes for each encoded byte. Items of an array inside the item are not included: the decoder counts them when
-        it decodes that array.
+        It is the most memory that an item can take, minus `memory.FREE` bytes for each of its encoded bytes. Arrays inside the item are not included:
+        their items are deducted when they are decoded.
         """
         return max(0, self._weight_of_item(memory.FREE))
 

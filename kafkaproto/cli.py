@@ -102,7 +102,10 @@ def main() -> int:
 
 
 def without_command(command: str) -> int:
-    """Print the help or the version of `kafkaproto`, or an error for an unknown command. Returns the exit status."""
+    """Print the help or the version of `kafkaproto`, or an error for an unknown command or option. Returns the exit status.
+
+    command: the first argument of the command line, such as `--help` or `version`; empty if there is none.
+    """
     if command in ("--version", "-V", "version"):
         from kafkaproto import __version__
 

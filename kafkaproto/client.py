@@ -41,7 +41,7 @@ class Response(NamedTuple):
     """A decoded response.
 
     version: the version in which the response is encoded. It is the version of the request, or 0 if the broker does not support the version of an
-    ApiVersions request (KIP-511). data: the response frame without its length prefix.
+    ApiVersions request (KIP-511). message: the decoded body. data: the response frame without its length prefix.
     """
 
     correlation_id: int
@@ -133,8 +133,8 @@ def read_response(api_key: int, version: int, frame: bytes | memoryview) -> Resp
 class Client:
     """The client's side of one connection: `send` returns the bytes of a request, `receive` takes bytes and yields responses.
 
-    spoken: the versions that the program supports, by API key. Together with the versions that the broker offers (`agree`) they decide which
-    version `send` uses. Without `spoken`, each call of `send` names its version.
+    spoken: maps API keys to the range of versions that the program supports. `agree` intersects them with the versions that the broker offers, and
+    `send` uses the highest common version. Without `spoken`, each call of `send` must name the version.
 
     in_order: whether to reject a response to any request but the oldest. Tests that check the order themselves set it to False.
     """
@@ -170,7 +170,8 @@ class Client:
     def send(self, request: Any, version: int | None = None) -> bytes:
         """Return the frame of the next request. version: None for the highest version that both sides support.
 
-        A Produce request with acks=0 expects no response. Raises EncodeError, and UnsupportedVersion if the two sides have no version in common.
+        A Produce request with acks=0 expects no response. Raises EncodeError if a value of the request cannot be encoded, and UnsupportedVersion if
+        the request has no such version or the two sides have no version in common.
         """
         key = key_of(request)
         if version is None:
@@ -190,7 +191,10 @@ class Client:
         return agreed.highest
 
     def receive(self, data: bytes | bytearray | memoryview) -> Iterator[Response]:
-        """Add received bytes and yield the responses that are complete. Raises DecodeError, UnexpectedResponse."""
+        """Add received bytes and yield the responses that are complete.
+
+        Raises DecodeError if a frame is damaged, and UnexpectedResponse if a response answers no pending request or, with `in_order`, not the oldest.
+        """
         self._received += data
         while (frame := take_frame(self._received)) is not None:
             yield self.read(frame)
@@ -198,7 +202,8 @@ class Client:
     def read(self, frame: bytes | memoryview) -> Response:
         """Decode one response frame without its length prefix. Kafka sends responses in the order of the requests.
 
-        Raises DecodeError. Raises UnexpectedResponse if the correlation id belongs to no pending request or, with `in_order`, not to the oldest.
+        Raises DecodeError if the frame is damaged or longer than its message. Raises UnexpectedResponse if the correlation id belongs to no pending
+        request or, with `in_order`, not to the oldest.
         """
         correlation_id = correlation_id_of(frame)
         expected = next(iter(self.sent), None)

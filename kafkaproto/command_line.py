@@ -70,9 +70,10 @@ Served = Callable[[str], Mapping[int, tuple[int, int]]]
 
 
 def main(command: str, arguments: Sequence[str], served: Served | None = None) -> int:
-    """Run one command. Returns exit status 0, or 2 after an error, which is printed in one line on stderr.
+    """Run `decode`, `encode`, `show` or `apis`. Returns exit status 0, or 2 after an error, which is printed in one line on stderr.
 
-    served: used by `apis --release` for its column of versions that the broker serves; None omits the column.
+    command: the name of the command. arguments: the command line after this name. served: used by `apis --release` for its column of versions that
+    this project's broker serves; None omits the column.
     """
     options = parser(command).parse_args(arguments)
     options.served = served
@@ -185,9 +186,9 @@ def _layout(options: argparse.Namespace) -> Message[Any]:
 
 
 def show(options: argparse.Namespace) -> Iterator[str]:
-    """Yield the wire layouts of an API's request and response in one version, or those of data inside messages.
+    """Yield the wire layouts of an API's request and response in one version, or the layout of data inside messages.
 
-    Without --layout, the generated decoders and encoders follow the layouts.
+    Without the option --layout, the source text of the generated decoder and encoder comes after each layout.
     """
     if is_data(options.api):
         name, layout = find_data(options.api, options.version)
@@ -226,7 +227,7 @@ def _field_lines(name: str, kind: WireType, depth: int) -> Iterator[str]:
 
 
 def type_name(kind: WireType) -> str:
-    """Return a wire type as a layout in ``kafkaproto.messages`` writes it."""
+    """Return the name of a wire type in Python source, for example ``CompactNullableArray(Int32)``."""
     match kind:
         case Message():
             return str(kind.cls.__name__)
@@ -260,7 +261,8 @@ def apis(options: argparse.Namespace) -> Iterator[str]:
 def api_table(offered: Mapping[int, tuple[int, int]], served: Mapping[int, tuple[int, int]] | None) -> Iterator[str]:
     """Yield the lines of the table of APIs.
 
-    offered, served: API key to (lowest, highest version) of a release and of the broker that emulates it; None omits the column.
+    offered: maps API keys to the (lowest, highest version) in a release of Kafka. served: the same for this project's broker when it emulates the
+    release; None omits this column.
     """
     marked = "" if served is None else f"{'this broker':<13}"
     yield f"{'key':>3}  {'name':<32} {'versions':<10}{marked}flexible from"
@@ -282,7 +284,8 @@ def _range(versions: tuple[int, int]) -> str:
 def data_names(release: str | None) -> Iterator[str]:
     """Yield the lines of a table of the data inside messages and records: name, versions, and the coordinator's topic for a record key.
 
-    The version of a record's key in a coordinator's topic is the int16 that precedes the key. Raises CommandError if `release` is given.
+    The version of a record's key in a coordinator's topic is the int16 that precedes the key. release: the value of the option --release, which
+    cannot be combined with --data; CommandError is raised unless it is None.
     """
     if release:
         raise CommandError("--data and --release cannot be combined")

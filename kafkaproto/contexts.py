@@ -34,9 +34,10 @@ class Reading:
         self.follow = follow
 
     def passed(self, path: str, start: int, stream: BinaryIO, value: Any, kind: Any = None) -> None:
-        """Call `follow`, if it is set, for the bytes from ``start`` up to the stream's position.
+        """Report an encoded part of the message to `follow`, if it is set: the bytes from ``start`` up to the stream's position.
 
-        kind: the wire type of these bytes, None if they are not the value of a field.
+        path: the path of the field. value: its decoded value, or a text about a count, a null marker or a tag. kind: the wire type of these bytes,
+        None if they are not the value of a field.
         """
         if self.follow:
             self.follow(kind, path, start, stream.tell() - start, value)

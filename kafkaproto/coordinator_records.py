@@ -37,13 +37,19 @@ def read_record(topic: str, key: Buffer, value: Buffer | None) -> tuple[Whole, W
 
 
 def write_key(key: Whole, kind: int) -> bytes:
-    """Return the bytes of a key, preceded by its kind. Raises EncodeError, UnsupportedVersion."""
+    """Return the bytes of a record's key, preceded by its kind, an int16.
+
+    Raises UnsupportedVersion if the class of the key does not have this kind, and EncodeError if a value of the key cannot be encoded.
+    """
     encoded = key.encode(kind)  # encode first: this rejects unknown kinds
     return _NUMBER.pack(kind) + encoded
 
 
 def write_value(value: Whole, version: int) -> bytes:
-    """Return the bytes of a value, preceded by its version. Raises EncodeError, UnsupportedVersion."""
+    """Return the bytes of a record's value, preceded by its version, an int16.
+
+    Raises UnsupportedVersion if the class of the value does not have this version, and EncodeError if one of its fields cannot be encoded.
+    """
     encoded = value.encode(version)
     return _NUMBER.pack(version) + encoded
 

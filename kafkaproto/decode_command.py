@@ -26,7 +26,11 @@ from kafkaproto.records.record import Record
 
 
 def decode(options: argparse.Namespace) -> Iterator[str]:
-    """Yield the lines of JSON that `kafkaproto decode` prints. Raises CommandError, DecodeError, UnsupportedVersion."""
+    """Yield the lines of JSON that `kafkaproto decode` prints.
+
+    Raises CommandError for options that do not fit together or input that is too short, UnsupportedVersion for an unknown API or version, and
+    DecodeError for damaged input.
+    """
     _check(options)
     data = _bytes(options)
     if options.data is not None:
@@ -196,10 +200,10 @@ def _readable(data: bytes | None) -> str | dict[str, str] | None:
 
 
 def _output(shown: dict[str, Any], rows: Sequence[Mapping[str, Any]] | None, left: int) -> Iterator[str]:
-    """Yield the lines of the JSON output.
+    """Yield the lines of the JSON output: an object with the entries of `shown`, the bytes left, and the message's fields.
 
-    shown: the content except the fields. rows: the fields, each printed on one line; None if there are none. left: the number of bytes after the
-    frame.
+    shown: what comes before the fields, such as the API and its version. rows: the fields, each printed on one line; None for no fields. left: the
+    number of bytes after the frame; 0 is not printed.
     """
     if left:
         shown["left"] = left

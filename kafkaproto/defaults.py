@@ -80,7 +80,10 @@ def emit_defaults(code: FlatCode, target: str, defaults: Defaults) -> None:
 
 
 def emit_differs(code: FlatCode, source: str, default: Any) -> str:
-    """Return the source text of an expression that is true if the value of the expression ``source`` differs from ``default``."""
+    """Return the source text of an expression that is true if the value of the expression ``source`` differs from ``default``.
+
+    code: the generated function that will contain the returned expression; it provides unique names for the variables in it.
+    """
     if dataclasses.is_dataclass(default):
         owner, name = source.rsplit(".", 1)
         value = code.local(name)

@@ -63,7 +63,11 @@ def explain_decode_failure(layout: StructType[Any], view: flat.Buffer, pos: int,
 
 
 def skip_sound_items(array: ArrayType, count: int, stream: Window, context: Reading) -> int:
-    """Advance the stream to the first item of an array that cannot be decoded, or past the last item. Returns the number of items skipped."""
+    """Advance the stream to the first item of an array that cannot be decoded, or past the last item. Returns the number of items skipped.
+
+    count: the number of items. context: the state of the message; the memory that decoding the arrays inside the items would take is deducted from
+    its `room`.
+    """
     if array.is_numeric:
         size: int = array.item.size
         sound = min(count, (len(stream.view) - stream.position) // size)

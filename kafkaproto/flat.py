@@ -63,7 +63,7 @@ class FlatCode:
         self.out = "out"
         self.names: dict[str, Any] = {}
         self.locals: list[str] = []
-        """The variable names that `local` has returned so far."""
+        """The variable names that `local` has returned so far. A decoder that fails deletes these variables to free their memory."""
         self._lines: list[str] = []
         self._depth = 1
         self._run: list[tuple[str, str]] = []
@@ -105,7 +105,10 @@ class FlatCode:
         self.before(*lines)
 
     def spend(self, count: str, each: int) -> None:
-        """Add code that deducts ``count`` times ``each`` bytes from the memory that decoding may still use, if this decoder counts memory."""
+        """Add code that reduces the memory that decoding may still use, if this decoder counts memory.
+
+        count: the source text of the number of items. each: the memory in bytes to deduct for each item.
+        """
         if self.weighed and each > 0:
             self.constant("Malformed", Malformed)
             self.line(f"room -= {count} * {each}", "if room < 0: raise Malformed")
@@ -201,23 +204,26 @@ def unpacker(fmt: str) -> Callable[..., tuple[Any, ...]]:
 
 
 def read_uvarint(b: Buffer, p: int) -> tuple[int, int]:
-    """Decode an unsigned varint of at most five bytes and 32 bits. Returns ``(value, position after it)``."""
+    """Decode the unsigned varint at position ``p``, of at most five bytes and 32 bits. Returns ``(value, position after it)``."""
     value = b[p]
     p += 1
     return (value, p) if value < 0x80 else read_uvarint_tail(b, p, value)
 
 
 def read_uvarint_tail(b: Buffer, p: int, first: int) -> tuple[int, int]:
-    """Decode the rest of an unsigned varint whose first byte, ``first``, has the continuation bit. Returns ``(value, position after it)``."""
+    """Decode the rest of an unsigned varint whose first byte has been read. Returns ``(value, position after it)``.
+
+    p: the position of the second byte. first: the first byte, which has the continuation bit.
+    """
     value = (first & 0x7F) + (b[p] << 7)
     p += 1
     return (value, p) if value < 0x4000 else read_uvarint_end(b, p, value)
 
 
 def read_uvarint_end(b: Buffer, p: int, value: int) -> tuple[int, int]:
-    """Decode an unsigned varint from its third byte on. Returns ``(value, position after it)``.
+    """Decode the rest of an unsigned varint whose first two bytes have been read. Returns ``(value, position after it)``.
 
-    value: the number that the first two bytes encode, including the continuation bit of the second byte.
+    p: the position of the third byte. value: the number that the first two bytes encode, including the continuation bit of the second byte.
     """
     value &= 0x3FFF
     for shift in (14, 21, 28):
@@ -234,10 +240,10 @@ def read_uvarint_end(b: Buffer, p: int, value: int) -> tuple[int, int]:
 
 
 def read_string_length_tail(b: Buffer, p: int, first: int) -> tuple[int, int]:
-    """Decode the length prefix of a compact string after its first byte. Returns ``(length + 1, position after the prefix)``.
+    """Decode the rest of the length prefix of a compact string. Returns ``(length + 1, position after the prefix)``.
 
-    The prefix is an unsigned varint of the length + 1. first: its first byte, which has the continuation bit. Raises Malformed for a length above
-    32767.
+    The prefix is an unsigned varint of the length + 1. p: the position of its second byte. first: its first byte, which has the continuation bit.
+    Raises Malformed for a length above 32767.
     """
     length_plus_one, p = read_uvarint_tail(b, p, first)
     if length_plus_one > MAX_STRING_BYTES + 1:
@@ -321,13 +327,19 @@ SIGNED_BYTES = (*range(128), *range(-128, 0))
 
 @cache
 def array_unpackers(fmt: str) -> tuple[Callable[..., tuple[Any, ...]], ...]:
-    """Return a tuple of functions: item N is the ``unpack_from`` that decodes N numbers of a format, for N up to `SHORT_ARRAY`."""
+    """Return a tuple of functions, one for each length of a short array: function N is the ``unpack_from`` that decodes N numbers.
+
+    fmt: the `struct` format of one number. The highest N is `SHORT_ARRAY`.
+    """
     return tuple(unpacker(f"{count}{fmt}") for count in range(SHORT_ARRAY + 1))
 
 
 @cache
 def endless(cls: type) -> Iterator[Any]:
-    """Return an iterator that yields new empty objects of a class without end. All users of a class share one iterator, because it has no state."""
+    """Return an iterator that yields new empty objects of a class without end. It is cheaper than a call for each object.
+
+    All users of a class share one iterator, because it has no state.
+    """
     return map(object.__new__, repeat(cls))
 
 
@@ -339,7 +351,10 @@ def rows_unpacker(fmt: str) -> Callable[[Buffer], Iterator[tuple[Any, ...]]]:
 
 @cache
 def array_packers(fmt: str) -> tuple[Callable[..., bytes], ...]:
-    """Return a tuple of functions: item N is the ``pack`` that encodes N numbers of a format, for N up to `SHORT_ARRAY`."""
+    """Return a tuple of functions, one for each length of a short array: function N is the ``pack`` that encodes N numbers.
+
+    fmt: the `struct` format of one number. The highest N is `SHORT_ARRAY`.
+    """
     return tuple(packer(f"{count}{fmt}") for count in range(SHORT_ARRAY + 1))
 
 

@@ -48,7 +48,10 @@ def decode_request_header(view: memoryview, pos: int, end: int) -> tuple[Request
 
 
 def encode_request_header(header: RequestHeader, out: bytearray) -> None:
-    """Append a request header, in the header version of its API key and version. Raises UnsupportedVersion, EncodeError."""
+    """Append a request header to ``out``, in the header version that the API key and version in the header require.
+
+    Raises UnsupportedVersion for an unknown API key, and EncodeError for a value that cannot be encoded.
+    """
     REQUEST_HEADERS[request_header_version(header.api_key, header.api_version)].encode_flat(header, out, None)
 
 
@@ -67,7 +70,11 @@ def start_response(correlation_id: int, header_version: int) -> bytearray:
 def decode_response_header(
     api_key: int, api_version: int, view: memoryview, pos: int, end: int
 ) -> tuple[ResponseHeader, int]:
-    """Return the header of a response to this API and version, and the position after it. Raises DecodeError, UnsupportedVersion."""
+    """Return the header of a response to this API and version, and the position after it.
+
+    pos: the byte position of the header in ``view``. end: the byte position after the whole response. Raises UnsupportedVersion for an unknown API
+    key, and DecodeError for a damaged header.
+    """
     return RESPONSE_HEADERS[response_header_version(api_key, api_version)].decode_flat(view, pos, end)
 
 
@@ -87,6 +94,9 @@ def response_version(api_key: int, api_version: int, frame: memoryview) -> int:
 
 
 def encode_response_header(api_key: int, api_version: int, correlation_id: int, out: bytearray) -> None:
-    """Append the header of a response to this API and version. Raises UnsupportedVersion, EncodeError."""
+    """Append the header of a response to this API and version to ``out``.
+
+    Raises UnsupportedVersion for an unknown API key, and EncodeError if the correlation id is not an int32.
+    """
     layout = RESPONSE_HEADERS[response_header_version(api_key, api_version)]
     layout.encode_flat(ResponseHeader(correlation_id), out, None)

@@ -23,12 +23,15 @@ RECORD_BATCH = "RecordBatch"
 
 
 def find(api: str, version: int) -> Codec:
-    """Return the codec of an API by name or key: ``fetch``, ``Fetch``, ``list-offsets``, ``1``. Raises CommandError, UnsupportedVersion."""
+    """Return the codec of one version of an API. api: the name or key of the API: ``fetch``, ``Fetch``, ``list-offsets``, ``1``.
+
+    Raises CommandError for an unknown API, and UnsupportedVersion for an unknown version.
+    """
     return codec(find_key(api), version)
 
 
 def find_key(api: str) -> int:
-    """Return the key of an API by name or key. Raises CommandError with the nearest name."""
+    """Return the key of an API, given by name or key as text. Raises CommandError, with the most similar name, for an unknown API."""
     for key, info in APIS.items():
         if plain(api) in (info.name.lower(), str(int(key))):
             return int(key)
@@ -37,13 +40,19 @@ def find_key(api: str) -> int:
 
 
 def find_data(name: str, version: int) -> tuple[str, Message[Any]]:
-    """Return name and layout of data inside messages or records, found by name. Raises CommandError, UnsupportedVersion."""
+    """Return the exact name and the layout of one version of data inside messages or records. name: as the user wrote it.
+
+    Raises CommandError for an unknown name, and UnsupportedVersion for an unknown version.
+    """
     known = find_data_name(name)
     return known, data_class(known).layout(version)
 
 
 def find_data_name(name: str) -> str:
-    """Return the exact name of data inside messages or records. Raises CommandError with the nearest name."""
+    """Return the exact name of data inside messages or records. name: as the user wrote it, in any case and with or without hyphens.
+
+    Raises CommandError for an unknown name, with the most similar name, and for record batches, which have no schema.
+    """
     for info in DATA.values():
         if plain(name) == info.name.lower():
             return info.name
@@ -64,7 +73,7 @@ def plain(name: str) -> str:
 
 
 def read_input(file: Path | None) -> bytes:
-    """Return the content of a file, or of standard input if `file` is None. Raises CommandError."""
+    """Return the content of a file, or of standard input if `file` is None. Raises CommandError if the file cannot be read."""
     try:
         return file.read_bytes() if file else sys.stdin.buffer.read()
     except OSError as error:

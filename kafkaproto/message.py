@@ -171,7 +171,10 @@ class Message(StructType[T]):
         return stream.getvalue()
 
     def _explain_encode_failure(self, obj: T, can_splice: bool, error: Exception) -> EncodeError:
-        """Encode the object again field by field, and return the EncodeError that this raises. It names the field and the reason."""
+        """Encode the object again field by field, and return the EncodeError that this raises. It names the field and the reason.
+
+        can_splice: whether records may be spliced into the output; otherwise they must be bytes. error: the exception of the fast encoder.
+        """
         try:
             self.build_spliced(obj, [] if can_splice else None)
         except EncodeError as explained:

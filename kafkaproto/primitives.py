@@ -114,7 +114,7 @@ class LengthPrefixed(WireType):
         self.nullable = nullable
 
     def parse_length(self, stream: BinaryIO, path: str) -> int | None:
-        """Return the decoded length, None for null. Raises DecodeError if null is not allowed here, or if the length exceeds the bytes left."""
+        """Return the decoded length, None for null. Raises DecodeError for the field ``path`` if null is not allowed, or too few bytes are left."""
         offset = stream.tell()
         if self.compact:
             length = parse_uvarint(stream, path) - 1
@@ -132,7 +132,7 @@ class LengthPrefixed(WireType):
         return length
 
     def build_length(self, length: int | None, stream: BinaryIO, path: str) -> None:
-        """Write the length; None stands for null. Raises EncodeError if null is not allowed here, or if the length does not fit."""
+        """Write the length; None stands for null. Raises EncodeError for the field ``path`` if null is not allowed, or the length does not fit."""
         if length is None and not self.nullable:
             raise EncodeError(path, "must not be null")
         if self.compact:
@@ -178,7 +178,7 @@ class LengthPrefixed(WireType):
     def emit_slice_end(self, code: FlatCode, length: str) -> str:
         """Add code that computes the end of the value's bytes, and return the name of its variable.
 
-        The code that follows checks that the end is within the message.
+        length: the variable with the decoded length (plus one if compact). The caller's next code must check that the end is within the message.
         """
         end = code.local("q")
         code.line(f"{end} = p + {length} - 1" if self.compact else f"{end} = p + {length}")
@@ -323,7 +323,7 @@ class BytesType(LengthPrefixed):
         code.line(f"if not isinstance({data}, BYTES_LIKE): raise TypeError", f"{code.out} += {data}")
 
     def emit_measure(self, code: FlatCode, source: str) -> tuple[str, str]:
-        """Add code that assigns the value (empty bytes for null) and its length prefix to two variables, and return their names."""
+        """Add code that stores the value of the expression ``source`` (b'' for null) and its length prefix in two variables. Returns their names."""
         data, length = code.local("data"), code.local("length")
         code.before(f"{data} = {source}")
         if self.nullable:

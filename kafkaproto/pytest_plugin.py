@@ -32,7 +32,7 @@ LOOP_SCOPES: tuple[LoopScope, ...] = ("function", "class", "module", "package", 
 _IN_LOOP = "_kafka_async_cluster_in_loop_of_"
 _WITH_ANYIO = "_kafka_async_cluster_with_anyio"
 _LASTING: weakref.WeakSet[Handle] = weakref.WeakSet()
-"""The clusters of fixtures with the scope class, module, package or session. They run for longer than one test."""
+"""The clusters of fixtures with the scope class, module, package or session. The marker `kafka` of a single test cannot change them."""
 _CLUSTERS = pytest.StashKey[dict[str, "Handle"]]()
 
 
@@ -70,7 +70,8 @@ def _remember(request: pytest.FixtureRequest, fixture: str, cluster: Handle) -> 
 def _marked(request: pytest.FixtureRequest, make: Any) -> Any:
     """Return the cluster that `make` creates with the arguments of the test's markers `kafka`.
 
-    Arguments of a marker closer to the test replace those of the same name on its class or module.
+    make: the function that creates a cluster, `kafkaproto.testing.cluster` or `async_cluster`. Arguments of a marker closer to the test replace those
+    of the same name on its class or module.
     """
     arguments: dict[str, Any] = {}
     for marker in reversed(list(request.node.iter_markers("kafka"))):
@@ -228,7 +229,10 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.Fix
 
 
 def _uses_async_cluster(definition: Any, request: Any, seen: set[int]) -> bool:
-    """Return whether a fixture requests kafka_async_cluster, itself or through other fixtures. seen: ids of the definitions visited."""
+    """Return whether a fixture requests kafka_async_cluster, itself or through other fixtures.
+
+    definition: pytest's `FixtureDef` of the fixture. request: the fixture request of the test. seen: the ids of the definitions visited so far.
+    """
     seen.add(id(definition))
     for name in definition.argnames:
         definitions = request._arg2fixturedefs.get(name)

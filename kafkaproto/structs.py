@@ -50,7 +50,7 @@ class Struct:
 
 
 def _names(struct: Struct) -> Mapping[str, Any]:
-    """Return a mapping whose keys are the names of all fields, including those inherited from base classes."""
+    """Return a mapping whose keys are the names of all fields, including those inherited from base classes. The values are not used."""
     fields: Mapping[str, Any] = struct.__dataclass_fields__  # type: ignore[attr-defined]  # every subclass is a dataclass
     return fields
 
@@ -76,26 +76,34 @@ class Whole(Struct):
 
     @classmethod
     def decode(cls, buffer: bytes | bytearray | memoryview, version: int) -> tuple[Self, int]:
-        """Return the message at the start of a buffer, and its size in bytes. Raises DecodeError, UnsupportedVersion.
+        """Return the message at the start of a buffer, and its size in bytes.
 
-        Record batches are slices of the buffer; all other values are copies.
+        Record batches are slices of the buffer; all other values are copies. Raises UnsupportedVersion for a version that the message does not have,
+        and DecodeError if the bytes are no valid message.
         """
         return cls.layout(version).decode_first(buffer)
 
     def encode(self, version: int) -> bytes:
-        """Return the bytes of the message, without header and length. Raises EncodeError, UnsupportedVersion."""
+        """Return the bytes of the message, without header and length.
+
+        Raises UnsupportedVersion for a version that the message does not have, and EncodeError for a value that cannot be encoded.
+        """
         return self.layout(version).encode(self)
 
     @classmethod
     def from_json(cls, data: Any, version: int) -> Self:
         """Return the message that JSON values describe, in the form of kafka-clients' JsonConverter.
 
-        Raises EncodeError, UnsupportedVersion.
+        data: the parsed JSON object. Raises UnsupportedVersion for a version that the message does not have, and EncodeError for a field that is
+        missing, unknown or of another type.
         """
         return json_form.from_json(cls.layout(version), data)
 
     def to_json(self, version: int) -> dict[str, Any]:
-        """Return the message as JSON values, in the form of kafka-clients' JsonConverter. Raises EncodeError, UnsupportedVersion."""
+        """Return the message as JSON values, in the form of kafka-clients' JsonConverter.
+
+        Raises UnsupportedVersion for a version that the message does not have, and EncodeError if a field that this version lacks would be lost.
+        """
         return json_form.to_json(self.layout(version), self)
 
 

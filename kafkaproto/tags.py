@@ -41,7 +41,10 @@ class Tags(WireType):
         self.reserved = reserved
 
     def parse_values(self, stream: BinaryIO, context: Any, path: str) -> dict[str, Any]:
-        """Decode a tag section. Returns the fields by name, with unknown tags under `UNKNOWN_TAGS`."""
+        """Decode a tag section. Returns a dict of field names to values, with the unknown tags under `UNKNOWN_TAGS`.
+
+        context: the state (`Reading`) of the message. path: the path of the struct, for errors.
+        """
         known = {field.tag: field for field in self.fields}
         message = reading(context)
         values: dict[str, Any] = {}
@@ -89,7 +92,10 @@ class Tags(WireType):
         return count
 
     def build_values(self, obj: Any, defaults: Defaults, stream: BinaryIO, path: str) -> None:
-        """Write the tag section of a struct: the tagged fields that differ from their defaults, and the unknown tags kept in the struct."""
+        """Write the tag section of a struct: the tagged fields that differ from their defaults, and the unknown tags kept in the struct.
+
+        obj: the struct. defaults: maps field names to functions that create the defaults. path: the path of the struct, for errors.
+        """
         known = []
         for field in self.fields:
             value = getattr(obj, field.name)
@@ -148,7 +154,10 @@ class Tags(WireType):
                 code.line(f"{unknown}.append(({tag}, bytes(b[p:{end}])))", f"p = {end}")
 
     def emit_values_encode(self, code: FlatCode, source: str, defaults: Defaults) -> None:
-        """Add code that encodes the tag section of the struct ``source``."""
+        """Add code that encodes the tag section of the struct ``source``.
+
+        source: the name of the variable with the struct. defaults: maps field names to functions that create the defaults.
+        """
         code.constant("write_tags", flat.write_tags)
         unknown = f"{source}.{UNKNOWN_TAGS}"
         if not self.fields:

@@ -1,7 +1,8 @@
 """The first version of each API whose responses have a throttle time, and the first in which the Java client waits for that time.
 
-Brokers since 2.0 mute the connection, whatever the version of the request. Brokers before 2.0 delay the response instead. The Java client therefore
-ignores the throttle time in versions that such brokers support (KIP-124, KIP-219; T-1). This module does not depend on quotas.
+Brokers before 2.0 delay a throttled response, so that the client need not wait again. Brokers since 2.0 send it at once and mute the connection,
+whatever the version of the request. The Java client therefore waits only in versions that no broker before 2.0 supports (KIP-124, KIP-219; T-1). This
+module does not depend on quotas.
 """
 
 from __future__ import annotations

@@ -33,7 +33,10 @@ class WireType(Construct):  # type: ignore[misc]  # construct ships no annotatio
     """A construct that can also generate fast Python functions (flat code) that decode and encode its values."""
 
     def parse(self, data: bytes | memoryview, **context: Any) -> Any:
-        """Decode one value slowly, with errors that name path and offset. Raises DecodeError."""
+        """Decode one value slowly. Raises DecodeError, which names path and offset, if the bytes are invalid.
+
+        context: construct's context, which wire types ignore.
+        """
         return super().parse(bytes(data), **context)
 
     def emit_decode(self, code: FlatCode, target: str) -> None:
@@ -41,7 +44,7 @@ class WireType(Construct):  # type: ignore[misc]  # construct ships no annotatio
         raise NotImplementedError
 
     def emit_items_decode(self, code: FlatCode, items: str, count: str) -> None:
-        """Add code that decodes ``count`` values into the new list ``items``."""
+        """Add code that decodes ``count`` values into the new list ``items``. Both are names of variables of the generated function."""
         item = code.local("item")
         code.line(f"{items} = []")
         with code.block(f"for _ in range({count}):"):
@@ -64,7 +67,7 @@ class WireType(Construct):  # type: ignore[misc]  # construct ships no annotatio
 
 
 def read(stream: BinaryIO, size: int, path: str) -> bytes:
-    """Read exactly ``size`` bytes. Raises DecodeError if fewer are left."""
+    """Read exactly ``size`` bytes. Raises DecodeError, which names the field ``path``, if fewer are left."""
     offset = stream.tell()
     data = stream.read(size) if size <= remaining(stream) else b""
     if len(data) != size:
@@ -81,7 +84,10 @@ def remaining(stream: BinaryIO) -> int:
 
 
 def parse_uvarint(stream: BinaryIO, path: str) -> int:
-    """Decode an unsigned varint of at most five bytes and 32 bits. Raises DecodeError."""
+    """Decode an unsigned varint of at most five bytes and 32 bits.
+
+    path: the path of the field, for errors. Raises DecodeError if the varint is longer or incomplete.
+    """
     offset = stream.tell()
     value = 0
     for shift in (0, 7, 14, 21, 28):

@@ -54,7 +54,10 @@ class Configured(Protocol):
     def config(self) -> ClusterConfig: ...
 
     def remember_config(self, owner: ConfigOwner, layer: Mapping[str, str]) -> None:
-        """Persist settings before they take effect. Raises KafkaError KAFKA_STORAGE_ERROR (56) if that fails."""
+        """Persist settings before they take effect. Raises KafkaError KAFKA_STORAGE_ERROR (56) if that fails.
+
+        owner: a group id, or the name of a subscription. layer: all settings of the owner after the change, as text.
+        """
 
 
 class SubscriptionResource:
@@ -96,7 +99,11 @@ class SubscriptionResource:
 def parsed(own: Mapping[str, str], release: str) -> Subscription:
     """Parse the settings of a subscription to client metrics for a Kafka release.
 
-    Raises KafkaError INVALID_REQUEST (42), INVALID_CONFIG (40) or UNKNOWN_SERVER_ERROR (-1) if a setting is invalid.
+    own: maps the names of settings to their text. Raises KafkaError:
+
+    - INVALID_REQUEST (42) for an unknown setting and for an interval outside its limits;
+    - INVALID_CONFIG (40) for another invalid value;
+    - UNKNOWN_SERVER_ERROR (-1) in releases before 4.0 for an interval that is not a number.
     """
     for name in own:
         if name not in KINDS:
@@ -109,7 +116,7 @@ def parsed(own: Mapping[str, str], release: str) -> Subscription:
 
 
 def subscription_settings(config: ClusterConfig, name: str) -> Iterator[SubscriptionSetting]:
-    """Describe the settings of a subscription to client metrics.
+    """Describe the settings of the subscription to client metrics that is called `name`.
 
     Before Kafka 4.0 only the settings of this subscription are listed, as text without types. From 4.0 on all settings are listed.
     """
@@ -126,10 +133,10 @@ def subscription_settings(config: ClusterConfig, name: str) -> Iterator[Subscrip
 
 
 def _items(name: str, text: str, is_typed: bool) -> tuple[str, ...]:
-    """Split the value of a list setting into its items.
+    """Split the value `text` of the list setting `name` into its items.
 
-    From Kafka 4.0 on (`is_typed`) empty text is an empty list, and repeated items count once. Before, empty text is a list with one empty
-    item, and repeated items stay.
+    From Kafka 4.0 on (`is_typed`) empty text is an empty list, repeated items count once, and an empty item raises KafkaError INVALID_CONFIG (40).
+    Before, empty text is a list with one empty item, and repeated items stay.
     """
     if not is_typed:
         return tuple(item.strip() for item in text.split(","))

@@ -78,7 +78,7 @@ class ClusterConfig:
         self.client_metrics: dict[str, dict[str, str]] = {}
         """Maps names of subscriptions to client metrics to their settings, as text."""
         self.client_metrics_version = 0
-        """A counter that grows with each change of the subscriptions to client metrics."""
+        """A counter of the changes of subscriptions to client metrics, by which a cache notices that it is out of date."""
         self._profile = dict(profile or {})
         self._given = {key: as_text(value) or "" for key, value in (static or {}).items()}
         for key, text in self._given.items():
@@ -109,7 +109,10 @@ class ClusterConfig:
         return topic_setting(name, self.definitions)
 
     def check_topic(self, overrides: Mapping[str, str]) -> None:
-        """Raise ConfigError for settings of a topic that are invalid by themselves or together (`LogConfig.validate`)."""
+        """Raise ConfigError for settings of a topic that are invalid by themselves or together (`LogConfig.validate`).
+
+        overrides: maps the names of the settings that the topic sets itself to their text.
+        """
         check_topic_settings(overrides, self.strict_kip, self.definitions)
         least, most = "min.compaction.lag.ms", "max.compaction.lag.ms"
         least_ms, most_ms = (self.topic_value(ALL_BROKERS, overrides, name) for name in (least, most))
@@ -180,7 +183,7 @@ class ClusterConfig:
     def set_dynamic(self, broker_id: int, texts: Mapping[str, str]) -> None:
         """Replace the dynamic settings of one broker, or of all brokers (ALL_BROKERS).
 
-        Raises ConfigError for an invalid setting; then nothing is changed.
+        texts: maps the names of settings to unparsed values. Raises ConfigError for an invalid setting; then nothing is changed.
         """
         values = {name: parse(self.dynamic_setting(name), text) for name, text in texts.items()}
         layer = self._dynamic_layer(broker_id)
@@ -314,7 +317,10 @@ class BrokerConfig:
         return self.cluster.is_given(self.broker_id, name)
 
     def of_listener(self, listener: str, name: str) -> Any:
-        """Return a setting's value for one listener: the one set for that listener, otherwise the broker's."""
+        """Return the value of setting `name` for one listener: the one set for that listener, otherwise the broker's.
+
+        listener: the name of the listener, such as "INTERNAL".
+        """
         own = f"listener.name.{listener.lower()}.{name}"
         value, source = self.cluster.layers(self.broker_id, own)[0]
         return self[name] if source == Source.DEFAULT else value

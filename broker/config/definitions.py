@@ -195,7 +195,10 @@ def _read(table: str) -> Iterator[tuple[str, Setting]]:
 
 
 def value_of(kind: str, text: str) -> Any:
-    """Return the typed value of a valid text. Strings, lists, classes and passwords stay text."""
+    """Return the typed value of a valid text. Strings, lists, classes and passwords stay text.
+
+    kind: the type of the setting, such as "int".
+    """
     if kind in _BITS:
         return int(text)
     if kind == "double":
@@ -204,7 +207,10 @@ def value_of(kind: str, text: str) -> Any:
 
 
 def _limits(kind: str, allowed: str) -> dict[str, Any]:
-    """Return the keyword arguments of `Setting` that limit its values, parsed from the column `range` of a table file."""
+    """Return the keyword arguments of `Setting` that limit its values.
+
+    kind: the type of the setting. allowed: the column `range` of a table file, for example "1..", "none|gzip", "+" (not empty), or "" (any value).
+    """
     limits: dict[str, Any] = {}
     if kind in _BITS:
         limits["high"] = 2 ** _BITS[kind] - 1

@@ -173,8 +173,8 @@ def effective_topic_values(
 ) -> Iterator[tuple[str, str | None, Source]]:
     """Yield (name, value, source) of each setting of a new topic, as CreateTopics returns them (`KafkaConfigSchema`).
 
-    If a value comes from a setting in minutes or hours, the source is the source of that setting. DescribeConfigs reports such values
-    differently.
+    If a value comes from a setting in minutes or hours, the source is the source of that setting. DescribeConfigs reports such values differently.
+    overrides: the settings of the topic itself.
     """
     at_start = _given_at_start(config, broker_id)
     for name, setting in config.definitions.topic.items():

@@ -65,7 +65,7 @@ class TopicConfigs(Protocol):
         """Raise KafkaError if a topic name is illegal."""
 
     def set_topic_configs(self, name: str, configs: Mapping[str, str]) -> None:
-        """Replace a topic's own settings. Raises KafkaError if they are rejected."""
+        """Replace a topic's own settings by `configs`, which maps names to values as text. Raises KafkaError if they are rejected."""
 
 
 class Configured(Protocol):
@@ -109,11 +109,11 @@ class Resource(Protocol):
     def setting(self, name: str) -> Setting:
         """Return the definition of a setting by name.
 
-        Raises ConfigError for an unknown name of a topic, KafkaError for a setting that cannot be changed.
+        Raises ConfigError if a topic has no such setting, and KafkaError if the setting of a broker cannot be changed.
         """
 
     def check_deletion(self, name: str) -> None:
-        """Raise ConfigError or KafkaError if the setting of this resource cannot be deleted."""
+        """Raise KafkaError if the setting must not be deleted from this resource. Deleting a setting that is not set is no error."""
 
     def in_force(self, name: str) -> str:
         """Return the current value of a setting as text, whether it is set on this resource or inherited."""
@@ -122,7 +122,7 @@ class Resource(Protocol):
         """Raise ConfigError if settings that are valid separately contradict each other. own: all settings that are set on the resource itself."""
 
     def store(self, own: Mapping[str, str]) -> None:
-        """Replace the settings that are set on this resource itself."""
+        """Replace the settings that are set on this resource itself by `own`, which maps names to values as text."""
 
 
 class TopicResource:
@@ -277,7 +277,8 @@ def one_by_one(resources: Sequence[A], alter: Callable[[A], None]) -> Iterator[t
 def resource(node: ConfiguredBroker, resource_type: int, name: str) -> Resource:
     """Return the topic, broker, group or subscription to client metrics whose settings a request changes.
 
-    The name of a broker must be the id of `node`, or empty for all brokers.
+    node: the broker that got the request. name: for a broker, the id of `node`, or empty for all brokers. Raises KafkaError INVALID_REQUEST (42) for
+    another broker, an empty name of a topic and an unknown type, and the errors of the resource, such as UNKNOWN_TOPIC_OR_PARTITION (3).
     """
     if resource_type == TOPIC:
         return TopicResource(node.cluster, node.broker_id, name)
@@ -367,7 +368,10 @@ def check_changes(changes: Sequence[Change]) -> None:
 
 
 def _check_threads(name: str, current: int, count: int) -> None:
-    """Raise ConfigError if the new number of threads, `count`, is more than twice the `current` number or less than half of it."""
+    """Raise ConfigError if the new number of threads, `count`, is more than twice the `current` number or less than half of it.
+
+    name: the setting that contains the number, for the error.
+    """
     lowest, highest = max(1, current // 2), current * 2
     if count != current and not lowest <= count <= highest:
         raise ConfigError(

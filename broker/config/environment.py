@@ -56,9 +56,10 @@ def settings_of_environment(
 ) -> dict[str, str]:
     """Return a dict of the settings that variables define. Variables that are not settings (`ignored_variables`) are left out.
 
-    Without KAFKA_LISTENERS, the broker listens on every address with the ports of KAFKA_ADVERTISED_LISTENERS, as in the image. An unknown
-    setting is left out, as Kafka ignores it. warn: called once for each unknown setting, with a text that names the variable. Raises
-    ConfigError for an invalid value and a malformed escape; the message names the variable.
+    variables: the names and values of environment variables. Without KAFKA_LISTENERS, the broker listens on every address with the ports of
+    KAFKA_ADVERTISED_LISTENERS, as in the image. An unknown setting is left out, as Kafka ignores it. warn: called once for each unknown setting, with
+    a text that names the variable. Raises ConfigError for an invalid value, and for a malformed Unicode escape in a value; the message names the
+    variable.
     """
     given = {name: variables[name] for name in sorted(variables) if name.startswith(PREFIX)}
     if not given.get(LISTENERS) and given.get(ADVERTISED_LISTENERS):
@@ -83,7 +84,8 @@ def _is_ignored(variable: str) -> bool:
 def _settings_of(variable: str, value: str, definitions: Definitions, warn: Callable[[str], None]) -> dict[str, str]:
     """Return the settings that one variable defines.
 
-    A value with several lines defines several settings, because the image writes it to a properties file.
+    A value with several lines defines several settings, because the image writes it to a properties file. An unknown setting is left out. warn:
+    called once for each unknown setting, with a text that names the variable.
     """
     settings: dict[str, str] = {}
     try:

@@ -47,7 +47,10 @@ class GroupResource:
         return as_text(self._cluster.config.group_value(self._broker_id, self.own, name)) or ""
 
     def check(self, own: Mapping[str, str]) -> None:
-        """Raise ConfigError for an unknown name, an invalid value, a value outside the broker's limits, or a session timeout that is too short."""
+        """Check all settings that a group would have after a change. own: maps their names to their text.
+
+        Raises ConfigError for an unknown name, an invalid value, a value outside the broker's limits, or a session timeout that is too short.
+        """
         config = self._cluster.config
         known = config.definitions.group
         for name in own:

@@ -67,7 +67,7 @@ def settings_of_file(
 
 
 def _check_encoding(content: bytes, path: str | os.PathLike[str]) -> None:
-    """Raise ConfigError if the file starts with a byte order mark or contains zero bytes, as a file in UTF-16 does."""
+    """Raise ConfigError if a file starts with a byte order mark or contains zero bytes, as a file in UTF-16 does. path: the file, for the error."""
     encoding = next((name for mark, name in _MARKS.items() if content.startswith(mark)), None)
     if encoding is None and b"\0" in content:
         encoding = "with zero bytes, as UTF-16 has them"
@@ -95,7 +95,8 @@ def _check(entry: Property, setting: Setting) -> None:
 def combined(*layers: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of several sources in one dict. If two sources have the same setting, the later source wins.
 
-    A setting for all brokers in a later source also replaces the setting for a single broker in an earlier source.
+    layers: the sources, each mapping "name" or "<broker id>.name" to a value. A setting for all brokers in a later source also replaces the setting
+    for a single broker in an earlier source.
     """
     result: dict[str, str] = {}
     for layer in layers:

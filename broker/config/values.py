@@ -45,7 +45,10 @@ def parse(setting: Setting, text: str, strict_kip: bool = True) -> Any:
 
 
 def _check_text(setting: Setting, value: str, strict_kip: bool) -> None:
-    """Raise ConfigError if a value of kind string, list, password or class, or an item of a list, is not allowed."""
+    """Raise ConfigError if a value of kind string, list, password or class, or an item of a list, is not allowed.
+
+    strict_kip: whether to follow the KIPs and documentation where they differ from Kafka's code (D10).
+    """
     if setting.not_empty and not value:
         raise _bad(setting, value)
     if setting.values and not (setting.kind == "list" and value == ""):  # a list may be empty
@@ -124,7 +127,7 @@ def broker_setting(name: str, definitions: Definitions | None = None) -> Setting
 def custom_setting(name: str, known: Definitions) -> Setting:
     """Return a definition for a broker setting that Kafka does not know. Clients may set such a setting on a running broker, to any text.
 
-    Exception: `listener.name.<listener>.<setting>` gets the definition of <setting> if Kafka knows <setting>.
+    known: the settings that Kafka knows. Exception: `listener.name.<listener>.<setting>` gets the definition of <setting> if Kafka knows <setting>.
     """
     if not name.startswith(LISTENER_PREFIX):
         return Setting(name, "string", foreign=True)
@@ -138,7 +141,7 @@ def custom_setting(name: str, known: Definitions) -> Setting:
 def _of_listener(name: str, known: Definitions) -> Setting | None:
     """Return the definition for `listener.name.<listener>.<setting>`, or None for other names.
 
-    A SASL mechanism may precede the setting (`ListenerConfigRegex`).
+    known: the definitions in which <setting> is looked up. A SASL mechanism may precede the setting (`ListenerConfigRegex`).
     """
     if not name.startswith(LISTENER_PREFIX):
         return None
@@ -198,13 +201,20 @@ def split_broker(key: str) -> tuple[int | None, str]:
 def check_topic_settings(
     overrides: Mapping[str, str], strict_kip: bool = True, definitions: Definitions | None = None
 ) -> None:
-    """Raise ConfigError for the first unknown name or invalid value of a topic's settings. definitions: None for the default release."""
+    """Raise ConfigError for the first unknown name or invalid value of a topic's settings.
+
+    overrides: maps names to values. strict_kip: whether to follow the KIPs and documentation where they differ from Kafka's code (D10). definitions:
+    None for those of the default release.
+    """
     for name, text in overrides.items():
         parse(topic_setting(name, definitions), text, strict_kip)
 
 
 def connection_overrides(text: str) -> dict[str, int]:
-    """Return a dict of addresses to maximum numbers of connections, parsed from max.connections.per.ip.overrides. Raises ConfigError."""
+    """Return a dict of addresses to maximum numbers of connections, parsed from max.connections.per.ip.overrides.
+
+    Raises ConfigError if an entry is not `address:connections`.
+    """
     overrides = {}
     for item in filter(None, (item.strip() for item in text.split(","))):
         host, _, count = item.rpartition(":")

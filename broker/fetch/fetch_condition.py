@@ -48,9 +48,9 @@ class FetchCondition:
 
     @property
     def watchers(self) -> list[dict[Watcher, None]]:
-        """Return the watchers of each partition of the fetch: the parked requests that are checked when the partition changes.
+        """Return one dict for each partition of the fetch, whose keys are the waiting requests to check when the partition changes.
 
-        The caller adds the parked fetch to each of these sets.
+        The dicts serve as ordered sets, to each of which the caller adds this fetch.
         """
         return [partition.watchers for _, partition in self._partitions]
 

@@ -70,9 +70,9 @@ class PartitionFetch:
 class PartitionRead:
     """The result of reading one partition. Offsets that are not reported, and the preferred replica if there is none, are -1.
 
-    records: bytes, a range of a file, or None if the client's version does not support them. diverging_end: (epoch, its end offset in this
-    log), to which the client must truncate its log; None if the logs do not diverge (F-26). lists_aborted: whether the response has an empty
-    list of aborted transactions instead of null (F-20).
+    records: bytes, a range of a file, or None if the client's version does not support them. diverging_end: (epoch, its end offset in this log), to
+    which the client must truncate its log; None if the logs do not diverge (F-26). lists_aborted: whether the response has the list `aborted` of
+    aborted transactions, even if it is empty; otherwise it has null (F-20).
     """
 
     error_code: int = 0
@@ -115,7 +115,10 @@ class Reader:
     def read_all(
         self, params: FetchParams, fetches: Sequence[PartitionFetch], image: Image, now_ms: int
     ) -> list[PartitionRead]:
-        """Read all partitions in order (F-6 to F-11). When the byte limit is reached, later partitions get their real offsets and no records."""
+        """Read all partitions in order (F-6 to F-11). When the byte limit is reached, later partitions get their real offsets and no records.
+
+        image: the metadata of the cluster, by which a closer replica is chosen.
+        """
         remaining = params.max_bytes
         privileged = params.version >= FIRST_VERSION_WITH_PRIVILEGE
         results = []
@@ -138,7 +141,8 @@ class Reader:
     ) -> PartitionRead:
         """Read one partition, after the checks of leader epoch, leadership, replica membership and offset, in Kafka's order (F-24).
 
-        remaining: the bytes left of the request's limit. privileged: whether the first batch may exceed the limits (F-7).
+        remaining: the bytes left of the request's limit. privileged: whether the first batch may exceed the limits (F-7). image: the metadata of the
+        cluster, by which a closer replica is chosen.
         """
         if fetch.error:
             return PartitionRead(error_code=int(fetch.error), lists_aborted=True)
@@ -216,7 +220,10 @@ class Reader:
     def _out_of_bounds(
         self, params: FetchParams, fetch: PartitionFetch, partition: Partition, result: PartitionRead
     ) -> PartitionRead | None:
-        """Return an error result if the requested offset is not readable (F-16, F-17, D1); None if it is readable."""
+        """Return an error result if the requested offset is not readable (F-16, F-17, D1); None if it is readable.
+
+        result: the result with the offsets of the replica, in which the error is set unless the error is to be sent without offsets.
+        """
         log, offset = partition.log, fetch.offset
         high_watermark = log.high_watermark  # under `kip` a follower's high watermark may be beyond its log end (D2)
         if log.log_start_offset <= offset <= log.log_end_offset:
@@ -230,7 +237,10 @@ class Reader:
         return self._out_of_range(result)
 
     def _out_of_range(self, result: PartitionRead) -> PartitionRead:
-        """Return the result OFFSET_OUT_OF_RANGE (1). It has the replica's offsets with the setting `semantics=kip`, otherwise none (D3)."""
+        """Return a result with error OFFSET_OUT_OF_RANGE (1). It has offsets with the setting `semantics=kip`, otherwise none (D3).
+
+        result: the result with the offsets of the replica, in which the error is set with `semantics=kip`.
+        """
         if not self._strict_kip:
             return failed(ErrorCode.OFFSET_OUT_OF_RANGE)
         result.error_code = int(ErrorCode.OFFSET_OUT_OF_RANGE)

@@ -36,10 +36,10 @@ Assignor = Callable[[Sequence[MemberSubscription], Mapping[bytes, int]], dict[st
 
 
 def assign_range(members: Sequence[MemberSubscription], counts: Mapping[bytes, int]) -> dict[str, Assignment]:
-    """Give each subscriber of a topic a consecutive range of its partitions (GN-40).
+    """Give each subscriber of a topic a consecutive range of its partitions (GN-40). counts: maps topic ids to numbers of partitions.
 
-    Static members come first, in the order of their instance ids, then dynamic members in the order of their member ids. The result does
-    not depend on the current targets.
+    Static members come first, in the order of their instance ids, then dynamic members in the order of their member ids. The result does not depend
+    on the current targets.
     """
     ordered = sorted(members, key=lambda m: (m.instance_id is None, m.instance_id or m.member_id))
     targets: dict[str, dict[bytes, frozenset[int]]] = {member.member_id: {} for member in members}
@@ -55,7 +55,7 @@ def assign_range(members: Sequence[MemberSubscription], counts: Mapping[bytes, i
 
 
 def assign_uniform(members: Sequence[MemberSubscription], counts: Mapping[bytes, int]) -> dict[str, Assignment]:
-    """Give each member about the same number of partitions, and move as few as possible.
+    """Give each member about the same number of partitions, and move as few as possible. counts: maps topic ids to numbers of partitions.
 
     If all members have the same subscription, their numbers of partitions differ by at most one (GN-42). Otherwise the partitions of each topic are
     balanced among its subscribers by moving single partitions (GN-46).
@@ -142,7 +142,10 @@ def _places(topic_id: bytes, counts: Mapping[bytes, int]) -> list[Place]:
 
 
 def _still_held(member: MemberSubscription, counts: Mapping[bytes, int]) -> list[Place]:
-    """Return the partitions of the member's target that still exist and that it still subscribes to."""
+    """Return the partitions of the member's target that still exist and whose topics it still subscribes to.
+
+    counts: maps topic ids to numbers of partitions.
+    """
     return [
         (topic_id, index)
         for topic_id in sorted(member.target)

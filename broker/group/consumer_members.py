@@ -58,7 +58,8 @@ class Membership:
     def find_leaving(self, group: ConsumerGroup, request: ConsumerHeartbeat) -> ConsumerMember:
         """Return the member that leaves the group, for good or temporarily (GN-31).
 
-        Raises KafkaError UNKNOWN_MEMBER_ID (25), FENCED_INSTANCE_ID (82) or FENCED_MEMBER_EPOCH (110).
+        Raises KafkaError UNKNOWN_MEMBER_ID (25) if the group has no such member or instance id, FENCED_INSTANCE_ID (82) if another member has the
+        instance id, and FENCED_MEMBER_EPOCH (110) if the member was fenced before.
         """
         if request.instance_id is not None:
             holder = _holder(group, request.instance_id)
@@ -71,8 +72,12 @@ class Membership:
     def find_or_add(self, group: ConsumerGroup, request: ConsumerHeartbeat, entries: list[Entry]) -> ConsumerMember:
         """Return the member that sends a heartbeat; a joining member is added first (GN-12, GN-32).
 
-        entries: the list to which records of the change are added. Raises KafkaError UNKNOWN_MEMBER_ID (25), FENCED_INSTANCE_ID (82),
-        FENCED_MEMBER_EPOCH (110) or UNRELEASED_INSTANCE_ID (111).
+        entries: the list to which records of the change are added. Raises KafkaError:
+
+        - UNKNOWN_MEMBER_ID (25) for a member that does not join and is not in the group, and for the instance id of a removed member (GN-34);
+        - FENCED_INSTANCE_ID (82) for a member that does not join, if another member has its instance id;
+        - FENCED_MEMBER_EPOCH (110) if the epoch is wrong, or the member was fenced before;
+        - UNRELEASED_INSTANCE_ID (111) if a member joins with the instance id of a member that has not left.
         """
         if request.instance_id is not None:
             return self._find_or_add_static(group, request, request.instance_id, entries)
@@ -125,9 +130,10 @@ class Membership:
         return self._take_over(group, holder, member_id, entries)
 
     def find_classic(self, group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
-        """Return a member that uses the classic protocol (GN-56).
+        """Return a member that uses the classic protocol (GN-56). instance_id: None for a dynamic member.
 
-        Raises KafkaError UNKNOWN_MEMBER_ID (25), or FENCED_INSTANCE_ID (82) if another member has the instance id.
+        Raises KafkaError UNKNOWN_MEMBER_ID (25) if there is no such member or it uses the new protocol, FENCED_INSTANCE_ID (82) if another member has
+        the instance id, and FENCED_MEMBER_EPOCH (110) if the static member was fenced before.
         """
         if instance_id is None:
             member = group.members.get(member_id)
@@ -235,7 +241,7 @@ def _subscribe(
     before: tuple[object, ...],
     entries: list[Entry],
 ) -> Changes:
-    """Set a member's subscription and return how it changed.
+    """Set a member's subscription and return how it changed. names, regex: the topic names and the regular expression that it subscribes to.
 
     before: the member's stored values before the request. If they have changed, the member's record is added to `entries`.
     """

@@ -139,7 +139,10 @@ def group_tombstones(group: ConsumerGroup) -> list[Entry]:
 
 
 def apply(group: ConsumerGroup, key: Whole, value: Any) -> bool:
-    """Apply a stored record to a group that is being loaded (GO-11). Returns False if the record deletes the whole group, otherwise True."""
+    """Apply a stored record to a group that is being loaded (GO-11). Returns False if the record deletes the whole group, otherwise True.
+
+    key, value: the decoded key and value of the record; the value is None for a tombstone.
+    """
     if isinstance(key, ConsumerGroupMetadataKey):
         if value is None:
             return False

@@ -1,4 +1,4 @@
-"""Generates empty requests: message objects with empty strings, bytes and arrays, and random numbers.
+"""Generator of nearly empty requests: message objects with empty strings, bytes and arrays, and random numbers.
 
 A conformance test sends them to check that every version of every API returns a complete response.
 """

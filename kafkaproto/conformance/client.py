@@ -110,7 +110,10 @@ class Connection(ABC):
 
 
 class SocketConnection(Connection):
-    """A connection over a blocking socket. address: the local address to connect from."""
+    """A connection over a blocking socket to the broker at `host` and `port`.
+
+    client_id: the client id in the headers of the requests. address: the local IP address to connect from; None for any.
+    """
 
     def __init__(self, host: str, port: int, client_id: str | None, address: str | None = None) -> None:
         super().__init__(client_id)

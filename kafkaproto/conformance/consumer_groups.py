@@ -134,7 +134,11 @@ class ConsumerGroup(Group):
         return self.subject.ask(self.connection, request, self.version)
 
     def join(self, member_id: str, *names: str, timeout_ms: int = TIMEOUT_MS, **fields: Any) -> Any:
-        """Send the first heartbeat of a member, and return the response. names: the topics that it subscribes to, by default the group's topic."""
+        """Send the first heartbeat of a member, and return the response.
+
+        names: the topics that it subscribes to, by default the group's topic. timeout_ms: its rebalance timeout. fields: further fields of the
+        request.
+        """
         return self.heartbeat(member_id, 0, [], names or [self.topic.name], timeout_ms, **fields)
 
     def _places(self, owned: Owned) -> list[ConsumerGroupHeartbeatRequestTopicPartitions]:
@@ -167,7 +171,8 @@ class ConsumerGroup(Group):
     def enter(self, member_id: str, *names: str, **fields: Any) -> tuple[int, Any]:
         """Send the first heartbeat of a member, which joins the group.
 
-        Returns (member epoch, assignment); see `result` for the form of the assignment.
+        names: the topics that it subscribes to, by default the group's topic. fields: further fields of the request. Returns (member epoch,
+        assignment); see `result` for the form of the assignment.
         """
         return self.result(self.join(member_id, *names, **fields))
 

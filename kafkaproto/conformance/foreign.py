@@ -33,7 +33,7 @@ DELETE_VERSION, DELETE_WITHIN_MS = 3, 10_000
 
 @contextmanager
 def skip_if_not_served() -> Iterator[None]:
-    """Return a context that skips the test if a request in it has a version that the broker does not serve. The reason names this version."""
+    """Return a context that skips the test if the broker does not serve the version of a request in it. The skip message names this version."""
     try:
         yield
     except NotServed as error:
@@ -66,7 +66,8 @@ class Foreign(WallClock):
     def open(self, broker_id: int = 0, client_id: str | None = "conformance", address: str | None = None) -> Connection:
         """Open a connection, which the test must close. Skips the test if there is no such broker.
 
-        A request in a version that the broker does not serve skips the test, except if the test sends the request as bytes.
+        A request in a version that the broker does not serve skips the test, except if the test sends the request as bytes. client_id: the client id
+        in the requests. address: the local IP address to connect from; None for any.
         """
         self.need_broker(broker_id)
         return ForeignConnection(self._served_by(broker_id), *self.bootstrap[broker_id], client_id, address)

@@ -28,7 +28,7 @@ class GroupLog:
         self.new()
 
     def new(self) -> list[tuple[int, str, int | None, Any]]:
-        """Return (type, member id, version of the value, value) of each record written since the last call.
+        """Return (type, member id, version of the value, value) of each record written since the last call of `new` or `kinds`.
 
         A tombstone has no version and no value.
         """
@@ -58,7 +58,7 @@ class GroupLog:
             assert self._offset > begin, f"no records at {begin} below the high watermark {data.high_watermark}"
 
     def kinds(self) -> list[tuple[int, str, int | None]]:
-        """Return (type, member id, version of the value) of each record written since the last call."""
+        """Return (type, member id, version of the value) of each record written since the last call of `new` or `kinds`."""
         return [record[:3] for record in self.new()]
 
 

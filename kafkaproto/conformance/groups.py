@@ -214,7 +214,7 @@ class Client:
         self.subject.send(self.connection, request, self.version)
 
     def join_answer(self, within_ms: float = PATIENCE_MS) -> Answer:
-        """Return the response to the last JoinGroup.
+        """Return the response to the last JoinGroup. Raises AssertionError if it does not arrive within `within_ms`.
 
         If the error is NONE or MEMBER_ID_REQUIRED, this client stores the member id and the generation of the response.
         """
@@ -295,9 +295,10 @@ class Client:
 def commit(
     group: Group, offsets: Offsets, version: int = 8, timestamp: int = -1, **fields: Any
 ) -> dict[tuple[str, int], int]:
-    """Commit offsets and return the errors by topic and partition. fields: further fields of the request, such as the member id.
+    """Commit offsets and return the error codes by topic and partition. fields: further fields of the request, such as the member id.
 
-    By default the request names no member, like a commit of a client that is not in the group.
+    By default the request names no member, like a commit of a client that is not in the group. timestamp: the commit time in ms, which only version 1
+    of the request contains; -1 for the broker's time.
     """
     topics = [
         OffsetCommitRequestTopic(

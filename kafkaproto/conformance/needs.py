@@ -52,7 +52,11 @@ class Needs(NamedTuple):
 
 
 def needs_of(item: Any, profile: str) -> Needs:
-    """Return the requirements of a test with this profile. Raises ValueError for a setting that the profile does not have."""
+    """Return the requirements that the markers `needs` of a test declare.
+
+    item: the pytest item of the test. profile: the name of the settings profile from which the required values are taken. Raises ValueError if a
+    marker names a setting that this profile does not have.
+    """
     markers: Iterable[pytest.Mark] = item.iter_markers("needs")
     needs = Needs({}, {}, 1, False)
     values = settings_of(profile)

@@ -30,10 +30,11 @@ MARKER = "rule(*numbers): the rules that the test proves (docs/rules of the repo
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of cluster that a test run starts. start: a function that takes the name of a profile, starts a cluster with it and returns the cluster.
+    """A kind of cluster that a test run starts, such as a broker in virtual time.
 
-    marks: pytest marks that are added to every test on clusters of this kind. release: the release of Kafka that the clusters behave like, such as
-    "4.2"; None if it is not known in advance. left_out: the names of the test modules that do not run on this kind.
+    name: the name of the kind in test ids and reports. start: a function that takes the name of a profile, starts a cluster with it and returns the
+    cluster. marks: pytest marks that are added to every test on clusters of this kind. release: the release of Kafka that the clusters behave like,
+    such as "4.2"; None if it is not known in advance. left_out: the names of the test modules that do not run on this kind.
     """
 
     name: str
@@ -147,7 +148,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def addresses(text: str) -> list[tuple[str, int]]:
-    """Return (host, port) for each `HOST:PORT` of a comma-separated list. Raises pytest.UsageError."""
+    """Return (host, port) for each `HOST:PORT` of a comma-separated list. Raises pytest.UsageError if an entry has another form."""
     parts = [address.rpartition(":") for address in text.split(",")]
     if not all(host and port.isdecimal() for host, _, port in parts):
         raise pytest.UsageError(f"--bootstrap must be HOST:PORT (got {text!r})")

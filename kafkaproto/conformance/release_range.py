@@ -28,7 +28,10 @@ class ReleaseRange(NamedTuple):
 
 
 def of(item: Any) -> ReleaseRange:
-    """Return the releases to which a test applies: the range that all `releases` markers of its parameters, function and module have in common."""
+    """Return the releases to which a test applies: the range that all `releases` markers of its parameters, function and module have in common.
+
+    item: the pytest item of the test.
+    """
     ranges = [ReleaseRange(*marker.args, **marker.kwargs) for marker in item.iter_markers("releases")]
     firsts = [given.first for given in ranges if given.first is not None]
     befores = [given.before for given in ranges if given.before is not None]

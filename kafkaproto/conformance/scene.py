@@ -133,10 +133,9 @@ class Topic:
         return self.subject.connect(self.leader(index), client_id)
 
     def fill(self, *batches: bytes, index: int = 0, acks: int = -1) -> list[Any]:
-        """Append batches, one request each, waiting for each response. Returns the responses.
+        """Append batches to partition `index`, one request for each, waiting for each response. Returns the partition's responses.
 
-        A new leader may not know about its leadership yet although another broker reports it; requests that it rejects for that reason
-        are resent.
+        A new leader may not know about its leadership yet although another broker reports it; requests that it rejects for that reason are resent.
         """
         answers: list[Any] = []
         has_zstd = any(read_header(data).compression == Compression.ZSTD for data in batches)
@@ -167,8 +166,8 @@ def new_topic(
 ) -> Topic:
     """Create a topic and wait until every broker knows its leaders. Settings are keywords, with dots written as underscores.
 
-    name: by default a new one. assignment: maps partitions to broker ids, the leader first. By default broker 0 has every partition, so
-    that one connection is enough.
+    name: by default a new one. assignment: maps partitions to broker ids, the leader first. Without it there are `partitions` partitions, each with
+    `replication` replicas, and broker 0 leads all of them, so that one connection is enough.
     """
     name = name or subject.new_name()
     if assignment is None:
@@ -216,9 +215,9 @@ def _create(subject: Subject, name: str, assignment: dict[int, list[int]], confi
 
 
 def _wait_until_known(topic: Topic, assignment: dict[int, list[int]]) -> None:
-    """Wait until every broker reports the leaders, and the leaders respond as leaders.
+    """Wait until every broker reports the leaders, and each leader accepts requests for its partitions.
 
-    A broker knows of a topic before it opens the topic's log.
+    Both are necessary, because a broker reports a new topic before it opens the topic's log.
     """
     for _ in range(ROUNDS):
         entries = [topic.metadata(broker_id) for broker_id in range(len(topic.subject.bootstrap))]
@@ -320,7 +319,13 @@ def list_offsets(
     isolation: int = 0,
     index: int = 0,
 ) -> Any:
-    """Return the ListOffsets response for one partition. version: by default, the served version closest to 5 that supports the arguments."""
+    """Return the response for one partition to a ListOffsets request.
+
+    timestamp: a time in ms, or a special value such as -1 for the latest offset. version: by default, the served version closest to 5 that supports
+    the arguments. broker_id: the broker that gets the request, by default the leader. replica_id: the broker id of a follower, -1 for a consumer.
+    epoch: the leader epoch that the client believes to be current, -1 for none. isolation: 1 for read_committed, 0 for read_uncommitted. index: the
+    partition.
+    """
     if version is None:
         lowest = 4 if epoch >= 0 else 2 if isolation else 1
         version = topic.subject.version(ApiKey.LIST_OFFSETS, 5, lowest)
@@ -335,7 +340,8 @@ def end_of_epoch(
 ) -> tuple[int, int, int]:
     """Return (error, epoch, end offset) of the OffsetForLeaderEpoch response for the first partition.
 
-    epoch: the epoch whose end offset is requested. current: the leader epoch that the client believes to be current, -1 for none.
+    epoch: the epoch whose end offset is requested. broker_id: the broker that gets the request, by default the leader. replica_id: the broker id of a
+    follower, -1 for a consumer. current: the leader epoch that the client believes to be current, -1 for none.
     """
     requested = OffsetForLeaderTopic(topic.name, [OffsetForLeaderPartition(0, current, epoch)])
     target = topic.leader() if broker_id is None else broker_id
@@ -347,7 +353,10 @@ def end_of_epoch(
 def alter_quotas(
     subject: Subject, *changes: tuple[Entity, Mapping[str, float | None]], validate_only: bool = False
 ) -> list[Any]:
-    """Change quotas, and return the entries of the response. changes: (entity, dict of quota names to values); the value None removes a quota."""
+    """Change quotas, and return the entries of the response. changes: (entity, dict of quota names to values); the value None removes a quota.
+
+    validate_only: whether the broker only checks the changes.
+    """
     entries = [
         AlterClientQuotasRequestEntryData(
             [AlterClientQuotasRequestEntityData(kind, name) for kind, name in entity.items()],

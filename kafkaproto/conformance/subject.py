@@ -61,20 +61,26 @@ class Subject(Complete, ABC):
     def __init__(self) -> None:
         self._open: list[Connection] = []
         self.names: list[str] = []
-        """The topic names that tests have received from `new_name` so far."""
+        """The topic names that tests have received from `new_name` so far, so that the topics can be deleted at the end."""
 
     # ---- connections and time ------------------------------------------------------------------------------------------------
 
     def connect(
         self, broker_id: int = 0, client_id: str | None = "conformance", address: str | None = None
     ) -> Connection:
-        """Open a connection to one broker, from the given local address. It is closed at the end of the test."""
+        """Open a connection to one broker, which is closed at the end of the test.
+
+        client_id: the client id in the headers of the requests. address: the local IP address to connect from; None for any.
+        """
         connection = self.open(broker_id, client_id, address)
         self._open.append(connection)
         return connection
 
     def open(self, broker_id: int = 0, client_id: str | None = "conformance", address: str | None = None) -> Connection:
-        """Open a connection, which the test must close."""
+        """Open a connection, which the test must close.
+
+        client_id: the client id in the headers of the requests. address: the local IP address to connect from; None for any.
+        """
         return SocketConnection(*self.bootstrap[broker_id], client_id, address)
 
     def need_broker(self, broker_id: int) -> None:
@@ -125,7 +131,10 @@ class Subject(Complete, ABC):
 
     @abstractmethod
     def answer_or_none(self, connection: Connection, within_ms: float) -> Answer | None:
-        """Return the next response, or None if it does not arrive within `within_ms` on the clock of the cluster under test. Raises Closed."""
+        """Return the next response, or None if it does not arrive within `within_ms` on the clock of the cluster under test.
+
+        Raises Closed if the broker closes the connection.
+        """
 
     def closed(self, connection: Connection, within_ms: float = PATIENCE_MS) -> bool:
         """Return whether the broker closes the connection within `within_ms` without sending a response."""
@@ -145,9 +154,9 @@ class Subject(Complete, ABC):
 
     @contextmanager
     def request_cost(self, api: str, cost_ms: float) -> Iterator[None]:
-        """Charge each request of API `api` `cost_ms` of handler time until the end of the `with` block.
+        """Make every request of one API take `cost_ms` of handler time until the end of the `with` block.
 
-        Does nothing if the cluster under test measures the real handler time.
+        api: the name of the API, such as "Metadata". Does nothing if the cluster under test measures the real handler time.
         """
         yield
 

@@ -15,7 +15,7 @@ from kafkaproto.conformance.wire import batch, fetch, flat, produce
 def scene(subject: Subject, replication: int = 3) -> Topic:
     """Create a topic with five records that every follower has, and return it.
 
-    Waits until the leader knows that the followers have the records.
+    Waits until the leader knows that the followers have the records. replication: the number of replicas.
     """
     topic = new_topic(subject, replication=replication)
     topic.fill(*[batch(b"v")] * 5)

@@ -25,7 +25,7 @@ UNKNOWN_TOPIC_OR_PARTITION = 3
 
 
 def listed(subject: Subject, *types: int, version: int = 1) -> tuple[int, list[tuple[int, str]]]:
-    """List the config resources of the given types. Returns (error code, [(type, name)]), sorted."""
+    """List the config resources of the given types, for example 16 for client metrics. Returns (error code, [(type, name)]), sorted."""
     answer = subject.ask_once(ListConfigResourcesRequest(list(types)), version)
     return answer.error_code, sorted((r.resource_type, r.resource_name) for r in answer.config_resources)
 

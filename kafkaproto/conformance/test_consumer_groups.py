@@ -156,7 +156,7 @@ def test_consumer_group_describe_rejects_unknown_and_classic_groups(subject: Sub
 
 @pytest.mark.rule("GN-12", "GN-13", "SN-32")
 def test_member_with_its_second_epoch_that_joins_again_is_fenced_before_4_2(subject: Subject) -> None:
-    """A member that joins again with epoch 0 gets its assignment. Before 4.2, it is fenced once its epoch has risen from 1 to 2 (scenario SN-32)."""
+    """A member whose epoch is 1 joins again with epoch 0 and gets its assignment. With epoch 2 it is fenced, but only before Kafka 4.2 (SN-32)."""
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     assert group.enter("A") == (1, ALL)
@@ -266,9 +266,10 @@ def test_offset_commits_and_fetches_with_a_wrong_member_epoch_are_rejected(subje
 
 @pytest.mark.rule("GN-62", "GC-54", "GC-58", "SN-37")
 def test_classic_protocol_requests_of_a_consumer_group_member_are_rejected(subject: Subject) -> None:
-    """DescribeGroups and Heartbeat do not find a group of the new protocol and its member. Other classic requests do (scenario SN-37).
+    """DescribeGroups and Heartbeat do not find a group of the new protocol or its member (scenario SN-37).
 
-    ListGroups lists the group, but DeleteGroups and OffsetDelete are rejected because it has a member.
+    Other classic requests find the group: OffsetCommit is accepted, and ListGroups lists the group. DeleteGroups and OffsetDelete are rejected
+    because the group has a member.
     """
     group = ConsumerGroup(subject)
     topic = group.topic.name

@@ -19,7 +19,10 @@ REVOKE_WITHIN_MS = 1500
 
 
 def split(group: ConsumerGroup, **fields: Any) -> tuple[list[int], list[int]]:
-    """Let members A and B join a group, A first. Returns (partitions that A keeps, partitions that A must revoke for B)."""
+    """Let members A and B join a group, A first. Returns (partitions that A keeps, partitions that A must revoke for B).
+
+    fields: further fields of A's first heartbeat.
+    """
     assert group.enter("A", **fields) == (1, ALL)
     assert group.enter("B") == (2, [])
     assert group.epochs == ("Reconciling", 2, 2)

@@ -152,9 +152,9 @@ def test_coordinator_writes_a_record_for_a_regular_expression_and_later_a_tombst
 
 @pytest.mark.rule("GN-38")
 def test_join_with_an_unresolved_regular_expression_empties_the_target_assignment(group: ConsumerGroup) -> None:
-    """C's regular expression starts an epoch. B joins with another expression before the target of that epoch is computed.
+    """Member C's regular expression starts an epoch. Member B joins with another expression before the target of that epoch is computed.
 
-    B's expression is not resolved yet, so it matches no topics, and the target assignment of both members is empty.
+    B's expression is not resolved yet, so it matches no topics, and the target assignments of B and C are empty.
     """
     assert group.result(join(group, "C", whole(group))) == (1, [])
     wait_for_epoch(group, 2)

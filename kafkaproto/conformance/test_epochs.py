@@ -39,7 +39,7 @@ def known(topic: Topic) -> Any:
 
 @pytest.mark.rule("E-1", "E-2")
 def test_offset_for_leader_epoch_rejects_wrong_brokers_epochs_topics_and_partitions(subject: Subject) -> None:
-    """The leader returns the end of an epoch; other brokers and wrong current epochs get errors, as do unknown topics and partitions.
+    """The leader returns the end of an epoch. Other brokers, a wrong current leader epoch, unknown topics and unknown partitions get errors.
 
     Corresponds to Kafka's tests `OffsetsForLeaderEpochRequestTest.testOffsetsForLeaderEpochErrorCodes`, `testCurrentEpochValidation`.
     """

@@ -199,7 +199,8 @@ def test_group_with_only_a_pending_member_is_deleted_with_its_last_offset(
 ) -> None:
     """A client has got a member id but not joined yet. When the last offset is deleted, its group is deleted, too.
 
-    Kafka's old group coordinator (in Scala) does this at once, so the client's second JoinGroup is rejected.
+    Kafka's old group coordinator (in Scala) does this at once, so the client's second JoinGroup is rejected. delete: a function that deletes the
+    offset of a topic, either with OffsetDelete or by deleting the topic.
     """
     topic, group = new_topic(subject).name, Group(subject)
     client = group.client()

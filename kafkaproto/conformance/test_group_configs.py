@@ -87,7 +87,10 @@ def test_invalid_settings_of_a_group_are_rejected_with_the_messages_of_kafka(sub
 
 @pytest.mark.rule("GN-69")
 def test_repeated_or_null_group_settings_are_rejected_before_the_group_id_is_checked(subject: Subject) -> None:
-    """The errors are the same for a valid and an empty group id, and in Kafka before 4.0, which has no settings of groups."""
+    """A repeated setting and a null value are rejected with equal errors for a valid and for an empty group id.
+
+    The errors also occur in Kafka before 4.0, which has no settings of groups.
+    """
     repeated = INVALID_REQUEST, "Error due to duplicate config keys"
     nulls = INVALID_REQUEST, f"Null value not supported for : {SESSION}, nope"
     for group in ("g", ""):

@@ -25,7 +25,10 @@ def test_first_rebalance_of_a_single_member_waits_for_the_initial_delay(subject:
 def test_new_member_extends_the_initial_delay_up_to_the_rebalance_timeout(
     subject: Subject, rebalance_ms: int, expected_ms: int
 ) -> None:
-    """A second member extends the delay, but the whole delay does not exceed the rebalance timeout (scenario SN-7 with two members)."""
+    """A second member extends the delay, but the whole delay does not exceed the rebalance timeout (scenario SN-7 with two members).
+
+    rebalance_ms: the rebalance timeout of the members. expected_ms: the expected delay of the JoinGroup responses.
+    """
     group = Group(subject)
     a, b = (group.client(version=3, rebalance_ms=rebalance_ms) for _ in range(2))
     start_ms = subject.now_ms()

@@ -39,7 +39,10 @@ def embedded(group: ConsumerGroup, owned: Sequence[int] = (), version: int = 1) 
 
 
 def assignment(group: ConsumerGroup, partitions: Sequence[int], user_data: bytes | None = None) -> bytes:
-    """Return an encoded assignment of partitions of the group's topic, as the group leader sends it."""
+    """Return an encoded assignment of partitions of the group's topic, as the group leader sends it.
+
+    user_data: the assignor's own bytes in the assignment, None for none.
+    """
     return write_value(ConsumerProtocolAssignment([Assigned(group.topic.name, list(partitions))], user_data), 1)
 
 

@@ -53,14 +53,14 @@ def mutating(subject: Subject) -> Iterator[Connection]:
 
 
 def about(subject: Subject, actual_ms: int, expected: int) -> bool:
-    """Return whether a throttle time is as expected, or slightly shorter, because the tokens of the quota are refilled continuously."""
+    """Return whether a throttle time in ms is `expected`, or slightly shorter, because the tokens of the quota are refilled continuously."""
     return expected - subject.clock_slack_ms * 10 <= actual_ms <= expected + subject.jitter_ms
 
 
 @pytest.mark.needs(at_least={"connections.max.idle.ms": MAX_IDLE_MS})
 @pytest.mark.rule("Q-18")
 def test_create_topics_from_version_6_rejects_topics_above_the_mutation_quota(subject: Subject) -> None:
-    """Two topics of 5 partitions leave 1 of 11 tokens, which is enough to create a third topic of 5.
+    """The quota of 11 partitions allows three topics of 5 partitions, because a topic is created if any token is left.
 
     The fourth topic is rejected with error THROTTLING_QUOTA_EXCEEDED (89).
     """
@@ -132,7 +132,10 @@ def test_mutation_quota_tokens_refill_over_time_separately_for_each_client(subje
 
 @contextmanager
 def broker_settings(subject: Subject, **settings: str) -> Iterator[None]:
-    """Return a context in which broker 0 has these dynamic settings. Their previous values are restored at its end."""
+    """Return a context in which broker 0 has these dynamic settings. Their previous values are restored at its end.
+
+    settings: maps the names of settings, with underscores instead of dots, to values.
+    """
     named = {name.replace("_", "."): value for name, value in settings.items()}
 
     def change(operation: int) -> None:

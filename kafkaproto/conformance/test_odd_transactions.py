@@ -109,7 +109,10 @@ def test_batch_of_an_unknown_producer_is_rejected_if_its_epoch_is_below_minus_1(
 
 
 def _produced(subject: Subject, producer: Producer, topic: str, *numbers: tuple[int, int], acks: int) -> list[int]:
-    """Produce a transactional batch to each (partition, producer id), and return the error codes in the order of partitions."""
+    """Produce a transactional batch to each (partition, producer id), and return the error codes in the order of partitions.
+
+    acks: the required acknowledgements in the request, such as -1.
+    """
     data = [
         PartitionProduceData(
             index, batch(b"v", producer_id=number, producer_epoch=0, base_sequence=0, attributes=TRANSACTIONAL)

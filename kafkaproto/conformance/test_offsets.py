@@ -210,7 +210,10 @@ def test_version_0_of_offset_commit_is_unsupported(subject: Subject) -> None:
 def test_offset_fetch_without_groups_gets_no_response_before_4_0(
     subject: Subject, version: int, require_stable: bool, responds: bool
 ) -> None:
-    """Before 4.0 the broker sends no response, keeps the connection open, and does not read further requests from it."""
+    """An OffsetFetch without groups gets no response before 4.0; the broker keeps the connection open, but reads no further requests from it.
+
+    version: the version of OffsetFetch. responds: whether a response is expected, as from 4.0 on.
+    """
     connection = Group(subject).connect()
     subject.send(connection, OffsetFetchRequest(groups=[], require_stable=require_stable), version)
     subject.send(connection, ListGroupsRequest(), 4)

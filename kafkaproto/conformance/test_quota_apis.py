@@ -25,7 +25,8 @@ def described(
 ) -> tuple[int, list[dict[str, str | None]] | None]:
     """Send DescribeClientQuotas and return (error, entities). components: filter components as (entity type, kind of match, name).
 
-    Each entity is a dict of types to names. entities: None if the response has no list.
+    Each entity is a dict of types to names. entities: None if the response has no list. strict: whether entities with other types than those of the
+    components are excluded.
     """
     request = DescribeClientQuotasRequest([ComponentData(*component) for component in components], strict)
     answer = subject.ask_once(request, 1)

@@ -48,7 +48,10 @@ class Payer:
         self.connection = self.subject.connect(0, self.client_id)
 
     def produce(self, request_bytes: int, acks: int = 1) -> int:
-        """Send a Produce request of this size in bytes. Returns the throttle time in the response, after comparing it with its expected value."""
+        """Send a Produce request of this size in bytes. Returns the throttle time in ms in the response, after comparing it with its expected value.
+
+        acks: the required acknowledgements in the request.
+        """
         now_ms = round(self.subject.now_ms())
         request = produce_of_bytes(self.connection, self.topic.name, request_bytes, acks=acks)
         self.rate.record(request_bytes, now_ms)

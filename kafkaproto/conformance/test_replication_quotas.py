@@ -68,7 +68,10 @@ def set_list(topic: Topic, key: str, text: str) -> None:
 
 @contextmanager
 def limited(subject: Subject, key: str, rate: int, broker_id: int | None = 0) -> Iterator[None]:
-    """Return a context in which a replication rate is set on one broker, or on every broker if `broker_id` is None."""
+    """Return a context in which a replication rate is set on one broker, or on every broker if `broker_id` is None.
+
+    key: the name of the setting, such as `leader.replication.throttled.rate`. rate: its value in bytes per second.
+    """
     named = key.replace(".", "_")
     name, requested, source = ("", 0, 3) if broker_id is None else (str(broker_id), broker_id, 2)
     before = described(subject, BROKER, str(requested), key, requested)
@@ -192,7 +195,8 @@ def test_throttled_bytes_or_a_new_rate_do_not_complete_a_parked_follower_fetch(s
 def test_throttled_reassignment_takes_the_time_given_by_its_rate(subject: Subject, key: str) -> None:
     """The reassignment copies 2 MB at 500 kB/s and takes between 1.8 s and 7 s.
 
-    It may take less than 4 s, because a broker charges the bytes of the first fetch only before the second fetch.
+    It may take less than 4 s, because a broker charges the bytes of the first fetch only before the second fetch. key: the topic setting that lists
+    the throttled replicas, either for leaders or for followers.
     """
     topic = new_topic(subject, assignment={0: [0]})
     topic.fill(*[batch_of_bytes(100_000)] * 20)

@@ -54,7 +54,10 @@ def test_fetch_min_bytes_above_the_broker_limit_is_lowered_to_the_limit(subject:
 
 
 def open_session(subject: Subject, connection: Connection, topic: Topic, partitions: int = 1, **more: Any) -> int:
-    """Return the id of a new fetch session, or 0 if the broker creates none. The fetch itself must succeed."""
+    """Fetch the first partitions of a topic in a new session. Returns the session id, or 0 if the broker creates no session.
+
+    partitions: the number of partitions to fetch. more: further arguments of `wire.fetch`. Checks that the fetch has records and no error.
+    """
     requested = [(topic.name, index, 0) for index in range(partitions)]
     answer = subject.ask(connection, fetch(*requested, session=(0, 0), **more), 11)
     assert errors(answer) == [0] * partitions and any(sizes(answer))

@@ -68,7 +68,10 @@ class Pushing:
         terminating: bool = False,
         subscription_id: int | None = None,
     ) -> int:
-        """Push metrics and return the error code. subscription_id: by default the one that the client got last."""
+        """Push metrics and return the error code. subscription_id: by default the one that the client got last.
+
+        metrics: the encoded metrics. compression: the number of their compression type. terminating: whether the client announces that it closes.
+        """
         chosen = self.subscription_id if subscription_id is None else subscription_id
         request = PushTelemetryRequest(self.instance_id, chosen, terminating, compression, metrics)
         return int(self.subject.ask(self.connection, request, 0).error_code)

@@ -36,7 +36,7 @@ TIMEOUT_MS = 60_000
 LOADING = (14, 15, 16)
 CONCURRENT_TRANSACTIONS = 51
 EPOCH_BUMPING_END_TXN = 5
-"""The first EndTxn version of transaction version 2 (KIP-890)."""
+"""The first version of EndTxn that increases the producer's epoch, as the feature `transaction.version` does from level 2 on (KIP-890)."""
 
 
 def bumps_epochs(subject: Subject) -> bool:
@@ -58,7 +58,7 @@ class Producer:
         return coordinator
 
     def _ready(self) -> int:
-        """Return the id of the coordinator plus 1, or 0 if there is none."""
+        """Return the coordinator's broker id plus 1, or 0 while there is no coordinator. The sum is a true value even for broker 0."""
         version = self.subject.version(ApiKey.FIND_COORDINATOR, 3)
         result = self.subject.ask_once(FindCoordinatorRequest(self.id, key_type=1), version)
         if result.error_code:
@@ -72,7 +72,10 @@ class Producer:
     def init_once(
         self, producer_id: int = NONE, epoch: int = NONE, *, version: int = 4, timeout_ms: int = TIMEOUT_MS
     ) -> tuple[int, int, int]:
-        """Send InitProducerId, and return (error, producer id, epoch). Repeats the request while the broker has no producer ids (TX-11)."""
+        """Send InitProducerId, and return (error, producer id, epoch). Repeats the request while the broker has no producer ids (TX-11).
+
+        producer_id, epoch: the current values of the producer, -1 for none. timeout_ms: the timeout of its transactions.
+        """
         request = InitProducerIdRequest(self.id, timeout_ms, producer_id, epoch)
         while True:
             answer = self.ask(request, version)
@@ -146,7 +149,7 @@ class Producer:
     ) -> tuple[int, int]:
         """Produce one record with a sequence number, and return (error, base offset).
 
-        index: the partition. producer_id, epoch: by default those of this producer.
+        index: the partition. producer_id, epoch: by default those of this producer. transactional: whether the batch is part of a transaction.
         """
         request = self.produce_request(
             topic, sequence, index=index, epoch=epoch, producer_id=producer_id, transactional=transactional
@@ -167,7 +170,8 @@ class Producer:
     ) -> ProduceRequest:
         """Return a Produce request with one record.
 
-        index: the partition. producer_id, epoch: by default those of this producer.
+        sequence: the sequence number of the record. index: the partition. producer_id, epoch: by default those of this producer. transactional:
+        whether the batch is part of a transaction. acks: the required acknowledgements.
         """
         number, own_epoch = self._numbers(producer_id, epoch)
         data = batch(
@@ -211,7 +215,10 @@ class Producer:
         self.wait_for("CompleteCommit" if commit else "CompleteAbort")
 
     def listed(self, version: int = 0, **filters: Any) -> Any:
-        """Return the ListTransactions response of the coordinator."""
+        """Return the ListTransactions response of the coordinator.
+
+        version: the version of the request. filters: fields of the request that select transactions, such as `state_filters`.
+        """
         return self.ask(ListTransactionsRequest(**filters), version)
 
     def add_offsets(self, group: Group, version: int = 3) -> int:
@@ -222,7 +229,10 @@ class Producer:
     def commit_offsets(
         self, group: Group, offsets: Mapping[tuple[str, int], int], *, version: int = 3, **options: Any
     ) -> dict[tuple[str, int], int]:
-        """Send TxnOffsetCommit to the group's coordinator, and return the error of each partition. options: further fields of the request."""
+        """Send TxnOffsetCommit to the group's coordinator, and return the error of each partition.
+
+        offsets: maps (topic, partition) to the offset to commit. options: fields of the request that differ from the defaults, such as the member id.
+        """
         topics = [
             TxnOffsetCommitRequestTopic(name, [TxnOffsetCommitRequestPartition(index, offset)])
             for (name, index), offset in offsets.items()
@@ -266,7 +276,12 @@ def write_markers(
     version: int = 1,
     transaction_version: int = 0,
 ) -> list[int]:
-    """Send WriteTxnMarkers to the leader of a topic, for partition 0 of this topic and of `topics`. Returns the error of each of these partitions."""
+    """Send WriteTxnMarkers to the leader of a topic, for partition 0 of this topic and of `topics`. Returns the error of each of these partitions.
+
+    producer_id, epoch: the producer whose transaction ends. commit: False to abort. coordinator_epoch: the epoch of the transaction coordinator.
+    version: the version of the request. transaction_version: the level of the feature `transaction.version` that the marker names, from version 2 of
+    the request on.
+    """
     named = [WritableTxnMarkerTopic(name, [0]) for name in (topic.name, *topics)]
     marker = WritableTxnMarker(producer_id, epoch, commit, named, coordinator_epoch, transaction_version)
     answer = topic.subject.ask_once(WriteTxnMarkersRequest([marker]), version, topic.leader())

@@ -50,7 +50,10 @@ def produce(topic: str, data: bytes, partition: int = 0, acks: int = 1, timeout_
 def produce_of_bytes(
     client: Client, topic: str, size: int, version: int = PRODUCE_VERSION, acks: int = 1
 ) -> ProduceRequest:
-    """Return a Produce request whose header and body take exactly `size` bytes, the size that a quota charges (Q-11)."""
+    """Return a Produce request whose header and body take exactly `size` bytes, the size that a quota charges (Q-11).
+
+    client: the connection that will send the request; its client id is part of the header. acks: the required acknowledgements.
+    """
 
     def charged_bytes(request: ProduceRequest) -> int:
         return len(request_frame(request, version, client_id=client.client_id)) - LENGTH_BYTES
@@ -83,9 +86,11 @@ def fetch(
 ) -> FetchRequest:
     """Return a Fetch request for partitions given as (topic, partition, offset).
 
-    Each partition has a topic entry of its own, so that the given order is kept. partition_max: the limit of bytes for each partition. session:
-    (session id, session epoch). epoch: the leader epoch that the client believes to be current. last_epoch: the epoch of the client's last record.
-    topic_ids: maps topic names to ids; needed from version 13 on.
+    Each partition has a topic entry of its own, so that the given order is kept. partition_max, max_bytes: the limits in bytes for each partition and
+    for the response. max_wait_ms, min_bytes: how long the broker waits for how many bytes. session: (session id, session epoch). replica_id: the
+    broker id of a follower, -1 for a consumer. rack: the rack of the client. isolation: 1 for read_committed, 0 for read_uncommitted. epoch: the
+    leader epoch that the client believes to be current. last_epoch: the epoch of the client's last record. topic_ids: maps topic names to ids; needed
+    from version 13 on.
     """
     ids = topic_ids or {}
     return FetchRequest(

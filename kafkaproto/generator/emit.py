@@ -43,12 +43,15 @@ IMPORTED_NAMES = {
 
 
 def banner(sources: str) -> str:
-    """Return the first line of a generated file, which names its source and its generator."""
+    """Return the first line of a generated file, which names its generator and its `sources`, such as "schemas/errors.json"."""
     return f"# Generated from {sources} by `{COMMAND}`. Do not edit.\n"
 
 
 def module(messages: list[Message], sources: str) -> str:
-    """Return the module of one API: the classes of request and response, then their layouts."""
+    """Return the module of one API: the classes of request and response, then their layouts.
+
+    sources: the names of the files with the definitions, for the first line of the module.
+    """
     names = class_names(messages)
     classes = [
         dataclass_text(struct, message, names[message.name]) for message in messages for struct in message.structs
@@ -89,7 +92,7 @@ def imports(body: str) -> str:
 
 
 def import_lines(source: str, names: Iterable[str]) -> list[str]:
-    """Return the lines of one import, wrapped if it exceeds the line length."""
+    """Return the lines that import `names` from the module `source`, wrapped if they exceed the line length."""
     line = f"from {source} import {', '.join(sorted(names))}"
     if len(line) <= LINE_LENGTH:
         return [line]
@@ -128,7 +131,8 @@ DATA_TEXTS = {
 def docstring(struct: Struct, message: Message, names: dict[str, str]) -> str:
     """Return the docstring of a struct's class.
 
-    For a whole message, it names the API key or the data, and the versions. For any other struct, it names the fields that hold the struct.
+    For a whole message, it names the API key or the data, and the versions. For any other struct, it names the fields that hold the struct. names:
+    maps struct names to class names.
     """
     if struct.name == message.name:
         if message.kind == "header":
@@ -192,7 +196,10 @@ def flexible_clause(message: Message) -> str:
 
 
 def field_text(field: Field, message: Message, names: dict[str, str]) -> str:
-    """Return the line that declares a field: name, type, default, and a comment with its versions, tag and whether it is ignorable."""
+    """Return the line that declares a field: name, type, default, and a comment with its versions, tag and whether it is ignorable.
+
+    names: maps struct names to class names.
+    """
     remarks = []
     if (field.versions.lowest, field.versions.highest) != (message.versions.lowest, OPEN_ENDED):
         remarks.append(f"v{field.versions}")
@@ -205,7 +212,7 @@ def field_text(field: Field, message: Message, names: dict[str, str]) -> str:
 
 
 def python_type(field: Field, names: dict[str, str]) -> str:
-    """Return the type annotation of a field."""
+    """Return the type annotation of a field. names: maps struct names to class names."""
     name = field.type.name
     item = names[name] if field.type.is_struct else PYTHON_TYPES.get(name, "int")
     item = f"list[{item}]" if field.type.is_array else item
@@ -213,7 +220,7 @@ def python_type(field: Field, names: dict[str, str]) -> str:
 
 
 def default_text(field: Field, names: dict[str, str]) -> str:
-    """Return the default of a field as source text. Mutable defaults use a factory."""
+    """Return the default of a field as source text. Mutable defaults use a factory. names: maps struct names to class names."""
     if field.default == ():
         factory = "list" if field.type.is_array else names[field.type.name]
         return f"field(default_factory={factory})"
@@ -250,7 +257,10 @@ def struct_layouts(layouts: Layouts, name: str, version: int, written: set[str])
 
 
 def layout_text(layout: Layout, cls: str, *, leading: bool) -> str:
-    """Return the text of a layout: ``FETCH_REQUEST_V0 = Message(FetchRequest, …)``. leading: whether it is a header."""
+    """Return the text of a layout: ``FETCH_REQUEST_V0 = Message(FetchRequest, …)``.
+
+    cls: the name of the dataclass. leading: whether the layout is that of a header.
+    """
     lines = [f"{layout.constant} = Message(", f"    {cls},"]
     lines += [f"    {line}" if line.endswith(("(", ",")) else f"    {line}," for line in layout.lines]
     lines.append(f'    versions="{ranges(layout.versions)}",')
@@ -323,7 +333,10 @@ def data_index(data: list[Message]) -> str:
 
 
 def release_table(source: dict[str, Any]) -> str:
-    """Return ``release_table.py`` from ``schemas/releases.json``: one string per release, parsed on first use."""
+    """Return ``release_table.py``, with one string for each release, which is parsed on first use.
+
+    source: the parsed content of ``schemas/releases.json``.
+    """
     lines = [
         banner("schemas/releases.json"),
         '"""API versions offered by each release of Kafka. Use `kafkaproto.releases` to look them up."""\n',

@@ -79,7 +79,8 @@ def _fields(where: str, older: list[Json], newer: list[Json], last: int) -> list
 def _field(where: str, older: Json | None, newer: Json | None, last: int) -> Json | None:
     """Merge one field. older, newer: its definitions, None if a release lacks it. last: the highest version taken from the older release.
 
-    Returns None if no version is left: for example, if only the older release has the field, and only in versions above ``last``.
+    where: the path of the field, for errors. Returns None if no version is left: for example, if only the older release has the field, and only in
+    versions above ``last``.
     """
     if older and newer and older["type"] != newer["type"]:
         raise MergeError(
@@ -99,7 +100,11 @@ def _field(where: str, older: Json | None, newer: Json | None, last: int) -> Jso
 
 
 def _range(where: str, key: str, older: Json, newer: Json, last: int) -> str:
-    """Merge a version range: up to version ``last`` the older release's range, above it the newer release's range."""
+    """Merge a version range: up to version ``last`` the older release's range, above it the newer release's range.
+
+    where: the path of the field or message, for errors. key: the key of the range, one of `RANGES`. older, newer: the definitions in the two
+    releases. Raises MergeError if versions between the two ranges are missing.
+    """
     low = VersionRange.parse(older.get(key, "none")).intersect(VersionRange(0, last))
     high = VersionRange.parse(newer.get(key, "none")).intersect(VersionRange(last + 1, OPEN_ENDED))
     if low and high and low.highest + 1 != high.lowest:

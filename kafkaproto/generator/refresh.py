@@ -34,7 +34,7 @@ DATA_JARS = {
 OLDER_DATA = {"OffsetCommitKey": "kafka-group-coordinator"}
 """Maps the name of data whose definition is taken from the older release to the jar with the definition.
 
-The older release has both versions of the data under one name.
+The older release has one definition for all versions of this data; the newer release splits them into two definitions with different names.
 """
 
 MESSAGE_FACTS = ("apiKey", "type", "name", "validVersions", "flexibleVersions")
@@ -67,7 +67,10 @@ public class ListErrors {
 
 DEFINITION = re.compile(r"common/message/\w+\.json")
 NO_DATA = re.compile("(Request|Response|Header)$|^Legacy")
-"""Matches the names of definitions that are not data. ("Legacy" is the older release's prefix for a first version.)"""
+"""Matches the names of definitions that are not data.
+
+The prefix "Legacy" marks definitions of first versions in the newer release; `OLDER_DATA` replaces them.
+"""
 BROKER_REQUEST = re.compile(r'"listeners": \[[^]]*"broker"')
 """Matches a request that a broker's listeners accept. Requests that only ZooKeeper brokers accepted are not matched."""
 
@@ -139,7 +142,10 @@ def data(older: Path, newer: Path) -> dict[str, Json]:
 
 
 def _data_of(folder: Path, jar: str) -> dict[str, str]:
-    """Return the texts of a jar's definitions that are neither headers nor messages of an API, by name."""
+    """Return the texts of a jar's definitions that are neither headers nor messages of an API, by name.
+
+    folder: the folder with the jars of one release. jar: the name of the jar without version, such as "kafka-clients".
+    """
     [path] = folder.glob(f"{jar}-[0-9]*.jar")
     with zipfile.ZipFile(path) as archive:
         texts = {Path(name).stem: archive.read(name).decode() for name in archive.namelist() if DEFINITION.match(name)}

@@ -98,7 +98,7 @@ def snake_case(name: str) -> str:
 
 
 def load(path: Path) -> Message:
-    """Parse and check the definition in a file. Raises SpecError."""
+    """Parse and check the definition in a file. Raises SpecError if it is not JSON or breaks a rule for definitions."""
     try:
         return parse(json.loads(path.read_text()))
     except ValueError as error:  # also for invalid JSON
@@ -106,7 +106,7 @@ def load(path: Path) -> Message:
 
 
 def parse(source: Json) -> Message:
-    """Check a definition, given as parsed JSON, and return it as a `Message`. Raises SpecError."""
+    """Check a definition, given as parsed JSON, and return it as a `Message`. Raises SpecError if it breaks a rule for definitions."""
     check_form(source, "message", "")
     return _Parser(source).message()
 
@@ -152,9 +152,10 @@ FORMS: dict[str, tuple[dict[str, Any], set[str]]] = {
 
 
 def check_form(source: Any, form: str, where: str) -> None:
-    """Check the keys in one part of a definition, and the JSON types of their values, recursively. Raises SpecError.
+    """Check the keys in one part of a definition, and the JSON types of their values, recursively.
 
-    form: the kind of the part, a key of `FORMS`. where: path of the part for the error message.
+    form: the kind of the part, a key of `FORMS`. where: path of the part for the error message. Raises SpecError for a missing or unknown key and for
+    a value of another type.
     """
     known, needed = FORMS[form]
     if not isinstance(source, dict):
@@ -236,7 +237,10 @@ class _Parser:
         return field
 
     def nested(self, where: str, field: Field, source: Json, versions: VersionRange) -> None:
-        """Parse the struct that is the type of a field, unless it is a common struct that an earlier field has parsed already."""
+        """Parse the struct that is the type of a field, unless it is a common struct that an earlier field has parsed already.
+
+        where: the path of the field, for errors. source: the definition of the field. versions: the versions of the field.
+        """
         name = field.type.name
         if name in self.common:
             if "fields" in source:
@@ -312,7 +316,10 @@ class _Parser:
         return value
 
     def check_field(self, where: str, field: Field, source: Json) -> None:
-        """Check the rules about the version ranges of one field. Raises SpecError."""
+        """Check the rules for the type, the versions and the tag of one field. Raises SpecError if one is broken.
+
+        where: the path of the field, for errors. source: the definition of the field.
+        """
         if not field.versions:
             self.fail(where, "a field must exist in some version")
         self.check_nullable(where, field)

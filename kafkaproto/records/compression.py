@@ -186,7 +186,9 @@ def _decompress_gzip(data: bytes, limit_bytes: int) -> bytes:
 def _decompress_into(unpack: Callable[[bytes, mmap], int], data: bytes, limit_bytes: int, name: str) -> bytes:
     """Decompress `data` with `unpack` into a memory mapping of fixed size, so that damaged data cannot take more memory.
 
-    The kernel allocates the pages of a fresh mapping when they are first written, so the size of the limit costs nothing.
+    The kernel allocates the pages of a fresh mapping when they are first written, so the size of the limit costs nothing. unpack: a function that
+    decompresses its first argument into the second, and returns the number of bytes. name: the compression kind, for errors. Raises DecodeError if
+    the data is damaged or larger than `limit_bytes` after decompression.
     """
     import cramjam
 

@@ -88,7 +88,7 @@ def read_end_txn_marker(record: Record) -> EndOfTransaction:
 
 
 def end_of_transaction(record: Record) -> EndOfTransaction | None:
-    """Return the decision and coordinator epoch of a transaction marker; None if the control record is of another type or damaged."""
+    """Return the content of a transaction marker; None if the control record is of another type or damaged."""
     try:
         return read_end_txn_marker(record)
     except DecodeError:
@@ -105,7 +105,11 @@ def build_end_txn_marker(
     base_offset: int = 0,
     leader_epoch: int = NO_EPOCH,
 ) -> bytes:
-    """Return a batch with the marker that ends a transaction. ``timestamp`` in ms. Raises EncodeError if the producer id is -1."""
+    """Return a batch with the marker that ends a transaction. Raises EncodeError if the producer id is -1.
+
+    committed: False for an aborted transaction. coordinator_epoch: the epoch of the transaction coordinator. timestamp: the time of the marker in ms.
+    base_offset, leader_epoch: the offset of the marker and the partition's leader epoch, which a broker sets when it appends the batch.
+    """
     if producer_id == NO_PRODUCER:
         raise EncodeError(
             "RecordBatch.producer_id", f"a transaction marker needs the id of its producer (got {producer_id})"

@@ -52,8 +52,8 @@ def columns(
 ) -> tuple[array[int], ...] | None:
     """Return (offsets, timestamps, key starts, key ends, value starts, value ends) of the ``count`` decompressed records in ``b``.
 
-    append_time: the timestamp in ms of all records, None if each has its own. Ends are exclusive. Returns None if the caller must
-    use the slower decoder in `kafkaproto.records.walk`.
+    base_offset, base_timestamp: the values in the header of the batch; timestamps are in ms. append_time: the timestamp of all records, None if each
+    has its own. Ends are exclusive. Returns None if the caller must use the slower decoder in `kafkaproto.records.walk`.
     """
     if max(abs(base_offset), abs(base_timestamp)) >= _LARGEST_BASE:
         return None
@@ -75,7 +75,10 @@ def columns(
 
 
 def keys(b: bytes, count: int) -> list[bytes | None] | None:
-    """Return the key of each of ``count`` records, or None if the caller must use the slower decoder in `kafkaproto.records.walk`."""
+    """Return the key of each of the ``count`` decompressed records in ``b``.
+
+    Returns None if the caller must use the slower decoder in `kafkaproto.records.walk`.
+    """
     try:
         fields = _fields(b, count)
     except (_Unusual, IndexError, ValueError):
@@ -105,10 +108,11 @@ def _cut(b: bytes, starts: Ints, sizes: Ints) -> list[bytes | None]:
 
 
 def _fields(b: bytes, count: int) -> _Fields:
-    """Return all fields of all records. Raises _Unusual, IndexError and ValueError.
+    """Return all fields of the ``count`` decompressed records in ``b``.
 
-    Positions only increase, and the last one must equal the end of the record, so no field extends past that end. numpy
-    raises IndexError for a position after all bytes.
+    Raises _Unusual, IndexError or ValueError if the records are damaged, or need the slower decoder in `kafkaproto.records.walk`. Positions only
+    increase, and the last one must equal the end of the record, so no field extends past that end. numpy raises IndexError for a position after all
+    bytes.
     """
     padded = b + _PADDING
     words = np.ndarray((len(padded) - 1,), "<u2", padded, 0, (1,))  # the two bytes at every position
@@ -128,9 +132,9 @@ def _fields(b: bytes, count: int) -> _Fields:
 
 
 def _bodies(b: bytes, count: int) -> tuple[Ints, Ints]:
-    """Return two arrays of positions: after each record's size field, and after each record's last byte.
+    """Return two arrays of positions in the decompressed records ``b``: after each record's size field, and after each record's last byte.
 
-    Consecutive records of the same size are found without visiting each of them.
+    count: the number of records. Consecutive records of the same size are found without visiting each of them.
     """
     begins: list[Ints] = []
     ends: list[Ints] = []

@@ -279,10 +279,10 @@ def build_message_set(
 def write_messages(
     listed: Sequence[Record], magic: int, compression: int, log_append_time_ms: int | None = None
 ) -> bytes:
-    """Return records that already have increasing offsets as messages. Their headers are dropped.
+    """Return records that already have increasing offsets as messages of `magic` 0 or 1. The headers of the records are dropped.
 
-    ``log_append_time_ms`` becomes the time of all messages. Raises EncodeError if there are no records, if offsets do not increase, for
-    zstd, and for values that do not fit.
+    compression: the number of the compression kind. ``log_append_time_ms`` becomes the time of all messages. Raises EncodeError for another magic, if
+    there are no records, if offsets do not increase, for zstd, and for values that do not fit.
     """
     if magic not in SMALLEST_BYTES:
         raise EncodeError("Message.magic", f"the magic must be 0 or 1 here (got {magic})")

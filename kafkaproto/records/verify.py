@@ -92,7 +92,11 @@ def _message_problems(batch: Buffer, header: MessageHeader, limit_bytes: int) ->
 
 
 def _wrong_offsets(name: str, deltas: Iterator[int]) -> Iterator[Problem]:
-    """Yield a problem for the first offset delta that differs from the sequence 0, 1, 2, …."""
+    """Yield a problem for the first offset delta that differs from the sequence 0, 1, 2, ….
+
+    name: the name of the batch in the path of the invalid field, such as "RecordBatch". deltas: the offset of each record, relative to the start of
+    the batch.
+    """
     for i, delta in enumerate(deltas):
         if delta != i:
             yield Problem(f"{name}.records[{i}].offset_delta", f"is {delta}")

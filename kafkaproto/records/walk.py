@@ -132,9 +132,9 @@ class Stretch:
 
 @cache
 def _counting_up(width: int) -> tuple[int, list[bytes]]:
-    """Return the varints of all non-negative numbers that take ``width`` bytes (1 or 2), as (smallest number, columns).
+    """Return (smallest number, columns): the encoded varints of all non-negative numbers that take ``width`` bytes (1 or 2), in ascending order.
 
-    The varints are in ascending order; column N has byte N of each varint.
+    Column N contains byte N of each of these varints.
     """
     if width == 1:
         return 0, [bytes(range(0, 0x80, 2))]
@@ -184,7 +184,10 @@ def walk(b: bytes, count: int) -> Iterator[SingleRecord | Stretch]:
 
 
 def _read_one(b: bytes, p: int) -> tuple[SingleRecord, int]:  # noqa: C901 - varints of one and two bytes are decoded inline
-    """Return the record at ``p``, and the position after it. Raises IndexError and ValueError for damage."""
+    """Return the record at position ``p`` of the decompressed records ``b``, and the position after it.
+
+    Raises IndexError and ValueError for damage.
+    """
     size = b[p]
     if size < 0x80:
         p += 1
@@ -325,7 +328,10 @@ def _shape(b: bytes, pos: int, first: SingleRecord, stride: int) -> Shape | None
 
 
 def _alike(b: bytes, model: int, pos: int, shape: Shape, most: int) -> int:
-    """Return how many consecutive records, starting at ``pos``, have the shape of the record at ``model``; at most ``most``."""
+    """Return how many consecutive records, starting at ``pos``, have the shape of the record at ``model``; at most ``most``.
+
+    b: the decompressed records, in which ``pos`` and ``model`` are positions.
+    """
     stride = shape.stride
     alike = min(most, (len(b) - pos) // stride)
     stop = pos + alike * stride

@@ -29,7 +29,8 @@ _varints = _Varints()
 def write_records(listed: Sequence[NewRecord], offset_deltas: Sequence[int], base_timestamp: int) -> bytes:
     """Return the encoded records, one after the other.
 
-    Raises AttributeError, OverflowError, TypeError or ValueError for objects that are not records and for values that do not fit.
+    offset_deltas: the offset of each record minus the base offset of the batch. base_timestamp: the time in ms from which the records' timestamps are
+    counted. Raises AttributeError, OverflowError, TypeError or ValueError for objects that are not records and for values that do not fit.
     """
     varints = _varints
     null = varints[-1]

@@ -118,9 +118,9 @@ def cut_response(api_key: int, api_version: int, frame: Buffer) -> Cut:
 def cut_produce(api: Codec, frame: memoryview, body_at: int, end: int, request: Any) -> tuple[Buffer, tuple[int, ...]]:
     """Return (a Produce request without its records, the original length in bytes of each non-null records field).
 
-    body_at, end: the byte positions in `frame` at which the header and the message end. Most requests have one batch with only empty tags after it;
-    these are shortened in place, without encoding. Some requests can be decoded but not encoded (invalid UTF-8 grows when it is replaced): only
-    their header is kept.
+    api: the codec of the request's version. body_at, end: the byte positions in `frame` at which the header and the message end. request: the decoded
+    message. Most requests have one batch with only empty tags after it; these are shortened in place, without encoding. Some requests can be decoded
+    but not encoded (invalid UTF-8 grows when it is replaced): only their header is kept.
     """
     topics = request.topic_data
     if len(topics) == 1 and len(partitions := topics[0].partition_data) == 1:

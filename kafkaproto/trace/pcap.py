@@ -51,7 +51,7 @@ class Talk:
         self._next = [0, 0]
 
     def open(self, at_ns: int) -> None:
-        """Write the three packets of the handshake."""
+        """Write the three packets of the handshake. at_ns: their time in ns since the epoch."""
         self._packet(at_ns, 0, SYN)
         self._packet(at_ns, 1, SYN | ACK)
         self._packet(at_ns, 0, ACK)
@@ -63,7 +63,7 @@ class Talk:
         self._send(at_ns, 1, data)
 
     def close(self, at_ns: int) -> None:
-        """Write the packets by which both ends close the connection."""
+        """Write the packets by which both ends close the connection. at_ns: their time in ns since the epoch."""
         self._packet(at_ns, 0, FIN | ACK)
         self._packet(at_ns, 1, FIN | ACK)
         self._packet(at_ns, 0, ACK)
@@ -82,7 +82,10 @@ class Talk:
 
 
 def ip_packet(source: End, to: End, sequence: int, acknowledged: int, flags: int, data: bytes) -> bytes:
-    """Return an IPv4 or IPv6 packet with one TCP segment."""
+    """Return an IPv4 or IPv6 packet with one TCP segment from `source` to `to`.
+
+    sequence, acknowledged: the numbers of the same names in the TCP header. flags: the TCP flags, such as SYN, as bits.
+    """
     header = struct.pack(">HHIIBBHHH", source.port, to.port, sequence, acknowledged, 5 << 4, flags, _WINDOW, 0, 0)
     segment = header + data
     ends = source.address.packed + to.address.packed
