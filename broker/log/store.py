@@ -296,9 +296,11 @@ class Store:
         """
         if self.folder is not None and self.folder.pool.keeps_segments:
             return
-        if self.end_position <= position and not self.last.has_leftover:
+        if self._base < self.end_position <= position and not self.last.has_leftover:
             self._unflushed = 0  # a flush of bytes that are deleted next is useless and can fail
-            self.roll()
+            self._start_segment(
+                self.open_bytes, is_cleaned=self._is_cleaning
+            )  # Kafka keeps appending to the active segment
         dropped = 0
         while dropped < len(self.segments) - 1 and self.segments[dropped].end <= position:
             self.segments[dropped].drop()
