@@ -45,7 +45,10 @@ def _describe(exchange: Exchange, topic: str, index: int) -> PartitionResponse:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, why_illegal(topic))
         if topic not in exchange.node.image.topics:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_HOSTED)
-        partition = exchange.node.replicas.hosted_or_error(exchange.node.image, topic, index)
+        partition = exchange.node.replicas.partitions.get((topic, index))
+        if partition is None:
+            is_known = exchange.node.image.partition(topic, index) is not None
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER if is_known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     except KafkaError as error:
         return PartitionResponse(index, int(error.error_code), error.message or None)
     producers = [

@@ -335,19 +335,6 @@ class ReplicaManager:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
-    def hosted_or_error(self, image: Image, topic: str, index: int) -> Partition:
-        """Return a partition that has a replica on this broker.
-
-        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if the cluster has no such partition, NOT_LEADER_OR_FOLLOWER (6) if this broker has no
-        replica of it (TX-74).
-        """
-        partition = self.partitions.get((topic, index))
-        if partition is not None:
-            return partition
-        if image.partition(topic, index) is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-
     def preferred_read_replica(
         self, partition: Partition, image: Image, fetch_offset: int, client: ClientMetadata, now_ms: int
     ) -> int:
