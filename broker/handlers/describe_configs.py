@@ -1,8 +1,8 @@
 """DescribeConfigs (key 32, versions 0-4): the settings of topics, brokers and groups, and the source of each value.
 
 v1 adds synonyms and sources; v3 adds types and documentation; v4 is flexible.
-Behaviour: resource type 2 is a topic, 4 a broker ("" stands for the dynamic default of all brokers), 16 a subscription to client metrics, 32 a
-group (Kafka 4.0 and later). A broker describes only itself. Loggers (8) and other types get error INVALID_REQUEST (42). Settings that only this
+Behaviour: resource type 2 is a topic, 4 a broker ("" stands for the dynamic default of all brokers), 8 the loggers of a broker, 16 a subscription to
+client metrics, 32 a group (Kafka 4.0 and later). A broker describes only itself. Other types get error INVALID_REQUEST (42). Settings that only this
 broker has (`kafkaproto.`) are left out.
 """
 
@@ -37,7 +37,7 @@ from kafkaproto.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
-TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 UNKNOWN_TYPE = 0
 TYPE_NUMBERS = {
     "boolean": 1,
@@ -73,6 +73,8 @@ def _resource(
             described = _topic(exchange, resource.resource_name)
         elif resource.resource_type == BROKER:
             described = _broker(exchange, resource.resource_name)
+        elif resource.resource_type == BROKER_LOGGER:
+            described = _loggers(exchange, resource.resource_name)
         elif resource.resource_type == GROUP and exchange.node.config.cluster.definitions.group:
             described = _group(exchange, resource.resource_name)
         elif resource.resource_type == CLIENT_METRICS and has_client_metrics(exchange.node.cluster.release_name):
@@ -112,6 +114,16 @@ def _broker(exchange: Exchange, name: str) -> Iterable[Described]:
     return broker_descriptions(config, own_id)
 
 
+def _loggers(exchange: Exchange, name: str) -> Iterable[Described]:
+    from kafkaproto.broker.config.loggers import check_broker_id, levels
+
+    own_id = exchange.node.broker_id
+    if not name:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
+    check_broker_id(name, own_id, "Broker", f", expected {own_id}")
+    return [Described(logger, level, Source.BROKER_LOGGER, (), None, False, False) for logger, level in levels()]
+
+
 def _group(exchange: Exchange, name: str) -> Iterable[Described]:
     if not name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
@@ -143,7 +155,7 @@ def _config(described: Described, with_synonyms: bool, version: int) -> Describe
         config_source=int(described.source),
         is_sensitive=described.sensitive,
         config_type=UNKNOWN_TYPE if described.kind is None else TYPE_NUMBERS[described.kind],
-        documentation="" if described.kind is None else None,  # Kafka 3.9 for client metrics
+        documentation="" if described.kind is None else None,  # Kafka for loggers, and 3.9 for client metrics
     )
     if with_synonyms:
         result.synonyms = [DescribeConfigsSynonym(s.name, s.value, int(s.source)) for s in described.synonyms]

@@ -2,7 +2,8 @@
 
 v1 is flexible.
 Behaviour: each resource has one result, and either all its changes are made or none. A broker changes only its own dynamic settings; the empty broker
-name stands for the dynamic settings of all brokers. APPEND and SUBTRACT apply to lists.
+name stands for the dynamic settings of all brokers. APPEND and SUBTRACT apply to lists. The
+resource type 8 stands for the loggers of the broker (AD-39).
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from kafkaproto.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+
+BROKER_LOGGER = 8
 
 
 def _failed(exchange: Exchange, request: IncrementalAlterConfigsRequest, error_code: int) -> Reply:
@@ -41,5 +44,10 @@ def incremental_alter_configs(exchange: Exchange, request: IncrementalAlterConfi
 def _alter(exchange: Exchange, altered: AlterConfigsResource, validate_only: bool) -> None:
     operations = [Change(c.name, c.config_operation, c.value) for c in altered.configs]
     check_changes(operations)
+    if altered.resource_type == BROKER_LOGGER:
+        from kafkaproto.broker.config.loggers import change_levels
+
+        change_levels(exchange.node.broker_id, altered.resource_name, operations, validate_only)
+        return
     changed = resource(exchange.node, altered.resource_type, altered.resource_name)
     change(changed, operations, exchange.node.cluster.strict_kip, validate_only)
