@@ -63,6 +63,9 @@ class TopicConfigs(Protocol):
     def set_topic_configs(self, name: str, configs: Mapping[str, str]) -> None:
         """Replace a topic's own settings. Raises KafkaError if they are rejected."""
 
+    def forget_eligible(self) -> None:
+        """Remove the eligible leader replicas of all partitions."""
+
 
 class Configured(Protocol):
     """Interface of a cluster, with the methods that are called to change settings."""
@@ -222,8 +225,11 @@ class BrokerResource:
         }
 
     def store(self, own: Mapping[str, str]) -> None:
+        before = self.own.get(MIN_INSYNC_REPLICAS)
         self._cluster.remember_config(self._broker_id, own)
         self._cluster.config.set_dynamic(self._broker_id, own)
+        if self._broker_id == ALL_BROKERS and own.get(MIN_INSYNC_REPLICAS) != before:
+            self._cluster.controller.forget_eligible()
         self._cluster.setting_changed()
 
 
