@@ -13,11 +13,10 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from kafkaproto.broker.config.client_metrics import SubscriptionResource
 from kafkaproto.broker.config.cluster_config import ALL_BROKERS as ALL_BROKERS
@@ -66,6 +65,9 @@ class TopicConfigs(Protocol):
 
     def set_topic_configs(self, name: str, configs: Mapping[str, str]) -> None:
         """Replace a topic's own settings by `configs`, which maps names to values as text. Raises KafkaError if they are rejected."""
+
+    def forget_eligible(self) -> None:
+        """Remove the eligible leader replicas of all partitions."""
 
 
 class Configured(Protocol):
@@ -241,37 +243,12 @@ class BrokerResource:
         }
 
     def store(self, own: Mapping[str, str]) -> None:
+        before = self.own.get(MIN_INSYNC_REPLICAS)
         self._cluster.remember_config(self._broker_id, own)
         self._cluster.config.set_dynamic(self._broker_id, own)
+        if self._broker_id == ALL_BROKERS and own.get(MIN_INSYNC_REPLICAS) != before:
+            self._cluster.controller.forget_eligible()
         self._cluster.setting_changed()
-
-
-class NamedResource(Protocol):
-    """Interface of a resource in a request: the fields that AlterConfigs and IncrementalAlterConfigs have in common."""
-
-    resource_type: int
-    resource_name: str
-
-
-A = TypeVar("A", bound=NamedResource)
-
-
-def one_by_one(resources: Sequence[A], alter: Callable[[A], None]) -> Iterator[tuple[A, int, str | None]]:
-    """Change the resources of a request one by one, and yield (entry of the request, error code, message) for each.
-
-    alter: a function that changes one resource, or raises KafkaError. Without an error the code is 0 and the message None. If two entries
-    name the same resource, neither is applied, and each has error INVALID_REQUEST (42).
-    """
-    times = Counter((resource.resource_type, resource.resource_name) for resource in resources)
-    for resource in resources:
-        try:
-            if times[(resource.resource_type, resource.resource_name)] > 1:
-                raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
-            alter(resource)
-        except KafkaError as error:
-            yield resource, error.error_code, error.message
-        else:
-            yield resource, 0, None
 
 
 def resource(node: ConfiguredBroker, resource_type: int, name: str) -> Resource:

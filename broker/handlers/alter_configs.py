@@ -8,7 +8,8 @@ removed. IncrementalAlterConfigs changes single settings instead (KIP-339).
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.config.dynamic import Change, Operation, change, check_changes, one_by_one, resource
+from kafkaproto.broker.config.dynamic import Change, Operation, change, check_changes, resource
+from kafkaproto.broker.config.named_resources import one_by_one
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register

@@ -1,9 +1,9 @@
 """DescribeConfigs (key 32, versions 0-4): the settings of topics, brokers and groups, and the source of each value.
 
 v1 adds synonyms and sources; v3 adds types and documentation; v4 is flexible.
-Behaviour: resource type 2 is a topic, 4 a broker ("" stands for the dynamic default of all brokers), 16 a subscription to client metrics, 32 a
-group (Kafka 4.0 and later). A broker describes only itself. Loggers (8) get error INVALID_REQUEST (42), and another type fails all resources of
-the request with this error. Settings that only this broker has (`kafkaproto.`) are left out.
+Behaviour: resource type 2 is a topic, 4 a broker ("" stands for the dynamic default of all brokers), 8 the loggers of a broker, 16 a subscription to
+client metrics, 32 a group (Kafka 4.0 and later). A broker describes only itself. Another type fails all resources of the request with error
+INVALID_REQUEST (42). Settings that only this broker has (`kafkaproto.`) are left out.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from kafkaproto.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
-TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 MALFORMED = (
     "This most likely occurs because of a request being malformed by the client library or the message was sent to an incompatible broker. "
     "See the broker logs for more details."
@@ -83,7 +83,7 @@ def _is_described(exchange: Exchange, resource_type: int) -> bool:
         return bool(exchange.node.config.cluster.definitions.group)
     if resource_type == CLIENT_METRICS:
         return has_client_metrics(exchange.node.cluster.release_name)
-    return resource_type in (TOPIC, BROKER, LOGGER)
+    return resource_type in (TOPIC, BROKER, BROKER_LOGGER)
 
 
 def _resource(
@@ -95,12 +95,12 @@ def _resource(
             described = _topic(exchange, resource.resource_name)
         elif resource.resource_type == BROKER:
             described = _broker(exchange, resource.resource_name)
+        elif resource.resource_type == BROKER_LOGGER:
+            described = _loggers(exchange, resource.resource_name)
         elif resource.resource_type == GROUP:
             described = _group(exchange, resource.resource_name)
-        elif resource.resource_type == CLIENT_METRICS:
-            described = _subscription(exchange, resource.resource_name)
         else:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type {resource.resource_type}.")
+            described = _subscription(exchange, resource.resource_name)
     except KafkaError as error:
         result.error_code, result.error_message = error.error_code, error.message
         return result
@@ -131,6 +131,16 @@ def _broker(exchange: Exchange, name: str) -> Iterable[Described]:
         text = f"Unexpected broker id, expected {own_id} or empty string, but received {name}"
         raise KafkaError(ErrorCode.INVALID_REQUEST, text)
     return broker_descriptions(config, own_id)
+
+
+def _loggers(exchange: Exchange, name: str) -> Iterable[Described]:
+    from kafkaproto.broker.config.loggers import check_broker_id, levels
+
+    own_id = exchange.node.broker_id
+    if not name:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
+    check_broker_id(name, own_id, "Broker", f", expected {own_id}")
+    return [Described(logger, level, Source.BROKER_LOGGER, (), None, False, False) for logger, level in levels()]
 
 
 def _group(exchange: Exchange, name: str) -> Iterable[Described]:
@@ -164,7 +174,7 @@ def _config(described: Described, with_synonyms: bool, version: int) -> Describe
         config_source=int(described.source),
         is_sensitive=described.sensitive,
         config_type=UNKNOWN_TYPE if described.kind is None else TYPE_NUMBERS[described.kind],
-        documentation="" if described.kind is None else None,  # Kafka 3.9 for client metrics
+        documentation="" if described.kind is None else None,  # Kafka for loggers, and 3.9 for client metrics
     )
     if with_synonyms:
         result.synonyms = [DescribeConfigsSynonym(s.name, s.value, int(s.source)) for s in described.synonyms]

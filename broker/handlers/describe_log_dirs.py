@@ -1,7 +1,8 @@
 """DescribeLogDirs (key 35, versions 0-4): the log directories of a broker, and the sizes of its replicas.
 
 v2 is flexible; v3 adds an error for the whole response; v4 adds the size of the volume (KIP-827), which is unknown here.
-Behaviour: a broker has one directory. Partitions without a replica on this broker and unknown topics are left out.
+Behaviour: a broker has one directory. Partitions without a replica on this broker and unknown topics are left out. Sizes
+count whole segments (AD-41).
 """
 
 from __future__ import annotations
@@ -50,6 +51,6 @@ def _described(partition: Partition) -> DescribeLogDirsPartition:
     log = partition.log
     return DescribeLogDirsPartition(
         partition.index,
-        log.bytes_between(log.log_start_offset, log.log_end_offset),
+        log.size_bytes,
         max(0, log.high_watermark - log.log_end_offset),
     )

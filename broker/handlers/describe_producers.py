@@ -1,7 +1,7 @@
-"""DescribeProducers (key 61, version 0): the producers with state in partitions that this broker leads (KIP-664).
+"""DescribeProducers (key 61, version 0): the producers with state in partitions that this broker hosts (KIP-664).
 
 Behaviour: the response contains the epoch, the last sequence number, the coordinator epoch and the start of the open transaction of each producer; -1
-stands for none. A producer is listed until its state expires (TX-74, TX-75).
+stands for none. A producer is listed until its state expires. A follower describes its own replica (TX-74, TX-75).
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ def _describe(exchange: Exchange, topic: str, index: int) -> PartitionResponse:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, why_illegal(topic))
         if topic not in exchange.node.image.topics:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_HOSTED)
-        partition = exchange.node.replicas.leader_or_error(exchange.node.image, topic, index)
+        partition = exchange.node.replicas.partitions.get((topic, index))
+        if partition is None:
+            is_known = exchange.node.image.partition(topic, index) is not None
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER if is_known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     except KafkaError as error:
         return PartitionResponse(index, int(error.error_code), error.message or None)
     producers = [

@@ -1,8 +1,7 @@
 """DescribeTopicPartitions (key 75, version 0): the partitions of topics, some at a time, with a cursor for the next request (KIP-966).
 
 Behaviour: an empty list of topics means all topics. Topics are sorted by name. The response has at most as many partitions as the request and
-`max.request.partition.size.limit` allow; its cursor names the first partition that did not fit (AD-1 to AD-8). The lists of eligible leaders are
-always empty, because the controller of this broker elects leaders from the in-sync replicas only.
+`max.request.partition.size.limit` allow; its cursor names the first partition that did not fit (AD-1 to AD-8).
 """
 
 from __future__ import annotations
@@ -116,7 +115,7 @@ def _partitions(
             state.leader_epoch,
             list(state.replicas),
             list(state.isr),
-            [],
-            [],
+            list(state.eligible),
+            list(state.last_known),
             [r for r in state.replicas if r not in reachable],
         )

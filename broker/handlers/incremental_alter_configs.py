@@ -3,7 +3,8 @@
 v1 is flexible.
 Behaviour: each resource has one result, and either all its changes are made or none. A broker changes only its own dynamic settings; the empty broker
 name stands for the dynamic settings of all brokers. APPEND and SUBTRACT apply to lists. An unknown operation on a topic, a group or a subscription
-fails all resources that pass the checks of the broker, because the controller gets them as one request (AD-38).
+fails all resources that pass the checks of the broker, because the controller gets them as one request (AD-38). The
+resource type 8 stands for the loggers of the broker (AD-42).
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from kafkaproto.broker.config.dynamic import (
     change,
     check_changes,
     is_forwarded,
-    one_by_one,
     resource,
 )
+from kafkaproto.broker.config.named_resources import one_by_one
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
@@ -30,6 +31,7 @@ from kafkaproto.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 
+BROKER_LOGGER = 8
 OPERATIONS = frozenset(Operation)
 
 
@@ -68,6 +70,11 @@ def _alter(exchange: Exchange, altered: AlterConfigsResource, validate_only: boo
     """Change the settings of one resource. fails: whether the controller fails the whole request because of an unknown operation."""
     operations = _operations(altered)
     check_changes(operations)
+    if altered.resource_type == BROKER_LOGGER:
+        from kafkaproto.broker.config.loggers import change_levels
+
+        change_levels(exchange.node.broker_id, altered.resource_name, operations, validate_only)
+        return
     if not fails or not is_forwarded(exchange.node, altered.resource_type):
         changed = resource(exchange.node, altered.resource_type, altered.resource_name)
         change(changed, operations, exchange.node.cluster.strict_kip, validate_only or fails)

@@ -380,6 +380,11 @@ class ReplicaLog:
         bound_offset = min(bound_offset, self.log_end_offset)
         return self.runs.bytes_between(fetch_offset, bound_offset) if fetch_offset < bound_offset else 0
 
+    @property
+    def size_bytes(self) -> int:
+        """Return the size of the log in bytes as Kafka counts it: whole segments, also the part of the first one before the log start (AD-41)."""
+        return self.runs.deleted_bytes + self.bytes_between(self.log_start_offset, self.log_end_offset)
+
     def aborted_transactions(self, fetch_offset: int, size_bytes: int) -> list[AbortedTransaction]:
         """Return the aborted transactions for a fetch response with `size_bytes` bytes, which begin with the batch that holds `fetch_offset`.
 
@@ -516,6 +521,8 @@ class ReplicaLog:
         self.commit(max(self.high_watermark, offset))
         self.epochs.truncate_from_start(offset)
         self.runs.cut_start(offset)
+        if not self.store.open_bytes:  # retention has ended the active segment, too
+            self.runs.forget_deleted()
         self.producers.transactions.drop_before(offset)
 
     def replace_below(self, offset: int, cleaned: Iterable[OffsetRange], aborted: Iterable[AbortedTransaction]) -> None:
@@ -529,6 +536,7 @@ class ReplicaLog:
         if self.keeper is not None and self.is_leader:
             self.keeper.cleaned(self.state()._replace(runs=runs, first_dirty_offset=offset, aborted=tuple(left)))
         self.runs.become(runs)
+        self.runs.forget_deleted()
         self.producers.transactions.restore_aborted(left)
         self.first_dirty_offset = offset
 

@@ -82,9 +82,12 @@ def _expired(log: ReplicaLog, segments: Sequence[LogSegment], limits: RetentionL
     ends = [*(segment.first_offset for segment in segments[1:]), log.log_end_offset]
     gone = 0
     if limits.size_bytes >= 0:
-        surplus = sum(segment.size_bytes for segment in segments) - limits.size_bytes
-        while gone < len(segments) and surplus >= segments[gone].size_bytes and ends[gone] <= log.high_watermark:
-            surplus -= segments[gone].size_bytes
+        sizes = [segment.size_bytes for segment in segments]
+        if sizes:
+            sizes[0] += log.runs.deleted_bytes
+        surplus = sum(sizes) - limits.size_bytes
+        while gone < len(segments) and surplus >= sizes[gone] and ends[gone] <= log.high_watermark:
+            surplus -= sizes[gone]
             gone += 1
     if limits.age_ms >= 0:
         oldest_kept_ms = now_ms - limits.age_ms

@@ -70,10 +70,11 @@ class OffsetRange(NamedTuple):
 class Runs:
     """The runs of one replica: the ranges of the shared store that contain its batches. The store keeps the bytes as long as a run refers to them."""
 
-    __slots__ = ("_reader", "_runs", "_tail_offset", "_tail_position", "store")
+    __slots__ = ("_deleted_bytes", "_reader", "_runs", "_tail_offset", "_tail_position", "store")
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self._deleted_bytes = 0
         self._runs: list[Run] = []
         self._reader = store.add_reader()
         self._forget_tail()
@@ -90,6 +91,19 @@ class Runs:
     def first_offset(self) -> int:
         """Return the base offset of the first batch, -1 if there is no batch."""
         return self._runs[0].first_offset if self._runs else -1
+
+    @property
+    def deleted_bytes(self) -> int:
+        """Return the size of the batches before the log start that are in the segment of the log start, which Kafka deletes as a whole (AD-41)."""
+        if not self._deleted_bytes or not self._runs:
+            return self._deleted_bytes
+        first = self._runs[0]
+        [(_, begins_segment), *_] = self.store.boundaries(first.start, first.end)
+        return 0 if begins_segment else self._deleted_bytes
+
+    def forget_deleted(self) -> None:
+        """Stop counting the batches before the log start, because their segment is gone."""
+        self._deleted_bytes = 0
 
     def extend(self, position: int, size_bytes: int, base_offset: int, end_offset: int) -> None:
         """Add a batch to the end of this replica's log.
@@ -202,8 +216,18 @@ class Runs:
         return end_offset
 
     def cut_start(self, offset: int) -> None:
-        """Remove every batch whose last offset is below `offset`."""
+        """Remove every batch whose last offset is below `offset`. Those in the segment that holds `offset` still count as `deleted_bytes`.
+
+        If no batch remains, those of the active segment count.
+        """
+        segments = list(self.segments())
         self.replace_below(offset, ())
+        if segments:
+            last = len(segments) - 1
+            holder = next((i for i, segment in enumerate(segments) if segment.end_offset > offset), last)
+            before = segments[holder].size_bytes + (0 if holder else self.deleted_bytes)
+            remaining = next(self.segments(), None)
+            self._deleted_bytes = before - (0 if remaining is None else remaining.size_bytes)
 
     def replace_below(self, offset: int, ranges: Iterable[OffsetRange]) -> None:
         """Replace every batch whose last offset is below `offset` by the batches in `ranges`, which are in order of offsets."""
@@ -230,6 +254,7 @@ class Runs:
 
     def clear(self) -> None:
         self._runs.clear()
+        self.forget_deleted()
         self._forget_tail()
         self._tell_need()
 

@@ -292,13 +292,13 @@ class Store:
     def drop_before(self, position: int) -> None:
         """Drop the segments that lie completely before `position`. A response that is being sent can still read their bytes.
 
-        Nothing is dropped while the saved metadata in the data directory is outdated because a write failed: it still refers to the old files.
+        The next append continues the active segment even if no byte is left. Nothing is dropped while saved metadata may refer to old files.
         """
         if self.folder is not None and self.folder.pool.keeps_segments:
             return
-        if self.end_position <= position and not self.last.has_leftover:
-            self._unflushed = 0  # a flush of bytes that are deleted next is useless and can fail
-            self.roll()
+        if self._base < self.end_position <= position and not self.last.has_leftover:
+            self._unflushed = 0  # flushing bytes that are deleted next is useless and can fail
+            self._start_segment(self.open_bytes, is_cleaned=self._is_cleaning)
         dropped = 0
         while dropped < len(self.segments) - 1 and self.segments[dropped].end <= position:
             self.segments[dropped].drop()

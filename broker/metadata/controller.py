@@ -10,11 +10,12 @@ from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
 
-from kafkaproto.broker.config.cluster_config import ClusterConfig
+from kafkaproto.broker.config.cluster_config import MIN_INSYNC_REPLICAS, ClusterConfig
 from kafkaproto.broker.config.features import initial_features
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata import planning, reassignment
 from kafkaproto.broker.metadata.election import among_the_living
+from kafkaproto.broker.metadata.eligible import with_eligible, without_eligible
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, NO_LEADER, BrokerState, Image, PartitionState, Topic
 from kafkaproto.error_codes import ErrorCode
 
@@ -135,10 +136,6 @@ class Controller:
         """
         return planning.plan_partitions(self.image, name, count, assignments, counted)
 
-    def add_partitions(self, topic: Topic) -> None:
-        """Add new partitions to the metadata in a new image. topic: the enlarged topic, the result of `plan_partitions`."""
-        self.publish(self.image.with_topics({topic.name: topic}), (topic.name,))
-
     def delete_topic(self, name: str) -> None:
         """Delete a topic. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is none."""
         if name not in self.image.topics:
@@ -159,7 +156,15 @@ class Controller:
         if topic is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{name}' does not exist.")
         self._config.check_topic(configs)
+        if topic.configs.get(MIN_INSYNC_REPLICAS) != configs.get(MIN_INSYNC_REPLICAS):
+            topic = without_eligible(self.image, [name]).get(name, topic)
         self.publish(self.image.with_topics({name: replace(topic, configs=dict(configs))}), (name,))
+
+    def forget_eligible(self) -> None:
+        """Remove the eligible leader replicas of all partitions, because min.insync.replicas of all brokers has changed."""
+        changed = without_eligible(self.image, self.image.topics)
+        if changed:
+            self._follow(self.image.with_topics(changed), tuple(changed))
 
     # ---- partitions ----------------------------------------------------------------------------------------------------------
 
@@ -229,7 +234,8 @@ class Controller:
                 ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
                 f"No replica of {topic}-{index} can lead: none of the brokers {list(state.replicas)} is running.",
             )
-        leader = next((r for r in alive if r in state.isr), alive[0])
+        known = state.isr or state.eligible
+        leader = next((r for r in alive if r in known), alive[0])
         isr = state.isr if leader in state.isr else (leader,)
         self._replace(topic, _led_by(replace(state, isr=isr), leader))
 
@@ -290,6 +296,7 @@ class Controller:
 
         Raises KafkaError KAFKA_STORAGE_ERROR (56) if it cannot be persisted; then nothing has changed.
         """
+        image = with_eligible(self.image, image, changed, self._config)
         if self._remember is not None:
             self._remember(self.image, image, changed)
         self._show(image, changed)
@@ -299,6 +306,7 @@ class Controller:
 
         changed: the names of the topics that differ.
         """
+        image = with_eligible(self.image, image, changed, self._config)
         if self._remember_if_possible is not None:
             self._remember_if_possible(self.image, image, changed)
         self._show(image, changed)

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kafkaproto.broker.metadata.eligible import are_enabled
 from kafkaproto.broker.metadata.image import NO_LEADER, Image, PartitionState
 
 
 def among_the_living(image: Image, p: PartitionState, unclean: bool) -> PartitionState:
     """Return the partition after brokers started or stopped, with a leader and in-sync replicas that are running.
 
-    If no in-sync replica is running, the first of them stays in the ISR and the partition has no leader. Exception: with `unclean`
-    (unclean.leader.election.enable), a running replica that is not in sync then becomes the leader and the only member of the ISR.
+    If no in-sync replica is running, the first of them stays in the ISR and the partition has no leader; with eligible leader replicas the ISR
+    becomes empty, and a running one of them becomes the leader. Exception: with `unclean` (unclean.leader.election.enable), a running replica that
+    is not in sync then becomes the leader and the only member of the ISR.
     """
     alive = image.is_alive
-    isr = tuple(r for r in p.isr if alive(r)) or p.isr[:1]
+    isr = tuple(r for r in p.isr if alive(r)) or (() if are_enabled(image) else p.isr[:1])
     if alive(p.leader) and p.leader in isr:
         return p if isr == p.isr else replace(p, isr=isr, partition_epoch=p.partition_epoch + 1)
     leader = next((r for r in p.replicas if r in isr and alive(r)), NO_LEADER)
-    if leader == NO_LEADER and unclean:
-        leader = next((r for r in p.replicas if alive(r)), NO_LEADER)
+    if leader == NO_LEADER:
+        others = (*p.eligible, *(p.replicas if unclean else ()))
+        leader = next((r for r in others if alive(r)), NO_LEADER)
         isr = (leader,) if leader != NO_LEADER else isr
     if leader == p.leader and isr == p.isr:
         return p
-    return replace(p, isr=isr, leader=leader, leader_epoch=p.leader_epoch + 1, partition_epoch=p.partition_epoch + 1)
+    leader_epoch = p.leader_epoch + (leader != p.leader)
+    return replace(p, isr=isr, leader=leader, leader_epoch=leader_epoch, partition_epoch=p.partition_epoch + 1)

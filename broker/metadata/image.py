@@ -25,7 +25,8 @@ class PartitionState:
     """One partition: `replicas` in order of preference, `isr` a subset of them, `leader` one of them or -1 for none.
 
     leader_epoch grows with every change of leader (M-6), partition_epoch with every change. During a reassignment `adding` are the new
-    replicas and `removing` those that will be removed; both are among `replicas`.
+    replicas and `removing` those that will be removed; both are among `replicas`. `eligible` are the eligible leader replicas, and `last_known`
+    has the last leader of a partition without in-sync replicas; both are empty in releases without them (AD-7).
     """
 
     index: int
@@ -37,6 +38,8 @@ class PartitionState:
     partition_epoch: int
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
+    eligible: tuple[int, ...] = ()
+    last_known: tuple[int, ...] = ()
 
     @property
     def is_reassigned(self) -> bool:

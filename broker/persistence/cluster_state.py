@@ -224,7 +224,7 @@ class ClusterPersistence:
 
     def _log_of(self, topic: Topic, state: PartitionState) -> ReplicaLog | None:
         """Return the log of the partition's leader or, without a leader, of another replica, preferably an in-sync one; None if there is none."""
-        for broker_id in (state.leader, *state.isr, *state.replicas):
+        for broker_id in (state.leader, *state.isr, *state.eligible, *state.replicas):
             node = self._cluster.nodes[broker_id] if broker_id >= 0 else None
             partition = None if node is None else node.replicas.find(topic.name, state.index)
             if partition is not None:

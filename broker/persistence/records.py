@@ -225,7 +225,10 @@ def _topic(before: Topic | None, after: Topic) -> dict[str, Any]:
         "id": after.topic_id.hex(),
         "configs": dict(after.configs),
         "partitions": [
-            [p.index, p.replicas, p.isr, p.leader, p.leader_epoch, p.partition_epoch, p.adding, p.removing]
+            [
+                *(p.index, p.replicas, p.isr, p.leader, p.leader_epoch, p.partition_epoch, p.adding, p.removing),
+                *(p.eligible, p.last_known),
+            ]
             for p in after.partitions
             if p not in same
         ],
@@ -233,9 +236,10 @@ def _topic(before: Topic | None, after: Topic) -> dict[str, Any]:
 
 
 def _partition(fields: Sequence[Any]) -> PartitionState:
-    index, replicas, isr, leader, leader_epoch, partition_epoch, adding, removing = fields
+    """Return a partition. Records of earlier versions lack the eligible leader replicas at the end."""
+    index, replicas, isr, leader, leader_epoch, partition_epoch, *lists = fields
     return PartitionState(
-        index, tuple(replicas), tuple(isr), leader, leader_epoch, partition_epoch, tuple(adding), tuple(removing)
+        index, tuple(replicas), tuple(isr), leader, leader_epoch, partition_epoch, *(tuple(items) for items in lists)
     )
 
 

@@ -31,6 +31,8 @@ def finalize(cluster: SharedState, levels: Mapping[str, int]) -> None:
         cluster.remember_config(owner, layer)
     cluster.controller.publish(replace(image, features=MappingProxyType(dict(levels))), ())
     config.has_eligible_leader_replicas = is_enabled
+    if is_enabled and not was_enabled:
+        cluster.controller.give_leaders()  # partitions without a leader have eligible ones from now on
     for owner, layer in layers.items():
         config.set_dynamic(owner, layer)
     if layers:

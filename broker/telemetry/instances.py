@@ -19,6 +19,7 @@ from kafkaproto.broker.config.client_metrics import DEFAULT_INTERVAL_MS, parsed
 from kafkaproto.broker.config.cluster_config import BrokerConfig
 from kafkaproto.broker.config.release import is_release_4
 from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.telemetry.hash_order import copy_order, hash_order
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError
 from kafkaproto.records import checksum
@@ -200,14 +201,14 @@ class TelemetryInstances:
         return instance
 
     def _created(self, key: bytes, attributes: ClientAttributes, connection_id: int, version: int) -> Instance:
-        cluster, names, interval_ms = self._config.cluster, set[str](), DEFAULT_INTERVAL_MS
+        cluster, names, interval_ms = self._config.cluster, list[str](), DEFAULT_INTERVAL_MS
         values = {**attributes._asdict(), "client_instance_id": text_of(key)}
-        for settings in cluster.client_metrics.values():
-            subscription = parsed(settings, cluster.release)
+        for name in hash_order(cluster.client_metrics):
+            subscription = parsed(cluster.client_metrics[name], cluster.release)
             if _matches(subscription.patterns, values):
-                names.update(subscription.metrics)
+                names += copy_order(list(subscription.metrics))
                 interval_ms = min(interval_ms, subscription.interval_ms)
-        metrics = (ALL_METRICS,) if ALL_METRICS in names else tuple(sorted(names))
+        metrics = (ALL_METRICS,) if ALL_METRICS in names else tuple(hash_order(names))
         subscription_id = _subscription_id(metrics, interval_ms, key)
         return Instance(key, attributes, connection_id, version, subscription_id, metrics, interval_ms)
 

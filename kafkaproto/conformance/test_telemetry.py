@@ -20,6 +20,7 @@ from kafkaproto.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from kafkaproto.messages.push_telemetry import PushTelemetryRequest
+from kafkaproto.records.checksum import crc32c
 
 OK, COMPRESSION, INVALID, DAMAGED, THROTTLED, UNKNOWN_SUBSCRIPTION, TOO_LARGE = 0, 76, 42, 87, 89, 117, 118
 NO_ID, ID_OF_KAFKA = bytes(16), bytes(15) + b"\1"
@@ -31,6 +32,10 @@ INTERVAL_MS = 1000
 DEFAULT_INTERVAL_MS = 300_000
 MAX_BYTES = 1024 * 1024
 METRICS = b"metrics"
+ORDERED_METRICS = [
+    *("n7.", "admin.", "n8.", "n5.", "n6.", "n3.", "n4.", "n1.", "n2."),
+    *("consumer.fetch.", "n0.", "producer.", "consumer.coordinator.", "x"),
+]
 BY_RELEASE = pytest.mark.parametrize(
     "error",
     [
@@ -167,6 +172,24 @@ def test_telemetry_subscription_id_depends_on_metrics_interval_and_client(
         subscriptions.set(**settings)
         ids.append(one.get().subscription_id)
     assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.rule("AD-12")
+def test_telemetry_subscription_id_is_computed_from_prefixes_in_the_order_of_java(
+    subject: Subject, subscriptions: Subscriptions
+) -> None:
+    names = ["consumer.fetch.", "producer.", "admin.", "consumer.coordinator.", "x", *(f"n{i}." for i in range(9))]
+    subscriptions.set("one", metrics=",".join(names[:3]), interval_ms="1000")
+    few = Pushing(subject)
+    assert few.get().requested_metrics == ["producer.", "admin.", "consumer.fetch."]
+    subscriptions.set("two", metrics=",".join(names[2:]), interval_ms="1000")
+    client = Pushing(subject)
+    response = client.get()
+    assert response.requested_metrics == ORDERED_METRICS
+    text = f"[{', '.join(response.requested_metrics)}]{response.push_interval_ms}"
+    high, low = int.from_bytes(client.instance_id[:8]), int.from_bytes(client.instance_id[8:])
+    expected = crc32c(text.encode()) ^ (high ^ low) >> 32 ^ (high ^ low)
+    assert client.subscription_id & 0xFFFFFFFF == expected & 0xFFFFFFFF
 
 
 @pytest.mark.rule("AD-13")

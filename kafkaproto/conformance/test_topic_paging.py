@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -103,6 +104,64 @@ def test_topic_description_with_a_cursor_at_an_unrequested_topic_is_rejected(sub
     )
     [rejected] = describe(subject, pb, cursor=(pa, 0)).topics
     assert rejected.topic_authorized_operations == NO_OPERATIONS
+
+
+def replicas_of(subject: Subject, topic: Topic, broker_id: int) -> tuple[int, list[int], list[int], list[int]]:
+    """Return leader, in-sync replicas, eligible leader replicas and last known leader of partition 0, as a broker describes them."""
+    request = DescribeTopicPartitionsRequest([TopicRequest(topic.name)], 10)
+    [partition] = subject.ask_once(request, 0, broker_id).topics[0].partitions
+    lists = partition.isr_nodes, partition.eligible_leader_replicas, partition.last_known_elr
+    isr, eligible, last_known = (sorted(brokers) for brokers in lists)
+    return partition.leader_id, isr, eligible, last_known
+
+
+def _is(subject: Subject, topic: Topic, broker_id: int, expected: tuple[Any, ...]) -> bool:
+    return replicas_of(subject, topic, broker_id) == expected
+
+
+@pytest.mark.releases("4.2")
+@pytest.mark.needs(brokers=3)
+@pytest.mark.rule("AD-7")
+def test_replica_that_leaves_an_isr_below_the_minimum_stays_eligible_to_lead(subject: Subject) -> None:
+    two, three = (new_topic(subject, assignment={0: [0, 1, 2]}, min_insync_replicas=minimum) for minimum in ("2", "3"))
+
+    def become(broker_id: int, of_two: tuple[Any, ...], of_three: tuple[Any, ...]) -> None:
+        for topic, expected in ((two, of_two), (three, of_three)):
+            what = f"broker {broker_id} describes {expected}"
+            wait_until(subject, partial(_is, subject, topic, broker_id, expected), what)
+
+    subject.stop_broker(2)
+    become(0, (0, [0, 1], [], []), (0, [0, 1], [2], []))
+    subject.stop_broker(1)
+    become(0, (0, [0], [1], []), (0, [0], [1, 2], []))
+    subject.start_broker(2)
+    become(0, (0, [0, 2], [], []), (0, [0, 2], [1], []))
+    subject.stop_broker(0)
+    become(2, (2, [2], [0], []), (2, [2], [0, 1], []))
+    subject.start_broker(1)
+    become(2, (2, [1, 2], [], []), (2, [1, 2], [0], []))
+    subject.stop_broker(1)
+    become(2, (2, [2], [1], []), (2, [2], [0, 1], []))
+
+
+@pytest.mark.releases("4.2")
+@pytest.mark.needs(brokers=3)
+@pytest.mark.rule("AD-7")
+def test_eligible_replica_leads_a_partition_that_has_lost_all_in_sync_replicas(subject: Subject) -> None:
+    two, three = (new_topic(subject, assignment={0: [0, 1, 2]}, min_insync_replicas=minimum) for minimum in ("2", "3"))
+    for broker_id in (1, 2):
+        subject.stop_broker(broker_id)
+    subject.start_broker(2)
+    wait_until(subject, lambda: replicas_of(subject, two, 0)[1] == [0, 2], "broker 2 is in sync")
+    wait_until(subject, lambda: replicas_of(subject, three, 0)[1] == [0, 2], "broker 2 is in sync")
+    for broker_id in (0, 2):
+        subject.stop_broker(broker_id)
+    subject.start_broker(1)
+    wait_until(subject, lambda: replicas_of(subject, three, 1) == (1, [1], [0, 2], []), "broker 1 leads")
+    assert replicas_of(subject, two, 1) == (-1, [], [0, 2], [2])
+    assert two.partition(broker_id=1).isr_nodes == []
+    subject.start_broker(0)
+    wait_until(subject, lambda: replicas_of(subject, two, 1) == (0, [0, 1], [], []), "broker 0 leads")
 
 
 @pytest.mark.needs(brokers=3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafkaproto.conformance.groups import Group
@@ -19,7 +21,7 @@ pytestmark = pytest.mark.needs(
     offsets_topic=True,
 )
 
-UNKNOWN, UNKNOWN_TOPIC, INVALID_TOPIC, NOT_AUTHORIZED, OLD_EPOCH = -1, 3, 17, 29, 47
+UNKNOWN, UNKNOWN_TOPIC, NOT_LEADER, INVALID_TOPIC, NOT_AUTHORIZED, OLD_EPOCH = -1, 3, 6, 17, 29, 47
 UNKNOWN_MAPPING, NOT_ATTEMPTED, FENCED, NOT_FOUND = 49, 55, 90, 105
 TIMEOUT_MS, CHECK_MS = 500, 500
 
@@ -119,6 +121,25 @@ def test_clients_cannot_add_partitions_of_internal_topics_to_a_transaction(subje
                 ("nope", 0): UNKNOWN_TOPIC,
             }
     assert producer.describe().transaction_state == "Empty"
+
+
+@pytest.mark.needs(racks=True)
+@pytest.mark.rule("TX-74")
+def test_describe_producers_lists_the_same_producers_on_leader_and_followers(subject: Subject) -> None:
+    topic = new_topic(subject, assignment={0: [0, 1]})
+    producer = Producer(subject)
+    producer.init()
+    producer.add_once_free(topic)
+    assert producer.send(topic, 0, version=9) == (0, 0)
+
+    def described(broker_id: int) -> Any:
+        request = DescribeProducersRequest([TopicRequest(topic.name, [0])])
+        [partition] = subject.ask_once(request, 0, broker_id).topics[0].partitions
+        return partition.error_code, [(p.producer_id, p.current_txn_start_offset) for p in partition.active_producers]
+
+    assert described(0) == (0, [(producer.producer_id, 0)])
+    wait_until(subject, lambda: described(1) == described(0), "the follower to know the producer")
+    assert described(2) == (NOT_LEADER, [])
 
 
 @pytest.mark.rule("TX-69")

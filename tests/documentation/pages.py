@@ -22,7 +22,8 @@ from tests.documentation import clients, status
 from tests.documentation.blocks import ROOT
 from tests.support.admin_client.comparing import FIELDS, NOT_CALLED, cases
 from tests.support.tools.normalising import PATTERNS
-from tests.support.tools.scenarios import SCENARIOS, VERSIONS
+from tests.support.tools.scenarios import SCENARIOS
+from tests.support.tools.steps import VERSIONS
 
 DOCS = ROOT / "docs"
 OLDER, NEWER = "3.9", "4.2"
@@ -181,7 +182,8 @@ def _kafka_tools() -> Iterator[str]:
     yield (
         f"These commands of Kafka {' and '.join(VERSIONS)} run against this broker and against a real Kafka of the same release\n"
         "(`tests/tools`). Their exit codes, outputs and errors must be equal, line by line. Only the addresses of brokers, stack traces, and what\n"
-        "the table names in *may differ* are left out of the comparison; *order* means that the lines are sorted first.\n"
+        "the table names in *may differ* are left out of the comparison; *order* means that the lines are sorted first,\n"
+        "*repeated lines* that each line counts once, because the tool reports until it is stopped.\n"
     )
     for name, pattern in sorted(PATTERNS.items()):
         yield f"- *{name}*: {pattern.reason}."
@@ -190,6 +192,7 @@ def _kafka_tools() -> Iterator[str]:
     for scenario in SCENARIOS:
         for step in scenario.steps:
             left_out = [*step.patterns, *(["order"] if step.unordered else [])]
+            left_out += ["repeated lines"] if step.stopped_after_s else []
             only = "" if step.only == VERSIONS else f"Kafka {', '.join(step.only)}"
             rows[step.tool or scenario.name, step.verb] = ", ".join(left_out), only
     cells = ((f"`{tool}`", verb, *more) for (tool, verb), more in sorted(rows.items()))

@@ -12,7 +12,7 @@ from benchmarks.rivals.real_kafka import KafkaCluster
 from kafkaproto.conformance.subject import settings_of
 from kafkaproto.testing import cluster
 from tests.support.admin_client.comparing import NOT_CALLED, Result, differences, finish, methods, start
-from tests.support.tools.scenarios import VERSIONS
+from tests.support.tools.steps import VERSIONS
 
 RACKS = {f"{broker_id}.broker.rack": f"r{broker_id}" for broker_id in range(3)}
 real = [pytest.mark.clients, pytest.mark.java, pytest.mark.kafka, pytest.mark.timeout(400)]

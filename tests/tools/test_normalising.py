@@ -7,7 +7,8 @@ import pytest
 from tests.support.tools.jvm import Output
 from tests.support.tools.normalising import PATTERNS, normalised
 from tests.support.tools.playing import Lines, differences
-from tests.support.tools.scenarios import SCENARIOS, Step
+from tests.support.tools.scenarios import SCENARIOS
+from tests.support.tools.steps import Step
 
 PORTS = [9092, 9093, 9094]
 OTHER_PORTS = [41001, 41002, 41003]
@@ -78,3 +79,64 @@ def test_tool_error_messages_may_differ_from_kafka_but_exception_types_may_not()
 def test_every_pattern_named_by_a_tool_test_step_exists_and_none_is_unused() -> None:
     used = {name for scenario in SCENARIOS for step in scenario.steps for name in step.patterns}
     assert used == set(PATTERNS)
+
+
+QUORUM_OF_KAFKA = """NodeId\tDirectoryId\tLogEndOffset\tLag\tLastFetchTimestamp\tLastCaughtUpTimestamp\tStatus
+100\tAAAAAAAAAAAAAAAAAAAAAA\t90\t0\t5 ms ago\t5 ms ago\tLeader
+0\tjUn2X-B65KpmF6Wib6cUog\t90\t0\t9 ms ago\t9 ms ago\tObserver
+1\tkUn2X-B65KpmF6Wib6cUog\t89\t1\t9 ms ago\t9 ms ago\tObserver
+2\tlUn2X-B65KpmF6Wib6cUog\t90\t0\t9 ms ago\t9 ms ago\tObserver
+"""
+QUORUM_OF_THIS_BROKER = """NodeId\tDirectoryId\tLogEndOffset\tLag\tLastFetchTimestamp\tLastCaughtUpTimestamp\tStatus
+0\tAAAAAAAAAAAAAAAAAAAAAA\t7\t0\t0 ms ago\t0 ms ago\tLeader
+1\tAAAAAAAAAAAAAAAAAAAAAA\t7\t0\t0 ms ago\t0 ms ago\tObserver
+2\tAAAAAAAAAAAAAAAAAAAAAA\t7\t0\t0 ms ago\t0 ms ago\tObserver
+"""
+
+
+def test_quorum_replicas_are_compared_by_role_and_by_the_ids_of_the_other_brokers() -> None:
+    expected = lines(Output(0, QUORUM_OF_KAFKA, ""), PORTS, "quorum replicas")
+    assert expected == lines(Output(0, QUORUM_OF_THIS_BROKER, ""), PORTS, "quorum replicas")
+    for old, new in (("Lag\t", "Lags\t"), ("2\tA", "3\tA"), ("Observer\n2", "Follower\n2"), ("Leader", "Observer")):
+        changed = Output(0, QUORUM_OF_THIS_BROKER.replace(old, new), "")
+        assert lines(changed, PORTS, "quorum replicas") != expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "one", "same", "other"),
+    [
+        ("member id", "g Bek0LQ02Rf+s6Co6YKBloQ h 1", "g cek0LQ02Rf+s6Co6YKBloR h 1", "g cek0LQ02Rf+s6Co6YKBloR h 2"),
+        (
+            "member id",
+            "g tools-member-33518783-7d8a-4e5a-a767-9da6a7d52232 h",
+            "g tools-member-a8f4d730-3cee-462e-a90b-72839166c5a6 h",
+            "g tools-a8f4d730-3cee-462e-a90b-72839166c5a6 h",
+        ),
+        ("cluster id", f"Cluster ID: {'a' * 22}", f"Cluster ID: {'b' * 22}", f"Cluster Id: {'b' * 22}"),
+        ("port", "0  127.0.0.1 9092   r0", "0  127.0.0.1 41001   r0", "0  127.0.0.1 41001   r1"),
+        ("controller", "Local controller 100 only", "Local controller 0 only", "Local controller 0 also"),
+        (
+            "latency",
+            "Percentiles: 50th = 2, 99th = 8",
+            "Percentiles: 50th = 11, 99th = 12",
+            "Percentiles: 51th = 2, 99th = 8",
+        ),
+        (
+            "generated name",
+            f"Altered client metrics config for {'a' * 22}.",
+            f"Altered client metrics config for {'b' * 22}.",
+            f"Altered client metrics configs for {'b' * 22}.",
+        ),
+    ],
+)
+def test_tool_output_pattern_hides_only_what_two_clusters_cannot_share(
+    pattern: str, one: str, same: str, other: str
+) -> None:
+    expected = lines(Output(0, one, ""), PORTS, pattern)
+    assert expected == lines(Output(0, same, ""), PORTS, pattern)
+    assert expected != lines(Output(0, other, ""), PORTS, pattern) != lines(Output(0, one, ""), PORTS)
+
+
+def test_stack_traces_that_a_tool_prints_are_left_out_of_the_comparison() -> None:
+    printed = Output(1, "Error: x\n\tat a.b(C.java)\n\t... 3 more\nCaused by: y\n", "")
+    assert lines(printed, PORTS) == ["exit 1", "Error: x", "Caused by: y"]

@@ -12,7 +12,8 @@ from kafkaproto.conformance.subject import settings_of
 from kafkaproto.testing import cluster
 from tests.support.tools.jvm import ToolsProcess
 from tests.support.tools.playing import Target, differences, play
-from tests.support.tools.scenarios import SCENARIOS, VERSIONS, Scenario
+from tests.support.tools.scenarios import SCENARIOS
+from tests.support.tools.steps import VERSIONS, Scenario
 
 pytestmark = [pytest.mark.clients, pytest.mark.java, pytest.mark.kafka, pytest.mark.timeout(300)]
 PROFILE = "default"

@@ -10,6 +10,7 @@ from kafkaproto.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
 )
+from kafkaproto.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from kafkaproto.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
 from tests.support.scene import fill
 from tests.support.wire import batch_of_bytes
@@ -64,3 +65,56 @@ def test_alter_replica_log_dirs_accepts_only_the_current_directory_of_the_replic
     for version in (0, 2):
         answer = cluster.connect(broker_id).ask(request, version)
         assert [p.error_code for topic in answer.results for p in topic.partitions] == errors
+
+
+@pytest.fixture
+def small_segments() -> VirtualCluster:
+    """Return a cluster with t-0 on brokers 0 and 1 and four batches of 300 bytes in it, two in each segment."""
+    made = VirtualCluster(2, {"log.dirs": "/data/a"})
+    controller = made.state.controller
+    controller.create_topic(
+        controller.plan_topic("t", assignment={0: [0, 1]}, configs={"segment.bytes": "700", "retention.ms": "-1"})
+    )
+    made.run()
+    for _ in range(4):
+        fill(made, "t", batch_of_bytes(300))
+    return made
+
+
+@pytest.mark.rule("AD-41")
+def test_partition_size_counts_the_whole_segment_that_holds_the_log_start(small_segments: VirtualCluster) -> None:
+    sizes = []
+    for offset in range(1, 5):
+        delete_records(small_segments, "t", offset)
+        sizes.append([described_size(small_segments, broker_id) for broker_id in (0, 1)])
+    assert sizes == [[1200, 1200], [600, 600], [600, 600], [600, 600]]
+
+
+@pytest.mark.rule("AD-41")
+def test_appends_after_deleting_all_records_continue_the_active_segment(small_segments: VirtualCluster) -> None:
+    fill(small_segments, "t", batch_of_bytes(300))
+    delete_records(small_segments, "t", 5)
+    assert described_size(small_segments, 0) == 300
+    fill(small_segments, "t", batch_of_bytes(300))
+    assert described_size(small_segments, 0) == 600
+    fill(small_segments, "t", batch_of_bytes(300))
+    assert described_size(small_segments, 0) == 900
+    delete_records(small_segments, "t", 7)
+    fill(small_segments, "t", batch_of_bytes(500))
+    assert described_size(small_segments, 0) == 500
+
+
+def described_size(cluster: VirtualCluster, broker_id: int) -> int:
+    [size] = described(cluster, broker_id, {"t": [0]})["t"]
+    return size
+
+
+def delete_records(cluster: VirtualCluster, topic: str, offset: int) -> None:
+    """Delete the records of partition 0 below an offset, on all replicas."""
+    request = DeleteRecordsRequest([DeleteRecordsTopic(topic, [DeleteRecordsPartition(0, offset)])], 5000)
+    client = cluster.connect(0)
+    client.send(request, 2)
+    cluster.advance(2000)
+    cluster.run()
+    [partition] = client.answers[-1].message.topics[0].partitions
+    assert (partition.error_code, partition.low_watermark) == (0, offset)

@@ -1,4 +1,5 @@
-// Runs Kafka's command-line tools in one JVM. Each line of standard input is a JSON array [main class, [arguments], standard input of the tool];
+// Runs Kafka's command-line tools in one JVM. Each line of standard input is a JSON array [main class, [arguments], standard input of the
+// tool, milliseconds after which threads that it leaves running are stopped];
 // each line of standard output is a JSON object {"code", "out", "err"} with the exit code and what the tool printed.
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -15,6 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.apache.kafka.common.utils.Exit;
+import org.apache.kafka.server.util.ShutdownableThread;
 
 public final class Tools {
     static final class Exited extends Error {
@@ -25,6 +27,7 @@ public final class Tools {
 
     static Integer code;
     static final List<Runnable> hooks = new ArrayList<>();
+    static final List<Thread> endless = new ArrayList<>();
 
     static void exited(int status) {
         if (code == null) {
@@ -33,7 +36,7 @@ public final class Tools {
         throw new Exited();
     }
 
-    static void run(String name, String[] arguments) throws Throwable {
+    static void run(String name, String[] arguments, long stoppedAfterMs) throws Throwable {
         try {
             Class.forName(name).getMethod("main", String[].class).invoke(null, (Object) arguments);
         } catch (InvocationTargetException e) {
@@ -42,6 +45,10 @@ public final class Tools {
                 code = 1;
             }
         }
+        if (stoppedAfterMs > 0) {
+            Thread.sleep(stoppedAfterMs);
+            stopFetchers();
+        }
         for (Runnable hook : hooks) {
             hook.run();
         }
@@ -49,11 +56,28 @@ public final class Tools {
         awaitProducers();
     }
 
-    /** Waits until the threads of producers end, because they print their last results. */
+    /** Stops the threads of ReplicaVerificationTool, which only the end of the process would stop. */
+    static void stopFetchers() throws InterruptedException {
+        List<ShutdownableThread> fetchers = new ArrayList<>();
+        for (Thread thread : Thread.getAllStackTraces().keySet()) {
+            if (thread instanceof ShutdownableThread fetcher) {
+                fetcher.initiateShutdown();
+                fetchers.add(fetcher);
+            }
+        }
+        for (ShutdownableThread fetcher : fetchers) {
+            fetcher.awaitShutdown();
+        }
+    }
+
+    /** Waits until the threads of producers end, because they print their last results. A thread that does not end is waited for only once. */
     static void awaitProducers() throws InterruptedException {
         for (Thread thread : Thread.getAllStackTraces().keySet()) {
-            if (thread.getName().startsWith("kafka-producer-network-thread")) {
+            if (thread.getName().startsWith("kafka-producer-network-thread") && !endless.contains(thread)) {
                 thread.join(5_000);
+                if (thread.isAlive()) {
+                    endless.add(thread);
+                }
             }
         }
     }
@@ -79,7 +103,7 @@ public final class Tools {
             err.reset();
             System.setIn(new ByteArrayInputStream(question.get(2).asText().getBytes(StandardCharsets.UTF_8)));
             code = null;
-            run(question.get(0).asText(), arguments.toArray(new String[0]));
+            run(question.get(0).asText(), arguments.toArray(new String[0]), question.get(3).asLong());
             System.out.flush();
             System.err.flush();
             Map<String, Object> answer = Map.of(

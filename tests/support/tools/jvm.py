@@ -51,19 +51,20 @@ class ToolsProcess:
         with suppress(BrokenPipeError):
             self._process.communicate()
 
-    def run(self, main_class: str, arguments: Sequence[str], stdin: str = "") -> Output:
+    def run(self, main_class: str, arguments: Sequence[str], stdin: str = "", stopped_after_s: float = 0) -> Output:
         """Run a tool with these arguments. Raises AssertionError with what the process printed if the tool ends the process or takes too long.
 
-        The next tool then runs in a new process.
+        The next tool then runs in a new process. stopped_after_s: when threads that the tool leaves running are stopped.
         """
         if self._process.poll() is not None:
             self._end()
             self._process = self._started()
         assert self._process.stdin is not None and self._process.stdout is not None
+        question = json.dumps([main_class, list(arguments), stdin, int(stopped_after_s * 1000)])
         watchdog = threading.Timer(LIMIT_SECONDS, self._process.kill)
         watchdog.start()
         try:
-            self._process.stdin.write(json.dumps([main_class, list(arguments), stdin]).encode() + b"\n")
+            self._process.stdin.write(question.encode() + b"\n")
             self._process.stdin.flush()
             line = self._process.stdout.readline()
         finally:

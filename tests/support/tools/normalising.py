@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from tests.support.tools.jvm import Output
@@ -13,7 +13,7 @@ class Pattern(NamedTuple):
     """What a comparison replaces, and why it cannot be equal in two clusters."""
 
     expression: re.Pattern[str]
-    replacement: str
+    replacement: str | Callable[[re.Match[str]], str]
     reason: str
 
 
@@ -37,18 +37,50 @@ PATTERNS: Mapping[str, Pattern] = {
         r"<broker> \1\3 <id> \2 ",
         "coordinator, producer id and duration differ",
     ),
+    "controller": Pattern(
+        re.compile(r"(?<=[Cc]ontroller )\d+"),
+        "<id>",
+        "the controller of this broker has the lowest broker id (rule AD-25)",
+    ),
     "quorum": Pattern(
         re.compile(r"(?<=:)\s+.*"), " <value>", "this broker has one controller without a listener (rule AD-25)"
+    ),
+    "member id": Pattern(
+        re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|(?<!\S)[\w+/-]{22}(?!\S)"),
+        "<member id>",
+        "it has a random part",
+    ),
+    "cluster id": Pattern(re.compile(r"(?<=Cluster ID: )[\w-]{22}"), "<cluster id>", "each cluster has its own id"),
+    "port": Pattern(re.compile(r"(?<=127\.0\.0\.1)\s+\d{4,5}\b"), " <port>", "each cluster has its own ports"),
+    "quorum replicas": Pattern(
+        re.compile(
+            r"^(?:0\s.*Observer|(?P<leader>\d+)\s.*(?P<role>Leader)|(?P<follower>[12])\s.*\s(?P<other>Observer))(?=\s*$)"
+        ),
+        lambda row: (
+            "<controller> <values> Leader"
+            if row["leader"]
+            else f"{row['follower']} <values> Observer"
+            if row["follower"]
+            else ""
+        ),
+        "this broker's controller is the broker of the lowest id, and observers have no directory (rule AD-25); offsets and times go on",
     ),
     "share and streams groups": Pattern(
         re.compile(r"^\s*(\w*(?:Share|Streams)\w*\(\d+\)): .*"), r"\1: <versions>", "these groups are not served"
     ),
     "measured times": Pattern(re.compile(r"\d+, \d+(?=, \S+, \S+$)"), "<ms>, <ms>", "they depend on the machine"),
+    "latency": Pattern(re.compile(r"(?<== )\d+(?=,|$)"), "<ms>", "it depends on the machine"),
+    "generated name": Pattern(
+        re.compile(r"\b[\w-]{22}(?= \(|$|\.)|(?<=Client metrics configs for )[\w-]{22}|(?<=for )[\w-]{22}"),
+        "<name>",
+        "it is random",
+    ),
     "rate": Pattern(re.compile(r"\d+\.\d+|\b\d+(?= ms\b)"), "<rate>", "it depends on the machine"),
 }
 """By name. A step of a scenario says which of them apply to its output."""
 
-_NOISE = re.compile(r"SLF4J: |the tool ended$|Tools\$Exited: |\s+at |\s+\.\.\. \d+ more$|$")
+_STACK = re.compile(r"\s+at |\s+\.\.\. \d+ more$")
+_NOISE = re.compile(rf"SLF4J: |the tool ended$|Tools\$Exited: |{_STACK.pattern}|$")
 """Lines of standard error that Java writes, not the tool."""
 _ADDRESS = re.compile(r"(?:127\.0\.0\.1|localhost):(\d+)")
 
@@ -56,10 +88,12 @@ _ADDRESS = re.compile(r"(?:127\.0\.0\.1|localhost):(\d+)")
 def normalised(output: Output, ports: Sequence[int], patterns: Sequence[str], *, unordered: bool) -> list[str]:
     """Return the exit code and the lines of a tool's output, with `PATTERNS` applied.
 
+    A line that a pattern empties is left out.
+
     ports: those of the brokers by id, whose addresses become `broker-ID`. patterns: names. unordered: whether the order of the lines is
     left to chance, so that they are sorted.
     """
-    lines = [line.rstrip() for line in output.out.splitlines()]
+    lines = [line.rstrip() for line in output.out.splitlines() if not _STACK.match(line)]
     errors = [line.rstrip() for line in output.err.splitlines() if not _NOISE.match(line)]
     numbers = {port: f"broker-{broker_id}" for broker_id, port in enumerate(ports)}
 
@@ -69,7 +103,8 @@ def normalised(output: Output, ports: Sequence[int], patterns: Sequence[str], *,
             line = PATTERNS[name].expression.sub(PATTERNS[name].replacement, line)
         return line
 
-    cleaned, complaints = [clean(line) for line in lines], [clean(line) for line in errors]
+    cleaned = [cleaned for line in lines if (cleaned := clean(line)) or not line]
+    complaints = [clean(line) for line in errors]
     if unordered:
         cleaned.sort()
     return [f"exit {output.code}", *cleaned, *(f"error: {line}" for line in complaints)]

@@ -5,16 +5,16 @@ from __future__ import annotations
 import difflib
 import shlex
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from confluent_kafka import Producer
-
+from tests.support.tools.clients import CLIENTS
 from tests.support.tools.jvm import ToolsProcess
 from tests.support.tools.normalising import normalised
-from tests.support.tools.scenarios import BY_NAME, OPEN_ID, Scenario, Step
+from tests.support.tools.scenarios import BY_NAME
+from tests.support.tools.steps import Scenario, Step
 
 Lines = list[str]
 
@@ -39,30 +39,21 @@ def play(tools: ToolsProcess, scenario: Scenario, target: Target) -> list[tuple[
         for step in scenario.steps:
             if tools.version not in step.only:
                 continue
-            if scenario.open_transaction and OPEN_ID in step.arguments:
-                clients.enter_context(_open_transaction(bootstrap, scenario.open_transaction))
+            if step.starts is not None:
+                kind, topic, name = step.starts
+                clients.enter_context(CLIENTS[kind](bootstrap, topic, name))
             arguments = step.arguments.replace("{bootstrap}", bootstrap)
             for name, content in scenario.files.items():
-                path = target.folder / f"{scenario.name}-{name}.json"
+                path = target.folder / f"{scenario.name.replace(' ', '-')}-{name}"
                 path.write_text(content)
                 arguments = arguments.replace(f"{{file:{name}}}", str(path))
             main_class = BY_NAME[step.tool or scenario.name].classes[tools.version]
             if step.settles:
                 time.sleep(target.settles_within_s)
-            output = tools.run(main_class, shlex.split(arguments), step.stdin)
-            played.append((step, normalised(output, ports, step.patterns, unordered=step.unordered)))
+            output = tools.run(main_class, shlex.split(arguments), step.stdin, step.stopped_after_s)
+            lines = normalised(output, ports, step.patterns, unordered=step.unordered)
+            played.append((step, sorted(set(lines)) if step.stopped_after_s else lines))
     return played
-
-
-@contextmanager
-def _open_transaction(bootstrap: str, topic: str) -> Iterator[None]:
-    """Leave a transaction with one record in partition 0 of a topic open while the context lasts."""
-    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": OPEN_ID})
-    producer.init_transactions(30)
-    producer.begin_transaction()
-    producer.produce(topic, b"undecided", partition=0)
-    producer.flush(30)
-    yield
 
 
 def differences(expected: Sequence[tuple[Step, Lines]], actual: Sequence[tuple[Step, Lines]]) -> list[str]:

@@ -3,68 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import NamedTuple
 
-OLDER, NEWER = "3.9.1", "4.2.0"
-VERSIONS = OLDER, NEWER
-_TOOLS = "org.apache.kafka.tools."
-
-
-class Step(NamedTuple):
-    """One command. verb: what it shows, for the table. arguments: `{bootstrap}` and `{file:NAME}` are replaced. stdin: what the tool reads.
-
-    patterns: names of `PATTERNS` that apply to its output. unordered: whether the order of the lines is left to chance. only: the versions
-    of Kafka that have it. settles: whether it shows a change that brokers of a real Kafka apply some time after the controller.
-    """
-
-    verb: str
-    arguments: str
-    stdin: str = ""
-    patterns: tuple[str, ...] = ()
-    unordered: bool = False
-    only: tuple[str, ...] = VERSIONS
-    tool: str | None = None
-    settles: bool = False
-
-
-class Scenario(NamedTuple):
-    """The commands of one tool, in order, on topics and groups of its own. classes: its main class, by version if it has moved.
-
-    A step with a `tool` uses that of another scenario. files: the contents of files that steps name. open_transaction: the topic in whose
-    partition 0 a client leaves a transaction open, with the transactional id `tools-open`, before the first step that names this id.
-    """
-
-    name: str
-    classes: Mapping[str, str]
-    steps: tuple[Step, ...]
-    files: Mapping[str, str] = {}
-    open_transaction: str | None = None
-
-
-def _same(name: str) -> dict[str, str]:
-    return dict.fromkeys(VERSIONS, name)
-
-
-SERVER = "--bootstrap-server {bootstrap}"
-
-
-def created(topic: str, assignment: str = "0:1:2,1:2:0", more: str = "") -> Step:
-    """Return the step that creates a topic with leaders on known brokers."""
-    arguments = f"{SERVER} --create --topic {topic} --replica-assignment {assignment} {more}"
-    return Step("create", arguments, tool="kafka-topics")
-
-
-def filled(topic: str, *values: str) -> Step:
-    """Return the step that writes a record to a topic for each value."""
-    lines = "".join(f"{value}\n" for value in values)
-    return Step("write records", f"{SERVER} --topic {topic} --sync", lines, tool="kafka-console-producer")
-
+from tests.support.tools.cluster_scenarios import CLUSTER_SCENARIOS
+from tests.support.tools.group_scenarios import GROUP_SCENARIOS
+from tests.support.tools.steps import NEWER, OLDER, SERVER, TOOLS, Client, Scenario, Step, created, filled, same
 
 _DESCRIBED = ("topic id",)
 TOPICS = Scenario(
     "kafka-topics",
-    _same(_TOOLS + "TopicCommand"),
+    same(TOOLS + "TopicCommand"),
     (
         created("tools-a", more="--config retention.ms=1000000 --config cleanup.policy=compact"),
         Step("create an existing topic", f"{SERVER} --create --topic tools-a", patterns=()),
@@ -104,7 +51,7 @@ TOPICS = Scenario(
 
 CONFIGS = Scenario(
     "kafka-configs",
-    _same("kafka.admin.ConfigCommand"),
+    same("kafka.admin.ConfigCommand"),
     (
         created("tools-c", "0"),
         Step(
@@ -151,7 +98,7 @@ _READ = f"{SERVER} --topic tools-g --group tools-readers --from-beginning --max-
 _COUNT = "--group tools-readers"
 GROUPS = Scenario(
     "kafka-consumer-groups",
-    _same(_TOOLS + "consumer.group.ConsumerGroupCommand"),
+    same(TOOLS + "consumer.group.ConsumerGroupCommand"),
     (
         created("tools-g", "0"),
         filled("tools-g", "one", "two", "three", "four"),
@@ -201,7 +148,7 @@ GROUPS = Scenario(
 _PRINT = "--property print.key=true --property print.offset=true --property print.partition=true --property print.headers=true"
 CONSUMER = Scenario(
     "kafka-console-consumer",
-    _same(_TOOLS + "consumer.ConsoleConsumer"),
+    same(TOOLS + "consumer.ConsoleConsumer"),
     (
         created("tools-p", "0"),
         Step(
@@ -220,6 +167,49 @@ CONSUMER = Scenario(
         ),
         Step("read until a timeout", f"{SERVER} --topic tools-p --timeout-ms 1500", patterns=("time",)),
         Step(
+            "read topics of a pattern",
+            f"{SERVER} --include tools-p.? --from-beginning --max-messages 3 --timeout-ms 20000",
+        ),
+        Step(
+            "read a partition from the earliest offset",
+            f"{SERVER} --topic tools-p --partition 0 --offset earliest --max-messages 3 --timeout-ms 20000",
+        ),
+        Step(
+            "read a partition from the latest offset",
+            f"{SERVER} --topic tools-p --partition 0 --offset latest --timeout-ms 1500",
+            patterns=("time",),
+        ),
+        Step(
+            "read in a group",
+            f"{SERVER} --topic tools-p --group tools-console --from-beginning --max-messages 3 --timeout-ms 20000",
+        ),
+        Step(
+            "read in a group from its offsets",
+            f"{SERVER} --topic tools-p --group tools-console --timeout-ms 3000 --consumer-property auto.offset.reset=earliest",
+            patterns=("time",),
+        ),
+        Step(
+            "read with timestamps and separators",
+            f"{SERVER} --topic tools-p --from-beginning --max-messages 3 --timeout-ms 20000 --isolation-level read_committed"
+            " --property print.timestamp=true --property print.key=true --property key.separator=! --property line.separator=;"
+            " --key-deserializer org.apache.kafka.common.serialization.StringDeserializer",
+            patterns=("time",),
+        ),
+        Step(
+            "read values of another type",
+            f"{SERVER} --topic tools-p --from-beginning --max-messages 3 --timeout-ms 3000 --skip-message-on-error"
+            " --value-deserializer org.apache.kafka.common.serialization.LongDeserializer",
+            patterns=("time",),
+        ),
+        Step(
+            "read without output",
+            f"{SERVER} --topic tools-p --from-beginning --max-messages 3 --timeout-ms 20000"
+            " --formatter org.apache.kafka.tools.consumer.NoOpMessageFormatter",
+        ),
+        Step(
+            "read a topic without auto-creation", f"{SERVER} --topic tools%none --timeout-ms 3000", patterns=("time",)
+        ),
+        Step(
             "read a missing partition",
             f"{SERVER} --topic tools-p --partition 7 --offset 0 --timeout-ms 3000",
             patterns=("time",),
@@ -228,7 +218,7 @@ CONSUMER = Scenario(
 )
 PRODUCER = Scenario(
     "kafka-console-producer",
-    {OLDER: "kafka.tools.ConsoleProducer", NEWER: _TOOLS + "ConsoleProducer"},
+    {OLDER: "kafka.tools.ConsoleProducer", NEWER: TOOLS + "ConsoleProducer"},
     (
         created("tools-q", "0"),
         filled("tools-q", "x", "y"),
@@ -238,6 +228,35 @@ PRODUCER = Scenario(
             "z\n",
         ),
         Step(
+            "write with acks of the leader",
+            f"{SERVER} --topic tools-q --sync --request-required-acks 1 --compression-codec zstd --batch-size 1",
+            "u\nv\n",
+        ),
+        Step(
+            "write without acks",
+            f"{SERVER} --topic tools-q --request-required-acks 0 --compression-codec gzip --timeout 100"
+            " --producer-property linger.ms=0",
+            "t\n",
+        ),
+        Step(
+            "write headers, keys and null values",
+            f"{SERVER} --topic tools-q --sync --property parse.headers=true --property parse.key=true --property key.separator=!"
+            " --property null.marker=NULL --property headers.delimiter=|",
+            "h1:v1,h2:v2|k!value\nh3:v3|k!NULL\n",
+        ),
+        Step(
+            "write to an illegal topic",
+            f"{SERVER} --topic tools%q --sync --max-block-ms 3000",
+            "x\n",
+            patterns=("time",),
+        ),
+        Step(
+            "write a record that is too large",
+            f"{SERVER} --topic tools-q --sync --producer-property max.request.size=2000000",
+            "x" * 1_100_000 + "\n",
+            patterns=("time",),
+        ),
+        Step(
             "write without a separator",
             f"{SERVER} --topic tools-q --property parse.key=true",
             "nokey\n",
@@ -245,14 +264,15 @@ PRODUCER = Scenario(
         ),
         Step(
             "read",
-            f"{SERVER} --topic tools-q --from-beginning --max-messages 3 --timeout-ms 20000",
+            f"{SERVER} --topic tools-q --from-beginning --max-messages 8 --timeout-ms 20000 --property print.headers=true"
+            " --property print.key=true --property null.literal=nothing",
             tool="kafka-console-consumer",
         ),
     ),
 )
 OFFSETS = Scenario(
     "kafka-get-offsets",
-    _same(_TOOLS + "GetOffsetShell"),
+    same(TOOLS + "GetOffsetShell"),
     (
         created("tools-o", "0,1,2"),
         filled("tools-o", "one", "two", "three"),
@@ -260,6 +280,12 @@ OFFSETS = Scenario(
         Step("earliest offsets", f"{SERVER} --topic-partitions tools-o:0-2 --time earliest"),
         Step("offsets of the largest timestamp", f"{SERVER} --topic-partitions tools-o:9 --time max-timestamp"),
         Step("offsets of a missing topic", f"{SERVER} --topic tools-none"),
+        created("tools-o-one", "0"),
+        filled("tools-o-one", "one", "two"),
+        Step("offsets after a time", f"{SERVER} --topic tools-o-one --time 1000"),
+        Step("offsets in local logs", f"{SERVER} --topic tools-o-one --time earliest-local"),
+        Step("offsets in remote logs", f"{SERVER} --topic tools-o-one --time latest-tiered"),
+        Step("offsets of topics of a pattern", f"{SERVER} --topic tools-o-.* --exclude-internal-topics"),
         Step(
             "delete records",
             "--bootstrap-server {bootstrap} --offset-json-file {file:records}",
@@ -270,22 +296,28 @@ OFFSETS = Scenario(
 )
 RECORDS = Scenario(
     "kafka-delete-records",
-    _same(_TOOLS + "DeleteRecordsCommand"),
+    same(TOOLS + "DeleteRecordsCommand"),
     (
         created("tools-d", "0"),
         filled("tools-d", "one", "two", "three"),
         Step("delete records", f"{SERVER} --offset-json-file {{file:some}}"),
         Step("delete records beyond the end", f"{SERVER} --offset-json-file {{file:beyond}}"),
         Step("earliest offset", f"{SERVER} --topic tools-d --time -2", tool="kafka-get-offsets"),
+        Step("delete all records", f"{SERVER} --offset-json-file {{file:all}}"),
+        Step("earliest offset", f"{SERVER} --topic tools-d --time -2", tool="kafka-get-offsets"),
     ),
     {
         name: json.dumps({"partitions": [{"topic": topic, "partition": 0, "offset": offset}], "version": 1})
-        for name, topic, offset in (("some", "tools-d", 2), ("beyond", "tools-d", 9))
+        for name, topic, offset in (
+            ("some", "tools-d", 2),
+            ("beyond", "tools-d", 9),
+            ("all", "tools-d", -1),
+        )
     },
 )
 TRANSACTIONS = Scenario(
     "kafka-transactions",
-    _same(_TOOLS + "TransactionsCommand"),
+    same(TOOLS + "TransactionsCommand"),
     (
         created("tools-t", "0"),
         filled("tools-t", "one"),
@@ -307,17 +339,32 @@ TRANSACTIONS = Scenario(
         ),
     ),
 )
-OPEN_ID = "tools-open"
-"""The transactional id of a client whose transaction is open."""
 _OPEN = ("time", "open transaction")
 OPEN_TRANSACTIONS = Scenario(
     "kafka-transactions of a client",
-    _same(_TOOLS + "TransactionsCommand"),
+    same(TOOLS + "TransactionsCommand"),
     (
         created("tools-y", "0"),
         filled("tools-y", "one"),
-        Step("describe an open transaction", f"{SERVER} describe --transactional-id {OPEN_ID}", patterns=_OPEN),
+        Step(
+            "describe an open transaction",
+            f"{SERVER} describe --transactional-id tools-open",
+            patterns=_OPEN,
+            starts=Client("open transaction", "tools-y", "tools-open"),
+        ),
         Step("list an open transaction", f"{SERVER} list", patterns=_OPEN),
+        Step(
+            "list transactions of a pattern",
+            f"{SERVER} list --transactional-id-pattern tools-o.*",
+            patterns=_OPEN,
+            only=(NEWER,),
+        ),
+        Step(
+            "list no transactions of a pattern",
+            f"{SERVER} list --transactional-id-pattern other-.*",
+            only=(NEWER,),
+        ),
+        Step("list transactions that have run longer", f"{SERVER} list --duration-filter 3600000"),
         Step(
             "describe producers of an open transaction",
             f"{SERVER} describe-producers --topic tools-y --partition 0",
@@ -339,11 +386,10 @@ OPEN_TRANSACTIONS = Scenario(
             tool="kafka-console-consumer",
         ),
     ),
-    open_transaction="tools-y",
 )
 CLIENT_METRICS = Scenario(
     "kafka-client-metrics",
-    _same(_TOOLS + "ClientMetricsCommand"),
+    same(TOOLS + "ClientMetricsCommand"),
     (
         Step("list none", f"{SERVER} --list"),
         Step(
@@ -357,80 +403,17 @@ CLIENT_METRICS = Scenario(
         Step("list", f"{SERVER} --list"),
         Step("delete", f"{SERVER} --delete --name tools-m"),
         Step("list after the deletion", f"{SERVER} --list", settles=True),
-    ),
-)
-LOG_DIRS = Scenario(
-    "kafka-log-dirs",
-    _same(_TOOLS + "LogDirsCommand"),
-    (
-        created("tools-l", "0:1"),
+        Step("delete a missing one", f"{SERVER} --delete --name tools-none"),
         Step(
-            "describe",
-            f"{SERVER} --describe --topic-list tools-l --broker-list 0,1",
-            patterns=("directory",),
-            settles=True,
+            "alter with a new name", f"{SERVER} --alter --generate-name --interval 5000", patterns=("generated name",)
         ),
-        Step(
-            "describe a missing topic",
-            f"{SERVER} --describe --topic-list tools-none --broker-list 0",
-            patterns=("directory",),
-        ),
-        Step("describe a missing broker", f"{SERVER} --describe --broker-list 9"),
+        Step("describe one with a new name", f"{SERVER} --describe", patterns=("generated name",), settles=True),
     ),
-)
-ELECTIONS = Scenario(
-    "kafka-leader-election",
-    _same(_TOOLS + "LeaderElectionCommand"),
-    (
-        created("tools-e", "0:1"),
-        Step("preferred", f"{SERVER} --election-type preferred --topic tools-e --partition 0"),
-        Step("unclean", f"{SERVER} --election-type unclean --topic tools-e --partition 0"),
-        Step("preferred, missing partition", f"{SERVER} --election-type preferred --topic tools-e --partition 7"),
-        Step("preferred, missing topic", f"{SERVER} --election-type preferred --topic tools-none --partition 0"),
-    ),
-)
-FEATURES = Scenario(
-    "kafka-features",
-    _same(_TOOLS + "FeatureCommand"),
-    (Step("describe", f"{SERVER} describe", patterns=("epoch of features",), unordered=True),),
-)
-QUORUM = Scenario(
-    "kafka-metadata-quorum",
-    _same(_TOOLS + "MetadataQuorumCommand"),
-    (
-        Step("describe the status", f"{SERVER} describe --status", patterns=("quorum",)),
-        Step(
-            "remove a controller",
-            f"{SERVER} remove-controller --controller-id 9 --controller-directory-id AAAAAAAAAAAAAAAAAAAAAQ",
-            only=(NEWER,),
-        ),
-    ),
-)
-REASSIGNMENTS = Scenario(
-    "kafka-reassign-partitions",
-    _same(_TOOLS + "reassign.ReassignPartitionsCommand"),
-    (
-        created("tools-r", "0:1"),
-        Step("execute", f"{SERVER} --execute --reassignment-json-file {{file:move}}", patterns=("directories",)),
-        Step("verify", f"{SERVER} --verify --reassignment-json-file {{file:move}}", settles=True),
-        Step("list", f"{SERVER} --list"),
-        Step("cancel nothing", f"{SERVER} --cancel --reassignment-json-file {{file:move}}"),
-        Step("execute with a missing topic", f"{SERVER} --execute --reassignment-json-file {{file:missing}}"),
-        Step("execute with a missing broker", f"{SERVER} --execute --reassignment-json-file {{file:broker}}"),
-    ),
-    {
-        name: json.dumps({"version": 1, "partitions": [{"topic": topic, "partition": 0, "replicas": replicas}]})
-        for name, topic, replicas in (
-            ("move", "tools-r", [1, 2]),
-            ("missing", "tools-none", [1]),
-            ("broker", "tools-r", [1, 9]),
-        )
-    },
 )
 _BATCH = ("time",)
 VERIFIABLE = Scenario(
     "kafka-verifiable-producer",
-    _same(_TOOLS + "VerifiableProducer"),
+    same(TOOLS + "VerifiableProducer"),
     (
         created("tools-v", "0"),
         Step("write", f"{SERVER} --topic tools-v --max-messages 3", patterns=("time", "rate")),
@@ -440,12 +423,32 @@ VERIFIABLE = Scenario(
             patterns=("time",),
             tool="kafka-verifiable-consumer",
         ),
+        Step(
+            "write with acks, keys and times",
+            f"{SERVER} --topic tools-v --max-messages 3 --acks 1 --throughput 100 --value-prefix 7 --repeating-keys 2"
+            " --message-create-time 1000",
+            patterns=("time", "rate"),
+        ),
+        Step(
+            "read verbosely with automatic commits",
+            f"{SERVER} --topic tools-v --group-id tools-v2 --max-messages 6 --reset-policy earliest --enable-autocommit --verbose"
+            " --session-timeout 20000 --assignment-strategy org.apache.kafka.clients.consumer.RoundRobinAssignor",
+            patterns=("time",),
+            tool="kafka-verifiable-consumer",
+        ),
+        Step(
+            "read in a group of the new protocol",
+            f"{SERVER} --topic tools-v --group-id tools-v3 --max-messages 6 --reset-policy earliest --group-protocol consumer",
+            patterns=("time",),
+            tool="kafka-verifiable-consumer",
+            only=(NEWER,),
+        ),
     ),
 )
-VERIFIABLE_CONSUMER = Scenario("kafka-verifiable-consumer", _same(_TOOLS + "VerifiableConsumer"), ())
+VERIFIABLE_CONSUMER = Scenario("kafka-verifiable-consumer", same(TOOLS + "VerifiableConsumer"), ())
 API_VERSIONS = Scenario(
     "kafka-broker-api-versions",
-    {OLDER: "kafka.admin.BrokerApiVersionsCommand", NEWER: _TOOLS + "BrokerApiVersionsCommand"},
+    {OLDER: "kafka.admin.BrokerApiVersionsCommand", NEWER: TOOLS + "BrokerApiVersionsCommand"},
     (
         Step("list", f"{SERVER}", unordered=True, only=(OLDER,)),
         Step(
@@ -459,7 +462,7 @@ API_VERSIONS = Scenario(
 )
 PERFORMANCE = Scenario(
     "kafka-producer-perf-test",
-    _same(_TOOLS + "ProducerPerformance"),
+    same(TOOLS + "ProducerPerformance"),
     (
         created("tools-f", "0"),
         Step(
@@ -467,11 +470,17 @@ PERFORMANCE = Scenario(
             "--topic tools-f --num-records 50 --record-size 10 --throughput -1 --producer-props bootstrap.servers={bootstrap}",
             patterns=("rate",),
         ),
+        Step(
+            "write in transactions",
+            "--topic tools-f --num-records 50 --record-size 10 --throughput 1000 --producer-props bootstrap.servers={bootstrap} acks=all"
+            " --transactional-id tools-performance --transaction-duration-ms 20",
+            patterns=("rate",),
+        ),
     ),
 )
 CONSUMER_PERFORMANCE = Scenario(
     "kafka-consumer-perf-test",
-    _same(_TOOLS + "ConsumerPerformance"),
+    same(TOOLS + "ConsumerPerformance"),
     (
         created("tools-h", "0"),
         filled("tools-h", "one", "two", "three"),
@@ -487,19 +496,23 @@ CONSUMER_PERFORMANCE = Scenario(
         ),
     ),
 )
-RESETTER = Scenario(
-    "kafka-streams-application-reset",
-    _same(_TOOLS + "StreamsResetter"),
+END_TO_END = Scenario(
+    "kafka-e2e-latency",
+    same(TOOLS + "EndToEndLatency"),
     (
-        created("tools-s", "0"),
-        filled("tools-s", "one"),
-        Step("dry run", f"{SERVER} --application-id tools-app --input-topics tools-s --dry-run"),
-        Step("reset", f"{SERVER} --application-id tools-app --input-topics tools-s"),
-        Step("missing input topic", f"{SERVER} --application-id tools-app --input-topics tools-none"),
+        created("tools-i", "0"),
+        Step("measure", "{bootstrap} tools-i 20 all 10", patterns=("rate", "latency"), only=(OLDER,)),
+        Step(
+            "measure",
+            f"{SERVER} --topic tools-i --num-records 20 --producer-acks all --record-size 10",
+            patterns=("rate", "latency"),
+            only=(NEWER,),
+        ),
     ),
 )
-SCENARIOS = (
-    TOPICS, CONFIGS, GROUPS, CONSUMER, PRODUCER, OFFSETS, RECORDS, TRANSACTIONS, LOG_DIRS, ELECTIONS, FEATURES, QUORUM, REASSIGNMENTS, VERIFIABLE,
-    VERIFIABLE_CONSUMER, API_VERSIONS, PERFORMANCE, CONSUMER_PERFORMANCE, RESETTER, OPEN_TRANSACTIONS, CLIENT_METRICS,
+# Commands on all groups come first, because some later tools leave groups with random names.
+SCENARIOS: tuple[Scenario, ...] = (
+    *GROUP_SCENARIOS, TOPICS, CONFIGS, GROUPS, CONSUMER, PRODUCER, OFFSETS, RECORDS, TRANSACTIONS, VERIFIABLE, VERIFIABLE_CONSUMER,
+    API_VERSIONS, OPEN_TRANSACTIONS, PERFORMANCE, CONSUMER_PERFORMANCE, END_TO_END, CLIENT_METRICS, *CLUSTER_SCENARIOS,
 )  # fmt: skip
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}

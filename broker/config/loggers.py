@@ -1,0 +1,94 @@
+"""The loggers of the broker as a config resource of type 8: their names, their levels, and changes of levels (KIP-412).
+
+The loggers are those of Python below `kafkaproto`, which Kafka's name `root` stands for. The brokers of a process share them. The functions raise
+KafkaError INVALID_REQUEST (42), or INVALID_CONFIG (40) for an unknown logger or level (AD-42).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+
+from kafkaproto.broker.config.dynamic import Change, Operation
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.error_codes import ErrorCode
+
+ROOT = "root"
+TOP = "kafkaproto"
+TRACE = 5
+"""The level in Python for Kafka's TRACE, which Python lacks. A logger at this level logs everything."""
+LEVELS = {
+    "DEBUG": logging.DEBUG,
+    "ERROR": logging.ERROR,
+    "FATAL": logging.CRITICAL,
+    "INFO": logging.INFO,
+    "TRACE": TRACE,
+    "WARN": logging.WARNING,
+}
+"""Maps Kafka's names of levels to Python's levels, in the order of Kafka's error message."""
+
+
+def levels() -> Iterator[tuple[str, str]]:
+    """Yield the name and the level of each logger, which may be inherited, in the order of the names."""
+    names = [name for name in logging.root.manager.loggerDict if _existing(name)]
+    for name in (ROOT, *sorted(names)):
+        yield name, _name_of(_logger(name).getEffectiveLevel())
+
+
+def check_broker_id(name: str, own_id: int, kind: str, expected: str) -> None:
+    """Raise KafkaError unless the name of a resource is the id of the broker that received the request.
+
+    kind: what the error message calls the broker. expected: the part of the message with the expected id.
+    """
+    try:
+        named_id = int(name)
+    except ValueError:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{kind} id must be an integer, but it is: {name}") from None
+    if named_id != own_id:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unexpected {kind.lower()} id{expected} but received {named_id}")
+
+
+def change_levels(own_id: int, broker: str, changes: Sequence[Change], validate_only: bool) -> None:
+    """Set the levels of loggers, or delete them so that they are inherited: all of them or, if one change is invalid, none.
+
+    own_id: the id of the broker that received the request. broker: the name of the resource.
+    """
+    check_broker_id(broker, own_id, "Node", f". Expected {own_id},")
+    for change in changes:
+        _check(change)
+    if not validate_only:
+        for change in changes:
+            level = logging.NOTSET if change.operation == Operation.DELETE else LEVELS[change.value or ""]
+            _logger(change.name).setLevel(level)
+
+
+def _check(change: Change) -> None:
+    if change.operation in (Operation.APPEND, Operation.SUBTRACT):
+        name = Operation(change.operation).name
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{name} operation is not allowed for the BROKER_LOGGER resource")
+    if change.operation not in list(Operation):
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    if change.name != ROOT and not _existing(change.name):
+        raise KafkaError(ErrorCode.INVALID_CONFIG, f"Logger {change.name} does not exist!")
+    if change.operation == Operation.DELETE and change.name == ROOT:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Removing the log level of the root logger is not allowed")
+    if change.operation == Operation.SET and change.value not in LEVELS:
+        raise KafkaError(
+            ErrorCode.INVALID_CONFIG,
+            f"Cannot set the log level of {change.name} to {change.value} as it is not a supported log level. "
+            f"Valid log levels are {', '.join(LEVELS)}",
+        )
+
+
+def _existing(name: str) -> bool:
+    """Return whether a logger of this broker with this name exists."""
+    return name.startswith(f"{TOP}.") and isinstance(logging.root.manager.loggerDict.get(name), logging.Logger)
+
+
+def _logger(name: str) -> logging.Logger:
+    return logging.getLogger(TOP if name == ROOT else name)
+
+
+def _name_of(level: int) -> str:
+    """Return the name of the lowest of Kafka's levels that is not below a level of Python."""
+    return next((name for name in sorted(LEVELS, key=LEVELS.__getitem__) if LEVELS[name] >= level), "FATAL")

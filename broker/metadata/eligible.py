@@ -1,0 +1,74 @@
+"""Eligible leader replicas (KIP-966): replicas that left the in-sync replicas of a partition but have all its committed records (AD-7).
+
+A partition with fewer in-sync replicas than min.insync.replicas commits nothing, so a replica that leaves the ISR then stays eligible to lead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from kafkaproto.broker.config.cluster_config import MIN_INSYNC_REPLICAS, ClusterConfig
+from kafkaproto.broker.config.features import ELIGIBLE_LEADER_REPLICAS
+from kafkaproto.broker.metadata.image import NO_LEADER, Image, PartitionState, Topic
+
+
+def are_enabled(image: Image) -> bool:
+    return ELIGIBLE_LEADER_REPLICAS in image.features
+
+
+def with_eligible(old: Image, new: Image, changed: Sequence[str], config: ClusterConfig) -> Image:
+    """Return `new` with the eligible leader replicas of all partitions that differ from `old`: none if they are disabled.
+
+    changed: the names of the topics that differ.
+    """
+    enabled = are_enabled(new)
+    updated = {}
+    for name in changed:
+        before, after = old.topics.get(name), new.topics.get(name)
+        if before is None or after is None or before.partitions == after.partitions:
+            continue
+        min_isr = int(config.topic_value(-1, after.configs, MIN_INSYNC_REPLICAS)) if enabled else 0
+        partitions = tuple(
+            p if p.index >= len(before.partitions) else _updated(before.partitions[p.index], p, min_isr)
+            for p in after.partitions
+        )
+        if partitions != after.partitions:
+            updated[name] = replace(after, partitions=partitions)
+    return new.with_topics(updated) if updated else new
+
+
+def without_eligible(image: Image, names: Iterable[str]) -> dict[str, Topic]:
+    """Return those of the named topics that have eligible leader replicas or last leaders, by name, without them.
+
+    A change of min.insync.replicas removes them.
+    """
+    changed = {}
+    for topic in (image.topics[name] for name in names):
+        partitions = tuple(_with(p, (), ()) for p in topic.partitions)
+        if partitions != topic.partitions:
+            changed[topic.name] = replace(topic, partitions=partitions)
+    return changed
+
+
+def _updated(before: PartitionState, after: PartitionState, min_isr: int) -> PartitionState:
+    """Return a changed partition with its eligible leader replicas and, if it has no leader, its last leader.
+
+    After an unclean election it has neither.
+    """
+    if (before.isr, before.leader, before.replicas) == (after.isr, after.leader, after.replicas):
+        return after
+    eligible: tuple[int, ...] = ()
+    last_known: tuple[int, ...] = ()
+    known = {*before.isr, *before.eligible}
+    if len(after.isr) < min(min_isr, len(after.replicas)) and (after.leader in known or after.leader == NO_LEADER):
+        eligible = tuple(sorted((known - set(after.isr)) & set(after.replicas)))
+        if not after.isr:
+            last_known = before.last_known if before.leader == NO_LEADER else (before.leader,)
+    return _with(after, eligible, last_known)
+
+
+def _with(p: PartitionState, eligible: tuple[int, ...], last_known: tuple[int, ...]) -> PartitionState:
+    if p.eligible == eligible and p.last_known == last_known:
+        return p
+    return replace(p, eligible=eligible, last_known=last_known)

@@ -1,0 +1,92 @@
+"""Levels of loggers: this broker responds to requests as a real Kafka does, and its own loggers change."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.raw_client import ask as ask_address
+from benchmarks.rivals.jars import tools_jars
+from benchmarks.rivals.real_kafka import KafkaCluster
+from kafkaproto.broker.testing.memory import VirtualCluster
+from kafkaproto.client import key_of
+from kafkaproto.conformance.subject import settings_of
+from tests.support.logger_requests import DELETE, SET, Ask, alter, conversation, describe
+from tests.support.tools.steps import VERSIONS
+
+LOGGING_OF_3_9 = """log4j.rootLogger=INFO, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.SimpleLayout
+log4j.logger.tests.logger=INFO
+"""
+LOGGING_OF_4 = """rootLogger.level=INFO
+logger.tests.name=tests.logger
+logger.tests.level=INFO
+"""
+LOGGER = "kafkaproto.requests"
+
+
+@pytest.fixture
+def ask() -> Iterator[Ask]:
+    """Return a function that asks broker 0 of a cluster in virtual time. The levels of the loggers are restored after the test."""
+    loggers = [logging.getLogger(name) for name in ("kafkaproto", LOGGER)]
+    before = [logger.level for logger in loggers]
+    yield VirtualCluster(2).connect(0).ask
+    for logger, level in zip(loggers, before, strict=True):
+        logger.setLevel(level)
+
+
+@pytest.mark.clients
+@pytest.mark.java
+@pytest.mark.kafka
+@pytest.mark.timeout(120)
+@pytest.mark.rule("AD-42")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_requests_about_loggers_get_the_same_results_as_from_kafka(version: str, ask: Ask, tmp_path: Path) -> None:
+    (tmp_path / "log4j.properties").write_text(LOGGING_OF_3_9)
+    (tmp_path / "log4j2.properties").write_text(LOGGING_OF_4)
+    jars = [str(path) for path in tools_jars(version).glob("reload4j-*.jar")]
+    kafka = KafkaCluster(settings_of("default"), version, Path(":".join([str(tmp_path), *jars])))
+    host, port = kafka.bootstrap[0]
+
+    def ask_kafka(request: Any, api_version: int) -> Any:
+        return ask_address(f"{host}:{port}", key_of(request), api_version, request)
+
+    try:
+        expected = conversation(ask_kafka, "tests.logger")
+    finally:
+        kafka.stop()
+    assert conversation(ask, LOGGER) == expected
+
+
+@pytest.mark.rule("AD-42")
+def test_level_set_through_the_api_acts_on_the_logger_of_python(ask: Ask) -> None:
+    logger = logging.getLogger(LOGGER)
+    assert alter(ask, "0", ("root", SET, "WARN"), (LOGGER, SET, "DEBUG")) == [0, None]
+    assert logger.isEnabledFor(logging.DEBUG)
+    assert not logging.getLogger("kafkaproto.log").isEnabledFor(logging.INFO)
+    assert alter(ask, "0", (LOGGER, DELETE, None)) == [0, None]
+    assert not logger.isEnabledFor(logging.INFO) and logger.isEnabledFor(logging.WARNING)
+
+
+@pytest.mark.rule("AD-42")
+def test_described_loggers_are_those_below_kafkaproto_with_their_levels(ask: Ask) -> None:
+    logging.getLogger("tests.foreign").setLevel(logging.ERROR)
+    logging.getLogger("kafkaproto").setLevel(logging.ERROR)
+    logging.getLogger(LOGGER).setLevel(1)
+    code, _, configs = describe(ask, "0")
+    levels = {name: level for name, level, *_ in configs}
+    assert code == 0 and levels["root"] == "ERROR" and levels[LOGGER] == "TRACE"
+    assert all(name == "root" or name.startswith("kafkaproto.") for name in levels)
+
+
+@pytest.mark.rule("AD-42")
+def test_no_level_changes_if_one_change_of_a_request_is_invalid(ask: Ask) -> None:
+    logging.getLogger(LOGGER).setLevel(logging.INFO)
+    for name, level in (("no.such.logger", "INFO"), ("root", "LOUD"), ("tests.foreign", "INFO")):
+        code, _ = alter(ask, "0", (LOGGER, SET, "ERROR"), (name, SET, level))
+        assert code == 40 and logging.getLogger(LOGGER).level == logging.INFO
