@@ -117,7 +117,8 @@ class Faults:
 
     def elect(self) -> None:
         topic, index = self._partition()
-        leader = self.world.chance.choice(self.world.image.partition(topic, index).isr)
+        state = self.world.image.partition(topic, index)
+        leader = self.world.chance.choice(state.isr or state.replicas)  # the election fails without in-sync replicas
         self._say(f"elect {leader} for {topic}-{index}")
         self._try(lambda: self.world.cluster.state.controller.elect(topic, index, leader))
 
