@@ -14,8 +14,7 @@ from kafkaproto.broker.config.cluster_config import MIN_INSYNC_REPLICAS, Cluster
 from kafkaproto.broker.config.features import initial_features
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata import planning, reassignment
-from kafkaproto.broker.metadata.election import among_the_living
-from kafkaproto.broker.metadata.eligible import with_eligible, without_eligible
+from kafkaproto.broker.metadata.election import among_the_living, with_eligible, without_eligible
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, NO_LEADER, BrokerState, Image, PartitionState, Topic
 from kafkaproto.error_codes import ErrorCode
 
@@ -157,14 +156,15 @@ class Controller:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{name}' does not exist.")
         self._config.check_topic(configs)
         if topic.configs.get(MIN_INSYNC_REPLICAS) != configs.get(MIN_INSYNC_REPLICAS):
-            topic = without_eligible(self.image, [name]).get(name, topic)
+            topic = without_eligible(self.image, [name], self._config).topics[name]
         self.publish(self.image.with_topics({name: replace(topic, configs=dict(configs))}), (name,))
 
     def forget_eligible(self) -> None:
         """Remove the eligible leader replicas of all partitions, because min.insync.replicas of all brokers has changed."""
-        changed = without_eligible(self.image, self.image.topics)
-        if changed:
-            self._follow(self.image.with_topics(changed), tuple(changed))
+        names = tuple(self.image.topics)
+        image = without_eligible(self.image, names, self._config)
+        if image is not self.image:
+            self._follow(image, names)
 
     # ---- partitions ----------------------------------------------------------------------------------------------------------
 

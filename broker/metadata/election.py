@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from kafkaproto.broker.metadata.eligible import are_enabled
+from kafkaproto.broker.config.cluster_config import ClusterConfig
+from kafkaproto.broker.config.features import ELIGIBLE_LEADER_REPLICAS
+from kafkaproto.broker.config.release import has_eligible_leader_replicas
 from kafkaproto.broker.metadata.image import NO_LEADER, Image, PartitionState
 
 
@@ -16,7 +19,7 @@ def among_the_living(image: Image, p: PartitionState, unclean: bool) -> Partitio
     is not in sync then becomes the leader and the only member of the ISR.
     """
     alive = image.is_alive
-    isr = tuple(r for r in p.isr if alive(r)) or (() if are_enabled(image) else p.isr[:1])
+    isr = tuple(r for r in p.isr if alive(r)) or (() if ELIGIBLE_LEADER_REPLICAS in image.features else p.isr[:1])
     if alive(p.leader) and p.leader in isr:
         return p if isr == p.isr else replace(p, isr=isr, partition_epoch=p.partition_epoch + 1)
     leader = next((r for r in p.replicas if r in isr and alive(r)), NO_LEADER)
@@ -28,3 +31,24 @@ def among_the_living(image: Image, p: PartitionState, unclean: bool) -> Partitio
         return p
     leader_epoch = p.leader_epoch + (leader != p.leader)
     return replace(p, isr=isr, leader=leader, leader_epoch=leader_epoch, partition_epoch=p.partition_epoch + 1)
+
+
+def with_eligible(old: Image, new: Image, changed: Sequence[str], config: ClusterConfig) -> Image:
+    """Return `new` with the eligible leader replicas of all partitions that differ from `old`, if the release has them (AD-7).
+
+    changed: the names of the topics that differ.
+    """
+    if not has_eligible_leader_replicas(config.release):
+        return new
+    from kafkaproto.broker.metadata.eligible import updated
+
+    return updated(old, new, changed, config)
+
+
+def without_eligible(image: Image, names: Sequence[str], config: ClusterConfig) -> Image:
+    """Return the image without the eligible leader replicas of the named topics, which a change of min.insync.replicas removes."""
+    if not has_eligible_leader_replicas(config.release):
+        return image
+    from kafkaproto.broker.metadata.eligible import removed
+
+    return removed(image, names)

@@ -10,20 +10,16 @@ from dataclasses import replace
 
 from kafkaproto.broker.config.cluster_config import MIN_INSYNC_REPLICAS, ClusterConfig
 from kafkaproto.broker.config.features import ELIGIBLE_LEADER_REPLICAS
-from kafkaproto.broker.metadata.image import NO_LEADER, Image, PartitionState, Topic
+from kafkaproto.broker.metadata.image import NO_LEADER, Image, PartitionState
 
 
-def are_enabled(image: Image) -> bool:
-    return ELIGIBLE_LEADER_REPLICAS in image.features
-
-
-def with_eligible(old: Image, new: Image, changed: Sequence[str], config: ClusterConfig) -> Image:
+def updated(old: Image, new: Image, changed: Sequence[str], config: ClusterConfig) -> Image:
     """Return `new` with the eligible leader replicas of all partitions that differ from `old`: none if they are disabled.
 
     changed: the names of the topics that differ.
     """
-    enabled = are_enabled(new)
-    updated = {}
+    enabled = ELIGIBLE_LEADER_REPLICAS in new.features
+    topics = {}
     for name in changed:
         before, after = old.topics.get(name), new.topics.get(name)
         if before is None or after is None or before.partitions == after.partitions:
@@ -34,21 +30,18 @@ def with_eligible(old: Image, new: Image, changed: Sequence[str], config: Cluste
             for p in after.partitions
         )
         if partitions != after.partitions:
-            updated[name] = replace(after, partitions=partitions)
-    return new.with_topics(updated) if updated else new
+            topics[name] = replace(after, partitions=partitions)
+    return new.with_topics(topics) if topics else new
 
 
-def without_eligible(image: Image, names: Iterable[str]) -> dict[str, Topic]:
-    """Return those of the named topics that have eligible leader replicas or last leaders, by name, without them.
-
-    A change of min.insync.replicas removes them.
-    """
+def removed(image: Image, names: Iterable[str]) -> Image:
+    """Return the image without the eligible leader replicas and last leaders of the named topics."""
     changed = {}
     for topic in (image.topics[name] for name in names):
         partitions = tuple(_with(p, (), ()) for p in topic.partitions)
         if partitions != topic.partitions:
             changed[topic.name] = replace(topic, partitions=partitions)
-    return changed
+    return image.with_topics(changed) if changed else image
 
 
 def _updated(before: PartitionState, after: PartitionState, min_isr: int) -> PartitionState:
