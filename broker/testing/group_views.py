@@ -189,7 +189,10 @@ def _consumer(group: ConsumerGroup, member: ConsumerMember, names: Mapping[bytes
 
 
 def _named(assignment: Assignment, names: Mapping[bytes, str]) -> tuple[PartitionKey, ...]:
-    """Return an assignment as sorted (topic name, partition) pairs. For a deleted topic, the hexadecimal digits of its id replace the name."""
+    """Return an assignment as sorted (topic name, partition) pairs. For a deleted topic, the hexadecimal digits of its id replace the name.
+
+    names: maps the ids of the existing topics to their names.
+    """
     return tuple(
         sorted((names.get(key) or key.hex(), index) for key, indexes in assignment.items() for index in indexes)
     )
