@@ -37,7 +37,8 @@ class MarkerWriter(Protocol):
     def write(self, marker: TransactionMarker, key: PartitionKey, now_ms: int, done: Done) -> None:
         """Append a marker to a partition.
 
-        `done` is called with error code 0 when the marker is replicated or if the topic was deleted, otherwise with the error.
+        key: the partition. done: called with error code 0 when the marker is replicated or if the topic was deleted, otherwise with the error of
+        the append.
         """
 
 
