@@ -28,7 +28,10 @@ class Charge(Enum):
 
 @dataclass(slots=True)
 class Reply:
-    """The outcome of a request that gets a response message. The throttle time is set in the message before it is encoded."""
+    """The outcome of a request that gets a response message. The throttle time is set in the message before it is encoded.
+
+    message: the response message. charge: the kind of quota that the request is charged to.
+    """
 
     message: Any
     charge: Charge = Charge.TIME

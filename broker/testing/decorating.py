@@ -96,8 +96,8 @@ def _with_cluster(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the (positional, keyword) arguments of a call, with the cluster added as the parameter `kafka`.
 
-    signature: the signature of the decorated function. outer: the same signature without `kafka`. made: the cluster. Raises TypeError if
-    `kafka` is positional-only and the other arguments do not fit.
+    signature: the signature of the decorated function. outer: the same signature without `kafka`. made: the cluster. arguments, named: the
+    positional and keyword arguments without the cluster. Raises TypeError if `kafka` is positional-only and the other arguments do not fit.
     """
     parameter = signature.parameters[PARAMETER]
     place = list(signature.parameters).index(PARAMETER)

@@ -214,7 +214,7 @@ def _refusal(
 ) -> KafkaError:
     """Return the error for a batch that its topic rejects. The error message contains the index of the value that the test passed.
 
-    numbers: the indexes of the batch's records in the list of values.
+    numbers: the indexes of the batch's records in the list of values. size_bytes: the size of the batch. error: why the topic rejects the batch.
     """
     if error.error_code == ErrorCode.MESSAGE_TOO_LARGE and size_bytes > limits.max_message_bytes:
         text = (

@@ -60,7 +60,10 @@ class _Ending:
 
 
 class Completion:
-    """Ends the transactions of one coordinator. completion_ms: a function that returns how many ms pass before the markers are written."""
+    """Writes the markers of the transactions of one coordinator, and then their completed states.
+
+    completion_ms: a function that returns how many ms pass from the stored decision of a transaction until its markers are written.
+    """
 
     def __init__(
         self, store: TransactionStore, markers: MarkerWriter, timers: Timers, completion_ms: Callable[[], int]
