@@ -34,8 +34,8 @@ WITHOUT, WITH = "without", "with"
 def cells(of_batches: float, of_requests: float) -> list[Cell]:
     """Return rows of the benchmark `benchmarks.race` that are short enough for many rounds.
 
-    of_batches, of_requests: the least ratio of the speed with the feature to the speed without it, in rows where the handling of batches
-    dominates and in rows where the handling of requests does.
+    of_batches: the least ratio of the speed with the feature to the speed without it, in rows in which most of the time goes into batches.
+    of_requests: the least such ratio in the other rows, in which most of the time goes into requests.
     """
     large, small = ({WITH: 0.0, WITHOUT: ratio} for ratio in (of_batches, of_requests))
     return [

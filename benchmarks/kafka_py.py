@@ -46,7 +46,10 @@ CELLS = [
 
 
 def batch_of(records: int) -> bytes:
-    """Return a batch like that of a real producer: keys of several lengths, values that do not repeat, increasing timestamps."""
+    """Return a batch like that of a real producer: keys of several lengths, values that do not repeat, increasing timestamps.
+
+    records: number of records in the batch.
+    """
     generator = random.Random(records)
     records_made = [
         NewRecord(generator.randbytes(VALUE_BYTES), b"key-%d" % generator.randrange(10**6), 1_700_000_000_000 + i // 3)
@@ -71,7 +74,11 @@ def filled(address: str, cell: Cell, records: int) -> tuple[str, int]:
 
 
 def read(spark: SparkSession, source: str, address: str, topics: str, cell: Cell) -> tuple[float, Any]:
-    """Read all records once with a source. Returns (seconds, [(number of records, sum of CRCs, sum of offsets)])."""
+    """Read all records once with a source. Returns (seconds, [(number of records, sum of CRCs, sum of offsets)]).
+
+    source: name of the Spark data source. topics: names of the topics, separated by commas. cell: the benchmark row, which has the options of the
+    read.
+    """
     from pyspark.sql import functions as f
 
     reader = spark.read.format(source).option("kafka.bootstrap.servers", address).option("subscribe", topics)

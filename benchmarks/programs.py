@@ -38,7 +38,11 @@ class Program:
         folder: Path | None = None,
         environment: dict[str, str] | None = None,
     ) -> None:
-        """Prepare a program. folder: its working directory. environment: its environment variables; None stands for those of this process."""
+        """Prepare a program; nothing is started yet.
+
+        name: the name of the program in tables. command: the command line that starts it. folder: its working directory. environment: its
+        environment variables; None stands for those of this process.
+        """
         self.name = name
         self.command = command
         self.folder = folder

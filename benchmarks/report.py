@@ -32,7 +32,10 @@ def write_section(
 def section_text(
     key: str, title: str, command: str, text: str, head: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> str:
-    """Return the text of a section with its markers and a line with the command, the date and the machine."""
+    """Return the text of a section with its markers and a line with the command, the date and the machine.
+
+    key: name of the section in its markers. text: the paragraph before the table. head: titles of the columns. rows: cells of each table row.
+    """
     begin, end = markers(key)
     table = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     table += ["| " + " | ".join(row) + " |" for row in rows]

@@ -103,7 +103,11 @@ def draw(results: list[dict[str, float]]) -> None:
 
 
 def write_report(results: list[dict[str, float]], sizes: str) -> None:
-    """Draw the chart of the results and write the section of docs/benchmarks.md."""
+    """Draw the chart of the results and write the section of docs/benchmarks.md.
+
+    results: for each size, what `measure_size` returned and the number of "requests". sizes: the sizes, separated by commas, as in the option
+    `--sizes`.
+    """
     results = sorted(results, key=lambda each: each["requests"])
     draw(results)
     rows = [

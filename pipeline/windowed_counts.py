@@ -22,8 +22,9 @@ WINDOW_SECONDS = 60
 def start(spark: SparkSession, bootstrap: str, source: str, target: str, checkpoint: str) -> StreamingQuery:
     """Start counting the records that the topic contains now.
 
-    Each record of the target topic has the start of a window in ms as its key and the count so far as its value, both as decimal text, and the length
-    of the window in seconds in the header "window". The last record of a key has the final count.
+    bootstrap: host:port of brokers, separated by commas. source, target: names of the topics to read and to write. checkpoint: folder that stores
+    how far the source was counted. Each record of the target topic has the start of a window in ms as its key and the count so far as its value,
+    both as decimal text, and the length of the window in seconds in the header "window". The last record of a key has the final count.
     """
     events = (
         spark.readStream.format("kafka")

@@ -31,8 +31,8 @@ class Count(NamedTuple):
 class Run(NamedTuple):
     """The result of a script that ran under callgrind.
 
-    parts: maps (process id, part number from 1) to a number of instructions; each call of `getpriority` in the script ends a part and
-    begins the next. why: the last line of stderr if the script failed, else "".
+    stdout: the output of the script. parts: maps (process id, part number) to the number of instructions in that part of the process. Part 1
+    begins with the process, and each call of `getpriority` begins the next part. why: the last line of stderr if the script failed, else "".
     """
 
     stdout: str

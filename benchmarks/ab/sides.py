@@ -55,7 +55,10 @@ class Side(NamedTuple):
 
 
 def resolve(base: str, root: Path = ROOT) -> str:
-    """Return the full id of the commit that `base` names. Raises SideError."""
+    """Return the full id of the commit that `base` names: a branch, a tag, an id or a form such as HEAD~1. root: the checkout.
+
+    Raises SideError if there is no such commit or `root` is not a checkout.
+    """
     completed = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}")
     if completed.returncode == 0:
         return completed.stdout.strip()

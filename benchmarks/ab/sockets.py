@@ -48,7 +48,10 @@ ROWS = [
 
 
 def broker(side: Side, brokers: int = 1) -> Program:
-    """Return a program that runs the broker of a commit or of the working tree; in a checkout, `python -m broker` starts it."""
+    """Return a program that runs a cluster with the code of one of the two commits. brokers: number of brokers in the cluster.
+
+    The program is `python -m broker` in the folder of `side`.
+    """
     command = [str(side.python), "-P", "-m", "broker", "--port", "0", "--log-level", "error", "--brokers", str(brokers)]
     return Program(side.name, command, folder=side.folder, environment=side.environment())
 

@@ -49,11 +49,11 @@ HOMES = {
 
 
 class WorkloadError(Exception):
-    """Raised for a benchmark row that cannot run with this commit, or whose requests do not do what its name says."""
+    """Raised for a benchmark row that cannot run with this commit, or that gets other responses than it is meant to measure."""
 
 
 def find(name: str) -> Any:
-    """Return the object `name` from the first module in `HOMES` that defines it."""
+    """Return the object `name` from the first module in `HOMES` that defines it. Raises WorkloadError if none does."""
     for place in HOMES[name]:
         try:
             module = importlib.import_module(place)
@@ -67,7 +67,10 @@ def find(name: str) -> Any:
 
 
 def message(module: str, name: str, /, **fields: Any) -> Any:
-    """Return a message of `kafkaproto.messages`, or a struct inside one, with these values of its fields."""
+    """Return a message, or a struct inside one, with these values of its fields.
+
+    module: name of a module in `kafkaproto.messages`, such as "produce". name: name of a class in this module.
+    """
     return getattr(importlib.import_module(f"kafkaproto.messages.{module}"), name)(**fields)
 
 
@@ -120,7 +123,7 @@ class Peer:
         return bytes(self.client.frame(request, version))
 
     def ask(self, request: Any, key: int, version: int) -> Any:
-        """Send one request and return its decoded response."""
+        """Send one request and return its decoded response. key, version: API key and version of the request."""
         self.exchange(self.frame(request, version))
         return self.latest(key, version)
 
@@ -243,7 +246,7 @@ def fetch_request(partitions: Iterable[int] = (0,), offset: int = 0, **fields: A
 
 
 def set_quota(peer: Peer, key: str, bytes_per_second: float) -> None:
-    """Set the quota `key` for the client id of `peer`."""
+    """Set a quota for the client id of `peer`. key: name of the quota, such as producer_byte_rate."""
     module = "alter_client_quotas"
     component = message(
         module, "AlterClientQuotasRequestEntityData", entity_type="client-id", entity_name=peer.client.client_id
@@ -500,7 +503,11 @@ def marker() -> None:
 
 
 def run(name: str, requests: int) -> dict[str, Any]:
-    """Run a benchmark row: warm up, send `requests` requests between two calls of `marker`, and return what the responses contained."""
+    """Run a benchmark row: warm up, then send `requests` requests between two calls of `marker`. name: a key of `ROWS`.
+
+    Returns a description of the run as JSON values: the row, the process id, the file of the cluster's code, the numbers of requests, responses,
+    checked responses and throttled responses, and the bytes of records in the last response.
+    """
     work = ROWS[name]()
     exchanges: list[Exchange] = []
 

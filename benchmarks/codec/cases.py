@@ -76,7 +76,7 @@ class MessageCase:
 
     @property
     def layout(self) -> Message[Any]:
-        """Return the wire layout of this version of the message."""
+        """Return the codec's description of the fields of this version of the request or response."""
         api = codec(self.key, self.version)
         return api.request if self.is_request else api.response
 
@@ -173,7 +173,10 @@ def api_versions() -> ApiVersionsResponse:
 
 
 A_THOUSAND_STRUCTS, WITH_RECORDS, SMALL = 0.5, 1.0, None
-"""The minimum ratio of kio's decoding time to this codec's, for messages with a thousand structs, with records, and small ones (no minimum)."""
+"""The minimum ratios of kio's decoding time to this codec's, for three kinds of messages; None for no minimum.
+
+The kinds are messages with a thousand structs, messages with records, and small messages.
+"""
 ENCODE_WANTED = 2.0
 """The benchmark's requirement for encoding a message: kio's time divided by this codec's time must be at least this number."""
 RECORDS_WANTED: dict[str, float | None] = {

@@ -25,7 +25,7 @@ def works_of(case: Case) -> dict[str, dict[str, Work]]:
 
 
 def measure(works: dict[str, Work], rounds: int, round_seconds: float) -> dict[str, list[float]]:
-    """Return the seconds per call of each codec in each round.
+    """Return the seconds per call of each codec in each round. works: maps the name of a codec to the function to time.
 
     The garbage collector is on, but ignores the objects that exist before the first round (`gc.freeze`).
     """

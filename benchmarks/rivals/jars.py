@@ -42,24 +42,33 @@ def cache_folder() -> Path:
 
 
 def kafka_jars(version: str = KAFKA_VERSION) -> Path:
-    """Return the folder with ``kafka_2.13``, ``kafka-clients`` and their dependencies, downloaded on first use. Raises JarsMissing."""
+    """Return the folder with ``kafka_2.13``, ``kafka-clients`` and their dependencies, downloaded on first use.
+
+    Raises JarsMissing if the download fails.
+    """
     return _fetched(f"kafka-{version}", [("org.apache.kafka", "kafka_2.13", version), BINDING], version)
 
 
 def zookeeper_kafka_jars(version: str) -> Path:
-    """Return the folder with one of `ZOOKEEPER_VERSIONS` and its dependencies, downloaded on first use. Raises JarsMissing."""
+    """Return the folder with one of `ZOOKEEPER_VERSIONS` and its dependencies, downloaded on first use.
+
+    Raises JarsMissing if the download fails.
+    """
     kafka = "org.apache.kafka", f"kafka_{ZOOKEEPER_VERSIONS[version]}", version
     return _fetched(f"kafka-{version}", [kafka, XML_BINDING, BINDING], version)
 
 
 def tools_jars(version: str = KAFKA_VERSION) -> Path:
-    """Return the folder with Kafka's command-line tools and their dependencies, downloaded on first use. Raises JarsMissing."""
+    """Return the folder with Kafka's command-line tools and their dependencies, downloaded on first use.
+
+    Raises JarsMissing if the download fails.
+    """
     coordinates_list = [("org.apache.kafka", name, version) for name in ("kafka_2.13", "kafka-tools")]
     return _fetched(f"kafka-tools-{version}", [*coordinates_list, BINDING], version)
 
 
 def streams_jars(version: str = KAFKA_VERSION) -> Path:
-    """Return the folder with `kafka-streams` and its dependencies, downloaded on first use. Raises JarsMissing."""
+    """Return the folder with `kafka-streams` and its dependencies, downloaded on first use. Raises JarsMissing if the download fails."""
     return _fetched(f"kafka-streams-{version}", [("org.apache.kafka", "kafka-streams", version), BINDING], version)
 
 
@@ -89,9 +98,9 @@ def clients_jar(version: str = KAFKA_VERSION) -> Path:
 
 
 def fetch(coordinates_list: Sequence[Coordinates], target: Path, scratch: Path) -> None:
-    """Download the jars with the given Maven coordinates, and all their dependencies, into the folder `target`. Raises JarsMissing.
+    """Download the jars with the given Maven coordinates, and all their dependencies, into the folder `target`.
 
-    scratch: folder for temporary files.
+    scratch: folder for temporary files. Raises JarsMissing if neither Maven nor Ivy is installed, or if a download fails.
     """
     if shutil.which("mvn"):
         fetch_with_maven(coordinates_list, target, scratch)

@@ -15,7 +15,10 @@ MAIN = Path(__file__).with_name("kfake.go")
 
 
 def built() -> str:
-    """Return the path of the program kfake, which Go builds once in the cache folder. Raises CalledProcessError or FileNotFoundError."""
+    """Return the path of the program kfake, which Go builds once in the cache folder.
+
+    Raises FileNotFoundError if Go is not installed, and CalledProcessError if the build fails.
+    """
     folder = cache_folder() / "rivals" / KFAKE.rpartition("-")[2]
     program = folder / "kfake"
     if not program.exists():

@@ -37,7 +37,11 @@ class NotStarted(RuntimeError):
 
 
 class KafkaCluster:
-    """Three brokers of Apache Kafka, started with the same broker settings. classes: a folder with further Java classes. Raises NotStarted."""
+    """Three brokers of Apache Kafka and a controller. The constructor starts them and waits until they are ready.
+
+    settings: the settings of each broker. version: the Kafka release. classes: a folder with further Java classes; None for none. Raises
+    NotStarted if a process exits or the brokers are not ready in time, and JarsMissing if Kafka cannot be downloaded.
+    """
 
     def __init__(self, settings: dict[str, str], version: str = KAFKA_VERSION, classes: Path | None = None) -> None:
         self._class_path = f"{kafka_jars(version)}/*" + (f"{os.pathsep}{classes}" if classes else "")
@@ -100,7 +104,7 @@ class KafkaCluster:
             self._processes[node] = subprocess.Popen(command, stdout=out, stderr=out, cwd=self._folder)
 
     def _wait_until_ready(self) -> None:
-        """Wait until every running broker knows all running brokers. Raises NotStarted."""
+        """Wait until every running broker knows all running brokers. Raises NotStarted if a process exits or this takes too long."""
         deadline = time.monotonic() + READY_SECONDS
         running = set(self._processes) - {CONTROLLER}
         waiting = sorted(running)
@@ -148,7 +152,11 @@ class KafkaCluster:
 
 
 def brokers_known(address: tuple[str, int], version: int = METADATA_VERSION) -> set[int]:
-    """Return the ids of the brokers in one broker's Metadata response, of a version from 1 on. Raises OSError, EOFError."""
+    """Return the ids of the brokers in the Metadata response of the broker at `address`.
+
+    version: the version of Metadata, at least 1. Raises OSError if the connection fails or the response takes too long, and EOFError if the broker
+    closes the connection.
+    """
     with socket.create_connection(address, ANSWER_SECONDS) as sock:
         sock.sendall(frame(version, MetadataRequest([])))
         response = read_response(ApiKey.METADATA, version, read_answer(sock))

@@ -35,7 +35,10 @@ class Peer(Protocol):
     exchange: Exchange | None
     """The request in progress, until its response is sent."""
     parked: Waiting | None
-    """The delayed request or response of this connection. It is abandoned when the connection closes. None if there is none."""
+    """The request or response of this connection that waits, for example for records or for a throttle; None if none waits.
+
+    It is abandoned when the connection closes.
+    """
 
     def answer(self, buffers: Sequence[object] | None, throttle_ms: int, close: bool, now_ms: int) -> None:
         """Send the response, whose bytes are those of all `buffers` in sequence, and mute the connection for `throttle_ms`.

@@ -1,4 +1,8 @@
-"""Applies changed levels of features to a cluster: its metadata image, and the settings that Kafka changes with them."""
+"""Changes the levels of features in a cluster's metadata image, and the settings that depend on a feature.
+
+Only `eligible.leader.replicas.version` has such settings: when it is enabled, Kafka moves `min.insync.replicas` from single brokers to the whole
+cluster (KIP-966).
+"""
 
 from __future__ import annotations
 
@@ -15,9 +19,10 @@ if TYPE_CHECKING:
 
 
 def finalize(cluster: SharedState, levels: Mapping[str, int]) -> None:
-    """Make `levels` the finalized levels of a cluster. levels: maps features to levels, without levels of 0.
+    """Replace the finalized levels of a cluster's features.
 
-    Raises KafkaError KAFKA_STORAGE_ERROR (56) if the change cannot be persisted.
+    levels: maps the name of a feature to its new level, 1 or higher; a feature that is missing has level 0. Raises KafkaError KAFKA_STORAGE_ERROR
+    (56) if the change cannot be persisted.
     """
     image, config = cluster.controller.image, cluster.config
     is_enabled = ELIGIBLE_LEADER_REPLICAS in levels

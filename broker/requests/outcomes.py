@@ -28,7 +28,10 @@ class Charge(Enum):
 
 @dataclass(slots=True)
 class Reply:
-    """The outcome of a request that gets a response message. The throttle time is set in the message before it is encoded."""
+    """The outcome of a request that gets a response message. The throttle time is set in the message before it is encoded.
+
+    message: the response message. charge: the kind of quota that the request is charged to.
+    """
 
     message: Any
     charge: Charge = Charge.TIME
@@ -45,9 +48,9 @@ class NoReply:
 class FetchReply:
     """The outcome of a Fetch. It is encoded before its bytes are charged (Q-12), and the fetch session changes only when it is sent (S-10).
 
-    message: the response with its records and without a session id. session: the fetch session; None if the request failed before its
-    session was known. results: (key, result) of each partition, for the session. read: a function called when the response is sent; its
-    argument is True if the response has its records, False if they were removed because the client is throttled.
+    message: the response with its records and without a session id. session: the fetch session; None if the request failed before its session was
+    known. results: (key of the partition in the session, what was read from it) for each partition. read: a function called when the response is
+    sent; its argument is True if the response has its records, False if they were removed because the client is throttled.
     """
 
     __slots__ = ("_now_ms", "_read", "_results", "_session", "charge", "message")
@@ -99,4 +102,7 @@ class Throttling(Protocol):
     """Interface of a throttling strategy, which completes requests; see `requests.throttling`."""
 
     def settle(self, exchange: Any, outcome: Outcome, forced: ForcedThrottle | None) -> None:
-        """Charge and throttle the client of a request, and send the response. outcome: the handler's result. forced: a throttle rule or None."""
+        """Charge the quotas of a request's client, throttle the client if necessary, and send the response.
+
+        outcome: the handler's result. forced: a rule that throttles this request regardless of its quotas; None if no rule matches.
+        """

@@ -42,11 +42,18 @@ The message is None if the version is unsupported.
 
 
 class Refused(Exception):
-    """A request that gets no response: its connection is closed (W-3, W-5). The message says why."""
+    """Raised for a request that gets no response, because it cannot be decoded or is not supported: its connection is closed (W-3, W-5).
+
+    The message of the exception is the reason.
+    """
 
 
 def begin(node: Node, peer: Peer, frame: memoryview, now_ms: int) -> None:
-    """Handle one whole frame of a connection. Calls `peer.answer`, now or later, or `peer.refuse`."""
+    """Handle one request: send its response with `peer.answer`, now or later, or close the connection with `peer.refuse`.
+
+    frame: header and body of the request, without the 4-byte length. `peer.refuse` is called if the frame cannot be decoded, or if the broker does
+    not support the API or version.
+    """
     try:
         exchange, registration, request = decode(node, peer, frame, now_ms)
     except Refused as refused:
@@ -67,7 +74,11 @@ def begin(node: Node, peer: Peer, frame: memoryview, now_ms: int) -> None:
 
 
 def decode(node: Node, peer: Peer, frame: memoryview, now_ms: int) -> Decoded:
-    """Decode header and body of a request. Raises Refused."""
+    """Decode header and body of a request, and make it the request in progress of `peer`.
+
+    frame: header and body, without the 4-byte length. Raises Refused if the frame cannot be decoded, or if the broker does not support the API or
+    version. An unsupported version of ApiVersions is no error (KIP-511).
+    """
     size = len(frame)
     if size < _KEY_AND_VERSION.size:
         raise Refused(f"a frame of {size} bytes is too short for a request header")
@@ -93,8 +104,8 @@ def decode(node: Node, peer: Peer, frame: memoryview, now_ms: int) -> Decoded:
 def _decode_unsupported(node: Node, peer: Peer, frame: memoryview, key: int, version: int, now_ms: int) -> Decoded:
     """Return the decoded request for an ApiVersions request in an unsupported version: it is treated as version 0 (W-3, KIP-511).
 
-    The client can choose a lower version from the response. The request header must be complete; the body is not decoded. Raises Refused
-    for any other API.
+    key, version: the API key and the version in the frame. The client can choose a lower version from the response. The request header must be
+    complete; the body is not decoded. Raises Refused for any other API, and if the header cannot be decoded.
     """
     registration = node.apis.get(ApiKey.API_VERSIONS)
     if key != ApiKey.API_VERSIONS or registration is None:

@@ -18,10 +18,11 @@ NO_DIRECTORY = bytes(16)
 
 
 def check_voter(own_cluster_id: str, cluster_id: str | None, voter_id: int, directory_id: bytes, verb: str) -> None:
-    """Check the cluster id and the voter of a request, in Kafka's order (AD-27).
+    """Check the cluster id and the voter in a request to add or remove a voter, in Kafka's order (AD-27).
 
-    own_cluster_id: the id of this cluster. cluster_id: the id in the request, None for any. verb: "Add" or "Remove", for the message. Raises
-    KafkaError INCONSISTENT_CLUSTER_ID (104) or INVALID_REQUEST (42).
+    own_cluster_id: the id of this cluster. cluster_id: the id in the request; None accepts any cluster. voter_id, directory_id: the voter in the
+    request. verb: "Add" or "Remove", for the error message. Raises KafkaError INCONSISTENT_CLUSTER_ID (104) if the cluster ids differ, and
+    INVALID_REQUEST (42) if the voter id is negative or the directory id is zero.
     """
     if cluster_id is not None and cluster_id != own_cluster_id:
         raise KafkaError(

@@ -126,7 +126,7 @@ def load_handler(api_key: int) -> tuple[Handler, Failed]:
 
 
 def load_handlers() -> None:
-    """Import all handlers, for a process that will be forked."""
+    """Import all handlers, so that processes that are forked from this one need not import them."""
     for api_key in VERSIONS:
         load_handler(api_key)
 
@@ -154,7 +154,11 @@ REGISTRY: Mapping[int, Registration] = {key: registration_of(key, *versions) for
 
 
 def advertised(release_ranges: Mapping[int, tuple[int, int]]) -> dict[int, Registration]:
-    """Return the APIs that a broker offers: all that have a handler, reduced to the versions of its release."""
+    """Return the APIs that a broker of a release offers, by API key.
+
+    release_ranges: maps the API keys of the release to their (first, last) version. An API is offered in the versions that the release and the
+    handler have in common; without such a version it is left out.
+    """
     offered = {}
     for key, (first, last) in VERSIONS.items():
         low, high = release_ranges.get(key, (0, -1))

@@ -29,7 +29,7 @@ _NO_TOPICS_FLEXIBLE = b"\x01\x00"
 
 
 def encode(exchange: Exchange, message: Any) -> Frame:
-    """Return the encoded frame of a response message. Raises EncodeError."""
+    """Return the encoded frame of a response message. Raises EncodeError if the message has a value that cannot be encoded."""
     codec = exchange.codec
     events = exchange.node.events
     if events.response_built is not None:
@@ -57,7 +57,10 @@ def _leave_records_out(message: Any) -> None:
 
 
 def without_data(exchange: Exchange, frame: Frame) -> Frame:
-    """Replace the topics of an encoded fetch response, and the fields after them, by an empty list of topics (T-4). Changes `frame`."""
+    """Replace the topics of an encoded fetch response, and the fields after them, by an empty list of topics (T-4).
+
+    Returns the new frame. The bytes of `frame` are changed in place, so `frame` must not be used afterwards.
+    """
     out, version = frame[0], exchange.api_version
     del out[_body_at(exchange) + _fetch_head_bytes(version) :]
     out += _NO_TOPICS_FLEXIBLE if version >= fetch_versions.FIRST_FLEXIBLE else _NO_TOPICS
@@ -85,7 +88,11 @@ def charged_bytes(exchange: Exchange, frame: Frame) -> int:
 
 
 def complete_fetch(exchange: Exchange, frame: Frame, throttle_ms: int, error_code: int, session_id: int) -> None:
-    """Write throttle time, error code and session id into an encoded fetch response. They are at its beginning and have a fixed size."""
+    """Write the values that were unknown during encoding into an encoded fetch response.
+
+    throttle_ms: the throttle time to report; 0 leaves the encoded one unchanged. error_code, session_id: the error of the whole response, and the
+    id of the fetch session. A value whose field the version lacks is not written.
+    """
     body_at = _body_at(exchange)
     if throttle_ms and exchange.api_version >= fetch_versions.FIRST_WITH_THROTTLE_TIME:
         _THROTTLE_TIME.pack_into(frame[0], body_at, throttle_ms)

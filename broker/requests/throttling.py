@@ -89,7 +89,7 @@ def _note(exchange: Exchange, charged: Charged) -> None:
 
 
 def _report_throttle(message: Any, throttle_ms: int) -> None:
-    """Set the throttle time of a response, if it has such a field. A DescribeQuorum response has none."""
+    """Set the throttle time of a response message. Does nothing if the message has no such field, as in DescribeQuorum."""
     if throttle_ms and hasattr(message, "throttle_time_ms"):
         message.throttle_time_ms = throttle_ms
 

@@ -98,7 +98,7 @@ def _is_in_the_log(node: Node, batch: UndeliverableBatch) -> bool:
 
 
 def _with_records(exchange: Exchange, message: FetchResponse) -> Iterator[tuple[str, int, Any]]:
-    """Yield topic, partition and records of each partition of a response that has records."""
+    """Yield (topic name, partition, records) for each partition of the response, except partitions without records."""
     names = exchange.node.image.topic_names
     for topic in message.responses:
         for partition in topic.partitions:

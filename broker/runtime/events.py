@@ -45,7 +45,7 @@ class Observer:
     """
 
     def connection_opened(self, broker_id: int, connection: Any, now_ms: int) -> None:
-        """Handle the event that a listener accepted a client."""
+        """Handle the event that a listener accepted a client. connection: the client's new connection (`requests.exchange.Peer`)."""
 
     def connection_closed(self, broker_id: int, connection: Any, why: str, now_ms: int) -> None:
         """Handle the event that the client or the broker closed a connection. why: the reason as text."""
@@ -54,7 +54,10 @@ class Observer:
         """Handle the event that bytes of a client are in the buffer of its connection. No frame has been read from them yet."""
 
     def request_refused(self, broker_id: int, peer: Any, frame: memoryview, why: str, now_ms: int) -> None:
-        """Handle the event that a request gets no response and its connection is about to be closed."""
+        """Handle the event that a request gets no response and its connection is about to be closed.
+
+        frame: header and body of the request, valid during the call only. why: the reason as text.
+        """
 
     def request_begun(
         self, exchange: Any, api: Any, frame: memoryview, body_at: int, body_end: int, request: Any
@@ -79,9 +82,10 @@ class Observer:
         """Handle the event that a waiting request has finished waiting and its response is about to be built."""
 
     def throttled(self, exchange: Any, throttle_ms: int, reason: Any, held: bool) -> None:
-        """Handle the event that a client is throttled.
+        """Handle the event that a client is throttled for `throttle_ms`.
 
-        held: True if the broker delays the response itself (releases before 2.0), False if it mutes the connection.
+        reason: the exceeded quota (`quota.sensors.ThrottleReason`), or the rule that forced the throttle (`quota.forced.ForcedThrottle`). held:
+        True if the broker delays the response itself (releases before 2.0), False if it mutes the connection.
         """
 
     def throttle_ended(self, connection_id: int, now_ms: int) -> None:
@@ -145,9 +149,9 @@ class Observer:
         """Handle the event that the high watermark or the log start offset of a replica changed. log: the `ReplicaLog`, with the new offsets."""
 
     def topic_changed(self, before: Any, after: Any, now_ms: int) -> None:
-        """Handle the event that a topic changed in the cluster's metadata.
+        """Handle the event that a topic was created, changed or deleted in the cluster's metadata.
 
-        `before` is None for a new topic, `after` is None for a deleted one.
+        before, after: the topic before and after the change (`metadata.image.Topic`); `before` is None for a new topic, `after` for a deleted one.
         """
 
     def broker_changed(self, broker_id: int, running: bool, now_ms: int) -> None:
@@ -169,7 +173,11 @@ class Observer:
         """Handle the event that a broker accepted the metrics of a client. push: the metrics (`telemetry.instances.TelemetryPush`)."""
 
     def quota_changed(self, entity: Any, key: str, value: float | None, now_ms: int) -> None:
-        """Handle the event that a client quota changed; a `value` of None means that it was removed."""
+        """Handle the event that a client quota was set or removed.
+
+        entity: the clients that the quota is for (`quota.entities.QuotaEntity`). key: the quota, such as producer_byte_rate. value: its new limit;
+        None if it was removed.
+        """
 
     def noted(self, now_ms: int, broker_id: int, kind: str, facts: Mapping[str, Any]) -> None:
         """Handle an event that has no method of its own in this class. The journal records such events.

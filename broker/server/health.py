@@ -93,7 +93,11 @@ def _default_addresses(container: str | None, variables: Mapping[str, str]) -> l
 
 
 def addresses_in_container(folder: str, variables: Mapping[str, str]) -> list[tuple[str, int]]:
-    """Return the addresses on which broker 0 listens if `kafkaproto broker --container` is run without other options. Raises ConfigError."""
+    """Return (host, port) of each address on which broker 0 of `kafkaproto broker --container FOLDER` listens, without other options.
+
+    folder: FOLDER, which may contain a file `server.properties`. variables: the environment variables of that broker. Raises ConfigError if a
+    setting in the file or in a variable is invalid.
+    """
     options = broker_parser().parse_args(["--container", folder])
     config = ClusterConfig(settings_of_options(options, variables, _ignore), release=options.release).for_broker(0)
     listeners = listeners_of(config, DEFAULT_HOST, DEFAULT_PORT)
@@ -103,7 +107,11 @@ def addresses_in_container(folder: str, variables: Mapping[str, str]) -> list[tu
 
 
 def ask_metadata(host: str, port: int) -> None:
-    """Request the metadata of the broker at an address, and wait for the response. Raises OSError, EOFError, ProtocolError."""
+    """Request the metadata of the broker at an address, and wait for the response.
+
+    Raises OSError if the connection fails or the response takes too long, EOFError if the broker closes the connection, and ProtocolError if the
+    response cannot be decoded.
+    """
     client = Client(CLIENT_ID)
     with socket.create_connection((host, port), TIMEOUT_SECONDS) as sock:
         sock.sendall(client.send(MetadataRequest([]), VERSION))

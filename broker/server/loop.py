@@ -87,7 +87,7 @@ class BrokerLoop:
             self._arm()
 
     def call(self, action: Callable[[], T]) -> T:
-        """Run `action` and all its consequences at one time of the cluster's clock, as for received bytes, and return its result."""
+        """Run `action` and all its consequences at one time of the cluster's clock, as one input of the cluster. Returns the result of `action`."""
         now_ms = self.now_ms()
         self.enter(now_ms)
         try:

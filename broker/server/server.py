@@ -221,7 +221,10 @@ class Server(Observer):
 
 @contextlib.contextmanager
 def _naming_listener(node: Node, listener: Listener, port: int) -> Iterator[None]:
-    """Return a context manager that re-raises OSError as ConfigError with the name of the listener that cannot be opened."""
+    """Return a context manager that re-raises OSError as ConfigError, whose message names the broker and the address that cannot be opened.
+
+    port: the port of that address.
+    """
     try:
         yield
     except OSError as error:

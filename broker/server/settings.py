@@ -24,11 +24,18 @@ logger = logging.getLogger("kafkaproto")
 def settings_of_options(
     options: argparse.Namespace, variables: Mapping[str, str], warn: Callable[[str], None] = logger.warning
 ) -> dict[str, str]:
-    """Return the settings from `--container`, `--config` and `-c`, by name or "<broker id>.<name>". Raises ConfigError.
+    """Return the settings that the command line of a broker gives, by name or "<broker id>.<name>".
 
-    In order of increasing precedence: `server.properties` in the folder of `--container`, the files of `--config` in the given order,
-    variables, `--host` and `--port` (which replace listeners), `-c`. variables: the environment, which only `--container` uses. warn: a
-    function called with one line for each unknown setting of a file or variable.
+    Sources, in order of increasing precedence:
+
+    - with `--container`: the file `server.properties` in its folder, if there is one
+    - the files of `--config`, in the given order
+    - with `--container`: environment variables
+    - `--host` and `--port`, which replace all listeners of the sources before
+    - `-c`
+
+    variables: the environment variables. warn: a function called with one line for each unknown setting of a file or variable. Raises ConfigError
+    if a file cannot be read, a setting is invalid, or several brokers would listen on one port.
     """
     definitions = definitions_of(options.release)
     paths = list(options.config)
@@ -50,9 +57,10 @@ def settings_of_options(
 
 
 def _listeners_of_container(options: argparse.Namespace, settings: Mapping[str, str]) -> dict[str, str]:
-    """Return listener settings, by name, for the brokers that have none. These brokers listen on `--host`, by default on every address.
+    """Return the settings `listeners` and `advertised.listeners` for the brokers without listeners, by "<broker id>.<name>".
 
-    The advertised address is the same host, or localhost if the broker listens on every address. Existing advertised listeners are kept.
+    settings: the settings so far, by name or "<broker id>.<name>". These brokers listen on `--host`, by default on every address. The advertised
+    address is the same host, or localhost if the broker listens on every address. Existing advertised listeners are kept.
     """
     host = "0.0.0.0" if options.host is None else options.host
     port = DEFAULT_PORT if options.port is None else options.port
@@ -74,7 +82,11 @@ def _bracketed(host: str) -> str:
 
 
 def _check_shared_ports(listeners: str, brokers: int, settings: Mapping[str, str]) -> None:
-    """Raise ConfigError if several brokers would listen on the same port. listeners: the value of `listeners` for all brokers."""
+    """Raise ConfigError if several brokers would listen on the same port.
+
+    listeners: the value of `listeners`, for all brokers without a value of their own. brokers: the number of brokers. settings: all settings, by
+    name or "<broker id>.<name>".
+    """
     sharing = [i for i in range(brokers) if f"{i}.listeners" not in settings]
     if len(sharing) > 1 and not listeners.rstrip().endswith(":0"):
         raise ConfigError(
@@ -84,7 +96,10 @@ def _check_shared_ports(listeners: str, brokers: int, settings: Mapping[str, str
 
 
 def log_settings_without_effect(config: ClusterConfig, from_command_line: Sequence[str]) -> None:
-    """Log the settings that have no effect: each `-c` setting in a line, and all settings of files in one line."""
+    """Log the settings that have no effect: each `-c` setting in a line, and all settings of files in one line.
+
+    from_command_line: the names of the `-c` settings, as "<name>" or "<broker id>.<name>".
+    """
     idle = config.without_effect()
     for key in idle:
         if key in from_command_line:
@@ -95,7 +110,10 @@ def log_settings_without_effect(config: ClusterConfig, from_command_line: Sequen
 
 
 def log_ignored_variables(variables: Mapping[str, str]) -> None:
-    """Log, in one line, the environment variables that `--container` ignores."""
+    """Log, in one line, the names of the environment variables that `--container` ignores: those for the JVM, scripts or service links.
+
+    variables: all environment variables of this process.
+    """
     ignored = ignored_variables(variables)
     if ignored:
         logger.info("environment variables without effect: %s", ", ".join(ignored))

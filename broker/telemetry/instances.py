@@ -226,7 +226,11 @@ def text_of(client_instance_id: bytes) -> str:
 
 
 def _matches(patterns: Mapping[str, re.Pattern[str]], values: Mapping[str, str]) -> bool:
-    """Return whether each pattern matches the whole value with the same name. An attribute without a pattern may have any value."""
+    """Return whether the attributes of a client match a subscription to client metrics.
+
+    patterns: maps names of attributes to regular expressions, each of which must match the whole attribute. values: maps the names of all
+    attributes to the values of the client.
+    """
     return all(pattern.fullmatch(values[name]) for name, pattern in patterns.items())
 
 

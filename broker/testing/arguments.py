@@ -20,7 +20,10 @@ _NEAR = 0.7
 
 
 def check_int(name: str, value: object, lowest: int | None = None, example: object = 1) -> None:
-    """Raise TypeError unless `value` is an int and not a bool, ValueError if it is below `lowest` (None: no limit)."""
+    """Raise TypeError unless `value` is an int and not a bool, ValueError if it is below `lowest` (None: no limit).
+
+    name: the argument that has the value. example: a valid value. The error message contains both.
+    """
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} must be an int (got {shown(value)}); for example {example}")
     if lowest is not None and value < lowest:
@@ -28,7 +31,10 @@ def check_int(name: str, value: object, lowest: int | None = None, example: obje
 
 
 def check_text(name: str, value: object, example: str) -> None:
-    """Raise TypeError unless `value` is a str, ValueError if it is empty."""
+    """Raise TypeError unless `value` is a str, ValueError if it is empty.
+
+    name: the argument that has the value. example: a valid value. The error message contains both.
+    """
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a str (got {shown(value)}); for example {example!r}")
     if not value:
@@ -36,7 +42,10 @@ def check_text(name: str, value: object, example: str) -> None:
 
 
 def check_choice(name: str, value: object, allowed: Collection[str], example: str) -> None:
-    """Raise ValueError, which names the most similar choice, unless `value` is one of `allowed`."""
+    """Raise ValueError, which names the most similar choice, unless `value` is one of `allowed`.
+
+    name: the argument that has the value. example: the valid value that the error message shows if no choice is similar.
+    """
     if not isinstance(value, str) or value not in allowed:
         *others, last = map(repr, allowed)
         raise ValueError(
@@ -56,7 +65,10 @@ def unknown(name: str, value: object, what: str, known: Collection[str], most: i
 
 
 def check_mapping(name: str, value: object, example: str) -> None:
-    """Raise TypeError unless `value` is a dict, or another mapping, with str keys."""
+    """Raise TypeError unless `value` is a dict, or another mapping, with str keys.
+
+    name: the argument that has the value. example: a valid value, as Python code. The error message contains both.
+    """
     if not isinstance(value, Mapping):
         raise TypeError(f"{name} must be a dict (got {shown(value)}); for example {example}")
     for key in value:
@@ -65,7 +77,10 @@ def check_mapping(name: str, value: object, example: str) -> None:
 
 
 def check_function(name: str, value: object) -> None:
-    """Raise TypeError unless `value` is callable. A coroutine function is rejected too, because its result, a coroutine, always counts as true."""
+    """Raise TypeError unless `value` is callable. name: the argument that has the value, for the error message.
+
+    A coroutine function is rejected too, because its result, a coroutine, always counts as true.
+    """
     if inspect.iscoroutinefunction(value):
         raise TypeError(f"{name} must be a plain function (got the coroutine function {value.__qualname__})")
     if not callable(value):
@@ -75,7 +90,10 @@ def check_function(name: str, value: object) -> None:
 
 
 def check_seconds(name: str, value: object) -> None:
-    """Raise TypeError unless `value` is a number, ValueError if it is negative or longer than a thread can wait."""
+    """Raise TypeError unless `value` is a number, ValueError unless it is from 0 to `threading.TIMEOUT_MAX`, the longest wait of a thread.
+
+    name: the argument that has the value, for the error message.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{name} must be a number of seconds (got {shown(value)}); for example {name}=30")
     if not 0 <= value <= threading.TIMEOUT_MAX:

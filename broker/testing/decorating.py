@@ -24,11 +24,11 @@ RunsAsync = Callable[[], AbstractAsyncContextManager[Any]]
 
 
 def decorated(function: Callable[..., R], run: Runs | None, run_async: RunsAsync) -> Callable[..., R]:
-    """Return a function that runs with a new cluster at each call.
+    """Return a function that runs `function` with a new cluster at each call.
 
-    The cluster is passed to `function` as its parameter `kafka`, which the returned function lacks. run: returns the cluster for a plain function;
-    None if only coroutine functions are allowed. run_async: returns the cluster for a coroutine function. Raises TypeError if `function` cannot be
-    decorated.
+    The cluster is passed to `function` as its parameter `kafka`, which the returned function lacks. run: returns a context manager that starts and
+    stops the cluster of a plain function; None if only coroutine functions are allowed. run_async: returns the asynchronous context manager for a
+    coroutine function. Raises TypeError for classes and generators, and for plain functions if `run` is None.
     """
     name = _checked_name(function)
     signature = inspect.signature(function)
@@ -96,8 +96,8 @@ def _with_cluster(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the (positional, keyword) arguments of a call, with the cluster added as the parameter `kafka`.
 
-    signature: the signature of the decorated function. outer: the same signature without `kafka`. made: the cluster. Raises TypeError if
-    `kafka` is positional-only and the other arguments do not fit.
+    signature: the signature of the decorated function. outer: the same signature without `kafka`. made: the cluster. arguments, named: the
+    positional and keyword arguments without the cluster. Raises TypeError if `kafka` is positional-only and the other arguments do not fit.
     """
     parameter = signature.parameters[PARAMETER]
     place = list(signature.parameters).index(PARAMETER)

@@ -92,7 +92,10 @@ def group_ids(cluster: Cluster) -> list[str]:
 
 
 def check_group(cluster: Cluster, group_id: str) -> GroupCoordinator:
-    """Return the group coordinator that has the group. Raises TypeError or ValueError, which names the existing groups, if there is none."""
+    """Return the group coordinator that has the group.
+
+    Raises TypeError unless `group_id` is a str, and ValueError, which names the existing groups, if there is no such group.
+    """
     check_text("group_id", group_id, "readers")
     found = _find(cluster, group_id)
     if found is None:
@@ -101,7 +104,10 @@ def check_group(cluster: Cluster, group_id: str) -> GroupCoordinator:
 
 
 def check_member(cluster: Cluster, group_id: str, member_id: str) -> GroupCoordinator:
-    """Return the coordinator of a group that has the member. Raises TypeError or ValueError, which names the members, if there is none."""
+    """Return the coordinator of a group that has the member.
+
+    Raises TypeError unless both ids are str, and ValueError if there is no such group or member; its text names the existing ones.
+    """
     coordinator = check_group(cluster, group_id)
     check_text("member_id", member_id, "consumer-1-a0b1c2")
     group = coordinator.groups.get_any(group_id)
@@ -189,7 +195,10 @@ def _consumer(group: ConsumerGroup, member: ConsumerMember, names: Mapping[bytes
 
 
 def _named(assignment: Assignment, names: Mapping[bytes, str]) -> tuple[PartitionKey, ...]:
-    """Return an assignment as sorted (topic name, partition) pairs. For a deleted topic, the hexadecimal digits of its id replace the name."""
+    """Return an assignment as sorted (topic name, partition) pairs. For a deleted topic, the hexadecimal digits of its id replace the name.
+
+    names: maps the ids of the existing topics to their names.
+    """
     return tuple(
         sorted((names.get(key) or key.hex(), index) for key, indexes in assignment.items() for index in indexes)
     )

@@ -66,7 +66,7 @@ class Handle(TopicMethods, QuotaMethods, GroupMethods, TransactionMethods, Broke
     def metrics(
         self, name: str | None = None, group: str | None = None, broker: int | None = None, **tags: str
     ) -> Metrics:
-        """Return the current values of Kafka's metrics that match name, group, broker id and tags; None matches all.
+        """Return the current values of Kafka's metrics that match name, group, broker id and tags, by `MetricName`; None matches all.
 
         Example: `c.metrics("byte-rate", "Produce", user="alice")`; write dashes in the names of tags as underscores.
         """

@@ -76,7 +76,11 @@ class VirtualCluster:
         address: str = "127.0.0.1",
         listener: str = LISTENER,
     ) -> MemoryClient:
-        """Return a client with a new connection, which may have to wait until the broker admits it (`served_ms` is None until then)."""
+        """Return a client with a new connection, which may have to wait until the broker admits it (`served_ms` is None until then).
+
+        broker_id: the broker to connect to. client_id: the client id in the header of each request; None for none. address: the IP address of the
+        client. listener: the name of the broker's listener.
+        """
         return MemoryClient(self, broker_id, client_id, address, listener)
 
     def run(self) -> None:
@@ -167,7 +171,10 @@ class MemoryClient:
         return self._client.send(request, version)
 
     def expect(self, correlation_id: int, api_key: int, version: int) -> None:
-        """Register the correlation id and version of a request whose bytes the test builds itself, so that its response can be decoded."""
+        """Register a request whose bytes the test builds itself, so that its response can be decoded.
+
+        correlation_id, api_key, version: the values in the header of the request.
+        """
         self._client.sent[correlation_id] = api_key, version
 
     def send_bytes(self, data: bytes, *, patch_length: bool = False) -> None:
@@ -227,7 +234,10 @@ class MemoryClient:
         self.took(data)
 
     def took(self, data: bytes) -> None:
-        """Decode the responses in `data`, bytes that the broker sent, and add them to `answers`. Raises DecodeError, UnexpectedResponse."""
+        """Decode the responses in `data`, bytes that the broker sent, and add them to `answers`.
+
+        Raises DecodeError if a response cannot be decoded, and UnexpectedResponse if it does not belong to the oldest pending request.
+        """
         for response in self._client.receive(data):
             size_bytes = len(response.data)
             self.answers.append(Answered(self._cluster.now_ms, response.correlation_id, response.message, size_bytes))

@@ -34,9 +34,9 @@ _TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 
 
 def as_bytes(value: object, place: str) -> bytes | None:
-    """Return a key or value as bytes; text is encoded as UTF-8. Raises TypeError.
+    """Return a key or value as bytes, or None for None; text is encoded as UTF-8.
 
-    place: how an error message names the value.
+    place: how an error message names the value. Raises TypeError unless the value is bytes, bytearray, memoryview, str or None.
     """
     if isinstance(value, str):
         return value.encode()
@@ -50,9 +50,10 @@ def as_bytes(value: object, place: str) -> bytes | None:
 
 
 def as_record(given: Given, now_ms: int, place: str = "value") -> NewRecord:
-    """Return a record from a value, a (key, value) pair or a NewRecord. Raises TypeError.
+    """Return a record from a value, a (key, value) pair or a NewRecord.
 
-    now_ms: the timestamp, unless a NewRecord has its own. place: how an error message names the value.
+    now_ms: the timestamp, unless a NewRecord has its own. place: how an error message names the value. Raises TypeError for a tuple that is no
+    pair, and if the key, value, timestamp or headers have a wrong type.
     """
     if isinstance(given, NewRecord):
         check_int(f"the timestamp of {place}", given.timestamp, example="int(time.time() * 1000)")
@@ -112,7 +113,11 @@ def check_compression(compression: object) -> None:
 
 
 class _Ready(NamedTuple):
-    """A validated batch that is not appended yet. numbers: for each record of the batch, its index in the list of values that the test passed."""
+    """A validated batch that is not appended yet.
+
+    partition: the partition that the batch is for. numbers: for each record of the batch, its index in the list of values that the test passed.
+    valid: the batch.
+    """
 
     partition: int
     numbers: Sequence[int]
@@ -209,7 +214,7 @@ def _refusal(
 ) -> KafkaError:
     """Return the error for a batch that its topic rejects. The error message contains the index of the value that the test passed.
 
-    numbers: the indexes of the batch's records in the list of values.
+    numbers: the indexes of the batch's records in the list of values. size_bytes: the size of the batch. error: why the topic rejects the batch.
     """
     if error.error_code == ErrorCode.MESSAGE_TOO_LARGE and size_bytes > limits.max_message_bytes:
         text = (
@@ -227,7 +232,7 @@ def _refusal(
 
 
 def _append(cluster: Cluster, topic: str, index: int, valid: Valid) -> int:
-    """Append a checked batch and return the offset of its first record. Raises KafkaError KAFKA_STORAGE_ERROR (56)."""
+    """Append a checked batch and return the offset of its first record. Raises KafkaError KAFKA_STORAGE_ERROR (56) if it cannot be stored."""
     leader = leader_of(cluster, topic, index)
     replicas = cluster.nodes[leader.broker_id].replicas
     try:

@@ -63,7 +63,11 @@ def leader_of(cluster: Cluster, topic: str, index: int) -> Partition:
 
 
 def stored(cluster: Cluster, topic: str, partition: int | None) -> list[StoredRecord]:
-    """Return all records of a topic, or of one partition, as its leader holds them, in order of partition and offset. Raises KafkaError."""
+    """Return all records of a topic, or of one partition, as its leader holds them, in order of partition and offset.
+
+    partition: None for all partitions. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is no such topic or partition, and
+    LEADER_NOT_AVAILABLE (5) if a partition has no leader.
+    """
     known = cluster.controller.image.topics.get(topic)
     if known is None:
         raise unknown_topic(cluster, topic)

@@ -19,8 +19,8 @@ class TelemetryMethods(Base):
     def alter_client_metrics(self, name: str, **configs: object) -> None:
         """Change settings of a subscription to client metrics: `alter_client_metrics("all", metrics="*", interval_ms=1000)`.
 
-        Write dots as underscores. The value None removes a setting; a subscription without settings does not exist. Raises KafkaError with the
-        reason for an invalid setting.
+        name: the name of the subscription. Write dots in the names of settings as underscores. The value None removes a setting; a subscription
+        without settings does not exist. Raises KafkaError with the reason for an invalid setting.
         """
         check_text("name", name, "all")
         changes = [

@@ -238,9 +238,10 @@ class TestCluster(Handle):
     # ---- waiting -----------------------------------------------------------------------------------------------------------------
 
     def wait_for(self, condition: Condition, timeout_s: float = WAIT_SECONDS) -> object:
-        """Wait until `condition(journal)` is true and return what it returned. The condition is checked after every event, so no test sleeps.
+        """Wait until `condition(journal)` returns a true value, and return that value. The condition is checked after every event.
 
-        Raises what the condition raises, and TimeoutError with the last requests in its text.
+        condition: a plain function of the cluster's `journal`. Raises what the condition raises, and TimeoutError after `timeout_s` seconds; its
+        text contains the last requests.
         """
         check_function("condition", condition)
         journal = self.state.journal
@@ -256,15 +257,17 @@ class TestCluster(Handle):
         """Wait until a group of either protocol has `members` members and the state `state`, and return it. None accepts any value.
 
         state: such as "Stable" or "Empty"; in a classic group also "PreparingRebalance", in a KIP-848 group also "Assigning" or "Reconciling".
-        Raises TypeError or ValueError for impossible arguments, and TimeoutError after `timeout_s` seconds.
+        Raises TypeError for an argument of a wrong type, ValueError for an unknown state and for a number of members that the state excludes, and
+        TimeoutError after `timeout_s` seconds.
         """
         return cast(GroupSeen, self._wait_state(groups.for_group(group_id, members, state), timeout_s))
 
     def move_coordinator(self, group_id: str, broker_id: int, timeout_s: float = WAIT_SECONDS) -> GroupSeen:
         """Move the coordinator of a group to another broker, wait until that broker has loaded the group, and return the group.
 
-        The broker becomes the leader of the group's partition of `__consumer_offsets`, so that other groups of this partition move, too.
-        Raises ValueError if there is no such group or broker, or if the broker has no in-sync replica of the partition, and TimeoutError.
+        The broker becomes the leader of the group's partition of `__consumer_offsets`, so that other groups of this partition move, too. Raises
+        ValueError if there is no such group or broker, or if the broker has no in-sync replica of the partition, and TimeoutError if the group is
+        not loaded after `timeout_s` seconds.
         """
         check_seconds("timeout_s", timeout_s)
         self._lead_group(group_id, broker_id)
@@ -275,14 +278,17 @@ class TestCluster(Handle):
     ) -> TransactionSeen:
         """Wait until a transactional id has a state, such as "CompleteCommit", and return it.
 
-        Raises ValueError for an unknown state, and TimeoutError.
+        Raises ValueError for an unknown state, and TimeoutError after `timeout_s` seconds.
         """
         return cast(TransactionSeen, self._wait_state(transactions.for_transaction(transactional_id, state), timeout_s))
 
     def wait_for_records(
         self, topic: str, count: int, partition: int | None = None, timeout_s: float = WAIT_SECONDS
     ) -> list[StoredRecord]:
-        """Wait until a topic, or one partition, has at least `count` records, and return all of them. Raises TimeoutError."""
+        """Wait until a topic, or one partition, has at least `count` records, and return all its records.
+
+        partition: None for the whole topic. Raises TimeoutError after `timeout_s` seconds.
+        """
         return cast(list[StoredRecord], self._wait_state(groups.for_records(topic, count, partition), timeout_s))
 
     def _wait_state(self, wait: Wait, timeout_s: float) -> object:

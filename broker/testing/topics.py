@@ -63,7 +63,10 @@ class TopicMethods(Base):
         self._run(create)
 
     def create_topics(self) -> None:
-        """Create the topics that were passed to `cluster()`, except those that its data directory already has. Raises KafkaError."""
+        """Create the topics that were passed to `cluster()`, except those that its data directory already has.
+
+        Raises KafkaError, whose text names the topic, if a topic cannot be created.
+        """
         for name, partitions in self._topics.items():
             if name in self._run(lambda: topics_left(self.state) & self.state.controller.image.topics.keys()):
                 continue
@@ -148,7 +151,11 @@ class TopicMethods(Base):
         return self._run(lambda: producing.produce(self.state, topic, values, partition, compression))
 
     def records(self, topic: str, partition: int | None = None) -> list[StoredRecord]:
-        """Return all records of a topic, or of one partition, as the leaders hold them, committed or not. Raises KafkaError."""
+        """Return all records of a topic, or of one partition, as the leaders hold them, committed or not.
+
+        partition: None for all partitions. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is no such topic or partition, and
+        LEADER_NOT_AVAILABLE (5) if a partition has no leader.
+        """
         check_text("topic", topic, "orders")
         if partition is not None:
             check_int("partition", partition, example=0)

@@ -14,7 +14,8 @@ _OF_THE_TEST = (KafkaError, TimeoutError, TypeError, ValueError)
 def is_hidden(excinfo: Any) -> bool:
     """Return whether pytest should hide a module's frames in the traceback of an error: True for errors that the test itself caused.
 
-    A module assigns this function to `__tracebackhide__`. The pytest option `--full-trace` shows the frames nevertheless.
+    excinfo: pytest's `ExceptionInfo` of the error. A module assigns this function to `__tracebackhide__`. The pytest option `--full-trace` shows
+    the frames nevertheless.
     """
     return isinstance(excinfo.value, _OF_THE_TEST)
 

@@ -203,7 +203,10 @@ class TransactionMethods(Base):
 
 
 def for_transaction(transactional_id: str, state: str) -> Wait:
-    """Return the condition that a transactional id has this state. Raises TypeError or ValueError for an unknown state."""
+    """Return the condition that a transactional id has this state.
+
+    Raises TypeError unless `transactional_id` is a str, and ValueError if it is empty or the state is unknown.
+    """
     check_text("transactional_id", transactional_id, "orders-tx")
     check_choice("state", state, _STATES, "CompleteCommit")
 

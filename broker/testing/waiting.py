@@ -12,9 +12,10 @@ __tracebackhide__ = is_hidden
 
 
 MOST_CHECKS = 10
-"""How many times in a row a check of a `wait_for` condition may trigger the next check. Then the wait fails: the condition changes the cluster.
+"""The maximum number of times in a row that a check of a `wait_for` condition may cause the next check.
 
-A condition that only reads can also trigger a check, because a read may first run the timers that are due. A few checks are then enough.
+A condition that only reads may cause a few checks, because a read may first run the timers that are due. If a condition causes more checks than
+this, it changes the cluster, and the wait fails.
 """
 
 

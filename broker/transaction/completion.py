@@ -37,7 +37,8 @@ class MarkerWriter(Protocol):
     def write(self, marker: TransactionMarker, key: PartitionKey, now_ms: int, done: Done) -> None:
         """Append a marker to a partition.
 
-        `done` is called with error code 0 when the marker is replicated or if the topic was deleted, otherwise with the error.
+        key: the partition. done: called with error code 0 when the marker is replicated or if the topic was deleted, otherwise with the error of
+        the append.
         """
 
 
@@ -59,7 +60,10 @@ class _Ending:
 
 
 class Completion:
-    """Ends the transactions of one coordinator. completion_ms: a function that returns how many ms pass before the markers are written."""
+    """Writes the markers of the transactions of one coordinator, and then their completed states.
+
+    completion_ms: a function that returns how many ms pass from the stored decision of a transaction until its markers are written.
+    """
 
     def __init__(
         self, store: TransactionStore, markers: MarkerWriter, timers: Timers, completion_ms: Callable[[], int]

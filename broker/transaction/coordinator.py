@@ -121,7 +121,7 @@ class TransactionCoordinator:
     def _prepare_epoch(
         self, transaction: Transaction, timeout_ms: int, expected: tuple[int, int] | None, now_ms: int
     ) -> None:
-        """Prepare the transition for InitProducerId (TX-12). Raises KafkaError CONCURRENT_TRANSACTIONS (51) or PRODUCER_FENCED (90)."""
+        """Prepare the transition for InitProducerId (TX-12). Raises KafkaError if it is not allowed. expected: as in `init_producer_id`."""
         data = transaction.data
         if transaction.pending is not None:
             raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
@@ -153,7 +153,10 @@ class TransactionCoordinator:
         *,
         client_version: int = 0,
     ) -> None:
-        """Add partitions to the producer's open transaction, or begin one with them (TX-21). `reply` gets one error code for all partitions."""
+        """Add partitions to the producer's open transaction, or begin one with them (TX-21).
+
+        reply: called with one error code for all partitions. client_version: the transaction version of the producer, 0 to 2.
+        """
         try:
             transaction = self._of_producer(transactional_id, producer_id, epoch, refuses_pending=True)
         except KafkaError as error:
@@ -169,10 +172,9 @@ class TransactionCoordinator:
     def verify_partitions(
         self, transactional_id: str, producer_id: int, epoch: int, partitions: Collection[PartitionKey]
     ) -> dict[PartitionKey, int]:
-        """Return an error code for each partition (TX-23).
+        """Return for each partition 0 if it is part of the producer's transaction, else TRANSACTION_ABORTABLE (120) (TX-23).
 
-        The code is 0 if the partition is part of the producer's transaction, else TRANSACTION_ABORTABLE (120). If the coordinator
-        rejects the producer or its transaction, each partition has the error of this rejection.
+        If the coordinator rejects the producer or its transaction, each partition has the error of this rejection.
         """
         try:
             transaction = self._of_producer(transactional_id, producer_id, epoch, refuses_pending=False)
@@ -186,8 +188,9 @@ class TransactionCoordinator:
     ) -> Transaction:
         """Return the transaction of a producer, for a request that reads or adds partitions.
 
-        refuses_pending: whether a pending transition is an error; Kafka 4 checks this first. Raises KafkaError INVALID_REQUEST (42),
-        INVALID_PRODUCER_ID_MAPPING (49), PRODUCER_FENCED (90), CONCURRENT_TRANSACTIONS (51), or NOT_COORDINATOR (16) or
+        refuses_pending: whether a pending transition is an error; Kafka 4 checks this first. Raises KafkaError INVALID_REQUEST (42) for an empty
+        id, INVALID_PRODUCER_ID_MAPPING (49) for an unknown id or another producer id, PRODUCER_FENCED (90) for another epoch,
+        CONCURRENT_TRANSACTIONS (51) while the transaction ends or, with `refuses_pending`, a transition is pending, and NOT_COORDINATOR (16) or
         COORDINATOR_LOAD_IN_PROGRESS (14) if this broker does not coordinate the id.
         """
         if not transactional_id:
@@ -268,8 +271,7 @@ class TransactionCoordinator:
     def abort_timed_out(self, now_ms: int) -> int | None:
         """Abort every transaction that is open for longer than its timeout (TX-58).
 
-        Returns the time in ms when the next transaction times out, None if there is none. A transaction whose abort cannot be stored stays due, so
-        that the next check tries again.
+        Returns the time in ms of the next timeout, None if there is none. The next check repeats an abort that cannot be stored.
         """
         due_ms = None
         for transaction in self.store:
@@ -283,18 +285,14 @@ class TransactionCoordinator:
     def fence(
         self, transaction: Transaction, now_ms: int, cause: Cause, reply: ProducerReply = lambda result, at_ms: None
     ) -> None:
-        """Abort an open transaction and raise its producer's epoch. The transaction must have no pending transition.
-
-        cause: FENCED or TIMED_OUT, for observers.
-        """
+        """Abort an open transaction without a pending transition, and raise its producer's epoch. cause: FENCED or TIMED_OUT, for observers."""
         transaction.prepare_fence(cause)
         self._fence(transaction, now_ms, reply)
 
     def remove_expired(self, now_ms: int) -> int | None:
         """Remove every transactional id that was not used for `transactional.id.expiration.ms` (TX-62).
 
-        Returns the time in ms when the next id expires, None if there is none. An id whose removal cannot be stored is tried again at the
-        next check.
+        Returns the time in ms when the next id expires, None if there is none. The next check repeats a removal that cannot be stored.
         """
         due_ms = None
         for transaction in self.store:

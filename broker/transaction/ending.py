@@ -12,9 +12,11 @@ from kafkaproto.error_codes import ErrorCode
 
 
 def must_end(transaction: Transaction, request: EndRequest) -> bool:
-    """Return whether a request ends a transaction; False if the transaction has already ended in the requested way.
+    """Return whether a request to end a transaction must be carried out; False if the transaction has already ended in the requested way.
 
-    Raises KafkaError INVALID_TXN_STATE (48), INVALID_PRODUCER_ID_MAPPING (49), CONCURRENT_TRANSACTIONS (51) or PRODUCER_FENCED (90).
+    Raises KafkaError INVALID_PRODUCER_ID_MAPPING (49) for another producer id, PRODUCER_FENCED (90) for an epoch that is not valid,
+    CONCURRENT_TRANSACTIONS (51) while a transition is pending or the requested end is being completed, and INVALID_TXN_STATE (48) if the state
+    does not allow this end.
     """
     if bumps_epochs(request.client_version):
         return _check_end_with_new_epoch(transaction, request)
@@ -22,7 +24,10 @@ def must_end(transaction: Transaction, request: EndRequest) -> bool:
 
 
 def _check_end(transaction: Transaction, request: EndRequest) -> bool:
-    """Return whether a request ends a transaction of transaction version 0 or 1 (TX-37). Raises KafkaError if it must not."""
+    """Return whether a request ends a transaction of transaction version 0 or 1; False if it has already ended in this way (TX-37).
+
+    Raises KafkaError if the request is not allowed.
+    """
     data = transaction.data
     if data.producer_id != request.producer_id:
         raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)

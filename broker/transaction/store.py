@@ -35,7 +35,11 @@ class StateLog(Protocol):
     """Interface of the transaction topic on one broker, which `replication.coordinator_log` implements."""
 
     def append(self, index: int, entries: Sequence[Entry], now_ms: int, done: Done) -> None:
-        """Append records to a partition. `done` is called when they are replicated, or with an error."""
+        """Append records to partition `index` of the transaction topic.
+
+        entries: (key, value) of each record. done: called once with an error code and the time in ms: with 0 when the records are replicated,
+        otherwise with the error of the append.
+        """
 
     def read(self, index: int) -> Iterable[KeyedRecord]:
         """Return the records of a partition from its start to its end."""

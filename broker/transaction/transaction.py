@@ -133,7 +133,8 @@ class Transaction:
     def prepare_epoch(self, timeout_ms: int, expected_epoch: int | None, now_ms: int) -> TransactionData:
         """Prepare the next epoch for InitProducerId, and return the pending state (TX-13). expected_epoch: the epoch in the request, None for none.
 
-        Raises KafkaError PRODUCER_FENCED (90) if the expected epoch is neither the current nor the last one.
+        timeout_ms: the transaction timeout in the request. Raises KafkaError PRODUCER_FENCED (90) if the expected epoch is neither the current nor
+        the last one.
         """
         data = self.data
         if expected_epoch is None:
@@ -151,7 +152,8 @@ class Transaction:
     ) -> TransactionData:
         """Prepare epoch 0 of a new producer id, because the epochs of the old id are exhausted (TX-15). Returns the pending state.
 
-        keeps_last_epoch: whether to store the last epoch of the old id, with which the producer may repeat its request.
+        producer_id: the new id. timeout_ms: the transaction timeout in the request. keeps_last_epoch: whether to store the last epoch of the old
+        id, with which the producer may repeat its request.
         """
         last_epoch = self.data.epoch if keeps_last_epoch else NO_EPOCH
         return self._initialised(producer_id, 0, last_epoch, timeout_ms, now_ms)

@@ -210,7 +210,10 @@ class Connection:
         yield from self._decide(piece.stamp)
 
     def _decide(self, stamp: Stamp) -> Iterator[ConnectionEntry]:
-        """Decide whether the connection speaks Kafka and which endpoint is the client, once enough data is buffered."""
+        """Decide whether the connection speaks Kafka and which endpoint is the client, once enough data is buffered.
+
+        stamp: number and time of the packet with the newest data, for the events that are yielded.
+        """
         heads = [self._head(by) for by in (0, 1)]
         if any(_is_tls(head) for head in heads):
             self._leave_out(TLS)
@@ -283,7 +286,8 @@ class Connection:
     def _no_kafka(self, stamp: Stamp, report: bool) -> Iterator[ConnectionEntry]:
         """Leave the connection out of the trace because it does not speak Kafka.
 
-        report: also yield an event, if the options name the brokers' ports.
+        stamp: number and time of the packet that showed this. report: whether to yield an event about it; it is yielded only if the options name
+        the brokers' ports.
         """
         self._leave_out(NO_KAFKA)
         if report and self._ports_given:

@@ -73,9 +73,10 @@ class Conversation:
         """True after the response to a SaslHandshake of version 0. SASL tokens without headers follow it (KIP-43)."""
         self._stretch = 0
         self._ordered_stretch: int | None = None
-        """The number of request gaps (`_stretch`) after which no response is missing; None if a response may be missing.
+        """The stretch of requests in which the next response belongs to the oldest pending request; None if a response may be missing.
 
-        The next response belongs to the oldest pending request if that request has the same number of gaps before it.
+        A stretch is a number of gaps in the captured requests (`_stretch`). For a request with another number of gaps before it, only the
+        correlation id shows which response belongs to it.
         """
         self.requests = Finder(self._request_begins, self._find_request)
         self.responses = Finder(self._response_begins, self._find_response)
@@ -115,7 +116,10 @@ class Conversation:
         return Event(kind, {**common, "connection": self._connection, **facts})
 
     def _seq(self, stamp: Stamp) -> int:
-        """Return a sequence number that is derived from the packet number, so that all connections of a capture share one sequence."""
+        """Return a new sequence number for an entry of the trace. stamp: number and time of the packet that completed the entry.
+
+        It is derived from the packet number, so that all connections of a capture share one sequence.
+        """
         if stamp.number > self._at_packet:
             self._at_packet, self._in_packet = stamp.number, 0
         self._in_packet += 1
@@ -185,7 +189,10 @@ class Conversation:
             yield from self._paired(request, frame)
 
     def end(self, stamp: Stamp) -> Iterator[Entry]:
-        """Yield the entries of all frames that are still unpaired at the end of the connection."""
+        """Yield the entries of all frames that are still unpaired at the end of the connection.
+
+        stamp: number and time of the connection's last packet.
+        """
         while self._pending:
             yield from self._unanswered(self._pending.popleft(), NO_RESPONSE, stamp)
         while self._unpaired_responses:

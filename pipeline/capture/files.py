@@ -42,8 +42,8 @@ class CaptureError(TraceError):
 class Packet(NamedTuple):
     """A packet of a capture.
 
-    number: 1 for the first packet of the file, 2 for the second, and so on. ts_ns: time since the epoch. link: LINKTYPE. data: the captured bytes of
-    the packet. length: size in bytes of the whole packet.
+    number: 1 for the first packet of the file, 2 for the second, and so on. ts_ns: time since the epoch. link: link-layer type as a LINKTYPE_
+    number of libpcap, such as 1 for Ethernet. data: the captured bytes of the packet. length: size in bytes of the whole packet.
     """
 
     number: int
@@ -56,7 +56,8 @@ class Packet(NamedTuple):
 class _Interface(NamedTuple):
     """An interface of a pcapng file.
 
-    link: LINKTYPE. snap_bytes: largest captured part of a packet. unit: timestamp units per second. offset_s: seconds to add to each timestamp.
+    link: link-layer type as a LINKTYPE_ number of libpcap, such as 1 for Ethernet. snap_bytes: largest captured part of a packet. unit: timestamp
+    units per second. offset_s: seconds to add to each timestamp.
     """
 
     link: int
@@ -202,8 +203,9 @@ def _packet(
 ) -> tuple[int, int, bytes, int]:
     """Return (ts_ns, link, data, length), the fields of `Packet`, of a packet block in a pcapng file.
 
-    kind: type of the block. order: byte order for `struct`. last_ns: time of the previous packet, which is also used for a "simple packet" block,
-    because that block has no time.
+    kind: type of the block. body: content of the block. order: byte order for `struct`. interfaces: those of the current
+    section of the file; the block contains an index in this list. last_ns: time of the previous packet, which is also used for a "simple packet"
+    block, because that block has no time.
     """
     if kind == _SIMPLE_PACKET:
         (length,) = struct.unpack_from(order + "I", body)

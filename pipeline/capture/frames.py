@@ -140,7 +140,10 @@ class Cutter:
             self.in_step = False
 
     def _skipped(self, skipped: int, stamp: Stamp) -> Iterator[Frame]:
-        """Skip bytes of a frame that has a gap. Once its end is reached, yield a frame with the bytes before the gap. skipped: number of bytes."""
+        """Skip bytes of a frame that has a gap. Once its end is reached, yield a frame with the bytes before the gap.
+
+        skipped: number of bytes to skip. stamp: number and time of the packet with the last of these bytes.
+        """
         self._skip -= skipped
         if not self._skip:
             yield self._damaged(stamp)
@@ -152,7 +155,10 @@ class Cutter:
         return Frame(head, self._announced, self._first_ns, stamp, why)
 
     def end(self, stamp: Stamp, why: str) -> Iterator[Frame]:
-        """Yield the incomplete last frame, if there is one, at the end of the connection. why: the reason why the connection ends."""
+        """Yield the incomplete last frame, if there is one, at the end of the connection.
+
+        stamp: number and time of the connection's last packet. why: the reason why the connection ends.
+        """
         if self.in_step and len(self._bytes) > LENGTH_BYTES:
             if not self._skip:
                 self._announced, self._why = int.from_bytes(self._bytes[:LENGTH_BYTES], "big"), why

@@ -55,10 +55,13 @@ _PACKETS = pa.schema(
         ("beside", pa.string()),
     ]
 )
-"""The schema of the segments that `packets_of` yields.
+"""The schema of the rows that `packets_of` yields: one row for each TCP segment.
 
-The last rows of a file contain no segment. Their column `beside` is JSON instead: a notice as [text, whether only the end of the file is missing], or
-{reason: number of packets that were left out}.
+run: index of the run (recording). ends: both endpoints, encoded by `key_of`. number, ts_ns: number and time of the packet. by: index (0 or 1) of
+the sender in `ends`. The columns from `sequence` to `missing` are fields of the segment (`link.Segment`).
+
+The last rows of a file contain no segment. Their column `beside` is a JSON text: [text of a notice, whether only the end of the file is missing],
+or {reason: number of packets that were left out}.
 """
 _PACKETS_DDL = (
     "run int, ends binary, number bigint, ts_ns bigint, by int, sequence bigint, acknowledged bigint, flags int, data binary, "
@@ -210,10 +213,10 @@ def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
 
 
 def rows_of(runs: list[Run], packets: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of all tables, made from the segments that `packets_of` yields.
+    """Yield the rows of all tables, made from TCP segments. Each batch has rows of one table, which its first column names.
 
-    The segments must be sorted by run, connection and packet number. The state of a connection is dropped after its last segment. Each batch has rows
-    of one table, which its first column names.
+    runs: the captures; the column `run` of a segment is an index in this list. packets: the segments from `packets_of`, sorted by run, connection
+    and packet number. The state of a connection is dropped after its last segment.
     """
     out = _TaskOutput(runs)
     key: tuple[int, bytes] | None = None

@@ -47,7 +47,8 @@ class Segment(NamedTuple):
 def segment_of(link: int, data: bytes, length: int) -> Segment:
     """Return the TCP segment in a packet. Raises LeftOut if the packet has none that can be used.
 
-    link: LINKTYPE of the capture. data: the captured bytes of the packet. length: size in bytes of the whole packet.
+    link: link-layer type as a LINKTYPE_ number of libpcap, such as 1 for Ethernet. data: the captured bytes of the packet. length: size in bytes
+    of the whole packet.
     """
     try:
         at = _network_at(link, data)
@@ -57,7 +58,10 @@ def segment_of(link: int, data: bytes, length: int) -> Segment:
 
 
 def _network_at(link: int, data: bytes) -> int:
-    """Return the byte position of the IP header in a packet."""
+    """Return the byte position of the IP header in a packet. Raises LeftOut if the packet has none or the link-layer type is not supported.
+
+    link: link-layer type as a LINKTYPE_ number of libpcap, such as 1 for Ethernet.
+    """
     if link in RAW:
         return 0
     if link in (NULL, LOOP):

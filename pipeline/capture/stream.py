@@ -134,7 +134,10 @@ class Stream:
             yield from self._give_up(stamp)
 
     def flush(self, stamp: Stamp) -> Iterator[Piece]:
-        """Yield all buffered segments at the end of the connection, and a hole for the missing bytes before each."""
+        """Yield all buffered segments at the end of the connection, and a hole for the missing bytes before each.
+
+        stamp: number and time of the connection's last packet.
+        """
         while self._pending:
             yield from self._give_up(stamp)
 
@@ -147,7 +150,10 @@ class Stream:
         yield from self._in_order(stamp)
 
     def _in_order(self, stamp: Stamp) -> Iterator[Piece]:
-        """Yield the data of buffered segments that continue the stream without a gap. Bytes that were already yielded are left out."""
+        """Yield the data of buffered segments that continue the stream without a gap. Bytes that were already yielded are left out.
+
+        stamp: number and time of the packet that is being processed. The pieces get its number.
+        """
         while self._pending and self._expected is not None and self._pending[0].start <= self._expected:
             start, _, ts_ns, data, missing = self._pending.pop(0)
             self._pending_bytes -= len(data)

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def extras(steps: Sequence[tuple[str, str]]) -> str:
-    """Return the extras that the steps need, as text for `pip install`."""
+    """Return the extras that the steps need, as text for `pip install`. steps: (module, title) of each step."""
     return "demo,spark" if any(module in WITH_SPARK for module, _ in steps) else "demo"
 
 

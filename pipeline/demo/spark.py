@@ -69,7 +69,10 @@ def _with_session(brokers: Brokers, progress: Progress, scratch: Path, log: Any)
 
 
 def source(spark: SparkSession, brokers: Brokers, topic: str, **options: str) -> DataFrame:
-    """Return a DataFrame that reads a whole topic with Spark's Kafka source. options: further options of the source, with "_" for each dot."""
+    """Return a DataFrame that reads a whole topic with Spark's Kafka source.
+
+    options: further options of the source; an underscore in a name stands for a dot.
+    """
     reader = spark.read.format("kafka").option("kafka.bootstrap.servers", brokers.bootstrap).option("subscribe", topic)
     for name, value in options.items():
         reader = reader.option(name.replace("_", "."), value)
@@ -122,7 +125,8 @@ def _rack_read(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[Cel
 def _received(spark: SparkSession, group: str) -> list[float]:
     """Return the number of bytes received from each broker, from the metrics of Spark's Java consumers.
 
-    Spark keeps the consumers in a pool for a while after the query.
+    group: the beginning of the consumers' group ids. The result is indexed by broker id. Spark keeps the consumers in a pool for a while after the
+    query.
     """
     jvm: Any = spark.sparkContext._jvm
     pattern = jvm.javax.management.ObjectName("kafka.consumer:type=consumer-node-metrics,*")
@@ -199,9 +203,9 @@ def _count_events(spark: SparkSession, brokers: Brokers, checkpoint: Path) -> in
 
 
 def _counts(brokers: Brokers) -> tuple[dict[int, int], list[tuple[str, bytes]], int]:
-    """Return what the counting job wrote into its target topic, as a tuple of three items.
+    """Return what the counting job wrote into its target topic, as (counts, headers, timestamp).
 
-    They are the last count for each start of a window (in ms), and the headers and the timestamp (in ms) of the last record.
+    counts: maps the start of each window, in ms, to its last count. headers, timestamp: those of the last record; the timestamp is in ms.
     """
     counts = _read_all(brokers, COUNTS)
     return {int(r.key): int(r.value) for r in counts}, list(counts[-1].headers), counts[-1].timestamp

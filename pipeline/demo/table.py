@@ -26,12 +26,15 @@ class Cell:
 
 
 def same(what: str, expected: object, actual: object) -> Cell:
-    """Return a table cell for a result that must equal the expected one."""
+    """Return a table cell for a result that must equal the expected one. what: name of the check."""
     return Cell(what, _text(expected), _text(actual), expected == actual)
 
 
 def within(what: str, low: float, high: float, actual: float, unit: str = "", digits: int = 0) -> Cell:
-    """Return a table cell for a result that must lie between low and high, both inclusive. digits: number of decimals to print."""
+    """Return a table cell for a result that must lie between low and high, both inclusive.
+
+    what: name of the check. unit: text to print after each number. digits: number of decimals to print.
+    """
     text = f"{low:,.{digits}f} to {high:,.{digits}f} {unit}".rstrip()
     return Cell(what, text, f"{actual:,.{digits}f} {unit}".rstrip(), low <= actual <= high)
 

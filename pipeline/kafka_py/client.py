@@ -193,7 +193,11 @@ class Client:
     # ---- topics --------------------------------------------------------------------------------------------------------------
 
     def partitions_of(self, topics: Iterable[str], create: bool = False) -> list[Partition]:
-        """Return all partitions of the topics. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION for an unknown topic, TimeoutError."""
+        """Return all partitions of the topics. create: create missing topics if the brokers allow it.
+
+        Raises KafkaError if a broker returns a lasting error, such as UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown topic, and TimeoutError if
+        temporary failures last longer than `api_timeout_ms`.
+        """
         names = list(topics)
         if not names:
             return []
@@ -223,10 +227,11 @@ class Client:
     # ---- offsets -------------------------------------------------------------------------------------------------------------
 
     def offsets(self, timestamps: Mapping[Partition, int], read_committed: bool = False) -> Offsets:
-        """Return the offsets of partitions from ListOffsets. Raises KafkaError and TimeoutError.
+        """Return the offsets of partitions from ListOffsets.
 
-        timestamps: maps each partition to EARLIEST, LATEST or a time in ms since the epoch. A partition gets the offset NO_OFFSET if all its records
-        are older than that time. read_committed: LATEST means the last stable offset instead of the high watermark.
+        timestamps: maps each partition to EARLIEST, LATEST or a time in ms since the epoch. A partition gets the offset NO_OFFSET if all its
+        records are older than that time. read_committed: LATEST means the last stable offset instead of the high watermark. Raises KafkaError if a
+        broker returns a lasting error, and TimeoutError if temporary failures last longer than `api_timeout_ms`.
         """
         offsets: Offsets = {}
 
@@ -247,9 +252,10 @@ class Client:
 
 
 def check_reachable(settings: ClientSettings) -> None:
-    """Connect to one of the bootstrap servers once.
+    """Connect to one of the bootstrap servers once, to detect wrong options.
 
-    Raises OptionError if the options are wrong, TimeoutError, KafkaError, SSLCertVerificationError.
+    Raises OptionError if no server can be reached, TimeoutError if none responds in time, KafkaError if a server rejects the login or has no
+    common version, and SSLCertVerificationError if the certificate of a server is not accepted.
     """
     with Client(settings, fail_fast=True) as client:
         client.until_done("cannot connect", client.any_connection)

@@ -66,9 +66,9 @@ class Rows:
         self._headers: list[HeaderColumns] = []
 
     def add(self, entry: Entry, start: int) -> bool:
-        """Add the records of a batch or old message. Returns whether the collected rows now fill an Arrow batch. Raises DecodeError.
+        """Add the records of a batch or old message. Returns whether the collected rows now fill an Arrow batch.
 
-        start: records with a lower offset are left out.
+        start: records with a lower offset are left out. Raises DecodeError if the batch is damaged.
         """
         header = entry.header
         if isinstance(header, BatchHeader):
@@ -124,10 +124,11 @@ def _arrow(column: array[int]) -> pa.Array:
 
 
 def _cut(payload: Buffer, starts: array[int], ends: array[int], shifts: pa.Array) -> pa.Array:
-    """Return an Arrow array of the byte ranges of the payload from each start (inclusive) to each end (exclusive); null for a negative start.
+    """Return an Arrow array with the bytes of each record's key or value, cut out of the payload; null if its start is negative.
 
-    shifts: numbers to add to the starts and ends, which are positions in the payload of one batch, to get positions in all payloads joined. Arrow
-    reads the payload in place as alternating values and gaps, and takes the values.
+    payload: the payloads of all batches, joined. starts, ends: for each record, byte positions (inclusive and exclusive) in the payload of its own
+    batch. shifts: for each record, the position of that payload in `payload`. For speed, Arrow reads the payload in place, as alternating values
+    and gaps, and takes the values.
     """
     count = len(starts)
     null = pc.less(_arrow(starts), 0)
@@ -155,7 +156,10 @@ def _headers_of(piece: Columns, header: Any) -> HeaderColumns:
 
 
 def _header_lists(parts: list[HeaderColumns]) -> pa.Array:
-    """Return an array with the list of headers of each record; null for a record without headers, as in Spark's source."""
+    """Return an array with the list of headers of each record; null for a record without headers, as in Spark's source.
+
+    parts: the headers of the records of each batch, in the order of the batches.
+    """
     joined = array("q")
     for part in parts:
         joined.extend(part.counts)

@@ -40,9 +40,10 @@ TLS_ALERT = b"\x15\x03"
 
 
 class Connection:
-    """A blocking connection to a broker; the constructor opens it.
+    """A blocking connection to a broker; the constructor opens it, agrees on API versions and logs in.
 
-    Raises OSError (also ConnectionError, WrongProtocol and timeouts), KafkaError and OptionError.
+    The constructor raises OSError if the connection fails or takes too long (WrongProtocol if only one side speaks TLS), KafkaError if the broker
+    rejects the login or has no common version, and OptionError for invalid PEM.
     """
 
     def __init__(self, host: str, port: int, settings: ClientSettings) -> None:

@@ -42,7 +42,8 @@ class Fetched(NamedTuple):
 def fetch(client: Client, settings: SourceSettings, range_: Range) -> Iterator[Fetched]:
     """Yield the batches and old messages with records of the range, in order. The last batch may also have records after the range.
 
-    Raises DataLoss, KafkaError, DecodeError and TimeoutError.
+    Raises DataLoss if records of the range no longer exist and `failOnDataLoss` is true, KafkaError if a broker returns a lasting error,
+    DecodeError if a batch is damaged, and TimeoutError if no record is fetched for too long.
     """
     fetcher = _Fetcher(client, settings, range_)
     try:
@@ -192,12 +193,12 @@ class _Fetcher:
     # ---- nothing there -------------------------------------------------------------------------------------------------------
 
     def _wait(self, partition: PartitionData) -> None:
-        """Check an empty response, and decide whether to fetch again. Raises TimeoutError, DataLoss.
+        """Decide what to do after an empty response: fetch again, read from the leader, or give up.
 
-        - A fetch that was throttled, or a follower that lags, gives empty responses for a while. TimeoutError is raised if no record has come for
-          `kafkaConsumer.pollTimeoutMs`.
-        - If the log ends before the range, the next fetch goes to the leader. After several such responses from the leader, the missing records are
-          lost: DataLoss is raised unless `failOnDataLoss` is false.
+        - A fetch that was throttled, or a follower that lags, gives empty responses for a while, so the fetch is repeated. Raises TimeoutError if
+          no record has come for `kafkaConsumer.pollTimeoutMs`.
+        - If the log of a follower ends before the range, the next fetch goes to the leader. If the leader's log ends there in several successive
+          responses, the missing records are lost. Raises DataLoss, unless `failOnDataLoss` is false.
         """
         if partition.preferred_read_replica >= 0:
             return

@@ -73,7 +73,11 @@ NEAR = 0.84
 
 @dataclass(frozen=True)
 class ClientSettings:
-    """The settings of a client. servers: "host:port". Times are in ms; api_timeout_ms limits one call with all its retries."""
+    """The settings of a client. Times are in ms.
+
+    servers: "host:port" of each bootstrap server. request_timeout_ms: limit for one request; api_timeout_ms limits one call with all its retries.
+    retry_backoff_ms: pause before a retry.
+    """
 
     servers: tuple[str, ...]
     client_id: str = "kafka_py"
@@ -248,7 +252,10 @@ class _Reader:
         return self._read(name, None, lambda text: _at_least(text, 1), "a whole number above 0")
 
     def parsed(self, name: str, make: Callable[[Any], T], example: str) -> T | None:
-        """Return the value of an option, parsed as JSON and converted by `make`; None if the option is not given. example: a valid value."""
+        """Return the value of an option, parsed as JSON and converted by `make`; None if the option is not given.
+
+        example: a valid value, for the error message. Raises OptionError if the value is not JSON or `make` rejects it.
+        """
         text = self.text(name)
         if text is None:
             return None

@@ -61,7 +61,8 @@ class Producer:
 
         partition: None to choose it by the hash of the key; records without a key then go to one partition of the topic.
 
-        Raises KafkaError, OptionError for a record that is too large, ValueError for a partition that does not exist, TimeoutError.
+        Raises OptionError for a record that is too large, ValueError for a partition that does not exist, KafkaError if a broker rejects a batch,
+        and TimeoutError if temporary failures last too long.
         """
         count = self._counts.get(topic) or self._look_up(topic)
         if partition is None:

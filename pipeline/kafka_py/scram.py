@@ -14,10 +14,10 @@ from base64 import b64decode, b64encode
 
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 LEAST_ITERATIONS, MOST_ITERATIONS = 4096, 1_000_000
-"""Accepted range of iteration counts.
+"""The lowest and the highest accepted iteration count, the number of times that the client must hash its password.
 
-With fewer iterations a stolen password file is too easy to crack (RFC 7677; Kafka refuses it, too). With more, a malicious peer could use
-much CPU time of the client.
+With fewer iterations a stolen password file is too easy to crack (RFC 7677; Kafka refuses it, too). With more, a malicious peer could use much CPU
+time of the client.
 """
 _NONCE_BYTES = 24
 _CHALLENGE = re.compile(r"r=([!-+\--~]+),s=([A-Za-z0-9+/]+=*),i=([1-9][0-9]{0,8})(?:,[A-Za-z]=.*)?", re.DOTALL)
@@ -54,7 +54,11 @@ class Scram:
         return f"{_NO_CHANNEL_BINDING}{self._bare}".encode()
 
     def final(self, server_first: bytes) -> bytes:
-        """Return the proof for the broker's challenge. Raises ScramError."""
+        """Return the client's last message, the proof that it knows the password.
+
+        server_first: the broker's challenge, which is its response to the message of `first`. Raises ScramError if it is malformed, belongs to
+        another login, or has an iteration count that is not accepted.
+        """
         challenge = _text(server_first)
         fields = _CHALLENGE.fullmatch(challenge)
         salt = _base64(fields[2]) if fields else b""
@@ -78,7 +82,11 @@ class Scram:
         return f"{without_proof},p={b64encode(proof).decode()}".encode()
 
     def check(self, server_final: bytes) -> None:
-        """Verify the server signature in the broker's last message. Raises ScramError if the broker does not know the password."""
+        """Verify the server signature in the broker's last message.
+
+        server_final: that message, which is the response to the message of `final`. Raises ScramError if the broker rejects the login, or does not
+        know the password.
+        """
         attributes = _attributes(_text(server_final))
         if "e" in attributes:
             raise ScramError(f"the broker rejected the login: {attributes['e']}")

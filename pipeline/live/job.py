@@ -54,7 +54,8 @@ class BatchSummary:
 def entries(spark: SparkSession, bootstrap: str, journal: str) -> DataFrame:
     """Return the broker's journal topic as a stream with the columns `timestamp` (the broker's clock), `offset` and the fields of ENTRY.
 
-    The broker keeps the journal for some minutes only; a job that restarts later continues with the records that remain.
+    bootstrap: host:port of brokers, separated by commas. journal: name of the journal topic. The broker keeps the journal for some minutes only; a
+    job that restarts later continues with the records that remain.
     """
     value = f.from_json(f.col("value").cast("string"), ENTRY)
     return (
@@ -109,11 +110,15 @@ def table(spark: SparkSession, folder: Path) -> DataFrame:
 
 
 class Job:
-    """The live job; `start()` starts its query. on_batch: a function called in a thread of Spark after each micro-batch that changed the table.
+    """The live job; `start()` starts its query.
 
-    Each client causes at most one alert per window, in the micro-batch in which it reaches a limit. Spark's sink has no transactions: if the process
-    ends between writing alerts and the end of their micro-batch, they are written again after a restart. Raises FolderError if the folder holds the
-    state of another job.
+    bootstrap: host:port of brokers, separated by commas. folder: the folder for the checkpoint and the table. journal: the topic to read.
+    alerts_topic: the topic that receives the alerts. on_batch: a function called in a thread of Spark after each micro-batch that changed the
+    table.
+
+    Each client causes at most one alert per window, in the micro-batch in which it reaches a limit. Spark's sink has no transactions: if the
+    process ends between writing alerts and the end of their micro-batch, they are written again after a restart. Raises FolderError if the folder
+    holds the state of another job.
     """
 
     def __init__(
@@ -212,9 +217,9 @@ class Job:
 
 
 def claim(folder: Path, journal: str, windows: Windows) -> None:
-    """Write a file into the folder that names its job: the journal and the windows.
+    """Write a file into the folder that describes its job: the name of the journal topic (`journal`) and the windows.
 
-    Raises FolderError if the folder belongs to a job with another journal or other windows, or cannot be written to.
+    Raises FolderError if the folder belongs to a job with another journal or other windows, contains other files, or cannot be written to.
     """
     path = folder / "job.json"
     this_job = {"journal": journal, "window_s": windows.window_s, "slide_s": windows.slide_s, "late_s": windows.late_s}
@@ -237,7 +242,10 @@ def claim(folder: Path, journal: str, windows: Windows) -> None:
 
 
 def resume_offset(folder: Path, journal: str) -> int:
-    """Return the journal offset at which a job with this checkpoint folder continues; 0 for a new folder. Reads Spark's `OffsetSeqLog`."""
+    """Return the offset in the journal topic at which a job with this checkpoint folder continues; 0 for a new folder.
+
+    journal: name of the journal topic. The offset is read from Spark's `OffsetSeqLog` in the folder.
+    """
     logs = [path for path in (folder / "state" / "offsets").glob("*") if path.name.isdigit()]
     if not logs:
         return 0

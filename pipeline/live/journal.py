@@ -17,10 +17,10 @@ LATEST = -1
 
 
 def problem(bootstrap: str, journal: str, folder: Path) -> str | None:
-    """Return a description of what is wrong with the broker or its journal and how to fix it, or None if nothing is.
+    """Return what is wrong with the broker or its journal topic, and how to fix it; None if the job can start.
 
-    journal: name of the journal topic. folder: the live job's checkpoint folder. Without this check, Spark would retry for minutes without saying
-    what to do.
+    bootstrap: host:port of brokers, separated by commas. journal: name of the journal topic. folder: the live job's checkpoint folder. Without
+    this check, Spark would retry for minutes without saying what to do.
     """
     why: object = None
     for address in bootstrap.split(","):
@@ -43,7 +43,11 @@ def problem(bootstrap: str, journal: str, folder: Path) -> str | None:
 
 
 def _end(metadata: MetadataResponse, journal: str) -> int:
-    """Return the end offset of the journal topic's only partition, from its leader. Raises OSError or EOFError if no broker responds."""
+    """Return the end offset of the journal topic's only partition, from its leader.
+
+    metadata: a response that describes only this topic. journal: name of the topic. Raises OSError if the partition has no leader or the leader
+    cannot be reached, and EOFError if it closes the connection.
+    """
     leader = next((b for b in metadata.brokers if b.node_id == metadata.topics[0].partitions[0].leader_id), None)
     if leader is None:
         raise OSError(f"the partition of topic {journal} has no leader; start the broker that has its replica")

@@ -31,9 +31,9 @@ def run(
 ) -> int:
     """Run the job in a Spark session of its own until SIGINT or SIGTERM, and return the exit status.
 
-    folder: the folder for the checkpoint and the table. journal: the topic to read. alerts_topic: the topic that receives the alerts. every_s:
-    seconds between micro-batches; with None, the job stops once all records that exist now are in the table. Returns 1 if the query fails, 2 if
-    Spark's Kafka connector cannot be downloaded, else 0.
+    bootstrap: host:port of brokers, separated by commas. folder: the folder for the checkpoint and the table. journal: the topic to read.
+    alerts_topic: the topic that receives the alerts. every_s: seconds between micro-batches; with None, the job stops once all records that exist
+    now are in the table. Returns 1 if the query fails, 2 if Spark's Kafka connector cannot be downloaded, else 0.
     """
     try:
         with local_session("kafkaproto live", connector=True) as spark:

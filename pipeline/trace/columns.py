@@ -164,6 +164,7 @@ def _batch_keys(keys: Row) -> Row:
 def _batch_rows(keys: Row, where: Row, heads: list[BatchHeader], base_offset: int | None) -> Iterator[tuple[str, Row]]:
     """Yield a row of the table `batches` for each batch header.
 
+    keys: the columns that identify the request of a row. where: the columns that identify the partition. heads: the headers of successive batches.
     base_offset: the offset that the broker assigned to the first batch; None to take the base offset from each header.
     """
     for position, head in enumerate(heads):
@@ -196,7 +197,7 @@ def _batch_rows(keys: Row, where: Row, heads: list[BatchHeader], base_offset: in
 def _with_markers(rows: Iterator[tuple[str, Row]], kept: Any) -> Iterator[tuple[str, Row]]:
     """Add the columns of transaction markers to the rows of control batches, and yield all rows.
 
-    kept: the records field of these batches as the trace stores it.
+    rows: (table, row) for each batch, from `_batch_rows`. kept: the records field of these batches as the trace stores it.
     """
     for (table, row), (_, batch) in zip(rows, read_kept(kept or b""), strict=True):
         marker = _marker(batch)
@@ -210,8 +211,9 @@ def _message_rows(
 ) -> Iterator[tuple[str, Row]]:
     """Yield a row of the table `batches` for each message of magic 0 or 1; the producer columns are -1.
 
-    fetch_offset: the offset in the Fetch request; None for a Produce request. A compressed message has only the offset of its last record. Its base
-    offset is therefore the offset after the previous message or, for the first message, `fetch_offset`.
+    keys: the columns that identify the request of a row. where: the columns that identify the partition. messages: the headers of successive
+    messages. fetch_offset: the offset in the Fetch request; None for a Produce request. A compressed message has only the offset of its last
+    record. Its base offset is therefore the offset after the previous message or, for the first message, `fetch_offset`.
     """
     next_offset = fetch_offset
     for position, head in enumerate(messages):

@@ -125,7 +125,10 @@ def _heartbeat(keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Ro
 
 
 def _leave_group(keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
-    """Yield a row for each member that leaves. A response of version 3 or later has an error for each member."""
+    """Yield a row for each member that leaves, with its own error if the response has one for each member (version 3 or later).
+
+    keys: the columns that identify the request of a row. response: None if the trace lacks it.
+    """
     if not request.members:
         error = None if response is None else response.error_code
         yield _row(keys, group_id=request.group_id, member_id=request.member_id or None, error=error)
@@ -185,7 +188,6 @@ def _offset_row(keys: Row, position: int, topic: Any, partition: int, **fields: 
 
 
 def _commit(keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
-    """Yield a row for each partition of an OffsetCommit or TxnOffsetCommit."""
     errors = {
         (topic.name, getattr(topic, "topic_id", NO_TOPIC_ID), partition.partition_index): partition.error_code
         for topic in (() if response is None else response.topics)
@@ -216,7 +218,10 @@ def _commit(keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Row]]
 
 
 def _offset_fetch(keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
-    """Yield a row for each partition in the response. A request without a response yields nothing, because it may name no partitions."""
+    """Yield a row for each partition in the response. A request without a response yields nothing, because it may name no partitions.
+
+    keys: the columns that identify the request of a row.
+    """
     if response is None:
         return
     members = {group.group_id: (group.member_id or None, group.member_epoch) for group in request.groups}

@@ -89,9 +89,10 @@ class Rows:
 
     @classmethod
     def from_carried(cls, run: str, wall_ms: int, at_ns: int, carried: Row) -> Rows:
-        """Return a `Rows` object that continues with the state that `carried` returned.
+        """Return a `Rows` object that continues with a saved state.
 
-        Raises KeyError, TypeError, ValueError or AttributeError for any other value.
+        run: name of the run (recording). wall_ms, at_ns: wall clock and monotonic clock at its start. carried: the state that the method `carried`
+        returned. Raises KeyError, TypeError, ValueError or AttributeError if it is anything else.
         """
         rows = cls(run, wall_ms, at_ns)
         rows._cluster.topics = {str(topic_id): str(name) for topic_id, name in carried["topics"].items()}
@@ -233,7 +234,7 @@ class Rows:
             self._cluster.add_versions(offer.api_key, offer.min_version, offer.max_version)
 
     def _name_and_rack_events(self, keys: Row, exchange: Exchange, response: Any) -> Iterator[tuple[str, Row]]:
-        """Yield an event for each topic name and broker rack that this broker reported for the first time or changed."""
+        """Yield an event for each topic id and broker rack in a response that its broker reports for the first time, or has changed."""
         for topic in response.topics:
             names = columns.topic_columns(topic.name, topic.topic_id)
             if names["topic_id"] and names["topic"]:
@@ -265,7 +266,10 @@ class Rows:
 
 
 def _coordinator_rows(api_key: int, keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
-    """Yield the rows for a request about groups or transactions. A TxnOffsetCommit yields rows for both."""
+    """Yield (table, row) for a request about groups or transactions. A TxnOffsetCommit yields rows for both.
+
+    keys: the columns that identify the request of a row.
+    """
     for rows in (GROUP_ROWS, TRANSACTION_ROWS):
         if api_key in rows:
             yield from rows[api_key](keys, request, response)

@@ -243,7 +243,10 @@ GROUPS = (
     Column("assigned", "string", "partitions that the response assigns, like `owned`; null if it assigns nothing new"),
     Column("reason", "string", "why the member joins again or leaves, as it says (KIP-800)"),
 )
-"""Columns of the table `groups`: a row for each member or group in a request by which members join, stay in or leave a group, or groups end."""
+"""Columns of the table `groups`, for requests by which members join, stay in or leave a group, and for DeleteGroups.
+
+A request has a row for each member or group that it names.
+"""
 
 GROUP_OFFSETS = (
     *KEYS,

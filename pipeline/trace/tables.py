@@ -228,9 +228,9 @@ def report_progress(runs: list[Run], notes: Path, progress: Callable[[str], None
 def _traces(spark: SparkSession, runs: list[Run], staging: Path, result: WriteResult) -> None:
     """Write the rows of traces with one Spark task per run (recording), and move their files into the staging folder.
 
-    Each attempt of a task writes into a folder of its own; only the files of the attempt that Spark accepts are moved. Raises StoreError if these
-    files are not visible in this process: the task may have run on a machine where the path is another folder, or a network file system may not show
-    them yet.
+    result: receives the notices about the files and the positions reached. Each attempt of a task writes into a folder of its own; only the files
+    of the attempt that Spark accepts are moved. Raises StoreError if these files are not visible in this process: the task may have run on a
+    machine where the path is another folder, or a network file system may not show them yet.
     """
     staging = staging.resolve()  # executors may run elsewhere
     numbers = spark.range(0, len(runs), 1, len(runs))

@@ -54,7 +54,7 @@ def _errors_of_topics(topics: Iterable[Any]) -> Errors:
 
 
 def _add_partitions_to_txn(keys: Row, request: Any, response: Any) -> Rows:
-    """Yield a row for each partition of each transaction.
+    """Yield a row for each partition of each transaction. keys: the columns that identify the request of a row.
 
     Before version 4, a request names one transaction, and a response has errors only for partitions, none for the whole request.
     """
@@ -104,7 +104,10 @@ def _add_offsets_to_txn(keys: Row, request: Any, response: Any) -> Rows:
 
 
 def _txn_offset_commit(keys: Row, request: Any, response: Any) -> Rows:
-    """Yield one row for the whole request. Its error is the first error code of a partition that is not 0, otherwise 0."""
+    """Yield one row for the whole request. Its error is the first error code of a partition that is not 0, otherwise 0.
+
+    keys: the columns that identify the request of a row. response: None if the trace lacks it; the error is then None.
+    """
     error = None
     if response is not None:
         codes = (partition.error_code for topic in response.topics for partition in topic.partitions)
@@ -142,7 +145,10 @@ def _write_txn_markers(keys: Row, request: Any, response: Any) -> Rows:
 
 
 def _describe_producers(keys: Row, request: Any, response: Any) -> Rows:
-    """Yield a row for each active producer of each partition in the response; a partition with an error has one row without a producer."""
+    """Yield a row for each active producer of each partition in the response; a partition with an error has one row without a producer.
+
+    keys: the columns that identify the request of a row.
+    """
     position = 0
     for topic in () if response is None else response.topics:
         for partition in topic.partitions:
@@ -165,7 +171,10 @@ def _active_producer(producer: Any) -> Row:
 
 
 def _describe_transactions(keys: Row, request: Any, response: Any) -> Rows:
-    """Yield a row for each partition of each transaction in the response, or one row for a transaction without partitions."""
+    """Yield a row for each partition of each transaction in the response, or one row for a transaction without partitions.
+
+    keys: the columns that identify the request of a row.
+    """
     position = 0
     for described in () if response is None else response.transaction_states:
         about = {

@@ -28,7 +28,10 @@ OFFERED = """here AS (
             SELECT run, explode(from_json(get_json_object(facts, '$.advertised'), 'map<string, array<int>>')) AS (api_key, versions)
             FROM {events} WHERE kind = 'meta'
         )"""
-"""SQL: the lowest and highest version of each API that the recorded broker offers."""
+"""SQL: a CTE `here` with the versions of each API that the recorded broker offers.
+
+Columns: run, api_key (as text), versions: [lowest, highest].
+"""
 
 VERSIONS = f"""
     WITH {OFFERED}

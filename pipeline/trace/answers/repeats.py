@@ -5,7 +5,10 @@ from __future__ import annotations
 from kafkaproto.pipeline.trace.answers.answer import FAMILY, Answer, Query
 
 NAMES = "names AS (SELECT run, conn, min(client_id) AS client_id FROM {requests} GROUP BY run, conn)"
-"""SQL: the client id of each connection. It has few rows, so the large table of requests is not joined with the partitions."""
+"""SQL: a CTE `names` with the client id of each connection, in the columns run, conn and client_id.
+
+It has few rows: a join with it is cheaper than one with the large table of requests.
+"""
 
 PRODUCED = f"""
     WITH {NAMES}, sent AS (

@@ -70,14 +70,16 @@ CHARGED = f"""
     )
     SELECT /*+ BROADCAST(known) */ * FROM counted JOIN known USING (run, broker, api, client_id)
 """
-"""SQL: the bytes that were charged to each client, and when.
+"""SQL: a query with a row for each request that was charged to a client's byte quota.
 
-- A request was not charged if the client gave up before the response was ready. In releases before 2.0, a throttled response is delayed after it is
-  ready; then the request was charged, and its throttle event has the time.
-- A fetch is charged the size of its response body plus four bytes. The frame of a flexible version has one byte more.
-- known_bound: the quota that was in force, or null if it is unknown. It is known only if the quota belonged to this client alone, if it was neither
-  set nor changed during the run, if no entries are missing and if the broker did not stop.
-- For a capture or the trace of a proxy, the time of a request is the time of its response, and a throttled fetch has the size of its empty response.
+- value: the number of bytes that were charged. For a fetch, this is the size of its response body plus four bytes: the frame, which has one byte more
+  in flexible versions. For a capture or the trace of a proxy, a throttled fetch has the size of its empty response.
+- clock_ms: when they were charged. For a capture or the trace of a proxy, this is the time of the response.
+- known_bound: the quota that was in force, or null if it is unknown. It is known only if the quota belonged to this client alone, if it was
+  neither set nor changed during the run, if no entries are missing and if the broker did not stop.
+
+A request was not charged if the client gave up before the response was ready. In releases before 2.0, a throttled response is delayed after it is
+ready; then the request was charged, and its throttle event has the time.
 """
 
 Windows = dict[tuple[str, int], tuple[int, int, bool]]
@@ -120,10 +122,10 @@ class _Plan:
         self._decided: dict[int, int] = {}
 
     def add(self, requests: Iterable[Request], decided: dict[int, int], *, last: bool = False) -> None:
-        """Add requests to the replay and sum up their throttle times.
+        """Replay further requests of the client, and sum up their throttle times.
 
-        last: whether these are the last requests; then pending requests are replayed, too. decided: maps the sequence number of a request to the
-        throttle time in ms that the broker applied for this quota.
+        requests: the next requests in the order of the trace. decided: maps the sequence number of a request to the throttle time in ms that the
+        broker applied for this quota, to which the replay is compared. last: replay the requests that are still pending, instead of `requests`.
         """
         self._decided |= decided
         for wait in self.replay.rest() if last else self.replay.of(requests):

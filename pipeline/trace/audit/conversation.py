@@ -17,9 +17,9 @@ EARLY_MS = 5
 DEFAULT_WINDOW_NUM = 11
 UNSUPPORTED_VERSION = 35
 ANY_SESSION_FETCH = "-1L"
-"""SQL: a value of a join key that matches every fetch on a connection; other values are the sequence number of one fetch.
+"""SQL: a stand-in for the sequence number of a fetch, which matches every fetch of the connection when tables are joined.
 
-It is used for fetches in fetch sessions: an incremental response may omit a partition, whose offsets another fetch of the connection may show.
+Fetches in fetch sessions use it: an incremental response may omit a partition, whose offsets another fetch of the connection may show.
 """
 WRONG_CORRELATION_ID = "problem RLIKE '^the (correlation id of the response|answer.s correlation id) is '"
 """SQL: true for a response with the correlation id of another request. Tables made by earlier versions of this program contain another wording."""

@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 
 CONSUMER_GROUPS = """(
     SELECT DISTINCT run, group_id FROM {groups} WHERE api = 'ConsumerGroupHeartbeat' OR api = 'JoinGroup' AND error = 0 AND leader IS NULL)"""
-"""SQL: the consumer groups of KIP-848. Their members of the classic protocol see their member epochs as generations."""
+"""SQL: a subquery with the groups (run, group_id) that use the consumer group protocol (KIP-848).
+
+A member of such a group may use the classic protocol; it then receives its member epoch as generation.
+"""
 COMMITS = """(
     SELECT run, seq, broker, group_id, member_id, instance_id, requested_epoch, coalesce(topic, topic_id) AS topic, partition, offset,
            begun_ns, ready_ns
     FROM {group_offsets}
     WHERE api IN ('OffsetCommit', 'TxnOffsetCommit') AND error = 0 AND member_id IS NOT NULL AND requested_epoch >= 0)"""
-"""SQL: accepted commits of group members. Commits of admin tools have no member and are left out."""
+"""SQL: a subquery with the accepted commits of group members. Commits of admin tools have no member and are left out."""
 
 
 def _partitions(column: str) -> str:
@@ -30,13 +33,14 @@ def _partitions(column: str) -> str:
 
 
 def _floors(checks: str) -> str:
-    """Return SQL that adds a column `floor` to each row: the highest generation that the coordinator had returned for the classic group before.
+    """Return SQL that adds a column `floor` to rows about classic groups: the highest generation that the group is known to have had before.
 
-    checks: SQL for the rows, with columns run, seq, broker, group_id, member_id, epoch, begun_ns, ready_ns and detail (string).
+    checks: SQL for the rows, with columns run, seq, broker, group_id, member_id, epoch, begun_ns, ready_ns and detail (string). Rows of groups
+    that use the consumer group protocol are dropped.
 
-    A generation counts if its members had received their assignments, because the coordinator has then stored it, or if the same broker returned it.
-    The generations of a group start again after the group is deleted, or when a member joins at generation 1 and neither this member nor the leader
-    was in the group before.
+    An earlier generation counts if its members had received their assignments, because the coordinator has then stored it, or if the same broker
+    returned it. The generations of a group start again after the group is deleted, or when a member joins at generation 1 and neither this member
+    nor the leader was in the group before.
     """
     return f"""
         WITH joined AS (

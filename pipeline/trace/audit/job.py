@@ -36,7 +36,7 @@ def audit_folder(spark: SparkSession, out: Path, trace: Path | None, json_file: 
     """Audit the tables in `out`, and return the exit status: 0, 1 or 2 by the worst severity of a broken rule, 3 if no rule had anything to check.
 
     trace: its new part is added to the tables first. json_file: receives the outcomes as JSON; the text goes to standard output. Raises StoreError
-    and TraceError.
+    if the tables are missing, damaged or locked by another job, and TraceError if there is no trace.
     """
     progress = Progress()
     if trace is not None:

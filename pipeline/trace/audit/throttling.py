@@ -32,9 +32,10 @@ def muted(tables: Tables) -> DataFrame:
 def how_long(tables: Tables) -> DataFrame:
     """Check the throttle time of each throttled response. Returns one row per response, in which `broken` says whether the time is wrong.
 
-    Two conditions are checked. The broker must apply the time (rate - bound) / bound x window in ms, computed with doubles as in
-    `kafkaproto.broker.quota.windows`, with halves rounded up. The response must contain the time that the broker applied. The first condition is not
-    checked if a test forced the throttle, or if the reason of the throttle was not recorded.
+    - The broker must apply the right time. For bytes and request time, this is (rate - quota) / quota x window: `window` is the time in ms over
+      which the broker measured the client's rate. It is computed with doubles as in `kafkaproto.broker.quota.windows`, with halves rounded up.
+      This is not checked if a test forced the throttle, or if the reason of the throttle was not recorded.
+    - The response must contain the time that the broker applied.
     """
     return tables.sql(f"""
         WITH exact AS (

@@ -23,7 +23,10 @@ They are COORDINATOR_LOAD_IN_PROGRESS (14), NOT_COORDINATOR (16) and CONCURRENT_
 ANSWERS = f"""(
     SELECT run, seq, {NAMED}, partition, ready_ns, from_json(coalesce(aborted, '[]'), 'array<array<bigint>>') AS listed
     FROM {{partitions}} WHERE api = 'Fetch' AND isolation = {READ_COMMITTED} AND replica_id < 0 AND next_offset IS NOT NULL)"""
-"""SQL: responses with records for read_committed consumers, with the aborted transactions that they list."""
+"""SQL: a subquery with the partitions of Fetch responses to read_committed consumers, as far as they have records.
+
+The column `listed` has the aborted transactions that the response lists, each as [producer id, first offset].
+"""
 
 
 def _logs(tables: Tables) -> DataFrame:

@@ -23,9 +23,9 @@ MIN_RATE = 1000
 
 
 def swim_lanes(rows: Rows) -> str | None:
-    """Draw figure (a): a lane per connection, with queued and handled requests filled, waits hatched and mute intervals red.
+    """Draw a lane per connection, with queued and handled requests filled, waits hatched and mute intervals red.
 
-    If the wait of a request was not recorded, the whole time until its response is hatched.
+    rows: of the query `lanes` of the answer `latency`. If the wait of a request was not recorded, the whole time until its response is hatched.
     """
     if not rows:
         return None
@@ -61,7 +61,10 @@ def _waiting(row: Row) -> tuple[float, float]:
 
 
 def rates(rows: Rows) -> str | None:
-    """Draw figure (b): bytes per second of each client against its quota, and below that the longest throttle time in each interval."""
+    """Draw bytes per second of each client against its quota, and below that the longest throttle time in each interval.
+
+    rows: of the query `rates` of the answer `throttles`.
+    """
     if not rows:
         return None
     clients = list(dict.fromkeys(r["client_id"] for r in rows))[: len(SERIES)]
@@ -95,7 +98,10 @@ def rates(rows: Rows) -> str | None:
 
 
 def fetch_sizes(rows: Rows) -> str | None:
-    """Draw figure (c): sizes of fetch responses against max_bytes, both logarithmic. Only an oversized first batch lies above the line."""
+    """Draw the sizes of fetch responses against max_bytes, both logarithmic, with a line where they are equal.
+
+    rows: of the query `sizes` of the answer `fetch-sizes`. Only an oversized first batch lies above the line.
+    """
     if not rows:
         return None
     with Drawing("sizes", 4.2) as (axes, render):
@@ -122,7 +128,10 @@ def fetch_sizes(rows: Rows) -> str | None:
 
 
 def offsets(rows: Rows) -> str | None:
-    """Draw figure (d): produced and committed offsets and consumer positions of each partition; their distance is the lag."""
+    """Draw produced and committed offsets and consumer positions of each partition over time; their distance is the lag.
+
+    rows: of the query `offsets` of the answer `ledger`.
+    """
     if not rows:
         return None
     places = [(key, list(group)) for key, group in groupby(rows, key=lambda r: (r["topic"], r["partition"]))]
@@ -144,7 +153,11 @@ def offsets(rows: Rows) -> str | None:
 
 
 def versions(rows: Rows, is_rejected: Callable[[str, int], bool], release: str) -> str | None:
-    """Draw figure (e): requests by client, API and version; versions that a broker of `release` rejects are outlined."""
+    """Draw the number of requests by client, API and version; versions that a broker of `release` rejects are outlined.
+
+    rows: of the query `versions` of the answer `census`. is_rejected: takes an API name and a version, and returns whether that broker rejects
+    them.
+    """
     if not rows:
         return None
     clients = list(dict.fromkeys(r["client"] for r in rows))
@@ -170,7 +183,10 @@ def versions(rows: Rows, is_rejected: Callable[[str, int], bool], release: str) 
 
 
 def latency(rows: Rows) -> str | None:
-    """Draw figure (f): a bar for p50, p95 and p99 of each API, divided into the parts of a request's time; the total in ms is printed as text."""
+    """Draw a bar for p50, p95 and p99 of each API, divided into the parts of a request's time; the total in ms is printed as text.
+
+    rows: of the query `parts` of the answer `latency`.
+    """
     colours = {
         "queued": SERIES[0],
         "handled": SERIES[1],
@@ -214,7 +230,7 @@ def latency(rows: Rows) -> str | None:
 
 
 def racks(rows: Rows) -> str | None:
-    """Draw figure (g): bytes by rack of the broker and rack of the client."""
+    """Draw the bytes sent from each rack of brokers to each rack of clients. rows: of the query `bytes` of the answer `racks`."""
     if not rows:
         return None
     clients = sorted({r["client_rack"] or "(none)" for r in rows})
@@ -242,7 +258,10 @@ def racks(rows: Rows) -> str | None:
 
 
 def records(sizes: Rows, costs: Rows) -> str | None:
-    """Draw figure (h): records per fetch, and requests per thousand records."""
+    """Draw the number of fetches by records per fetch, and the requests per thousand records of the first ten clients in `costs`.
+
+    sizes, costs: rows of the queries `records` and `costs` of the answer `fetch-sizes`.
+    """
     if not sizes:
         return None
     cheapest = costs[:10]

@@ -65,9 +65,10 @@ def _exchange_texts(entry: Exchange) -> Iterator[str]:
 
 
 def _fields(key: int, version: int, kind: str, frame: bytes, offset: int) -> Iterator[Place]:
-    """Yield the fields of a frame. Raises ProtocolError while iterating if the frame cannot be decoded, or if its API version is unknown.
+    """Yield each field of the body of a frame, with its place. kind: "request" or "response".
 
-    kind: "request" or "response". offset: byte position in the frame at which the body begins.
+    key, version: API key and version of the frame. offset: byte position in the frame at which the body begins. Raises ProtocolError while
+    iterating if the frame cannot be decoded, or if its API version is unknown.
     """
     yield from places(getattr(codec(key, version), kind), frame, offset)
 

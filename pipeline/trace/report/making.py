@@ -273,7 +273,10 @@ def _write_result(path: Path, result: Result) -> None:
 
 
 def _facts(run: str, notes: list[str], options: ReportOptions, results: dict[tuple[str, str], Result]) -> Facts:
-    """Return the facts at the top of the report: recorder, broker, clients, duration and size, each with a link to its table."""
+    """Return the facts at the top of the report: recorder, broker, clients, duration and size, each with a link to its table.
+
+    run: name of the run (recording). notes: texts to show below the facts. results: maps (answer name, query name) to the rows of the query.
+    """
     [recording_facts] = results["run", "facts"].rows or [dict.fromkeys(results["run", "facts"].columns)]
     clients = results["census", "clients"].rows
     broker = [

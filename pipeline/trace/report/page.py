@@ -158,7 +158,10 @@ def parquet_name(answer: str, query: str) -> str:
 
 
 def _pictures(answer: str, tables: Tables, release: str) -> list[tuple[str, str, str | None]]:
-    """Return (query name, caption, SVG or None) for each figure of an answer."""
+    """Return (query name, caption, SVG or None) for each figure of an answer.
+
+    answer: name of the answer. release: Kafka release; the figure of API versions outlines those that it rejects.
+    """
 
     def rows(query: str) -> Sequence[dict[str, Any]]:
         result = tables.get((answer, query))
