@@ -103,7 +103,9 @@ def measured(spark: SparkSession, address: str, cell: Cell, records: int, rounds
             if turn:
                 seconds[source].append(took)
         if results[CONNECTOR] != results[OURS] or results[OURS][0][0] != written:
-            raise RuntimeError(f"{cell.name}: {written} rows written, but the sources return {results}")
+            raise RuntimeError(
+                f"{cell.name}: both sources must return the {written} rows that were written, with equal results (got {results})"
+            )
     for topic in topics.split(","):
         client.delete_topic(address, topic)
     return {source: written / statistics.median(took) for source, took in seconds.items()}

@@ -304,9 +304,9 @@ def write_tags(out: bytearray, known: list[tuple[int, bytes]], unknown: RawTags 
     previous = -1
     for tag, value in fields:
         if tag <= previous:
-            raise ValueError(f"tag {tag} occurs twice" if tag >= 0 else f"tag {tag} is negative")
+            raise ValueError(f"tag {tag} occurs twice; give each tag once" if tag >= 0 else f"tag {tag} is negative")
         if tag > 0xFFFFFFFF:
-            raise ValueError(f"tag {tag} has more than 32 bits")
+            raise ValueError(f"tag {tag} is too large: the highest tag is {0xFFFFFFFF}")
         previous = tag
         out += uvarint(tag)
         out += uvarint(len(value))

@@ -62,7 +62,11 @@ def spend(context: Any, amount: int, path: str, offset: int) -> None:
     message = reading(context)
     message.room -= amount
     if message.room < 0:
-        raise DecodeError(path, offset, f"decoding takes more memory than {LIMIT} times the size of the message")
+        raise DecodeError(
+            path,
+            offset,
+            f"decoding takes more memory than is allowed: {LIMIT} bytes for each byte of the message, plus 64 KiB",
+        )
 
 
 def size_of_default(value: Any) -> int:

@@ -30,7 +30,7 @@ class VersionRange:
         low, dash, high = text.partition("-")
         versions = cls(_version(low), _version(high) if dash else _version(low))
         if not versions:
-            raise ValueError(f"the version range {text!r} must be ascending")
+            raise ValueError(f"the version range {text!r} must be ascending, for example 0-3")
         return versions
 
     def __bool__(self) -> bool:

@@ -63,7 +63,10 @@ class WireType(Construct):  # type: ignore[misc]  # construct ships no annotatio
         raise NotImplementedError
 
     def _sizeof(self, context: Any, path: str) -> int:
-        raise SizeofError(f"the encoded size of a {type(self).__name__} depends on its value", path=path)
+        raise SizeofError(
+            f"the encoded size of a {type(self).__name__} depends on its value; encode the value to get its size",
+            path=path,
+        )
 
 
 def read(stream: BinaryIO, size: int, path: str) -> bytes:

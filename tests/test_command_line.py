@@ -252,7 +252,7 @@ def test_journal_topic_option_creates_the_journal_topic(start: Start, given: tup
 def test_illegal_journal_topic_name_is_reported_in_one_line() -> None:
     result = _run("--port", "0", "--journal-topic", "a b")
     assert result.returncode == 2 and len(result.stderr.splitlines()) == 1
-    assert "topic 'a b' cannot hold the journal" in result.stderr
+    assert "the topic for the journal, 'a b', cannot be created" in result.stderr
 
 
 def test_kafkaproto_script_without_a_command_prints_its_usage() -> None:

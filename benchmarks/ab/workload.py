@@ -432,7 +432,9 @@ def incremental_fetch() -> Work:
     version = VERSIONS[FETCH]
     full = peer.ask(fetch_request(range(SESSION_PARTITIONS), session_epoch=0), FETCH, version)
     if not full.session_id:
-        raise WorkloadError("the broker opened no fetch session for a full fetch")
+        raise WorkloadError(
+            f"the broker opened no fetch session for a fetch of all {SESSION_PARTITIONS} partitions, but the row measures one"
+        )
 
     def frames() -> Iterator[bytes]:
         epoch = 0
@@ -458,7 +460,7 @@ def long_poll() -> Work:
         before, now_ms = consumer.responses, cluster.now_ms
         consumer.deliver(frame)
         if consumer.responses != before:
-            raise WorkloadError("the broker answered a long-poll fetch at once")
+            raise WorkloadError("the broker answered a long-poll fetch at once, but must wait for the next record")
         producer.exchange(produced)
         consumer.await_response(before)
         if cluster.now_ms - now_ms >= 500:

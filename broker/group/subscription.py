@@ -30,7 +30,8 @@ def _topics(metadata: bytes) -> Iterable[str]:
     # Each name takes at least the bytes of its length, so a larger count is wrong.
     if version < 0 or not 0 <= count <= len(metadata) // 2:
         raise ValueError(
-            f"invalid subscription of a group member: version {version} and {count} topics are impossible in {len(metadata)} bytes"
+            f"invalid subscription of a group member: the version must be at least 0 (got {version}), "
+            f"and the number of topics 0 to {len(metadata) // 2} (got {count})"
         )
     position = 6
     for _ in range(count):
@@ -38,7 +39,7 @@ def _topics(metadata: bytes) -> Iterable[str]:
         name = metadata[position + 2 : position + 2 + length]
         if length < 0 or len(name) != length:
             raise ValueError(
-                f"invalid subscription of a group member: a topic name takes {length} bytes, but only {len(name)} bytes are left"
+                f"invalid subscription of a group member: a topic name must take 0 to {len(metadata) - position - 2} bytes (got {length})"
             )
         yield name.decode()
         position += 2 + length

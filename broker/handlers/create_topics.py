@@ -75,7 +75,10 @@ def _create(
             )
         assignment = {a.partition_index: a.broker_ids for a in requested.assignments}
         if len(assignment) < len(requested.assignments):
-            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "The assignment contains a partition twice.")
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                "The assignment contains a partition twice; name each partition index once.",
+            )
         configs = _settings(requested)
         topic = controller.plan_topic(
             requested.name, requested.num_partitions, requested.replication_factor, assignment, configs

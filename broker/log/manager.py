@@ -152,7 +152,10 @@ class Compaction(LogTask):
         """
         replicas = [p for p in self.partitions() if (p.topic, p.index) == (topic, index)]
         if not replicas:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic}-{index}.")
+            raise KafkaError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                f"There is no partition {topic}-{index}: the topic does not exist or has fewer partitions.",
+            )
         shared: compaction.Shared = {}
         for partition in replicas:
             if partition.cleaning is None:

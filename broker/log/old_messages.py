@@ -56,16 +56,22 @@ def judge_any(produced: Buffer, limits: TopicLimits, now_ms: int) -> Valid | Non
 
 def _check_entry(entry: Entry, limits: TopicLimits) -> None:
     if entry.header.magic == MAGIC and read_header(entry.view).base_offset != 0:
-        raise InvalidBatch(ErrorCode.INVALID_RECORD, "The base offset of a produced batch must be 0.")
+        raise InvalidBatch(
+            ErrorCode.INVALID_RECORD,
+            f"The base offset of a produced batch must be 0 (got {read_header(entry.view).base_offset}).",
+        )
     check_size(len(entry.view), limits)
     if not entries.check_crc(entry.view):
-        raise InvalidBatch(ErrorCode.CORRUPT_MESSAGE, "The checksum of a message does not match its content.")
+        raise InvalidBatch(
+            ErrorCode.CORRUPT_MESSAGE, "The checksum of a message does not match its content: the message is damaged."
+        )
 
 
 def _converted(data: memoryview, listed: list[Entry], limits: TopicLimits, now_ms: int) -> Valid:
     if any(entry.header.magic == MAGIC for entry in listed):
         raise InvalidBatch(
-            ErrorCode.INVALID_RECORD, "A record batch of magic 2 must be the only batch of its partition."
+            ErrorCode.INVALID_RECORD,
+            f"A record batch of magic 2 must be the only batch of its partition in a request (got {len(listed)} entries).",
         )
     for entry in listed:
         _check_wrapper(entry, limits)

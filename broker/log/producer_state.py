@@ -140,7 +140,7 @@ class ProducerStates:
         if entry.first_open_offset != NONE and not header.is_transactional:
             raise InvalidBatch(
                 ErrorCode.INVALID_TXN_STATE,
-                f"Producer {producer_id} has an open transaction, but its batch is not transactional.",
+                f"Producer {producer_id} has an open transaction, but its batch is not transactional; end the transaction first.",
             )
         return None
 
@@ -171,7 +171,8 @@ class ProducerStates:
         if marker.coordinator_epoch < entry.coordinator_epoch:
             raise InvalidBatch(
                 ErrorCode.TRANSACTION_COORDINATOR_FENCED,
-                f"Coordinator epoch {marker.coordinator_epoch} is older than the last seen epoch {entry.coordinator_epoch}.",
+                f"The marker for producer {header.producer_id} has coordinator epoch {marker.coordinator_epoch}, "
+                f"but must have at least {entry.coordinator_epoch}, the last seen epoch.",
             )
 
     def needs_verification(self, producer_id: int, epoch: int | None) -> bool:
@@ -314,7 +315,8 @@ def _check_first_batch(header: BatchHeader, verification: Verification, *, has_s
         return
     raise InvalidBatch(
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-        f"Producer {header.producer_id} cannot begin a transaction with sequence number {first}: a batch is missing; expected at most {lowest}.",
+        f"Producer {header.producer_id} cannot begin a transaction with sequence number {first}: "
+        f"the batch with sequence number {lowest} must come first.",
     )
 
 

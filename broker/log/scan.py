@@ -27,7 +27,9 @@ def headers(store: Store, start: int, end: int) -> Iterator[tuple[int, BatchHead
         walked_to = position + size_bytes
         yield position, read_header(chunk, at)
     if walked_to < end:
-        raise StorageError(f"no complete batch begins at byte {walked_to} of the log")
+        raise StorageError(
+            f"no complete batch begins at byte {walked_to} of the log, although the log continues to byte {end}"
+        )
 
 
 def base_offset_at(store: Store, position: int) -> int:
@@ -53,6 +55,8 @@ def find_batch(store: Store, position: int, end: int, offset: int) -> tuple[int,
                 return position + at, batch_length + PREFIX_BYTES, base_offset
             at += batch_length + PREFIX_BYTES
         if not at:
-            raise StorageError(f"the log no longer contains the bytes from position {position}")
+            raise StorageError(
+                f"the log no longer contains the bytes from position {position} to {end}: it was truncated or deleted during the read"
+            )
         position += at
     return end, 0, offset

@@ -132,7 +132,10 @@ def only_batch(data: Buffer, version: int) -> memoryview:
     produced = memoryview(data)
     size_bytes = _batch_size(produced, 0)
     if size_bytes is None:
-        raise _refused_early(ErrorCode.INVALID_RECORD, "A produce request must carry one record batch per partition.")
+        raise _refused_early(
+            ErrorCode.INVALID_RECORD,
+            "A produce request must carry one record batch per partition (got no complete batch).",
+        )
     magic = produced[_MAGIC_AT]
     if magic != MAGIC:
         raise _refused_early(
@@ -153,7 +156,9 @@ def only_batch(data: Buffer, version: int) -> memoryview:
                 f"Unknown compression type {codec}; known types are 0 (none) to 4 (zstd).",
             )
     if _batch_size(produced, size_bytes) is not None:
-        raise _refused_early(ErrorCode.INVALID_RECORD, "A produce request must carry one record batch per partition.")
+        raise _refused_early(
+            ErrorCode.INVALID_RECORD, "A produce request must carry one record batch per partition (got more than one)."
+        )
     return batch
 
 
@@ -200,7 +205,10 @@ def _batch_size(produced: memoryview, at: int) -> int | None:
 def _checked_header(batch: memoryview, limits: TopicLimits) -> BatchHeader:
     """Return the batch's header. Raises InvalidBatch for an invalid base offset, size, checksum or compression type, in this order (P-8)."""
     if _BASE_AND_LENGTH.unpack_from(batch)[0] != 0:
-        raise InvalidBatch(ErrorCode.INVALID_RECORD, "The base offset of a produced batch must be 0.")
+        raise InvalidBatch(
+            ErrorCode.INVALID_RECORD,
+            f"The base offset of a produced batch must be 0 (got {_BASE_AND_LENGTH.unpack_from(batch)[0]}).",
+        )
     check_size(len(batch), limits)
     if len(batch) < HEADER_BYTES:
         raise InvalidBatch(

@@ -40,5 +40,7 @@ def after(state: MuteState, event: MuteEvent) -> MuteState:
     """Return the next state; MUTED becomes NOT_MUTED at once. Raises ValueError for an event that is impossible in `state`."""
     following = TRANSITIONS.get((state, event))
     if following is None:
-        raise ValueError(f"the event {event.name} cannot happen to a connection in the state {state.name}")
+        raise ValueError(
+            f"the event {event.name} cannot happen to a connection in the state {state.name}; please report this bug"
+        )
     return _S.NOT_MUTED if following is _S.MUTED else following

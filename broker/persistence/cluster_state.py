@@ -155,12 +155,20 @@ class ClusterPersistence:
             try:
                 groups_of_broker = cluster.nodes[cluster.coordinator_of(group_id)].groups.groups
             except KafkaError as error:
-                logger.warning("group %s: its committed offsets stay in the metadata log: %s", group_id, error)
+                logger.warning(
+                    "group %s: its committed offsets cannot be moved to __consumer_offsets; the next start tries again: %s",
+                    group_id,
+                    error,
+                )
                 continue
             error_code = groups_of_broker.adopt(group_id, protocol_type, offsets, cluster.actions.now_ms)
             if error_code:
                 why = ErrorCode(error_code).name
-                logger.warning("group %s: its committed offsets stay in the metadata log: %s", group_id, why)
+                logger.warning(
+                    "group %s: its committed offsets cannot be moved to __consumer_offsets; the next start tries again: %s",
+                    group_id,
+                    why,
+                )
                 continue
             del groups[group_id]
             self.metadata_log.note_if_possible(records.group_gone(group_id))

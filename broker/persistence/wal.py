@@ -35,7 +35,9 @@ class WriteAheadLog:
         data = path.read_bytes() if path.exists() else b""
         self.records, self.size_bytes = _read(data)
         if _is_fact_behind(data, self.size_bytes):
-            raise ValueError(f"a record is damaged at byte {self.size_bytes} of {len(data)}")
+            raise ValueError(
+                f"a record is damaged at byte {self.size_bytes} of {len(data)}, before other complete records"
+            )
         self.cut_bytes = len(data) - self.size_bytes
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 

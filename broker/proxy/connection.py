@@ -146,7 +146,11 @@ class ProxyConnection:
             header, cut = cut_request(message)
             silent = is_silent(header, cut)
         except ProtocolError as error:
-            logger.info("connection %d: a request was forwarded without being decoded: %s", self._number, error)
+            logger.info(
+                "connection %d: a request was forwarded unchanged, but could not be decoded, so the trace has only its start: %s",
+                self._number,
+                error,
+            )
         pending = _Pending(self._next_seq(), key, version, correlation_id, now_ns, len(message), cut)
         if silent:
             self._exchange(pending, None, now_ns)

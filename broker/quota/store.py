@@ -234,7 +234,7 @@ def _checked_filter(components: Sequence[FilterComponent]) -> dict[str, FilterCo
         if (component.match_type == MatchType.EXACT) != (component.match is not None):
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST,
-                f"The filter for {entity_type} must contain a name for an exact match, and only then.",
+                f"The filter for {entity_type} must contain a name if its match type is 0 (exact), and no name otherwise.",
             )
         by_type[entity_type] = component
     if IP in by_type and len(by_type) > 1:

@@ -109,7 +109,9 @@ def _decode_unsupported(node: Node, peer: Peer, frame: memoryview, key: int, ver
     """
     registration = node.apis.get(ApiKey.API_VERSIONS)
     if key != ApiKey.API_VERSIONS or registration is None:
-        raise Refused(f"this broker does not serve version {version} of API key {key}")
+        raise Refused(
+            f"this broker does not serve version {version} of API key {key}; `kafkaproto apis` lists the keys and versions"
+        )
     try:
         header, _ = REQUEST_HEADERS[request_header_version(key, version)].decode_flat(frame, 0, len(frame))
     except DecodeError as error:

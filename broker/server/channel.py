@@ -265,5 +265,7 @@ def _whole(part: FileRange) -> bytes:
     """Read a complete file range. Raises ConnectionError if the file has fewer bytes, because the size in the response would then be wrong."""
     data = part.read()
     if len(data) != len(part):
-        raise ConnectionError(f"only {len(data)} of {len(part)} bytes of the response could be read from the log")
+        raise ConnectionError(
+            f"only {len(data)} of {len(part)} bytes of the response could be read from the file of the log, which has become shorter"
+        )
     return data

@@ -155,5 +155,7 @@ class FollowerHandle:
         fetchers = state.nodes[self._broker_id].replicas.fetchers
         fetcher = None if partition is None else fetchers.get(partition.leader)
         if fetcher is None or (self._topic, self._index) not in fetcher.partitions:
-            raise ValueError(f"broker {self._broker_id} does not follow {self._topic}-{self._index}")
+            raise ValueError(
+                f"broker {self._broker_id} does not follow {self._topic}-{self._index}; only a running broker with a replica follows the leader"
+            )
         return fetcher

@@ -53,7 +53,10 @@ def leader_of(cluster: Cluster, topic: str, index: int) -> Partition:
     """Return the leader's replica of a partition. Raises KafkaError if the partition does not exist or has no leader."""
     state = cluster.controller.image.partition(topic, index)
     if state is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic}-{index}.")
+        raise KafkaError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            f"There is no partition {topic}-{index}: the topic does not exist or has fewer partitions.",
+        )
     if state.leader < 0:
         raise KafkaError(
             ErrorCode.LEADER_NOT_AVAILABLE,

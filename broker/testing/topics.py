@@ -122,7 +122,10 @@ class TopicMethods(Base):
         def find() -> PartitionState:
             state = self.state.controller.image.partition(topic, index)
             if state is None:
-                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic}-{index}.")
+                raise KafkaError(
+                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                    f"There is no partition {topic}-{index}: the topic does not exist or has fewer partitions.",
+                )
             return state
 
         return self._run(find)

@@ -39,7 +39,7 @@ def _value(wire_type: WireType, random: Random) -> Any:
             return bare(wire_type, random)
         case NullableStruct():
             return bare(wire_type.struct, random)
-    raise TypeError(f"{__name__} has no value for the wire type {wire_type}; add one to _value")
+    raise TypeError(f"no value can be made for the wire type {wire_type}; add a case for it to _value in {__name__}")
 
 
 def _number(wire_type: FixedWidth, random: Random) -> Any:

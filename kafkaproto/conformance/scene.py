@@ -122,7 +122,9 @@ class Topic:
             if partition.error_code == 0 and partition.leader_id >= 0:
                 return int(partition.leader_id)
             self.subject.pass_ms(PAUSE_MS)
-        raise AssertionError(f"{self.name}-{index} has no leader")
+        raise AssertionError(
+            f"partition {self.name}-{index} has no leader after {ROUNDS} checks; start a broker that has a replica of it"
+        )
 
     def followers(self, index: int = 0) -> list[int]:
         leader = self.leader(index)

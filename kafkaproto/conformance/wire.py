@@ -66,7 +66,7 @@ def produce_of_bytes(
             continue
         if charged_bytes(request) == size:
             return request
-    raise AssertionError(f"a produce request of exactly {size} bytes cannot be built")
+    raise AssertionError(f"no Produce request to topic {topic} takes exactly {size} bytes; choose a larger size")
 
 
 def fetch(

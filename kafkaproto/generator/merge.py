@@ -29,11 +29,13 @@ def merge(older: Json, newer: Json) -> Json:
     if new.highest <= old.highest:
         if new.lowest < old.lowest:
             raise MergeError(
-                f"{older['name']}: the newer release begins at version {new.lowest}, below version {old.lowest} of the older one"
+                f"{older['name']}: the newer release begins at version {new.lowest}, but must not begin below version {old.lowest} of the older one"
             )
         return older
     if new.lowest > old.highest + 1:
-        raise MergeError(f"{older['name']}: no release has the versions between {old} and {new}")
+        raise MergeError(
+            f"{older['name']}: the versions between {old} (older release) and {new} (newer release) are missing; add a release that has them"
+        )
     result = {**older, **newer, "validVersions": str(VersionRange(min(old.lowest, new.lowest), new.highest))}
     if older["flexibleVersions"] != newer["flexibleVersions"]:
         result["flexibleVersions"] = _range(older["name"], "flexibleVersions", older, newer, old.highest)
@@ -109,6 +111,6 @@ def _range(where: str, key: str, older: Json, newer: Json, last: int) -> str:
     high = VersionRange.parse(newer.get(key, "none")).intersect(VersionRange(last + 1, OPEN_ENDED))
     if low and high and low.highest + 1 != high.lowest:
         raise MergeError(
-            f"{where}: {key} is {low} in the older release and {high} in the newer one; versions between them are missing"
+            f"{where}: {key} is {low} in the older release and {high} in the newer one, which must continue at version {low.highest + 1}"
         )
     return str(VersionRange(low.lowest, high.highest) if low and high else low or high)

@@ -138,7 +138,11 @@ def walked_columns(b: bytes, header: BatchHeader) -> Columns:
             value_starts.append(value_at)
             value_ends.append(value_end)
     except OverflowError:
-        raise DecodeError("RecordBatch.records", 0, "an offset or a timestamp has more than 64 bits") from None
+        raise DecodeError(
+            "RecordBatch.records",
+            0,
+            "an offset or a timestamp does not fit in 64 bits; the batch's base plus the record's delta must fit",
+        ) from None
     if header.is_log_append_time:
         return table._replace(timestamps=array("q", [header.max_timestamp]) * len(offsets))
     return table

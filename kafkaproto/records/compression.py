@@ -132,11 +132,14 @@ def _decompress_snappy(data: bytes, limit_bytes: int) -> bytes:
     while pos < len(data):
         if data.startswith(SNAPPY_MAGIC, pos):  # Java's reader accepts concatenated streams, too
             if len(data) - pos < len(SNAPPY_HEADER):
-                raise _damaged("snappy", "the data ends inside the header of a stream")
+                raise _damaged(
+                    "snappy",
+                    f"the header of a stream takes {len(SNAPPY_HEADER)} bytes, but only {len(data) - pos} are left",
+                )
             pos += len(SNAPPY_HEADER)
             continue
         if len(data) - pos < 4:
-            raise _damaged("snappy", "the data ends inside the length of a block")
+            raise _damaged("snappy", f"the length of a block takes 4 bytes, but only {len(data) - pos} are left")
         (size,) = struct.unpack_from(">i", data, pos)
         pos += 4
         if not 0 <= size <= len(data) - pos:
@@ -171,7 +174,7 @@ def _decompress_gzip(data: bytes, limit_bytes: int) -> bytes:
         while not unpacker.eof:
             piece = data[pos : pos + piece_bytes]
             if not piece:
-                raise _damaged("gzip", "the data ends before the end of a member")
+                raise _damaged("gzip", "the data ends in the middle of a gzip stream, so bytes are missing")
             try:
                 out += unpacker.decompress(piece, limit_bytes - len(out) + 1)
             except zlib.error as error:
@@ -196,7 +199,7 @@ def _decompress_into(unpack: Callable[[bytes, mmap], int], data: bytes, limit_by
         try:
             return buffer[: unpack(data, buffer)]
         except cramjam.DecompressionError as error:
-            reason = f"{error}, or the data decompresses to more than the limit of {limit_bytes} bytes"
+            reason = f"{error} (this is also the error for data that decompresses to more than the limit of {limit_bytes} bytes)"
     raise _damaged(name, reason)
 
 

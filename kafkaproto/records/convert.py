@@ -97,7 +97,7 @@ def up_convert(
         if any(delta >= after for delta, after in pairwise(deltas)) or deltas[-1] >= 2**31:
             raise EncodeError(
                 "RecordBatch.records",
-                "the offsets do not increase, or the first and the last differ by more than 32 bits",
+                f"the offsets must increase, by less than 2**31 in all (first offset {first}, last offset {first + deltas[-1]})",
             )
     return build_batch(
         [NewRecord(record.value, record.key, record.timestamp) for record in messages],

@@ -129,7 +129,11 @@ def read_header(buffer: Buffer, pos: int = 0) -> MessageHeader:
     timestamp = NO_TIMESTAMP
     if magic == 1:
         if left < _TIMESTAMP_AT + 8:
-            raise DecodeError("Message.timestamp", pos + _TIMESTAMP_AT, "the timestamp is cut off")
+            raise DecodeError(
+                "Message.timestamp",
+                pos + _TIMESTAMP_AT,
+                f"the timestamp takes 8 bytes, but only {left - _TIMESTAMP_AT} are left",
+            )
         (timestamp,) = _INT64.unpack_from(buffer, pos + _TIMESTAMP_AT)
     return MessageHeader(offset, size, crc, magic, attributes, timestamp)
 
@@ -186,7 +190,7 @@ def inner_messages(wrapper: Message, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> 
         raise DecodeError(
             "Message.attributes",
             _MAGIC_AT + 1,
-            f"messages of magic {wrapper.header.magic} cannot be compressed with zstd",
+            f"messages of magic {wrapper.header.magic} cannot be compressed with zstd, only with gzip, snappy or lz4",
         )
     if kind == Compression.LZ4 and wrapper.header.magic == 0:
         packed = with_right_checksum(packed)
@@ -206,7 +210,11 @@ def inner_messages(wrapper: Message, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> 
         positions.append(pos)
         pos += PREFIX_BYTES + size
     if not positions:
-        raise DecodeError("Message.value", 0, "the compressed value contains no whole message")
+        raise DecodeError(
+            "Message.value",
+            0,
+            f"the compressed value must contain at least one whole message (got {len(inside)} decompressed bytes)",
+        )
     return inside, positions
 
 
@@ -246,7 +254,9 @@ def _base_offset(wrapper: MessageHeader, inside: bytes, last_at: int) -> int:
     (last,) = _INT64.unpack_from(inside, last_at)
     if wrapper.offset < last:
         raise DecodeError(
-            "Message.offset", 0, f"offset {wrapper.offset} is below {last}, the offset of its last inner message"
+            "Message.offset",
+            0,
+            f"the offset must be at least {last}, the relative offset of the last inner message (got {wrapper.offset})",
         )
     return int(wrapper.offset - last)
 
@@ -267,7 +277,9 @@ def build_message_set(
     listed = list(new_records)
     try:
         if any(record.headers for record in listed):
-            raise EncodeError("Message.headers", f"records of magic {magic} cannot have headers")
+            raise EncodeError(
+                "Message.headers", f"records of magic {magic} cannot have headers; only those of magic 2 can"
+            )
         numbered = [
             Record(base_offset + i, record.timestamp, record.key, record.value, ()) for i, record in enumerate(listed)
         ]
@@ -291,7 +303,9 @@ def write_messages(
     except ValueError as error:
         raise EncodeError("Message.attributes", str(error)) from None
     if kind == Compression.ZSTD:
-        raise EncodeError("Message.attributes", f"messages of magic {magic} cannot be compressed with zstd")
+        raise EncodeError(
+            "Message.attributes", f"messages of magic {magic} cannot be compressed with zstd; use gzip, snappy or lz4"
+        )
     if not listed:
         raise EncodeError("Message", "a message set must have at least one message")
     _check_offsets(listed)
@@ -322,7 +336,8 @@ def _check_offsets(listed: Sequence[Record]) -> None:
         before = record.offset
     if listed[-1].offset - listed[0].offset > _MAX_DELTA:
         raise EncodeError(
-            "Message.offset", f"the offsets {listed[0].offset} and {listed[-1].offset} differ by more than {_MAX_DELTA}"
+            "Message.offset",
+            f"the offsets must differ by at most {_MAX_DELTA} (first {listed[0].offset}, last {listed[-1].offset})",
         )
 
 

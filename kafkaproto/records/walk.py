@@ -162,7 +162,11 @@ def walk(b: bytes, count: int) -> Iterator[SingleRecord | Stretch]:
         try:
             record, end = _read_one(b, pos)
         except (IndexError, ValueError) as error:
-            reason = "the record is cut off" if isinstance(error, IndexError) else str(error)
+            reason = (
+                "the record is cut off: the data ends before its last field"
+                if isinstance(error, IndexError)
+                else str(error)
+            )
             raise DecodeError(f"RecordBatch.records[{i}]", pos, reason) from None
         yield record
         stride = end - pos
@@ -217,7 +221,7 @@ def _read_one(b: bytes, p: int) -> tuple[SingleRecord, int]:  # noqa: C901 - var
     else:
         offset, p = _read_raw(b, p)
         if offset >> 32:
-            raise ValueError("an offset delta has more than 32 bits")
+            raise ValueError(f"the offset delta must fit in 32 bits (got {offset >> 1 ^ -(offset & 1)})")
     size = b[p]
     if size < 0x80:
         p += 1
@@ -245,14 +249,14 @@ def _read_one(b: bytes, p: int) -> tuple[SingleRecord, int]:  # noqa: C901 - var
         value_at, p = p, p + (size >> 1)
         value_end = p
     if p >= end:
-        raise ValueError(f"the record ends at byte {end}, but its headers begin at byte {p}")
+        raise ValueError(f"the record ends at byte {end}, too early for its header count at byte {p}")
     if b[p]:
         headers, p = read_headers(b, p, end)
     else:
         headers = ()
         p += 1
     if p != end:
-        raise ValueError(f"the record ends at byte {end}, but its last field ends at byte {p}")
+        raise ValueError(f"the record must end at byte {end}, as its length says, but its last field ends at byte {p}")
     return (
         timestamp >> 1 ^ -(timestamp & 1),
         offset >> 1 ^ -(offset & 1),
@@ -287,7 +291,7 @@ def read_headers(b: bytes, p: int, end: int) -> tuple[tuple[Header, ...], int]:
     for _ in range(count):
         at, key_end, p = _find_bytes(b, p, end)
         if at < 0:
-            raise ValueError("a header key must not be null")
+            raise ValueError(f"the key of header {len(headers)} must not be null; it may be empty")
         key = str(b[at:key_end], "utf-8", REPLACE)
         at, value_end, p = _find_bytes(b, p, end)
         headers.append((key, None if at < 0 else b[at:value_end]))

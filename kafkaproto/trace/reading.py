@@ -89,7 +89,9 @@ class Trace:
                 size, kind = LENGTH_AND_KIND.unpack(head)
                 read = self._read.get(kind)
                 if read is None or size > LARGEST_ENTRY_BYTES:
-                    raise TraceError(f"{self.path}: no entry of a trace begins at byte {self._at}")
+                    raise TraceError(
+                        f"{self.path}: no entry of a trace begins at byte {self._at} (kind {kind}, {size} bytes); the file is damaged"
+                    )
                 body = file.read(min(size, ends - self._at - len(head)))
                 if len(body) < size:
                     self.torn = self._torn(len(head) + len(body))
@@ -144,7 +146,7 @@ def _lengths(count: int) -> Struct:
 def _exchange(body: bytes, layout: Struct = EXCHANGE_FIELDS, defaults: tuple[int, ...] = ()) -> Exchange:
     """Decode an exchange. layout: the fixed fields in a version of the format. defaults: values of the last fields, if the version lacks them."""
     if len(body) < layout.size:
-        raise ValueError(f"an exchange takes at least {layout.size} bytes, but the entry has {len(body)}")
+        raise ValueError(f"the trace entry of an exchange takes at least {layout.size} bytes (got {len(body)})")
     fields: tuple[int, ...] = (*layout.unpack_from(body), *defaults)
     (
         *before,
@@ -162,7 +164,7 @@ def _exchange(body: bytes, layout: Struct = EXCHANGE_FIELDS, defaults: tuple[int
     at = layout.size + 4 * count
     if at + request_left + response_left != len(body):
         announced = at + request_left + response_left
-        raise ValueError(f"the exchange announces {announced} bytes, but the entry has {len(body)}")
+        raise ValueError(f"the fields of the exchange take {announced} bytes, but its trace entry has {len(body)}")
     lengths: Sequence[int] = _lengths(count).unpack_from(body, layout.size)
     return Exchange._make(
         (
@@ -184,7 +186,7 @@ def _exchange(body: bytes, layout: Struct = EXCHANGE_FIELDS, defaults: tuple[int
 
 def _state(body: bytes) -> State:
     if len(body) < STATE_FIELDS.size:
-        raise ValueError(f"a state takes at least {STATE_FIELDS.size} bytes, but the entry has {len(body)}")
+        raise ValueError(f"the trace entry of a state takes at least {STATE_FIELDS.size} bytes (got {len(body)})")
     seq, broker, clock_ms, at_ns, count = STATE_FIELDS.unpack_from(body)
     logs, at = [], STATE_FIELDS.size
     for _ in range(count):
@@ -196,7 +198,9 @@ def _state(body: bytes) -> State:
         at += POSITIONS_FIELDS.size + name_bytes
         logs.append(Positions(body[at - name_bytes : at].decode(), partition, bool(flags & BEGINS), *offsets))
     if at != len(body):
-        raise ValueError(f"the {count} logs of the state end at byte {at}, but the entry has {len(body)} bytes")
+        raise ValueError(
+            f"the {count} logs of the state must end at byte {len(body)}, the end of its trace entry (got byte {at})"
+        )
     return State(seq, broker, clock_ms, at_ns, tuple(logs))
 
 

@@ -116,7 +116,11 @@ class Capture:
                 return
             seconds, fraction, captured, length = head.unpack(start)
             if captured > LARGEST_BLOCK_BYTES:
-                raise self._error(file, len(start), f"a packet has an invalid length of {captured} bytes")
+                raise self._error(
+                    file,
+                    len(start),
+                    f"a packet has an invalid length of {captured} bytes; at most {LARGEST_BLOCK_BYTES} are allowed",
+                )
             data = file.read(captured)
             if len(data) < captured:
                 self._ends_at(file, len(start) + len(data))
@@ -140,7 +144,11 @@ class Capture:
                 return
             kind, size = struct.unpack_from(order + "II", start)
             if size < len(start) + 4 or size % 4 or size > LARGEST_BLOCK_BYTES:
-                raise self._error(file, len(start), f"a block has an invalid length of {size} bytes")
+                raise self._error(
+                    file,
+                    len(start),
+                    f"a block has an invalid length of {size} bytes; it must be a multiple of 4 from {len(start) + 4} to {LARGEST_BLOCK_BYTES}",
+                )
             body = file.read(size - len(start))
             if len(body) < size - len(start):
                 self._ends_at(file, len(start) + len(body))
@@ -162,7 +170,9 @@ class Capture:
     def _byte_order(self, file: BinaryIO, start: bytes) -> str:
         order = _BYTE_ORDERS.get(start[8:12])
         if order is None:
-            raise self._error(file, len(start), "the header of a section has no valid byte-order mark")
+            raise self._error(
+                file, len(start), "the header of a section has no valid byte-order mark (1a2b3c4d or 4d3c2b1a)"
+            )
         return order
 
     def _section(self, file: BinaryIO, size: int, body: bytes, order: str) -> None:
@@ -216,7 +226,9 @@ def _packet(
     first, *rest = struct.unpack_from(order + layout, body)
     high, low, captured, length = rest[-4:]
     if captured > len(body) - 20:
-        raise ValueError(f"a packet of {captured} bytes does not fit in its block of {len(body)} bytes")
+        raise ValueError(
+            f"a packet of {captured} bytes does not fit in its block, which has room for {len(body) - 20} bytes"
+        )
     interface = interfaces[first]
     ticks = high << 32 | low
     ts_ns = interface.offset_s * NS_PER_S + ticks * NS_PER_S // interface.unit

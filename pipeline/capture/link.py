@@ -73,7 +73,7 @@ def _network_at(link: int, data: bytes) -> int:
     elif link == SLL2:
         kind, at = _word(data, 0), 20
     else:
-        raise LeftOut(f"unsupported link type {link}")
+        raise LeftOut(f"unsupported link type {link}; supported are Ethernet, Linux cooked, loopback and raw IP")
     while kind in _VLANS:
         kind, at = _word(data, at + 2), at + 4
     if kind not in (_IPV4, _IPV6):

@@ -149,7 +149,7 @@ class Client:
         """Return a connection to a broker. Raises Passing if the metadata has no address of the broker, and OSError if it cannot be reached."""
         address = self._brokers.get(broker_id)
         if address is None:
-            raise Passing(f"broker {broker_id} is not in the cluster's metadata")
+            raise Passing(f"broker {broker_id} is not in the cluster's metadata; it may be stopped")
         return self._open.get(address) or self._connect(address)
 
     def _connect(self, address: tuple[str, int]) -> Connection:

@@ -103,7 +103,7 @@ def _text(data: bytes) -> str:
     try:
         return bytes(data).decode()
     except UnicodeDecodeError:
-        raise ScramError("the broker's message is not UTF-8 text") from None
+        raise ScramError(f"the broker's SCRAM message is not UTF-8 text (got {bytes(data[:_SHOWN_CHARS])!r})") from None
 
 
 def _attributes(text: str) -> dict[str, str]:

@@ -228,7 +228,7 @@ def test_up_conversion_keeps_offsets_or_assigns_new_offsets() -> None:
         ("no messages", b""),
         ("must be the only message", of_magic(1, 0, Compression.GZIP) + of_magic(1, 3)),
         ("must have one magic", of_magic(0, 0) + of_magic(1, 3)),
-        ("do not increase", of_magic(1, 5) + of_magic(1, 0)),
+        ("offsets must increase", of_magic(1, 5) + of_magic(1, 0)),
         ("must be 0 or 1", of_magic(2, 0)),
     ],
 )

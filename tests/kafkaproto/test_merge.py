@@ -86,8 +86,8 @@ def test_merged_field_is_ignorable_if_the_newer_release_says_so() -> None:
 @pytest.mark.parametrize(
     ("older", "newer", "text"),
     [
-        (message("0-3"), message("5-6"), "between 0-3 and 5-6"),
-        (message("2-3"), message("0-3"), "begins at version 0, below version 2"),
+        (message("0-3"), message("5-6"), r"between 0-3 \(older release\) and 5-6"),
+        (message("2-3"), message("0-3"), "begins at version 0, but must not begin below version 2"),
         (
             message("0-3", field("A")),
             message("2-5", field("A", type_="string")),

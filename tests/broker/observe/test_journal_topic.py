@@ -332,7 +332,7 @@ def test_journal_topic_does_not_exist_unless_enabled() -> None:
 
 
 def test_illegal_journal_topic_name_is_rejected() -> None:
-    with pytest.raises(ConfigError, match="topic 'a b' cannot hold the journal"):
+    with pytest.raises(ConfigError, match="the topic for the journal, 'a b', cannot be created"):
         VirtualCluster(journal_topic="a b")
 
 

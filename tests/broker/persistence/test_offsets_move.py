@@ -83,7 +83,7 @@ def test_offsets_stay_in_the_metadata_log_if_the_offsets_topic_cannot_be_created
 ) -> None:
     processes.crash()
     impossible = Processes(tmp_path, config={"offsets.topic.replication.factor": "3"})
-    assert [r.getMessage() for r in caplog.records if "stay in the metadata log" in r.getMessage()]
+    assert [r.getMessage() for r in caplog.records if "cannot be moved to __consumer_offsets" in r.getMessage()]
     impossible.crash_and_restart()
     impossible.crash()
     after = processes.restart()

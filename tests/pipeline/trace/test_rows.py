@@ -349,8 +349,8 @@ def test_rejected_request_gives_a_row_with_the_reason_or_the_error_code(
         ("ApiVersions", 99, "x", True, False, 35),
     ]
     assert [row["problem"] for row in requests[:2]] == [
-        "this broker does not serve version 99 of API key 3",
-        "this broker does not serve version 0 of API key 999",
+        "this broker does not serve version 99 of API key 3; `kafkaproto apis` lists the keys and versions",
+        "this broker does not serve version 0 of API key 999; `kafkaproto apis` lists the keys and versions",
     ]
 
 
