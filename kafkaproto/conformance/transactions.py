@@ -84,7 +84,7 @@ class Producer:
             self.subject.pass_ms(100)
 
     def init(self, **options: Any) -> tuple[int, int]:
-        """Get a producer id and the next epoch, and return both. Waits until the last transaction of the producer is complete."""
+        """Get the producer id and its next epoch, and return both. Waits until the last transaction is complete. options: as for `init_once`."""
         result = wait_until(self.subject, lambda: self._initialised(**options), f"{self.id} has a new epoch")
         self.producer_id, self.epoch = result[1:]
         return self.producer_id, self.epoch
