@@ -186,9 +186,9 @@ def _layout(options: argparse.Namespace) -> Message[Any]:
 
 
 def show(options: argparse.Namespace) -> Iterator[str]:
-    """Yield the wire layouts of an API's request and response in one version, or the layout of data inside messages.
+    """Yield lines with the fields and wire types of an API's request and response in one version, or of data inside messages.
 
-    Without the option --layout, the source text of the generated decoder and encoder comes after each layout.
+    Without the option --layout, the source text of the generated decoder and encoder follows the fields of each message.
     """
     if is_data(options.api):
         name, layout = find_data(options.api, options.version)
@@ -282,10 +282,10 @@ def _range(versions: tuple[int, int]) -> str:
 
 
 def data_names(release: str | None) -> Iterator[str]:
-    """Yield the lines of a table of the data inside messages and records: name, versions, and the coordinator's topic for a record key.
+    """Yield the lines of a table of the data inside messages and records: name, versions and, for the key of a coordinator's record, its topic.
 
-    The version of a record's key in a coordinator's topic is the int16 that precedes the key. release: the value of the option --release, which
-    cannot be combined with --data; CommandError is raised unless it is None.
+    The version of such a key is the int16 that precedes it. release: the value of the option --release, None without this option. Raises
+    CommandError if the option is given, because it cannot be combined with --data.
     """
     if release:
         raise CommandError("--data and --release cannot be combined")

@@ -40,7 +40,7 @@ OBJECT = 32  # including the garbage collector's header
 POINTER = 8
 LIST = 56
 LIST_SPARE, ITEM = 20, 12
-"""The maximum memory in bytes that appending adds to the size of an empty list (`LIST`): `LIST_SPARE`, plus `ITEM` for each item."""
+"""A list of N appended items takes at most `LIST` (the size of an empty list) + `LIST_SPARE` + N * `ITEM` bytes, without the items themselves."""
 SHORTEST_TEXT = 76  # one character beyond Latin-1; shorter texts and Latin-1 characters are shared
 SHORTEST_BYTES = 34
 SMALL_NUMBER, LARGE_NUMBER = 32, 36

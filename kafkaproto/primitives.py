@@ -323,7 +323,7 @@ class BytesType(LengthPrefixed):
         code.line(f"if not isinstance({data}, BYTES_LIKE): raise TypeError", f"{code.out} += {data}")
 
     def emit_measure(self, code: FlatCode, source: str) -> tuple[str, str]:
-        """Add code that stores the value of the expression ``source`` (b'' for null) and its length prefix in two variables. Returns their names."""
+        """Add code that stores the bytes to send for ``source``, and the number in their length prefix, in two variables. Returns their names."""
         data, length = code.local("data"), code.local("length")
         code.before(f"{data} = {source}")
         if self.nullable:
