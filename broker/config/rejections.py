@@ -59,7 +59,7 @@ def rejection(setting: Setting, text: str) -> str:
 
 
 def _in_hash_order(names: Collection[str]) -> list[str]:
-    """Return names in the order in which a Java hash table that grew with them lists them."""
+    """Return names in the order in which a Java `HashMap` iterates over them, if they were added to it one by one."""
     size = 16
     while len(names) > size * 3 // 4:
         size *= 2
