@@ -173,7 +173,7 @@ def encode(options: argparse.Namespace) -> Iterator[str]:
 
 
 def _layout(options: argparse.Namespace) -> Message[Any]:
-    """Return the layout of the message that `--api` or `--data` selects. Raises CommandError or UnsupportedVersion if there is none."""
+    """Return the list of fields of the message that `--api` or `--data` selects. Raises CommandError or UnsupportedVersion if there is none."""
     if options.version is None:
         known = find_data_name(options.data) if options.api is None else APIS[find_key(options.api)].name
         raise CommandError(f"--version N is missing; N is the version of {known}")
@@ -242,8 +242,8 @@ def type_name(kind: WireType) -> str:
 def apis(options: argparse.Namespace) -> Iterator[str]:
     """Yield the lines of a table of APIs.
 
-    Columns: key, name, lowest and highest version, the versions that this project's broker serves when it emulates the release, first flexible
-    version.
+    Columns: key, name, lowest and highest version, the versions that this project's broker serves when it emulates the release given by --release,
+    first flexible version. With --data, it is the table of the data inside messages instead.
     """
     if options.data:
         yield from data_names(options.release)

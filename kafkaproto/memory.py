@@ -21,7 +21,7 @@ LIMIT = 40
 """The bytes of memory allowed for each byte of a message outside records."""
 
 HEAVY = LIMIT - 1
-"""The bytes of memory that a decoded value may take for each of its encoded bytes. Decoders count arrays whose items can take more (heavy arrays).
+"""The bytes of memory that a decoded value may take for each of its encoded bytes. Memory is counted only for arrays whose items can take more.
 
 It is `LIMIT` minus 1, because the decoder's copy of the message takes one byte for each encoded byte.
 """

@@ -1,4 +1,4 @@
-"""Message layouts: the wire layout of a dataclass, with functions to decode and encode its objects.
+"""Message layouts: the fields of a dataclass in wire order, with their wire types, and functions to decode and encode its objects.
 
 A `Message` declares the fields of one version, and everything else derives from it: the slow decoder and encoder go through the fields one by one
 (`kafkaproto.struct_types`); `decode_flat` and `encode_flat` are straight-line functions compiled from the same fields on first use. This module does

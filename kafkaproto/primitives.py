@@ -144,7 +144,7 @@ class LengthPrefixed(WireType):
             raise EncodeError(path, f"a length of {length} does not fit in {TYPE_NAMES[self.width]}") from None
 
     def emit_length_decode(self, code: FlatCode) -> str:
-        """Add code that decodes the length prefix (plus one if compact), and return the name of the variable that holds it."""
+        """Add code that decodes the length prefix. Returns the variable with the result: the length, or the length plus one if compact."""
         length = code.local("length")
         if self.compact:
             code.fixed("B", length)
@@ -178,7 +178,7 @@ class LengthPrefixed(WireType):
     def emit_slice_end(self, code: FlatCode, length: str) -> str:
         """Add code that computes the end of the value's bytes, and return the name of its variable.
 
-        length: the variable with the decoded length (plus one if compact). The caller's next code must check that the end is within the message.
+        length: the variable with the length, or the length plus one if compact. The next code must check that the end is within the message.
         """
         end = code.local("q")
         code.line(f"{end} = p + {length} - 1" if self.compact else f"{end} = p + {length}")
