@@ -68,10 +68,10 @@ class ArrayType(LengthPrefixed):
 
     @cached_property
     def item_weight(self) -> int:
-        """Return the memory in bytes that the decoder deducts for each item of an array before it decodes the items.
+        """Return the bytes of memory that the decoder deducts from the message's memory limit for each item, before it decodes the items.
 
-        It is the most memory that an item can take, minus `memory.FREE` bytes for each of its encoded bytes. Arrays inside the item are not included:
-        their items are deducted when they are decoded.
+        It is the most memory that an item can take, minus the `memory.FREE` bytes that each encoded byte may take without being counted. Arrays
+        inside the item are not included: their items are deducted when they are decoded.
         """
         return max(0, self._weight_of_item(memory.FREE))
 

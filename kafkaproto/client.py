@@ -219,10 +219,10 @@ class Client:
         return self.send(ApiVersionsRequest(*SOFTWARE), FIRST_ASKED_VERSION)
 
     def agree(self, offered: ApiVersionsResponse) -> bytes | None:
-        """Negotiate versions from an ApiVersions response.
+        """Negotiate versions from an ApiVersions response. Returns the frame of a second ApiVersions request if one is needed, else None.
 
-        Returns the next frame to send if the broker did not support the version of the request (KIP-511), else None. Other errors are not
-        checked: check `offered.error_code` first.
+        It is needed if the broker did not support the version of the first request (KIP-511); pass its response to this method, too. The method
+        ignores all other errors in `offered.error_code`, so check them before the call.
         """
         if offered.error_code == ErrorCode.UNSUPPORTED_VERSION and not self._is_second_request_sent:
             self._is_second_request_sent = True

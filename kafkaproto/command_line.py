@@ -173,7 +173,7 @@ def encode(options: argparse.Namespace) -> Iterator[str]:
 
 
 def _layout(options: argparse.Namespace) -> Message[Any]:
-    """Return the layout of the message that `--api` or `--data` selects. Raises CommandError or UnsupportedVersion if there is none."""
+    """Return the list of fields of the message that `--api` or `--data` selects. Raises CommandError or UnsupportedVersion if there is none."""
     if options.version is None:
         known = find_data_name(options.data) if options.api is None else APIS[find_key(options.api)].name
         raise CommandError(f"--version N is missing; N is the version of {known}")
@@ -186,9 +186,9 @@ def _layout(options: argparse.Namespace) -> Message[Any]:
 
 
 def show(options: argparse.Namespace) -> Iterator[str]:
-    """Yield the wire layouts of an API's request and response in one version, or the layout of data inside messages.
+    """Yield lines with the fields and wire types of an API's request and response in one version, or of data inside messages.
 
-    Without the option --layout, the source text of the generated decoder and encoder comes after each layout.
+    Without the option --layout, the source text of the generated decoder and encoder follows the fields of each message.
     """
     if is_data(options.api):
         name, layout = find_data(options.api, options.version)
@@ -242,8 +242,8 @@ def type_name(kind: WireType) -> str:
 def apis(options: argparse.Namespace) -> Iterator[str]:
     """Yield the lines of a table of APIs.
 
-    Columns: key, name, lowest and highest version, the versions that this project's broker serves when it emulates the release, first flexible
-    version.
+    Columns: key, name, lowest and highest version, the versions that this project's broker serves when it emulates the release given by --release,
+    first flexible version. With --data, it is the table of the data inside messages instead.
     """
     if options.data:
         yield from data_names(options.release)
@@ -282,10 +282,10 @@ def _range(versions: tuple[int, int]) -> str:
 
 
 def data_names(release: str | None) -> Iterator[str]:
-    """Yield the lines of a table of the data inside messages and records: name, versions, and the coordinator's topic for a record key.
+    """Yield the lines of a table of the data inside messages and records: name, versions and, for the key of a coordinator's record, its topic.
 
-    The version of a record's key in a coordinator's topic is the int16 that precedes the key. release: the value of the option --release, which
-    cannot be combined with --data; CommandError is raised unless it is None.
+    The version of such a key is the int16 that precedes it. release: the value of the option --release, None without this option. Raises
+    CommandError if the option is given, because it cannot be combined with --data.
     """
     if release:
         raise CommandError("--data and --release cannot be combined")

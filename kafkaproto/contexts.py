@@ -1,4 +1,4 @@
-"""State of one message while it is decoded or encoded field by field: each wire type passes it to the wire types inside.
+"""State of one message while it is decoded or encoded field by field: the wire type of a value passes it to the wire types of the value's parts.
 
 The library construct passes a context, a dictionary of the fields read so far, to every construct. A message inside a user's own `construct.Struct`
 receives such a dictionary with arbitrary fields. `Message` therefore replaces it by a `Reading` or a `Writing`, and wire types ignore any other

@@ -82,7 +82,7 @@ def emit_defaults(code: FlatCode, target: str, defaults: Defaults) -> None:
 def emit_differs(code: FlatCode, source: str, default: Any) -> str:
     """Return the source text of an expression that is true if the value of the expression ``source`` differs from ``default``.
 
-    code: the generated function that will contain the returned expression; it provides unique names for the variables in it.
+    code: the generated function that will contain this expression; provides unique names for the variables that the expression assigns.
     """
     if dataclasses.is_dataclass(default):
         owner, name = source.rsplit(".", 1)

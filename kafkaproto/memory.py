@@ -21,7 +21,7 @@ LIMIT = 40
 """The bytes of memory allowed for each byte of a message outside records."""
 
 HEAVY = LIMIT - 1
-"""The bytes of memory that a decoded value may take for each of its encoded bytes. Decoders count arrays whose items can take more (heavy arrays).
+"""The bytes of memory that a decoded value may take for each of its encoded bytes. Memory is counted only for arrays whose items can take more.
 
 It is `LIMIT` minus 1, because the decoder's copy of the message takes one byte for each encoded byte.
 """
@@ -40,7 +40,7 @@ OBJECT = 32  # including the garbage collector's header
 POINTER = 8
 LIST = 56
 LIST_SPARE, ITEM = 20, 12
-"""The maximum memory in bytes that appending adds to the size of an empty list (`LIST`): `LIST_SPARE`, plus `ITEM` for each item."""
+"""A list of N appended items takes at most `LIST` (the size of an empty list) + `LIST_SPARE` + N * `ITEM` bytes, without the items themselves."""
 SHORTEST_TEXT = 76  # one character beyond Latin-1; shorter texts and Latin-1 characters are shared
 SHORTEST_BYTES = 34
 SMALL_NUMBER, LARGE_NUMBER = 32, 36

@@ -1,4 +1,4 @@
-"""Message layouts: the wire layout of a dataclass, with functions to decode and encode its objects.
+"""Message layouts: the fields of a dataclass in wire order, with their wire types, and functions to decode and encode its objects.
 
 A `Message` declares the fields of one version, and everything else derives from it: the slow decoder and encoder go through the fields one by one
 (`kafkaproto.struct_types`); `decode_flat` and `encode_flat` are straight-line functions compiled from the same fields on first use. This module does
@@ -64,17 +64,17 @@ class Message(StructType[T]):
         self.leading = leading
 
     def decode(self, buffer: bytes | bytearray | memoryview) -> T:
-        """Return the message at the start of the buffer. Bytes after it are ignored, as in Kafka. Raises DecodeError."""
+        """Return the message at the start of the buffer. Bytes after it are ignored. Raises DecodeError if it is damaged or incomplete."""
         return self.decode_first(buffer)[0]
 
     def decode_first(self, buffer: bytes | bytearray | memoryview) -> tuple[T, int]:
-        """Return the message at the start of the buffer, and its size in bytes. Raises DecodeError."""
+        """Return the message at the start of the buffer, and its size in bytes. Raises DecodeError if it is damaged or incomplete."""
         if type(buffer) is not bytes or not self.is_copied:
             buffer = memoryview(buffer)
         return self.decode_flat(buffer, 0, len(buffer))
 
     def encode(self, obj: T) -> bytes:
-        """Return the bytes of a message, given as an object of its dataclass. Raises EncodeError."""
+        """Return the bytes of a message, given as an object of its dataclass. Raises EncodeError for a value that cannot be encoded."""
         out = bytearray()
         self.encode_flat(obj, out, None)
         return bytes(out)
@@ -88,7 +88,7 @@ class Message(StructType[T]):
     def encode_flat(self) -> Callable[[T, bytearray, Splices | None], None]:
         """Return the fast encoder ``(object, out, splices) -> None``.
 
-        It appends to ``out`` and ``splices``. If it raises, both are unchanged.
+        It appends the bytes to ``out``, and ranges of records as (position in ``out``, range) to ``splices``. If it raises, both are unchanged.
         """
         text, code = self.encoder_text()
         code.names.update(failures=flat.ENCODE_FAILURES, explain=self._explain_encode_failure)
@@ -154,16 +154,16 @@ class Message(StructType[T]):
         return super()._build(obj, stream, context if type(context) is Writing else Writing(), path)
 
     def build(self, obj: T, **contextkw: Any) -> bytes:
-        """Encode a message field by field: slower than `encode`, with errors that name the field. Raises EncodeError.
+        """Encode a message field by field, which is slower than `encode`. Raises EncodeError, naming the field, for a value that cannot be encoded.
 
         contextkw: construct's context, which is ignored.
         """
         return self.build_spliced(obj, None)
 
     def build_spliced(self, obj: T, splices: Splices | None) -> bytes:
-        """Encode a message field by field: slower than `encode`, with errors that name the field. Raises EncodeError.
+        """Encode a message field by field, which is slower than `encode`. Raises EncodeError, naming the field, for a value that cannot be encoded.
 
-        splices: the list to which ranges of records are appended as (position, range); None if records must be bytes.
+        splices: the list to which ranges of records are appended as (position in the result, range); None if records must be bytes.
         """
         stream = BytesIO()
         with self.naming_versions():

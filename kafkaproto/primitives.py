@@ -144,7 +144,7 @@ class LengthPrefixed(WireType):
             raise EncodeError(path, f"a length of {length} does not fit in {TYPE_NAMES[self.width]}") from None
 
     def emit_length_decode(self, code: FlatCode) -> str:
-        """Add code that decodes the length prefix (plus one if compact), and return the name of the variable that holds it."""
+        """Add code that decodes the length prefix. Returns the variable with the result: the length, or the length plus one if compact."""
         length = code.local("length")
         if self.compact:
             code.fixed("B", length)
@@ -178,7 +178,7 @@ class LengthPrefixed(WireType):
     def emit_slice_end(self, code: FlatCode, length: str) -> str:
         """Add code that computes the end of the value's bytes, and return the name of its variable.
 
-        length: the variable with the decoded length (plus one if compact). The caller's next code must check that the end is within the message.
+        length: the variable with the length, or the length plus one if compact. The next code must check that the end is within the message.
         """
         end = code.local("q")
         code.line(f"{end} = p + {length} - 1" if self.compact else f"{end} = p + {length}")
@@ -323,7 +323,7 @@ class BytesType(LengthPrefixed):
         code.line(f"if not isinstance({data}, BYTES_LIKE): raise TypeError", f"{code.out} += {data}")
 
     def emit_measure(self, code: FlatCode, source: str) -> tuple[str, str]:
-        """Add code that stores the value of the expression ``source`` (b'' for null) and its length prefix in two variables. Returns their names."""
+        """Add code that stores the bytes to send for ``source``, and the number in their length prefix, in two variables. Returns their names."""
         data, length = code.local("data"), code.local("length")
         code.before(f"{data} = {source}")
         if self.nullable:

@@ -43,7 +43,7 @@ class StructType(WireType, Generic[T]):
 
     @cached_property
     def has_records(self) -> bool:
-        """Return whether a field at any depth holds record batches, which are sliced and spliced instead of copied."""
+        """Return whether a field at any depth holds record batches, which are decoded as slices of the buffer instead of copies."""
         return any(isinstance(part, RecordsType) for part in parts(self))
 
     @cached_property

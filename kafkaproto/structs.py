@@ -63,11 +63,11 @@ class Whole(Struct):
 
     __slots__ = ()
     layouts: ClassVar[Mapping[int, Message[Any]]] = {}
-    """Maps each version to its wire layout."""
+    """Maps each version to its wire layout: the fields in wire order, with their wire types."""
 
     @classmethod
     def layout(cls, version: int) -> Message[Self]:
-        """Return the wire layout of a version. Raises UnsupportedVersion, naming the versions that exist."""
+        """Return the wire layout of a version, which has its fields in wire order. Raises UnsupportedVersion, naming the versions that exist."""
         try:
             return cls.layouts[version]
         except KeyError:

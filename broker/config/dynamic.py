@@ -365,7 +365,7 @@ def _check_list(setting: Setting, operation: int) -> None:
 
 
 def _edited(operation: int, held: str, text: str) -> str:
-    """Return the text of a list after items were appended to it or subtracted from it."""
+    """Return the text of a list after the items in `text` were appended to it or subtracted from it. held: the list before."""
     items = _items(held)
     if operation == Operation.APPEND:
         items += [item for item in dict.fromkeys(_items(text)) if item not in items]

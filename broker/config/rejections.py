@@ -33,7 +33,7 @@ _LAGS = ("min.compaction.lag.ms", "max.compaction.lag.ms")
 def topic_rejection(config: ClusterConfig, overrides: Mapping[str, str], error: ConfigError) -> str:
     """Return the message with which Kafka rejects the settings of a topic: unknown names first, then values, then contradictions.
 
-    error: the reason why this broker rejects them. Its message is returned if Kafka would accept them.
+    overrides: the settings of the topic itself. error: why this broker rejects them. Its message is returned if Kafka would accept them.
     """
     known = config.definitions.topic
     for name in _in_hash_order(overrides):
@@ -59,7 +59,7 @@ def rejection(setting: Setting, text: str) -> str:
 
 
 def _in_hash_order(names: Collection[str]) -> list[str]:
-    """Return names in the order in which a Java hash table that grew with them lists them."""
+    """Return names in the order in which a Java `HashMap` iterates over them, if they were added to it one by one."""
     size = 16
     while len(names) > size * 3 // 4:
         size *= 2

@@ -175,7 +175,7 @@ def _unknown(table: Mapping[str, Setting], name: str, what: str) -> ConfigError:
 
 
 def as_text(value: object) -> str | None:
-    """Return a value as Kafka writes it (`ConfigDef.convertToString`)."""
+    """Return a value as Kafka writes it (`ConfigDef.convertToString`); None if there is no value."""
     if value is None:
         return None
     if isinstance(value, float):

@@ -222,7 +222,7 @@ class Reader:
     ) -> PartitionRead | None:
         """Return an error result if the requested offset is not readable (F-16, F-17, D1); None if it is readable.
 
-        result: the result with the offsets of the replica, in which the error is set unless the error is to be sent without offsets.
+        result: a result with the offsets of the replica. It gets the error and is returned, unless the error must be sent without offsets.
         """
         log, offset = partition.log, fetch.offset
         high_watermark = log.high_watermark  # under `kip` a follower's high watermark may be beyond its log end (D2)
@@ -239,7 +239,7 @@ class Reader:
     def _out_of_range(self, result: PartitionRead) -> PartitionRead:
         """Return a result with error OFFSET_OUT_OF_RANGE (1). It has offsets with the setting `semantics=kip`, otherwise none (D3).
 
-        result: the result with the offsets of the replica, in which the error is set with `semantics=kip`.
+        result: a result with the offsets of the replica. With `semantics=kip` it gets the error and is returned.
         """
         if not self._strict_kip:
             return failed(ErrorCode.OFFSET_OUT_OF_RANGE)

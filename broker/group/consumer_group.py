@@ -106,7 +106,7 @@ class ConsumerGroup:
     regexes_resolved_ms: int | None = None
     """The time in ms at which the regular expressions were last matched with the existing topics; None before the first time."""
     regexes_saw: frozenset[str] | None = None
-    """The names of all topics that existed when the regular expressions were last matched. None after a load: they must be matched again."""
+    """The names of all topics that existed when the regular expressions were last matched; None after loading the group, until they are matched."""
     regex_timer: Timer | None = None
     """The timer that matches the regular expressions with the existing topics; None if it is not set."""
     topics: dict[str, SubscribedTopic] = field(default_factory=dict)
@@ -116,25 +116,31 @@ class ConsumerGroup:
     has_topics_record: bool = False
     """Whether the log contains a record of the topics. Brokers from 4.1 on, which store a hash instead, delete this record."""
     seen_topics: Mapping[str, object] | None = None
-    """The cluster's topics when the group last looked for changed ones. None after a load.
+    """The cluster's topics, by name, when the group last looked for changed ones; None before the first time.
 
-        The cluster replaces its mapping and each changed topic, so that identity checks are enough to find changes (GN-17).
+        Every change of a topic creates a new mapping and a new object for the topic, so changes are found by comparing identities (GN-17).
     """
     owners: dict[Place, int] = field(default_factory=dict)
     """Maps each partition that a member has, or must still revoke, to the epoch of this member (GN-21)."""
     releasing: Mapping[Place, int] = field(default_factory=dict)
-    """The partitions of a member that the current request replaced with another one. They are not free before the next request (GN-32)."""
+    """The former partitions of a member that took over the instance id of another member in the current request; maps them to its former epoch.
+
+        Other members cannot get these partitions before the next request (GN-32).
+    """
     fenced: set[str] = field(default_factory=set)
     """The ids of removed members whose next heartbeat gets FENCED_MEMBER_EPOCH instead of UNKNOWN_MEMBER_ID, until they join again."""
     unreconciled: set[str] = field(default_factory=set)
     """The ids of the members that are not STABLE at the epoch of the target assignment."""
     offsets: dict[PartitionKey, CommittedOffset] = field(default_factory=dict)
     writing: Counter[PartitionKey] = field(default_factory=Counter)
-    """The number of commits of each partition that are being written, and thus not in `offsets` yet."""
+    """The number of commits of each partition that are not effective yet: they are not replicated, or belong to an open transaction."""
     pending_offsets: PendingOffsets = field(default_factory=PendingOffsets)
-    """The offsets that producers committed in open transactions. Each of them also counts in `writing`."""
+    """The offsets that producers committed in transactions that are still open."""
     stable_waiters: list[Callable[[int, int], None]] = field(default_factory=list)
-    """Functions that are called with an error code and the time in ms when a commit is replicated or fails, or when this broker drops the group."""
+    """Functions that continue requests which wait until all commits are replicated, such as an OffsetFetch for stable offsets.
+
+        Each is called once, with (error code, time in ms), when a commit is replicated or fails, or when this broker drops the group.
+    """
 
     @property
     def state(self) -> ConsumerGroupState:
@@ -198,7 +204,7 @@ class ConsumerGroup:
     # ---- changes -------------------------------------------------------------------------------------------------------------
 
     def put(self, member: ConsumerMember) -> None:
-        """Add a member, or replace the member with the same id. It becomes the owner of the partitions in its `current` state."""
+        """Add a member, or replace the member with the same id. It becomes the owner of the partitions that it has or must still revoke."""
         before = self.members.get(member.member_id)
         if before is not None:
             self._forget(before)
@@ -220,7 +226,7 @@ class ConsumerGroup:
         self.unreconciled.discard(member_id)
 
     def move(self, member: ConsumerMember, current: Current) -> None:
-        """Replace the `current` state of a member.
+        """Replace the current state of a member: its epoch, the partitions that it has, and those that it must still revoke.
 
         Partitions that the member keeps get its new epoch. Partitions that it no longer has lose their owner.
         """
@@ -270,7 +276,7 @@ class ConsumerGroup:
                 del self.regex_subscribers[member.topic_regex]
 
     def owned_by(self, member: ConsumerMember) -> dict[Place, int]:
-        """Return the partitions that a member has or must still revoke, as a mapping to its epoch."""
+        """Return a dict that maps each partition that a member has, or must still revoke, to the epoch of this member."""
         current = member.current
         return {
             (topic_id, index): current.epoch

@@ -104,11 +104,14 @@ class Group:
     sync_timer: Timer | None = None
     offsets: dict[PartitionKey, CommittedOffset] = field(default_factory=dict)
     writing: Counter[PartitionKey] = field(default_factory=Counter)
-    """The number of commits of each partition that are being written, and thus not in `offsets` yet."""
+    """The number of commits of each partition that are not effective yet: they are not replicated, or belong to an open transaction."""
     pending_offsets: PendingOffsets = field(default_factory=PendingOffsets)
-    """The offsets that producers committed in open transactions. Each of them also counts in `writing`."""
+    """The offsets that producers committed in transactions that are still open."""
     stable_waiters: list[Callable[[int, int], None]] = field(default_factory=list)
-    """Functions that are called with an error code and the time in ms when a commit is replicated or fails, or when this broker drops the group."""
+    """Functions that continue requests which wait until all commits are replicated, such as an OffsetFetch for stable offsets.
+
+        Each is called once, with (error code, time in ms), when a commit is replicated or fails, or when this broker drops the group.
+    """
 
     def is_in(self, *states: GroupState) -> bool:
         return self.state in states

@@ -290,7 +290,7 @@ class Rebalance:
     def interrupt(self, group: Group, now_ms: int) -> None:
         """Respond to all waiting requests of a group with REBALANCE_IN_PROGRESS, because the group changes to the new protocol (KIP-848, GN-55).
 
-        The responses are queued in `replies` and sent when this queue is flushed.
+        The responses are queued. They are sent when the change of the group is complete.
         """
         for member in group.members.values():
             if member.is_waiting:

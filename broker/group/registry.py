@@ -324,9 +324,9 @@ class Registry:
 
 
 def settle(group: AnyGroup, keys: list[PartitionKey], now_ms: int) -> None:
-    """Record that one commit for each partition in `keys` has finished, and call all functions in the group's `stable_waiters`.
+    """Record that one commit for each partition in `keys` has ended, and call the functions of requests that wait until commits are replicated.
 
-    They wait until commits are replicated; each is called once, with error code 0, and checks again whether commits are pending.
+    Each function is called once, with error code 0. It checks again whether commits are pending, and waits further if necessary.
     """
     if not keys:
         return

@@ -328,9 +328,10 @@ def _have_changed(names: Iterable[str], before: Mapping[str, object], after: Map
 
 
 def _were_equal(group: ConsumerGroup, member: ConsumerMember, changes: Changes) -> bool:
-    """Return whether a request changed a regular expression or added a member, and all members had equal subscriptions before it (GN-38).
+    """Return whether to assign partitions as if all members had equal subscriptions, because they had until the current request (GN-38).
 
-    member: the member that sent the request. changes: what the request changed.
+    This is the case only if the request changed a regular expression or added a member. member: the member that sent the request. changes: what the
+    request changed.
     """
     if changes.regex_before is None and not changes.is_new:
         return False

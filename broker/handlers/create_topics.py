@@ -56,7 +56,7 @@ def create_topics(exchange: Exchange, request: CreateTopicsRequest) -> Reply:
 
 
 def _partitions(exchange: Exchange, topic: CreatableTopic) -> int:
-    """Return the number of partitions that the new topic would have; 0 if the requested number is invalid, which `plan_topic` rejects."""
+    """Return the number of partitions that the new topic would have; 0 if the requested number is invalid, which is rejected later."""
     if topic.assignments:
         return len(topic.assignments)
     return max(0, exchange.node.config["num.partitions"] if topic.num_partitions == -1 else topic.num_partitions)

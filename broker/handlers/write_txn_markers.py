@@ -78,7 +78,7 @@ def _keys(request: WriteTxnMarkersRequest) -> list[list[PartitionKey]]:
 
 
 def _response(request: WriteTxnMarkersRequest, results: Results) -> Reply:
-    """Return one result for each producer id of the request. As in Kafka, a marker without partitions has none (TX-47)."""
+    """Return the response, with one result for each producer id. As in Kafka, a producer id without partitions has no result (TX-47)."""
     by_producer: dict[int, dict[PartitionKey, int]] = {}
     for marker, errors in zip(request.markers, results, strict=True):
         if errors:

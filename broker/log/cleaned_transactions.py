@@ -22,9 +22,9 @@ class CleanedTransactions:
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
         self._to_come = deque(sorted(aborted, key=lambda transaction: transaction.first_offset))
         self._aborted: dict[int, AbortedTransaction] = {}
-        """Maps the id of each producer that is inside an aborted transaction at the current offset to this transaction."""
+        """Maps producer ids to aborted transactions: those that have begun and not ended at the offset up to which batches have been read."""
         self._with_batch: set[int] = set()
-        """The ids of those producers in `_aborted` of whose transaction at least one batch has been read."""
+        """The ids of the producers of current aborted transactions from which at least one batch has been read."""
         self.remaining: list[AbortedTransaction] = []
         """The aborted transactions that still have both a batch and a marker after compaction, in the order of their markers.
 

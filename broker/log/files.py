@@ -1,6 +1,8 @@
-"""Files that hold segments without a data directory: files in memory up to a budget, then temporary files on disk.
+"""Segment files of clusters that have no data directory: files in memory up to a budget, then temporary files on disk.
 
-A file closes when the last reference to it is gone: a `FileRange` in a response that is still being sent keeps dropped bytes readable.
+A file closes when the last reference to it is gone. A response that is still being sent refers to its file by a `FileRange`, so it can send the
+bytes even if the log has dropped them.
+
 The budget that a memory file used is released when it closes, not before. This module does not depend on positions of a log, batches or
 offsets.
 """

@@ -39,7 +39,10 @@ class Replica(Protocol):
     expiry: Expiry | None
 
     def expired(self, now_ms: int) -> None:
-        """Propagate the log start offset that retention has raised on this replica: to its leader, or to requests that wait for it."""
+        """Propagate the log start offset that the deletion of expired segments has raised on this replica.
+
+        Requests that wait for this offset are checked again. A follower also reports the offset to the leader in its next fetch.
+        """
 
 
 Replicas = Callable[[], Iterable[Replica]]

@@ -100,7 +100,7 @@ class Keeper(Protocol):
         """
 
     def cleaned(self, state: LogState) -> None:
-        """Persist the state that the log will have after the compaction that follows. Raises StorageError; then the log must not change."""
+        """Persist the state that the log will have after a compaction. Raises StorageError if the write fails; then the log must not change."""
 
     def started(self, at: int, log_start_offset: int, producers: dict[int, ProducerEntry]) -> None:
         """Persist a higher log start offset before the log uses it.

@@ -75,9 +75,9 @@ def newest_ms(store: Store, segment: LogSegment) -> int:
 
 
 def _expired(log: ReplicaLog, segments: Sequence[LogSegment], limits: RetentionLimits, now_ms: int) -> int:
-    """Return how many of the oldest segments to delete.
+    """Return how many of the oldest segments to delete: those beyond retention.bytes, and after them those older than retention.ms.
 
-    First come the segments that must go because of retention.bytes, then those that are older than retention.ms.
+    segments: all segments of the log, oldest first.
     """
     ends = [*(segment.first_offset for segment in segments[1:]), log.log_end_offset]
     gone = 0

@@ -1,6 +1,8 @@
-"""Return how many of the oldest segments to delete: those beyond retention.bytes, and after them those older than retention.ms.
+"""Rolling of a log by time: when a new segment starts because the active one is too old (`LogSegment.shouldRoll` in Kafka).
 
-segments: all segments of the log, oldest first.
+The age of a segment is the largest timestamp of the batch to append minus the largest timestamp of the segment's first batch. If the first
+batch has no timestamp, the age is the time since the broker appended that batch. The store itself rolls segments by size. This module does not
+depend on positions, offsets or replicas.
 """
 
 from __future__ import annotations

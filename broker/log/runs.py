@@ -216,9 +216,9 @@ class Runs:
         return end_offset
 
     def cut_start(self, offset: int) -> None:
-        """Remove every batch whose last offset is below `offset`. Those in the segment that holds `offset` still count as `deleted_bytes`.
+        """Remove every batch whose last offset is below `offset`. Removed batches in the segment that holds `offset` count in `deleted_bytes`.
 
-        If no batch remains, those of the active segment count.
+        If no batch remains, the removed batches of the active segment count in it.
         """
         segments = list(self.segments())
         self.replace_below(offset, ())

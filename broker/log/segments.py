@@ -117,8 +117,9 @@ class MemorySegment(_Extent):
         self._bytes: bytearray | None = None
 
     def make_room(self, size: int, length: int) -> int:
-        """Reserve memory for `length` more bytes, and return the new size. Returns 0 if the segment must move to a file.
+        """Reserve memory for `length` more bytes of a segment that has `size` bytes.
 
+        Returns the size of the segment with these bytes, or 0 if it must move to a file.
         The segment stays in memory if it remains small, or if no more files may be opened.
         """
         budget = self._budget
@@ -277,7 +278,7 @@ class NamedSegment(_Extent):
             raise
 
     def flush(self) -> None:
-        """Force the bytes to the disk. Raises OSError."""
+        """Force the bytes to the disk (fsync), if the file has been created. Raises OSError if that fails."""
         if self.path is not None:
             os.fsync(self._open(self.path).fileno())
 

@@ -220,7 +220,7 @@ class Store:
 
     def _use_last_segment(self) -> None:
         self.last = self.segments[-1]
-        """The segment to which the next batch is appended. It has room up to position `_room_end`, and `make_room` reserves more."""
+        """The segment to which the next batch is appended, unless the batch makes a new segment necessary."""
         self._base: int = self.last.base
         self._room_end = self._base
 

@@ -45,7 +45,8 @@ def _value(wire_type: WireType, random: Random) -> Any:
 def _number(wire_type: FixedWidth, random: Random) -> Any:
     """Return a random value for a wire type of fixed width.
 
-    A boolean or uuid can have any value, a float one of four values. An integer is near the lowest or highest value of its type, or from 0 to 100.
+    A boolean or uuid can have any value; a float is 0.0, -1.0, 0.1 or 1e300.
+    An integer is near the lowest or highest value of its type, or from 0 to 100.
     """
     if wire_type is Bool:
         return random.random() < 0.5

@@ -33,7 +33,7 @@ DELETE_VERSION, DELETE_WITHIN_MS = 3, 10_000
 
 @contextmanager
 def skip_if_not_served() -> Iterator[None]:
-    """Return a context that skips the test if the broker does not serve the version of a request in it. The skip message names this version."""
+    """Return a context that skips the test if the broker does not serve the version of a request sent inside. The skip message names the version."""
     try:
         yield
     except NotServed as error:

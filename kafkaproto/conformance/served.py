@@ -56,7 +56,7 @@ class Served:
 
 
 def release_of(offered: Ranges | None) -> str | None:
-    """Return the newest Kafka release that offers exactly these API versions, or None. APIs that this project does not serve are ignored."""
+    """Return the newest Kafka release that offers exactly these API versions, None for none. APIs that this project does not serve are ignored."""
     if offered is None:
         return None
     own = restricted(offered)

@@ -71,7 +71,10 @@ def not_list(operation: str, setting: str) -> Error:
 @pytest.mark.rule("AD-38")
 @pytest.mark.parametrize("validate_only", [False, True])
 def test_changes_of_topic_settings_are_checked_in_the_order_of_kafka(subject: Subject, validate_only: bool) -> None:
-    """Each check decides for all topics, also for one that is missing, illegal or has no name; its name comes after the operations."""
+    """The checks are, in order: repeated and null settings, the operations, the topic's name, its settings, its existence.
+
+    Each topic gets the error of the first check that fails. The test uses an existing topic, a missing one, an illegal name and an empty name.
+    """
     names = [new_topic(subject).name, subject.new_name("missing"), "a b", ""]
     unknown = INVALID_CONFIG, "Unknown topic config name: no.such"
     invalid = INVALID_CONFIG, "Invalid value x for configuration retention.ms: Not a number of type LONG"

@@ -156,7 +156,7 @@ def test_consumer_group_describe_rejects_unknown_and_classic_groups(subject: Sub
 
 @pytest.mark.rule("GN-12", "GN-13", "SN-32")
 def test_member_with_its_second_epoch_that_joins_again_is_fenced_before_4_2(subject: Subject) -> None:
-    """A member whose epoch is 1 joins again with epoch 0 and gets its assignment. With epoch 2 it is fenced, but only before Kafka 4.2 (SN-32)."""
+    """A member in epoch 1 that joins again gets its assignment. A member in epoch 2 that joins again is fenced, but only before Kafka 4.2 (SN-32)."""
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     assert group.enter("A") == (1, ALL)

@@ -179,7 +179,7 @@ def test_resolved_regular_expression_starts_an_epoch_if_topics_of_an_earlier_one
 
 @pytest.mark.rule("GN-52")
 def test_regular_expressions_are_resolved_again_with_the_change_that_leaves_one_unused(group: ConsumerGroup) -> None:
-    """The expression that A gives up still counts as resolved in this request. So the numbers differ, and the other one is resolved again."""
+    """A takes over B's expression. The group then has fewer expressions than were resolved before, so B's is resolved again at once."""
     log = GroupLog(group)
     assert group.result(join(group, "A", whole(group))) == (1, [])
     wait_for_epoch(group, 2)
@@ -196,7 +196,7 @@ def test_regular_expressions_are_resolved_again_with_the_change_that_leaves_one_
 
 @pytest.mark.rule("GN-38")
 def test_new_member_without_subscription_counts_as_equal_to_members_with_one_expression(group: ConsumerGroup) -> None:
-    """The join of C computes the target of the epoch that A's expression started. It assigns partitions to C, which subscribes to nothing."""
+    """A's expression starts an epoch, and the join of C computes its target assignment. C gets partitions, although it subscribes to nothing."""
     assert group.result(join(group, "A", whole(group))) == (1, [])
     wait_for_epoch(group, 2)
     assert group.result(join(group, "C", "")) == (2, [])

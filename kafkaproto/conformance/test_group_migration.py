@@ -364,7 +364,7 @@ def test_empty_consumer_group_becomes_classic_with_the_first_classic_member(subj
 def test_unknown_classic_member_is_rejected_by_an_empty_consumer_group_and_joins_as_a_new_one(
     subject: Subject,
 ) -> None:
-    """The member that joins again without an id gets a classic group with the offsets that were committed before."""
+    """Joins with an unknown member id are rejected. A join without an id converts the group to a classic one, which keeps its committed offsets."""
     group = ConsumerGroup(subject)
     key, place = (group.topic.name, 0), {group.topic.name: {0: (5, None)}}
     assert group.enter("A") == (1, ALL)

@@ -104,7 +104,10 @@ def test_list_offsets_reports_duplicate_and_unknown_partitions_with_errors(subje
 
 
 def entries_of(subject: Subject, *named: tuple[Topic, int]) -> list[tuple[str, list[int]]]:
-    """Request the end offsets of partitions, each in a topic entry of its own, and return (topic name, partitions) for each entry of the response."""
+    """Request the end offsets of partitions, each in a topic entry of its own. Returns (topic name, partitions) of each entry in the response.
+
+    named: (topic, partition) of each entry in the request.
+    """
     topics = [ListOffsetsTopic(topic.name, [ListOffsetsPartition(index, -1, LATEST)]) for topic, index in named]
     answer = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, topics), 5)
     return [(t.name, [p.partition_index for p in t.partitions]) for t in answer.topics]

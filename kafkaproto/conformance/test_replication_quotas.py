@@ -107,9 +107,9 @@ def out_of_sync(subject: Subject) -> Iterator[Topic]:
 
 
 def got(topic: Topic, broker_id: int = 1, offset: int = 0) -> int:
-    """Fetch with the id of broker `broker_id`, and return the number of bytes of records.
+    """Fetch with the id of broker `broker_id`, and return the size of the records in bytes.
 
-    Checks that the response has no error and the high watermark 8.
+    Checks that the response has no error, and that its high watermark is 8, because the topic has 8 committed batches of one record.
     """
     data = follow(topic, broker_id, offset)
     assert (data.error_code, data.high_watermark, data.log_start_offset) == (0, 8, 0)

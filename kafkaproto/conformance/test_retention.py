@@ -131,7 +131,7 @@ def test_compacted_topic_deletes_no_records_by_age_or_size(subject: Subject) -> 
 
 
 def reads(topic: Topic) -> list[list[int]]:
-    """Return the base offsets of the batches, as one list for each segment. One fetch returns batches of only one segment (F-14)."""
+    """Return the base offsets of all batches of a topic's log, one list for each segment. One fetch returns batches of only one segment (F-14)."""
     result = []
     offset, end = 0, offset_of(topic, -1)
     while offset < end:

@@ -271,7 +271,7 @@ def test_incremental_fetch_without_data_is_parked_until_data_or_max_wait(subject
 def test_throttled_incremental_fetch_is_empty_and_the_next_fetch_returns_the_data(subject: Subject) -> None:
     """A fetch of slightly more than ten seconds of quota is throttled and returns nothing; the next request, sent at once, returns the batch.
 
-    On a wall clock, the quota is already measured from the start of the session, so the throttle time may be shorter.
+    On a wall clock, the broker measures the rate from the opening of the session on, so the throttle time may be shorter by the time since then.
     """
     topic = new_topic(subject)
     session = Session(topic)

@@ -84,7 +84,7 @@ class Producer:
             self.subject.pass_ms(100)
 
     def init(self, **options: Any) -> tuple[int, int]:
-        """Get a producer id and the next epoch, and return both. Waits until the last transaction of the producer is complete."""
+        """Get the producer id and its next epoch, and return both. Waits until the last transaction is complete. options: as for `init_once`."""
         result = wait_until(self.subject, lambda: self._initialised(**options), f"{self.id} has a new epoch")
         self.producer_id, self.epoch = result[1:]
         return self.producer_id, self.epoch
@@ -149,7 +149,8 @@ class Producer:
     ) -> tuple[int, int]:
         """Produce one record with a sequence number, and return (error, base offset).
 
-        index: the partition. producer_id, epoch: by default those of this producer. transactional: whether the batch is part of a transaction.
+        index: the partition. version: that of the request. producer_id, epoch: by default those of this producer. transactional: whether the batch
+        is part of a transaction.
         """
         request = self.produce_request(
             topic, sequence, index=index, epoch=epoch, producer_id=producer_id, transactional=transactional
@@ -244,7 +245,7 @@ class Producer:
 
 
 def visible(topic: Topic, offset: int = 0) -> tuple[int, int, list[tuple[int, int]], int]:
-    """Return (high watermark, last stable offset, aborted transactions, bytes of records) of a read_committed fetch.
+    """Return (high watermark, last stable offset, aborted transactions, size of the records in bytes) of a read_committed fetch.
 
     An aborted transaction is given as (producer id, first offset).
     """

@@ -1,4 +1,4 @@
-"""Source text of the generated modules: dataclasses, wire layouts, indexes, error codes and the release table.
+"""Source text of the generated modules: dataclasses, wire layouts (fields in wire order), indexes, error codes and the release table.
 
 The module `layouts` decides the wire format, and `spec` the permitted content of definitions.
 """

@@ -27,7 +27,7 @@ WIRE_NAMES = {
 
 @dataclass(slots=True)
 class Layout:
-    """The wire layout of a struct in some versions of a message.
+    """The wire layout (the fields in wire order, with their wire types) that a struct has in some versions of a message.
 
     lines: the source lines of its fields. versions: the versions with this layout, in ascending order. constant: the name of the generated constant.
     absent: fields that these versions lack, and whose values may not be dropped: encoding fails if one of them differs from its default.
@@ -40,9 +40,9 @@ class Layout:
 
 
 class Layouts:
-    """The distinct wire layouts of all structs in one message definition, by struct.
+    """The distinct wire layouts (lists of fields in wire order, with their types) of each struct in one message definition.
 
-    ``class_names`` maps a struct's name to the name of its Python class. They differ if both request and response have a struct of this name.
+    ``class_names`` maps a struct's name to the name of its Python class. The names differ if both request and response have a struct of this name.
     """
 
     def __init__(self, message: Message, class_names: dict[str, str]) -> None:

@@ -115,7 +115,7 @@ def _gather() -> ModuleType | None:
 
 
 def walked_columns(b: bytes, header: BatchHeader) -> Columns:
-    """Return the columns of the decompressed records in ``b``, without numpy. Raises DecodeError for damaged records."""
+    """Return the columns of a batch, without numpy. b: its decompressed records. header: its header. Raises DecodeError for damaged records."""
     base_offset, base_timestamp = header.base_offset, header.base_timestamp
     table = Columns(memoryview(b), *(array("q") for _ in range(6)))
     _, offsets, timestamps, key_starts, key_ends, value_starts, value_ends = table
@@ -157,7 +157,7 @@ def _places(stretch: Stretch, at: int, size: int) -> Sequence[int]:
 
 
 def walked_keys(b: bytes, header: BatchHeader) -> list[bytes | None]:
-    """Return the key of each decompressed record in ``b``, without numpy. Raises DecodeError for damaged records."""
+    """Return all keys of a batch, without numpy. b: its decompressed records. header: its header. Raises DecodeError for damaged records."""
     record_keys: list[bytes | None] = []
     for part in walk(b, header.record_count):
         if isinstance(part, Stretch):

@@ -182,8 +182,9 @@ def _bodies(b: bytes, count: int) -> tuple[Ints, Ints]:
 
 
 def _same_size(b: bytes, model: int, pos: int, stride: int, width: int, most: int) -> int:
-    """Return how many consecutive records, starting at ``pos``, have the same size field as the record at ``model``.
+    """Return how many consecutive records, starting at ``pos``, have the same size field as a model record.
 
+    b: the decompressed records, in which the positions ``model`` (of the model record) and ``pos`` are.
     most: the maximum to return. stride: the size in bytes of these records. width: the size in bytes of the size field.
     """
     alike = min(most, (len(b) - pos) // stride)

@@ -79,7 +79,7 @@ class Stretch:
         self.shape = shape
 
     def column(self, b: bytes, at: int) -> bytes:
-        """Return the bytes at index ``at`` of every record, joined."""
+        """Return a string of bytes, one of each record: the byte at index ``at`` of the record."""
         stride = self.shape.stride
         return b[self.pos + at : self.pos + self.count * stride : stride]
 
@@ -332,9 +332,9 @@ def _shape(b: bytes, pos: int, first: SingleRecord, stride: int) -> Shape | None
 
 
 def _alike(b: bytes, model: int, pos: int, shape: Shape, most: int) -> int:
-    """Return how many consecutive records, starting at ``pos``, have the shape of the record at ``model``; at most ``most``.
+    """Return how many consecutive records, starting at ``pos``, have the shape of a model record; at most ``most``.
 
-    b: the decompressed records, in which ``pos`` and ``model`` are positions.
+    b: the decompressed records, in which the positions ``model`` (of the model record) and ``pos`` are. shape: the shape of the model record.
     """
     stride = shape.stride
     alike = min(most, (len(b) - pos) // stride)

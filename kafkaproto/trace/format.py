@@ -168,8 +168,9 @@ def exchange(entry: Exchange) -> bytes:
 def exchange_layout(lengths: int) -> tuple[int, Callable[..., bytes]]:
     """Return (size in bytes of an exchange's fixed part, function that packs everything of the exchange before its frames).
 
-    lengths: the number of records fields. The size excludes `LENGTH_AND_KIND`. The packer's arguments are the size in bytes of the whole entry after
-    `LENGTH_AND_KIND`, the kind `EXCHANGE`, the values of `EXCHANGE_FIELDS`, and the original length of each records field.
+    lengths: the number of records fields. Every entry begins with its length and its kind (`LENGTH_AND_KIND`); the size does not count these. The
+    packer's arguments are the size in bytes of the entry after them, the kind (`EXCHANGE`), the values of `EXCHANGE_FIELDS`, and the original length
+    in bytes of each records field.
     """
     layout = Struct(f"{LENGTH_AND_KIND.format}{EXCHANGE_FIELDS.format[1:]}{lengths}I")
     return layout.size - LENGTH_AND_KIND.size, layout.pack

@@ -76,7 +76,7 @@ def cut_unhandled(frame: Buffer) -> tuple[bytes, tuple[int, ...]]:
     """Return (frame to store, original lengths in bytes of its records fields) for a request that was not passed to a handler.
 
     It never raises an error. If the body cannot be decoded, only the header is stored, because the body may contain records or secrets. If the header
-    cannot be decoded either, only its first `START_BYTES` are stored.
+    cannot be decoded either, only API key, version and correlation id are stored.
     """
     view = memoryview(frame)
     try:
