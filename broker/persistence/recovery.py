@@ -26,7 +26,8 @@ from kafkaproto.records.headers import in_memory, walk_headers
 class LogStart(NamedTuple):
     """A change of the log start offset in the metadata log.
 
-    at: the byte position where the store ended when the offset changed. producers: the states of the producers whose batches the change removed.
+    at: the position after the last byte of the partition that had been written before the change. producers: maps producer ids to the states of
+    those producers whose batches the change removed.
     """
 
     at: int

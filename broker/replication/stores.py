@@ -68,7 +68,7 @@ class Stores:
         return store
 
     def began(self) -> None:
-        """Finish the recovery of the data directory after all logs are restored. Replicas that are created later start with an empty log."""
+        """Forget the persisted states of logs, because all replicas are restored. Replicas that are created later start with an empty log."""
         self._left.clear()
 
     def forget(self, topic_id: bytes, index: int) -> None:

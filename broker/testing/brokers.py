@@ -32,7 +32,8 @@ class BrokerMethods(Base):
     def elect(self, topic: str, index: int, leader: int) -> None:
         """Make an in-sync replica on broker `leader` the leader of a partition. Raises ValueError for an unknown broker id.
 
-        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3), and PREFERRED_LEADER_NOT_AVAILABLE (80) if the replica is not in sync.
+        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown partition, PREFERRED_LEADER_NOT_AVAILABLE (80) if the broker does not
+        run or its replica is not in sync.
         """
         check_text("topic", topic, "orders")
         check_int("index", index, example=0)

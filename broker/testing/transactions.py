@@ -145,7 +145,8 @@ class TransactionMethods(Base):
     def expire_transaction(self, transactional_id: str) -> None:
         """Abort the open transaction of a producer, as though its timeout had passed. The producer is fenced.
 
-        Raises the errors of `abort_transaction`.
+        Raises ValueError, which names the ids with open transactions, if this id has no open transaction. Raises KafkaError CONCURRENT_TRANSACTIONS
+        (51) while a change of the id is being replicated, COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state` has too few in-sync replicas.
         """
 
         def act() -> None:
