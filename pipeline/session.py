@@ -143,7 +143,8 @@ def local_session(name: str, connector: bool = False) -> Iterator[SparkSession]:
     """Yield a session on the cores of this machine, and hide the output of the JVM unless it fails.
 
     connector: whether to load Spark's Kafka connector. Data that does not fit into memory goes to disk, because the shuffles of a large trace can
-    exceed the machine's memory. Raises JvmGone, with the last output of the JVM, if the JVM exits too early, and ConnectorMissing.
+    exceed the machine's memory. Raises JvmGone, with the last output of the JVM, if the JVM exits too early, and ConnectorMissing if the connector
+    cannot be downloaded.
     """
     with (
         tempfile.TemporaryDirectory(prefix="kafkaproto-", ignore_cleanup_errors=True) as scratch,

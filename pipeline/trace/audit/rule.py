@@ -112,9 +112,9 @@ class Tables:
     def without_truncations(self, rows: DataFrame, start_ns: str, end_ns: str) -> DataFrame:
         """Drop broken rows that a truncation of the log may explain, and rename `where_` to `topic`.
 
-        rows: each row compares the state of a log at two times, and has the columns `run`, `where_` and `broken`. start_ns, end_ns: the names of
-        their columns with the two times, which are removed. A broken row is dropped if its log may have been truncated or replaced between these
-        times. `broken` becomes null if it is true and the trace lacks entries between them.
+        rows: each row compares the state of a log at two times, and has the columns `run`, `where_` and `broken`. start_ns, end_ns: names of the two
+        columns with these times; the result lacks both columns. A broken row is dropped if its log may have been truncated or replaced between
+        the two times. `broken` becomes null (undecided) if it is true and the trace lacks entries between the two times.
         """
         undecided = self.undecided_if_missing(rows, start_ns, end_ns)
         for scope, keys in (("where_ IS NULL", ["run"]), ("where_ IS NOT NULL", ["run", "where_"])):
@@ -351,7 +351,7 @@ class Outcome(NamedTuple):
 
     @property
     def query(self) -> dict[str, str]:
-        """Return the function that computes the rule's rows, as a dict: `name` is its dotted name, `source` its source text."""
+        """Return a dict that describes the rule's function `check` to the reader: `name` is its dotted name, `source` its source text."""
         check = self.rule.check
         return {"name": f"{check.__module__}.{check.__qualname__}", "source": inspect.getsource(check)}
 
