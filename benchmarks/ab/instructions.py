@@ -85,7 +85,10 @@ def of_start(side: Side) -> dict[str, Count]:
 
 
 def read_parts(folder: Path) -> dict[tuple[int, int], int]:
-    """Return the instructions by (process id, part number), read from the files `callgrind.*` that callgrind wrote into the folder."""
+    """Return the number of instructions in each part of each process, by (process id, part number).
+
+    folder: has the files `callgrind.*` that callgrind wrote. Each dump of its counters ends a part of the process.
+    """
     parts = {}
     for path in folder.iterdir():
         name_parts = _PART.search(path.name)
