@@ -144,7 +144,10 @@ class MovesByLog:
         return self._moves.get(id(log))
 
     def add(self, log: ReplicaLog, topic: str, index: int, flags: int) -> Moves:
-        """Add a log and return the shared fields of its trace entries. flags: BEGINS if the trace has no earlier entry about the log."""
+        """Add the log of partition `index` of a topic, and return the shared fields of its trace entries.
+
+        flags: 1 (`BEGINS`) if the trace has no earlier entry about the log, otherwise 0.
+        """
         key, all_moves = id(log), self._moves
         gone = ref(log, lambda _: all_moves.pop(key, None))
         moves = all_moves[key] = Moves(state_of_one(topic, index), flags, gone)

@@ -19,7 +19,7 @@ def compile_pattern(text: str, longest: int) -> Pattern:
     """Return the compiled pattern of a regular expression in the syntax of RE2J 1.8. longest: the maximum length in characters of the texts to match.
 
     Raises ExpressionError if RE2J rejects the expression. Unlike Kafka, this function also rejects an expression whose repetitions make it larger
-    than `MOST_INSTRUCTIONS`.
+    than 100,000 instructions (`MOST_INSTRUCTIONS`).
     """
     return Pattern(parse(text, longest))
 

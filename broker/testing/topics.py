@@ -112,7 +112,7 @@ class TopicMethods(Base):
             raise records.unknown_topic(self.state, topic)
 
     def partition(self, topic: str, index: int) -> PartitionState:
-        """Return leader, leader epoch, replicas and in-sync replicas of a partition.
+        """Return leader, leader epoch, replicas and in-sync replicas of partition `index` of a topic.
 
         Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is no such partition.
         """

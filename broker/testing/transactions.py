@@ -180,8 +180,8 @@ class TransactionMethods(Base):
     def hang_transaction(self, topic: str, partition: int = 0, value: bytes = b"hanging") -> ProducerSeen:
         """Append a record in a transaction that no coordinator knows, so that no timeout ends it. The last stable offset stays at this record.
 
-        Returns the producer of the record. Kafka's `kafka-transactions.sh abort` ends the transaction. Raises KafkaError if there is no
-        such partition.
+        value: the value of the record. Returns the producer of the record. Kafka's `kafka-transactions.sh abort` ends the transaction. Raises
+        KafkaError if there is no such partition.
         """
         check_int("partition", partition, 0, example=0)
 
