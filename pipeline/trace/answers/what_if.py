@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MB = 1_000_000
 QUOTAS = (1.0 * MB, 2.0 * MB, 5.0 * MB, 10.0 * MB)
 QUOTA_FACTORS = (0.5, 1.0, 2.0)
-"""What-if quotas as multiples of the recorded quota: each client is replayed with these, in addition to the quotas in `QUOTAS`."""
+"""What-if quotas as multiples of the recorded quota: each client is replayed with these, in addition to some fixed quotas (`QUOTAS`)."""
 
 CHARGED = f"""
     WITH kept AS (

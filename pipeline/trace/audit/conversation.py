@@ -69,7 +69,7 @@ def acknowledged(tables: Tables) -> DataFrame:
 
 
 def in_time(tables: Tables) -> DataFrame:
-    """Check that a fetch response is ready at most `SLACK_MS` after `max_wait_ms`. Returns one row per fetch.
+    """Check that a fetch response is ready at most one second (`SLACK_MS`) after the end of `max_wait_ms`. Returns one row per fetch.
 
     The wait is measured with the monotonic clock, from the start of the broker's handler. Only a broker can record that start. In other traces, the
     wait is assumed to begin after all earlier responses of the connection and their throttle times, because a broker reads nothing from a muted

@@ -338,7 +338,7 @@ class Outcome(NamedTuple):
     """The result of a rule.
 
     checked, broken: numbers of decided and of broken rows. worst: the largest excess, None if nothing is broken. sample: the broken rows with the
-    largest excess, at most `SAMPLE_ROWS`. left_out: number of rows that look broken but are undecided because entries are missing; `checked` does
+    largest excess, at most five. left_out: number of rows that look broken but are undecided because entries are missing; `checked` does
     not count them.
     """
 

@@ -13,7 +13,7 @@ MAX_GROUPS = len(SERIES)
 
 
 def lag(rows: Rows) -> str | None:
-    """Draw the lag of each group over time; at most `MAX_GROUPS` groups, those with the largest lag.
+    """Draw the lag of each group over time; at most eight groups, those with the largest lag.
 
     rows: of the query `over-time` of the answer `lag`.
     """
