@@ -48,7 +48,7 @@ def valgrind() -> str | None:
 def of_requests(side: Side, rows: Sequence[str], requests: int) -> dict[str, Count]:
     """Return the instructions per request of each benchmark row of `workload.py`, or the reason why they could not be counted.
 
-    requests: the number of requests that each row sends while instructions are counted.
+    rows: names of benchmark rows. requests: the number of requests that each row sends while instructions are counted.
     """
     return request_counts(side, rows, requests, callgrind(side, "workload.py", "--requests", str(requests), *rows))
 
