@@ -61,7 +61,7 @@ SETTINGS = {
 _REASON = ("quota", "bound", "value", "rate", "window_ms")
 
 Place = tuple[str, str | None, int, str, int]
-"""Key of a client's position: (kind of record, client id, broker, topic, partition). Only the latest position of each key is published."""
+"""Key of an offset that a client has reached: (kind of record, client id, broker, topic, partition). Only its latest offset is published."""
 
 
 class Publishing(Protocol):
@@ -132,7 +132,7 @@ class JournalTopic(Observer):
         self.begin()
 
     def begin(self) -> None:
-        """Remove all collected entries, client positions and known readers of the journal topic, and create the topic if it is missing."""
+        """Forget all collected entries, the offsets of clients and the readers of the journal topic, and create the topic if it is missing."""
         self._entries.clear()
         self._positions.clear()
         self._readers.clear()

@@ -154,7 +154,7 @@ class MovesByLog:
         return moves
 
     def clear(self) -> None:
-        """Remove all logs from the map."""
+        """Remove all logs, with the fields that their trace entries share."""
         self._moves.clear()
 
 
@@ -190,7 +190,7 @@ class Entries:
         self.keep(entry, len(entry))
 
     def flush(self) -> None:
-        """Encode the collected entries and pass them to the sink."""
+        """Encode the collected entries, and call the function `sink` with them."""
         if self._waiting:
             waiting = self._waiting.copy()
             self._waiting.clear()  # in place, because `keep_move` refers to this list
@@ -210,7 +210,7 @@ class Entries:
             self._sink(b"".join(pieces), len(waiting))
 
     def end(self) -> None:
-        """Pass the collected entries to the sink, and collect no more."""
+        """Encode the collected entries, call the function `sink` with them, and drop all later entries."""
         self.flush()
         self.ended = True
 

@@ -80,7 +80,7 @@ class Stores:
                 store.folder.remove()
 
     def close(self) -> None:
-        """Close all stores. Named segment files stay on the disk."""
+        """Release the memory and file descriptors of all stores. The segment files of a data directory stay on the disk for the next process."""
         for store in self._stores.values():
             store.leave()
         self._stores.clear()
