@@ -53,7 +53,7 @@ class Scram:
         self._signature = b""
 
     def first(self) -> bytes:
-        """Return the first message, with the user's name."""
+        """Return the client's first message of the login, which contains the user's name."""
         return f"{_NO_CHANNEL_BINDING}{self._bare}".encode()
 
     def final(self, server_first: bytes) -> bytes:

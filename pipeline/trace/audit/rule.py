@@ -77,7 +77,7 @@ class Tables:
 
     @classmethod
     def of(cls, spark: SparkSession, out: Path) -> Tables:
-        """Read the tables in the folder `out`."""
+        """Return the tables of a trace that are stored in the folder `out`."""
         return cls(*(read(spark, out, table) for table in NAMES))
 
     def sql(self, query: str, **more: DataFrame) -> DataFrame:

@@ -102,7 +102,7 @@ class Drawing:
 
 
 def legend(axes: Axes, handles: Sequence[Any], labels: Sequence[str]) -> None:
-    """Put a legend above the axes, where it covers nothing."""
+    """Put a legend above the axes, where it covers nothing. handles, labels: the drawn object and the text of each legend entry."""
     axes.legend(handles, labels, loc="lower right", bbox_to_anchor=(1, 1), ncols=min(len(labels), 4), borderaxespad=0.2)
 
 
