@@ -138,7 +138,7 @@ def main() -> int:
 
 
 def measured(name: str, rounds: int) -> list[str]:
-    """Measure the rows of one feature and write its section of docs/benchmarks.md. Returns a description of each row below its limit."""
+    """Measure the rows of the feature `name`, and write its section of docs/benchmarks.md. Returns a description of each row below its limit."""
     feature = FEATURES[name]
     free = ours()
     free.name = WITHOUT

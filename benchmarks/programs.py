@@ -87,11 +87,11 @@ class Program:
         raise RuntimeError("/proc/PID/status has no VmRSS; the race runs on Linux only")
 
     def note_memory(self) -> None:
-        """Measure the size of the process's memory files, and keep the largest size so far in `most_memory_file_bytes`."""
+        """Measure the size of the process's memory files (memfd_create), and keep the largest size so far in `most_memory_file_bytes`."""
         self.most_memory_file_bytes = max(self.most_memory_file_bytes, self.memory_file_bytes())
 
     def memory_file_bytes(self) -> int:
-        """Return the allocated bytes of all memory files that the process has open."""
+        """Return the allocated bytes of all memory files (memfd_create) that the process has open."""
         total = 0
         for entry in Path(f"/proc/{self.pid}/fd").iterdir():
             try:

@@ -83,7 +83,7 @@ def _module(file: str) -> str:
 
 
 def rows(without: dict[str, Spent], with_: dict[str, Spent]) -> Iterator[tuple[str, ...]]:
-    """Yield a table row for each function to which quotas add at least `LEAST_SHARE`, then one row for all others.
+    """Yield a table row for each function to which quotas add at least 0.3 % of the time of a request, then one row for all others.
 
     The function to which quotas add most time comes first. without, with_: the costs for one request, by function, without and with quotas.
     """

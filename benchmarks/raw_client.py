@@ -115,7 +115,10 @@ def delete_topic(address: str, name: str) -> None:
 
 
 def ask(address: str, key: int, version: int, request: object) -> Any:
-    """Send one request on a connection of its own and return the response. Raises EOFError if the broker closes the connection instead."""
+    """Send one request on a connection of its own and return the response.
+
+    key, version: API key and version of the request. Raises EOFError if the broker closes the connection instead.
+    """
     with connect(address) as sock:
         sock.sendall(frame(version, request))
         try:
@@ -243,7 +246,7 @@ def many_connections(address: str, seconds: float = 1.5) -> float:
 
 
 def _on_many_connections(address: str, data: bytes, go_on: Callable[[int, float], bool]) -> int:
-    """Send one frame on 64 connections, and again on each connection when its response arrives. Returns the number of responses.
+    """Send the frame `data` on 64 connections, and again on each connection when its response arrives. Returns the number of responses.
 
     go_on: a function of (number of responses so far, seconds since the start) that returns whether to continue.
     """

@@ -16,7 +16,8 @@ def write_section(
 ) -> str:
     """Replace the section `key` of docs/benchmarks.md, or add it at the end. Returns the text of the section.
 
-    command: the command line that makes the section. text: the paragraph before the table. head: titles of the columns.
+    key: name of the section in its markers. command: the command line that makes the section. text: the paragraph before the table. head: titles of
+    the columns. rows: cells of each table row.
     """
     section = section_text(key, title, command, text, head, rows)
     begin, end = markers(key)

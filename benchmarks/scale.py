@@ -31,7 +31,9 @@ PICTURE = PAGE.parent / "images" / "scale.svg"
 def measure_size(size: int, folder: Path) -> dict[str, float]:
     """Measure the pipeline with a trace of `size` requests, in a separate process.
 
-    Returns the seconds to write Parquet once, the seconds for the whole report, and the memory in MB of the largest Spark worker.
+    folder: has the trace in its folder `trace`, and receives the results. Returns a dict: `requests` (the size), `parquet_s` and `whole_s` (the
+    seconds to write Parquet once, and for the whole report), `broken` (number of broken rules), `worker_mb` (memory in MB of the largest Spark
+    worker).
     """
     environment = os.environ | {"PYSPARK_SUBMIT_ARGS": f"--driver-memory {DRIVER_MEMORY} pyspark-shell"}
     command = [sys.executable, "-m", "benchmarks.scale", "--one", str(folder)]
@@ -65,7 +67,8 @@ def _peaks_mb(pid: int) -> Iterator[float]:
 def measure_here(folder: Path) -> dict[str, float]:
     """Measure in this process the time from trace to Parquet, then the time from trace to report page in another folder.
 
-    Returns a dict: `parquet_s` and `whole_s`, both in seconds, and `broken`, the number of rules that the trace breaks.
+    folder: has the trace in its folder `trace`, and receives the results. Returns a dict: `parquet_s` and `whole_s`, both in seconds, and `broken`,
+    the number of rules that the trace breaks.
     """
     from kafkaproto.pipeline.session import local_session
     from kafkaproto.pipeline.trace.progress import Progress

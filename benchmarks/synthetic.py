@@ -139,7 +139,7 @@ def entries(count: int, seed: int) -> Iterator[Exchange]:
 
 
 def write(folder: Path, count: int, seed: int = 1) -> int:
-    """Write a trace of `count` requests in files of 64 MB. Returns its size in bytes."""
+    """Write a trace of `count` requests into the new folder `folder`, in files of 64 MB. Returns the size of its entries in bytes."""
     folder.mkdir(parents=True)
     meta = {
         "recorder": "synthetic",

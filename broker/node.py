@@ -305,7 +305,7 @@ class Node:
     def refuses_group(self, group_id: str) -> int:
         """Return 0 if this broker coordinates a group, else NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS (GC-7).
 
-        With profile `test` the first request for any group creates the offsets topic; with `kafka` only FindCoordinator does.
+        In a cluster with the profile "test", this creates a missing offsets topic; with "kafka", only FindCoordinator creates it.
         """
         if OFFSETS_TOPIC not in self.image.topics and self.cluster.profile == "test":
             try:

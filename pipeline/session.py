@@ -142,8 +142,9 @@ def _with(builder: SparkSession.Builder, settings: dict[str, str]) -> SparkSessi
 def local_session(name: str, connector: bool = False) -> Iterator[SparkSession]:
     """Yield a session on the cores of this machine, and hide the output of the JVM unless it fails.
 
-    connector: whether to load Spark's Kafka connector. Data that does not fit into memory goes to disk, because the shuffles of a large trace can
-    exceed the machine's memory. Raises JvmGone, with the last output of the JVM, if the JVM exits too early, and ConnectorMissing.
+    name: the application's name. connector: whether to load Spark's Kafka connector. Data that does not fit into memory goes to disk, because the
+    shuffles of a large trace can exceed the machine's memory. Raises JvmGone, with the last output of the JVM, if the JVM exits too early, and
+    ConnectorMissing if the connector cannot be downloaded.
     """
     with (
         tempfile.TemporaryDirectory(prefix="kafkaproto-", ignore_cleanup_errors=True) as scratch,
@@ -196,7 +197,7 @@ class JvmGone(OSError):
 
 
 def _has_exited(jvm: subprocess.Popen[bytes]) -> bool:
-    """Return True if the JVM has exited, or exits within `EXIT_WAIT_S`. It closes its connections a moment before it exits."""
+    """Return True if the JVM has exited, or exits within half a second (`EXIT_WAIT_S`). It closes its connections a moment before it exits."""
     with suppress(subprocess.TimeoutExpired):
         jvm.wait(EXIT_WAIT_S)
     return jvm.returncode is not None

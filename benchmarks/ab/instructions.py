@@ -48,7 +48,7 @@ def valgrind() -> str | None:
 def of_requests(side: Side, rows: Sequence[str], requests: int) -> dict[str, Count]:
     """Return the instructions per request of each benchmark row of `workload.py`, or the reason why they could not be counted.
 
-    requests: the number of requests that each row sends while instructions are counted.
+    rows: names of benchmark rows. requests: the number of requests that each row sends while instructions are counted.
     """
     return request_counts(side, rows, requests, callgrind(side, "workload.py", "--requests", str(requests), *rows))
 
@@ -85,7 +85,10 @@ def of_start(side: Side) -> dict[str, Count]:
 
 
 def read_parts(folder: Path) -> dict[tuple[int, int], int]:
-    """Return the instructions by (process id, part number), read from the files `callgrind.*` that callgrind wrote into the folder."""
+    """Return the number of instructions in each part of each process, by (process id, part number).
+
+    folder: has the files `callgrind.*` that callgrind wrote. Each dump of its counters ends a part of the process.
+    """
     parts = {}
     for path in folder.iterdir():
         name_parts = _PART.search(path.name)

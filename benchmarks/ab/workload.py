@@ -53,7 +53,7 @@ class WorkloadError(Exception):
 
 
 def find(name: str) -> Any:
-    """Return the object `name` from the first module in `HOMES` that defines it. Raises WorkloadError if none does."""
+    """Return the object `name` from the first of its possible modules (`HOMES`) that defines it. Raises WorkloadError if none does."""
     for place in HOMES[name]:
         try:
             module = importlib.import_module(place)
@@ -505,7 +505,7 @@ def marker() -> None:
 
 
 def run(name: str, requests: int) -> dict[str, Any]:
-    """Run a benchmark row: warm up, then send `requests` requests between two calls of `marker`. name: a key of `ROWS`.
+    """Run a benchmark row: warm up, then send `requests` requests between two calls of `marker`. name: the name of the row.
 
     Returns a description of the run as JSON values: the row, the process id, the file of the cluster's code, the numbers of requests, responses,
     checked responses and throttled responses, and the bytes of records in the last response.

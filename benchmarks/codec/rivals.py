@@ -55,7 +55,7 @@ class Elsewhere:
 
 
 def our_buffers(case: MessageCase, data: bytes) -> Work:
-    """Return a function that encodes the message as a list of buffers for a socket, without copying the records."""
+    """Return a function that encodes a Fetch response as a list of buffers, without copying its records. data: the encoded response."""
     layout = case.layout
     message = layout.decode(data)
     for topic in message.responses:

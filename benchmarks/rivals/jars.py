@@ -17,7 +17,7 @@ from pathlib import Path
 
 KAFKA_VERSION = "3.9.1"
 NEWER_VERSION = "4.2.0"
-"""The Kafka release for tests of features that `KAFKA_VERSION` lacks."""
+"""The Kafka release for tests of features that 3.9.1 (`KAFKA_VERSION`) lacks."""
 ZOOKEEPER_VERSIONS = {"0.11.0.3": "2.11", "1.1.1": "2.12", "2.8.2": "2.13"}
 """Maps Kafka versions that need ZooKeeper to the version of Scala for which their jars are downloaded."""
 XML_BINDING = ("javax.xml.bind", "jaxb-api", "2.3.1")  # Kafka 0.11 uses it, and a JDK 17 lacks it
@@ -50,9 +50,9 @@ def kafka_jars(version: str = KAFKA_VERSION) -> Path:
 
 
 def zookeeper_kafka_jars(version: str) -> Path:
-    """Return the folder with one of `ZOOKEEPER_VERSIONS` and its dependencies, downloaded on first use.
+    """Return the folder with the jars of a Kafka version that needs ZooKeeper, downloaded on first use with their dependencies.
 
-    Raises JarsMissing if the download fails.
+    version: a key of `ZOOKEEPER_VERSIONS`, such as "2.8.2". Raises JarsMissing if the download fails.
     """
     kafka = "org.apache.kafka", f"kafka_{ZOOKEEPER_VERSIONS[version]}", version
     return _fetched(f"kafka-{version}", [kafka, XML_BINDING, BINDING], version)

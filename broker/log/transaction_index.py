@@ -30,7 +30,7 @@ class TransactionIndex:
 
     def __init__(self) -> None:
         self._open: dict[int, int] = {}
-        """Maps the first offset of each open transaction to its producer id, in ascending order."""
+        """Maps the first offset of each open transaction to its producer id, in ascending order of the offsets."""
         self._unreplicated: dict[int, int] = {}
         """Maps first offsets to marker offsets, for the ended transactions whose marker is at or above the high watermark."""
         self._aborted: list[AbortedTransaction] = []
@@ -43,7 +43,7 @@ class TransactionIndex:
         return tuple(self._aborted)
 
     def begin(self, producer_id: int, first_offset: int) -> None:
-        """Add an open transaction. Its first offset must be above those of all others."""
+        """Add an open transaction. Its first offset must be above the first offsets of all other open transactions."""
         self._open[first_offset] = producer_id
         self._find_unstable()
 
@@ -81,9 +81,10 @@ class TransactionIndex:
         del self._aborted[bisect_left(self._aborted, offset, key=attrgetter("last_offset")) :]
 
     def cleaned_below(self, offset: int, remaining: Iterable[AbortedTransaction]) -> list[AbortedTransaction]:
-        """Return the list of aborted transactions after compaction. Changes nothing.
+        """Return which aborted transactions the log has after its part below `offset` was compacted. Changes nothing.
 
-        The transactions that ended below `offset` are replaced by `remaining`, those that compaction has left; all others stay.
+        remaining: of the transactions whose marker is below `offset`, those of which the compacted log has both a batch and the marker. The
+        transactions with a later marker are returned, too.
         """
         return [*remaining, *self._aborted[bisect_left(self._aborted, offset, key=attrgetter("last_offset")) :]]
 

@@ -267,8 +267,8 @@ def _check_claims(header: BatchHeader) -> None:
 def check_records(batch: memoryview, header: BatchHeader, limits: TopicLimits, now_ms: int) -> None:
     """Check every record against the topic's settings.
 
-    now_ms: the broker's time, with which the timestamps are compared. Raises InvalidBatch if records are rejected, which it names (P-10), or if the
-    batch is damaged.
+    now_ms: the broker's time, with which the timestamps are compared. Raises InvalidBatch if the batch is damaged, or if records are rejected; the
+    exception then contains their indexes in the batch (P-10).
     """
     errors: list[RecordError] = []
     bad_timestamp = False
@@ -301,9 +301,9 @@ def _timestamp_error(timestamp: int, header: BatchHeader, limits: TopicLimits, n
 
 
 def _with_clients_time(batch: memoryview, header: BatchHeader) -> Valid:
-    """Return the batch with the timestamp type set to CreateTime, the type of the topic.
+    """Return a copy of a batch with the timestamp type CreateTime instead of LogAppendTime, which the producer has set (P-12).
 
-    A producer may have set LogAppendTime in the batch (P-12).
+    The topic uses CreateTime.
     """
     corrected = bytearray(batch)
     _ATTRIBUTES.pack_into(corrected, _ATTRIBUTES_AT, header.attributes & ~LOG_APPEND_TIME)
@@ -312,8 +312,9 @@ def _with_clients_time(batch: memoryview, header: BatchHeader) -> Valid:
 
 
 def _recompressed(batch: memoryview, header: BatchHeader, codec: Compression, limits: TopicLimits) -> Valid:
-    """Return the batch with its records compressed in the topic's codec (P-12). The new size is checked against the limit, too.
+    """Return the batch with its records compressed with `codec`, the topic's codec (P-12).
 
+    Raises InvalidBatch if the records are damaged, or if the recompressed batch is larger than max.message.bytes.
     If the batch is marked LogAppendTime, each record gets the batch's time as its timestamp, which is what consumers would see.
     """
     fixed_ms = header.max_timestamp if header.is_log_append_time else None

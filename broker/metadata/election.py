@@ -14,9 +14,9 @@ from kafkaproto.broker.metadata.image import NO_LEADER, Image, PartitionState
 def among_the_living(image: Image, p: PartitionState, unclean: bool) -> PartitionState:
     """Return the partition after brokers started or stopped, with a leader and in-sync replicas that are running.
 
-    If no in-sync replica is running, the first of them stays in the ISR and the partition has no leader; with eligible leader replicas the ISR
-    becomes empty, and a running one of them becomes the leader. Exception: with `unclean` (unclean.leader.election.enable), a running replica that
-    is not in sync then becomes the leader and the only member of the ISR.
+    If no in-sync replica is running, the first running eligible leader replica becomes the leader and the only member of the ISR. Without one,
+    `unclean` (unclean.leader.election.enable) allows this for any running replica. If none can lead, the partition has no leader; its ISR becomes
+    empty, or keeps only its first member in releases without eligible leader replicas. p: the partition before.
     """
     alive = image.is_alive
     isr = tuple(r for r in p.isr if alive(r)) or (() if ELIGIBLE_LEADER_REPLICAS in image.features else p.isr[:1])

@@ -257,13 +257,13 @@ class Connection:
             self.parked = None
 
     def _lose_response(self) -> None:
-        """Report that the response of the request in progress will never be sent completely."""
+        """Report to observers that the response of the request in progress will never be sent completely."""
         exchange, self.exchange = self.exchange, None
         if exchange is not None and self.node.events.response_lost is not None:
             self.node.events.response_lost(exchange, self.node.actions.now_ms)
 
     def _watch_idle(self, now_ms: int) -> None:
-        """Close the connection when it has been idle for too long, even if it is muted or has a request in progress (T-11)."""
+        """Close the connection if it was idle for too long, even if muted or with a request in progress; else set a timer to check again (T-11)."""
         limit_ms = self.node.connections_max_idle_ms
         if limit_ms <= 0:
             return

@@ -14,9 +14,9 @@ FIRST_BUFFER_BYTES = 4 * 1024
 """The smallest size of a connection's own buffer for an incomplete frame, unless the whole frame is smaller."""
 SPARE_BYTES = 4 * 1024 * 1024
 KEPT_BUFFER_BYTES = 2 * 1024 * 1024
-"""The size in bytes above which a connection replaces its own buffer when the unhandled bytes fill less than half of it.
+"""The size in bytes above which the buffer of a connection counts as large.
 
-Such a large buffer is not kept as a spare.
+A large buffer is replaced by a smaller one as soon as the unhandled bytes fill less than half of it, and is not kept as a spare.
 """
 SURPLUS_BYTES = 64 * 1024
 """The maximum number of bytes by which a spare buffer may be larger than the requested size."""

@@ -37,7 +37,7 @@ TRANSITIONS: dict[tuple[MuteState, MuteEvent], MuteState] = {
 
 
 def after(state: MuteState, event: MuteEvent) -> MuteState:
-    """Return the next state; MUTED becomes NOT_MUTED at once. Raises ValueError for an event that is impossible in `state`."""
+    """Return the state after an event; NOT_MUTED instead of MUTED, which does not last. Raises ValueError for an event impossible in `state`."""
     following = TRANSITIONS.get((state, event))
     if following is None:
         raise ValueError(

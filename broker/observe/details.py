@@ -152,10 +152,11 @@ def _group_of(request: Any) -> str | None:
 
 
 def _items(message: Any, parent: str, topic_name: TopicName) -> Iterator[tuple[str, Any, int | None]]:
-    """Yield (name, item, partition number or None) for each list item in a message that is a partition or has an error code.
+    """Yield (name, item, partition number or None) for each partition in a message, and for other list items with a field `error_code`.
 
-    Of the items inside such an item, only those with an error or an offset are yielded. parent: the name for items without a name of their own, ""
-    for a whole message. topic_name: a function that returns the name of a topic id.
+    Of the partitions and items inside such another item, only those with an error or an offset are yielded; if there are any, the outer item is
+    yielded only if it has an error. parent: the name for items without a name of their own, "" for a whole message. topic_name: a function that
+    returns the name of a topic id.
     """
     for attribute in _list_fields(cast(Any, type(message))):
         for item in getattr(message, attribute) or ():

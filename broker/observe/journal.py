@@ -96,10 +96,10 @@ def _seconds(elapsed_ms: int) -> str:
 class ThrottleSeen:
     """One decision to throttle a client, with its reason and its end.
 
-    at_ms: when the client was throttled, which is when the mute begins (T-6), in milliseconds of the cluster's clock. reason: the quota
-    entity with value, bound, window and samples, or the rule that forced the throttle. held: whether the response itself was delayed instead
-    of muting the connection (releases before 2.0). ended_ms: when the broker unmuted the connection, sent the held response, or the
-    connection closed; None while the throttle lasts.
+    at_ms: when the client was throttled, which is when the mute begins (T-6), in milliseconds of the cluster's clock. reason: the
+    exceeded quota with its measured values (`ThrottleReason`), or the rule that forced the throttle (`ForcedThrottle`). held: whether the
+    response itself was delayed instead of muting the connection (releases before 2.0). ended_ms: when the broker unmuted the connection, sent
+    the held response, or the connection closed; None while the throttle lasts.
     """
 
     at_ms: int

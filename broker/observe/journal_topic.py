@@ -61,7 +61,7 @@ SETTINGS = {
 _REASON = ("quota", "bound", "value", "rate", "window_ms")
 
 Place = tuple[str, str | None, int, str, int]
-"""Key of a client's position: (kind of record, client id, broker, topic, partition). Only the latest position of each key is published."""
+"""Key of an offset that a client has reached: (kind of record, client id, broker, topic, partition). Only its latest offset is published."""
 
 
 class Publishing(Protocol):
@@ -89,7 +89,7 @@ class Reached:
         """Record, after a fetch response, the next offset that a client reads in a partition.
 
         index: the partition number. broker_id, connection_id: the broker that sent the response, and the connection on which it did so. end: the
-        next offset. If there are more than 10,000 entries, all entries of the oldest partition are removed.
+        next offset. If there are then more than 10,000 offsets, those of one partition are removed: the one that was recorded first.
         """
         clients = self._of.setdefault((topic, index), {})
         self._count += client_id not in clients
@@ -132,7 +132,7 @@ class JournalTopic(Observer):
         self.begin()
 
     def begin(self) -> None:
-        """Remove all collected entries, client positions and known readers of the journal topic, and create the topic if it is missing."""
+        """Forget all collected entries, the offsets of clients and the readers of the journal topic, and create the topic if it is missing."""
         self._entries.clear()
         self._positions.clear()
         self._readers.clear()

@@ -41,9 +41,9 @@ class Traced:
     """The recorded fields of one exchange (a request and its response), stored in its attribute `recording` until the response is sent.
 
     kept: the request's frame without records, and the length in bytes of each of its records fields. wait_ns: the time in purgatory in ns, negative
-    while the request is parked. The fields from `ready_ns` on, except `sent_ns`, are set when the response is encoded. ready_ns: the time of the
-    encoding; 0 before. flags: the bits ANSWERED, HELD and CLOSES of `kafkaproto.trace.format`. out: the response with its length prefix, without the
-    records in `splices`. splices: for each records field, its position in `out` and its records.
+    while the request is parked. ready_ns: when the response was encoded, 0 before; throttle_ms, flags, out and splices are set at that time, too.
+    flags: the sum of 1 if the request got a response, 2 if the broker delayed the response, 4 if the broker closes the connection. out: the response
+    with its length prefix, without the records in `splices`. splices: for each records field, its position in `out` and its records.
     """
 
     __slots__ = (
@@ -96,9 +96,9 @@ An offset change is (encoder, arguments); the second argument is the sequence nu
 class StateOfOne(NamedTuple):
     """A fast encoder of trace entries of kind `State`, which contain the offsets of one log.
 
-    `kafkaproto.trace.format.encoded` returns the same bytes but takes longer. pack: a function that packs its arguments, in this order: head, seq,
-    broker, clock_ms, at_ns, log, flags, the four offsets, name. head, log, name: those arguments, already encoded, that are equal in all entries
-    about the log: the start of an entry, the number of logs with the partition, and the topic name.
+    `kafkaproto.trace.format.encoded` returns the same bytes but takes longer. pack: a function that returns the entry for the arguments (head, seq,
+    broker, clock_ms, at_ns, log, flags, four offsets, name). head, log, name: encoded parts of an entry, to be passed to `pack`, which are equal in
+    all entries about the log: its start, then the number of logs (1) with the partition, then the topic name.
     """
 
     pack: Callable[..., bytes]
@@ -119,8 +119,8 @@ def state_of_one(topic: str, partition: int) -> StateOfOne:
 class Moves:
     """The fields that all trace entries about one replica's offset changes have in common.
 
-    packing: encodes the entries. flags: BEGINS for the first entry about the replica, 0 for later entries. log: a weak reference to the replica's
-    log.
+    packing: the encoder of these entries. flags: 1 (`BEGINS`) until the first entry about the replica is recorded, then 0. log: a weak reference to
+    the replica's log.
     """
 
     __slots__ = ("flags", "log", "packing")
@@ -144,14 +144,17 @@ class MovesByLog:
         return self._moves.get(id(log))
 
     def add(self, log: ReplicaLog, topic: str, index: int, flags: int) -> Moves:
-        """Add a log and return the shared fields of its trace entries. flags: BEGINS if the trace has no earlier entry about the log."""
+        """Add the log of partition `index` of a topic, and return the shared fields of its trace entries.
+
+        flags: 1 (`BEGINS`) if the trace has no earlier entry about the log, otherwise 0.
+        """
         key, all_moves = id(log), self._moves
         gone = ref(log, lambda _: all_moves.pop(key, None))
         moves = all_moves[key] = Moves(state_of_one(topic, index), flags, gone)
         return moves
 
     def clear(self) -> None:
-        """Remove all logs from the map."""
+        """Remove all logs, with the fields that their trace entries share."""
         self._moves.clear()
 
 
@@ -187,7 +190,7 @@ class Entries:
         self.keep(entry, len(entry))
 
     def flush(self) -> None:
-        """Encode the collected entries and pass them to the sink."""
+        """Encode the collected entries, and call the function `sink` with them."""
         if self._waiting:
             waiting = self._waiting.copy()
             self._waiting.clear()  # in place, because `keep_move` refers to this list
@@ -207,7 +210,7 @@ class Entries:
             self._sink(b"".join(pieces), len(waiting))
 
     def end(self) -> None:
-        """Pass the collected entries to the sink, and collect no more."""
+        """Encode the collected entries, call the function `sink` with them, and drop all later entries."""
         self.flush()
         self.ended = True
 

@@ -58,11 +58,11 @@ class Recorder(Observer):
         self._seq = itertools.count(1)
 
     def flush(self) -> None:
-        """Pass the collected entries to the sink."""
+        """Encode the collected trace entries, and call the function `sink` with them."""
         self._entries.flush()
 
     def end(self) -> None:
-        """Pass the collected entries to the sink and stop for good.
+        """Encode the collected trace entries, call the function `sink` with them, and stop for good.
 
         Requests in progress are not recorded, because their responses will be encoded after this recorder has ended.
         """

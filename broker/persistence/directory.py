@@ -6,6 +6,8 @@ facts                                              the metadata log, see `wal` a
 topics/<topic id>-<partition>/<position>.log       a segment
 topics/<topic id>-<partition>/<position>.cleaned   a segment that compaction wrote
 
+A position is that of the segment's first byte, counted over all bytes that were ever appended to the partition.
+
 This module does not depend on topics, batches or metadata records.
 """
 

@@ -236,7 +236,7 @@ def _topic(before: Topic | None, after: Topic) -> dict[str, Any]:
 
 
 def _partition(fields: Sequence[Any]) -> PartitionState:
-    """Return a partition. Records of earlier versions lack the eligible leader replicas at the end."""
+    """Return the partition that a metadata record describes. fields: those of `PartitionState` in order; earlier versions lack the last two."""
     index, replicas, isr, leader, leader_epoch, partition_epoch, *lists = fields
     return PartitionState(
         index, tuple(replicas), tuple(isr), leader, leader_epoch, partition_epoch, *(tuple(items) for items in lists)

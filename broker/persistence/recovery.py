@@ -26,7 +26,8 @@ from kafkaproto.records.headers import in_memory, walk_headers
 class LogStart(NamedTuple):
     """A change of the log start offset in the metadata log.
 
-    at: the byte position where the store ended when the offset changed. producers: the states of the producers whose batches the change removed.
+    at: the position after the last byte of the partition that had been written before the change. producers: maps producer ids to the states of
+    those producers whose batches the change removed.
     """
 
     at: int
@@ -79,8 +80,8 @@ def recover(store: Store, facts: LogFacts, verify: bool, now_ms: int) -> Recover
 def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], now_ms: int) -> list[NamedSegment]:
     """Return the segments in `folder` in order, and delete the others: empty files and the files of an unfinished compaction.
 
-    runs: the ranges of positions in the store, with their offsets, that contain the log's batches. A compacted file that overlaps none of them is
-    unfinished. now_ms: stands for the unknown time of the last append to each segment.
+    runs: the ranges of byte positions in the store, with their offsets, that contain the log's batches. A compacted file that overlaps none of them
+    is unfinished. now_ms: stands for the unknown time of the last append to each segment.
     """
     kept = []
     for on_disk in folder.segments():
@@ -96,7 +97,7 @@ def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], 
 def _resume(
     store: Store, folder: SegmentFolder, segments: Sequence[NamedSegment], end_position: int, is_open: bool
 ) -> None:
-    """Make the store use `segments`, and append at position `end_position`.
+    """Make the store use `segments`, and append at byte position `end_position`.
 
     is_open: True if the next append continues the last segment, False if it starts a new one.
     """
@@ -130,7 +131,7 @@ def _as_a_log(store: Store, facts: LogFacts, files: _Files) -> Recovered:
 
 
 class _Damage(Exception):
-    """Raised for a batch at `position` that is damaged or incomplete."""
+    """Raised for a batch that is damaged or incomplete. position: the byte position in the store at which it begins."""
 
     def __init__(self, position: int) -> None:
         super().__init__(f"no whole batch at position {position}")
@@ -181,8 +182,8 @@ class _Files:
     def cut(self, position: int, needed: Sequence[OffsetRange]) -> int:
         """Delete the damaged bytes of the log from `position` of the store on, and return how many. Their positions are not used again.
 
-        needed: the runs that must stay: ranges of positions, with their offsets. A later segment is kept if it overlaps one of them or if compaction
-        wrote it.
+        needed: the runs that must stay: ranges of byte positions, with their offsets. A later segment is kept if it overlaps one of them or if
+        compaction wrote it.
         """
         cut_bytes = 0
         kept: list[NamedSegment] = []
@@ -209,9 +210,9 @@ class _Files:
 
 
 def _kept_runs(store: Store, files: _Files, runs: Sequence[OffsetRange]) -> tuple[list[OffsetRange], int | None]:
-    """Return the runs of the log up to its first damaged batch, and the position of that batch in the store, or None. Fills the store's index.
+    """Return the runs of the log up to its first damaged batch, and the byte position of that batch, or None. Fills the store's index.
 
-    runs: the runs of the log as last recorded, in the order of their offsets; a run is a range of positions in the store, with its offsets.
+    runs: the runs of the log as last recorded, in the order of their offsets; a run is a range of byte positions in the store, with its offsets.
     """
     first = files.first_position
     there = [] if first is None else [run._replace(start=max(run.start, first)) for run in runs if run.end > first]

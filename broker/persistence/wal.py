@@ -85,7 +85,7 @@ def _framed(fact: MetadataRecord) -> bytes:
 
 
 def _read(data: bytes) -> tuple[list[MetadataRecord], int]:
-    """Return (records before the first damaged or incomplete record, position at which they end)."""
+    """Return (records before the first damaged or incomplete record, byte position at which they end). data: the content of the file."""
     facts: list[MetadataRecord] = []
     at = 0
     while at + _HEAD.size <= len(data):
@@ -98,14 +98,17 @@ def _read(data: bytes) -> tuple[list[MetadataRecord], int]:
 
 
 def _payload(data: bytes, at: int) -> memoryview | None:
-    """Return the JSON of the record that begins at `at`, None if the record is damaged or incomplete."""
+    """Return the JSON of the record that begins at index `at` of the file's content `data`, None if it is damaged or incomplete."""
     length, crc = _HEAD.unpack_from(data, at)
     payload = memoryview(data)[at + _HEAD.size : at + _HEAD.size + length]
     return payload if len(payload) == length and checksum.crc32c(payload) == crc else None
 
 
 def _is_fact_behind(data: bytes, at: int) -> bool:
-    """Return whether a complete record begins anywhere after index `at`, which means that the damage at `at` is not just an interrupted write."""
+    """Return whether a complete record begins after the damaged one at index `at` of the file's content `data`.
+
+    The damage is then more than an interrupted write, because nothing is written after such a write.
+    """
     payload_at = data.find(_BEGINNING, at + _HEAD.size + 1)
     while payload_at >= 0:
         if _payload(data, payload_at - _HEAD.size):

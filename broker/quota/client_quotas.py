@@ -56,10 +56,10 @@ class QuotaManager(ClientSensors[Sensor]):
         self.longest_window_ms = longest_window_ms(samples, window_ms)
         """The longest time in ms over which a rate is measured."""
         self.undeliverable: dict[tuple[str | None, str, int], Any] = {}
-        """Maps (client id, topic, partition) to a batch that the client can never fetch because it exceeds its quota (Q-14).
+        """Maps (client id, topic, partition) to an `UndeliverableBatch`: one that exceeds the client's quota, so that it can never be fetched (Q-14).
 
-        Such a batch is logged once (`requests.undeliverable`). The value is None if the client has fetched the partition since. Cleared when a quota
-        of this type changes.
+        The entry prevents a second warning about the batch. Its value becomes None when the client fetches the partition nevertheless. All entries
+        are removed when a quota of this type changes.
         """
         # Kafka measures unlimited clients too, and measuring drops obsolete samples (Q-3): so no shortcut for them.
         super().__init__(name, key, store, semantics, timers, lambda: Sensor(SampledRate(samples, window_ms)), math.inf)
@@ -84,7 +84,7 @@ class QuotaManager(ClientSensors[Sensor]):
         return wait_ms if wait_ms <= self._cap_ms else self._cap_ms
 
     def unrecord(self, user: str, client_id: str | None, value: float, now_ms: int) -> None:
-        """Subtract `value` (bytes or percent) from what the client has used, because it gets less than was recorded.
+        """Subtract `value` (bytes or percent) from what the client has used, because the client gets less than was recorded.
 
         As in Kafka, the measured rate counts the subtraction as one more event (Q-13).
         """
@@ -95,7 +95,10 @@ class QuotaManager(ClientSensors[Sensor]):
         client.sensor.rate.record(-value, now_ms)
 
     def max_bytes_in_window(self, user: str, client_id: str | None) -> int:
-        """Return how many bytes the client's quota allows one fetch response: those of all full windows, at most the largest int32 (F-4, Q-14)."""
+        """Return the largest number of bytes that the client's quota allows in one fetch response (F-4, Q-14).
+
+        It is the quota in bytes per second, times the length of all windows but one; the largest int32 if that is less or there is no quota.
+        """
         bound = self.bound(user, client_id)
         if bound is None:
             return INT32_MAX

@@ -84,8 +84,8 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
     def take(self, user: str, client_id: str | None, partitions: int, strict: bool, now_ms: int) -> int | None:
         """Take one token per partition. Returns the time in ms until the bucket is refilled, or None if the client need not wait.
 
-        strict: whether the request is rejected, without taking tokens, while the bucket is below zero; otherwise it need not wait. A request that
-        is not strict always takes tokens, and its client must wait if the bucket is below zero afterwards.
+        strict: True if the request is rejected, and takes no tokens, while the bucket is below zero; the time is then for the error response. False
+        if it always takes tokens; its client must then wait if the bucket is below zero afterwards.
         """
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         sensor = client.sensor

@@ -45,9 +45,10 @@ def longest_window_ms(samples: int, window_ms: int) -> int:
 
 
 class SampledRate:
-    """A rate per second of recorded values over `samples` windows of `window_ms` (Kafka's `Rate`). It stores one window more.
+    """A rate per second of recorded values over `samples` windows of `window_ms` (Kafka's `Rate`).
 
-    A window starts with its first event, not with a tick of the clock. `now_ms` must not go backwards.
+    A window starts with its first event, not with a tick of the clock. The values of up to `samples` + 1 windows are stored. `now_ms` must not go
+    backwards.
     """
 
     __slots__ = (

@@ -93,7 +93,10 @@ r"""The names that `\p{...}` accepts: the general categories and scripts of Unic
 
 @cache
 def unicode_class(name: str, *, ignore_case: bool) -> Characters:
-    """Return the characters of a class named in `UNICODE_CLASS_NAMES`, with those that RE2J's tables add to the class if case is ignored."""
+    """Return the characters of the Unicode class `name`, one of `UNICODE_CLASS_NAMES`.
+
+    ignore_case: whether to include the characters that RE2J's tables add to the class if case is ignored.
+    """
     if name == "Any":
         return ANY
     if name in SCRIPTS:

@@ -12,14 +12,14 @@ from kafkaproto.broker.regular_expressions.parser import parse
 from kafkaproto.broker.regular_expressions.program import Check, Edge, Jump, Program, Read
 
 MOST_CACHED_POSITIONS: Final = 1_000_000
-"""The maximum number of program positions in the cached states of one pattern, in total. Beyond it, the cache is cleared."""
+"""The maximum number of instruction indexes in all cached states of one pattern together. Beyond it, the cache is cleared."""
 
 
 def compile_pattern(text: str, longest: int) -> Pattern:
     """Return the compiled pattern of a regular expression in the syntax of RE2J 1.8. longest: the maximum length in characters of the texts to match.
 
     Raises ExpressionError if RE2J rejects the expression. Unlike Kafka, this function also rejects an expression whose repetitions make it larger
-    than `MOST_INSTRUCTIONS`.
+    than 100,000 instructions (`MOST_INSTRUCTIONS`).
     """
     return Pattern(parse(text, longest))
 

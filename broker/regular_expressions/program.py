@@ -47,7 +47,10 @@ class Check(NamedTuple):
 
 Instruction = Read | Jump | Check
 Program = list[Instruction]
-"""A list of instructions. Jumps are relative, so that programs can be copied and joined. A match has reached the end of the list."""
+"""A list of instructions. Jumps are relative, so that programs can be copied and joined.
+
+The text read so far matches if execution can continue at the end of the list, after the last instruction.
+"""
 
 
 def in_order(programs: Sequence[Program]) -> Program:

@@ -171,7 +171,7 @@ class ReplicaFetcher:
             self._wait_until(self._end_of_wait_ms(now_ms))
 
     def _end_of_wait_ms(self, now_ms: int) -> int:
-        """Return the time in ms at which the fetch parked at the leader times out, or if none is parked, at which one parked now would time out."""
+        """Return when the fetch that is parked at the leader times out, in ms; if none is parked, when a fetch that is parked now would time out."""
         return (now_ms if self._parked_ms is None else self._parked_ms) + self._settings.wait_max_ms
 
     def note_idle_fetches(self, now_ms: int) -> None:
@@ -197,7 +197,7 @@ class ReplicaFetcher:
             self._wait_until(self._wait_ends_ms)
 
     def _fetch_next(self, followed: FollowedPartition, now_ms: int, delay_ms: int) -> None:
-        """Fetch a partition, and all that are then due, after the delay that a test has set for the partition, or without one after `delay_ms`."""
+        """Schedule a fetch of a partition, and of all others due then: in `delay_ms` ms, or after the delay that a test has set for the partition."""
         if followed.is_delayed(now_ms):
             return
         followed.due = True

@@ -214,9 +214,10 @@ class Partition:
         return min(self.min_isr, len(self.replicas))
 
     def check_leader_epoch(self, current_leader_epoch: int) -> int:
-        """Return the error code for the leader epoch that a client sent: 0 if it is the current one, or -1 for none (F-25, E-2, L-4).
+        """Return the error code for the leader epoch that a client sent, 0 for no error (F-25, E-2, L-4).
 
-        The error is FENCED_LEADER_EPOCH (74) if the client's epoch is older, UNKNOWN_LEADER_EPOCH (75) if it is newer.
+        The error is FENCED_LEADER_EPOCH (74) if the client's epoch is older than the current one, UNKNOWN_LEADER_EPOCH (75) if it is newer. A client
+        that knows no leader epoch sends -1, which is never an error.
         """
         if current_leader_epoch == -1 or current_leader_epoch == self.leader_epoch:
             return 0
@@ -341,7 +342,7 @@ class Partition:
             self._change_isr(self, self.isr - late)
 
     def expired(self, now_ms: int) -> None:
-        """Propagate a log start offset that retention has raised on this replica. A follower reports it to the leader in its next fetch (N-15)."""
+        """Propagate the new log start offset after retention deleted records of this replica. A follower reports it in its next fetch (N-15)."""
         self.changed()
         if self.following is not None:
             self.following.refetch_soon(self, now_ms)

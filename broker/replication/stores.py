@@ -68,7 +68,7 @@ class Stores:
         return store
 
     def began(self) -> None:
-        """Finish the recovery of the data directory after all logs are restored. Replicas that are created later start with an empty log."""
+        """Forget the persisted states of logs, because all replicas are restored. Replicas that are created later start with an empty log."""
         self._left.clear()
 
     def forget(self, topic_id: bytes, index: int) -> None:
@@ -80,7 +80,7 @@ class Stores:
                 store.folder.remove()
 
     def close(self) -> None:
-        """Close all stores. Named segment files stay on the disk."""
+        """Release the memory and file descriptors of all stores. The segment files of a data directory stay on the disk for the next process."""
         for store in self._stores.values():
             store.leave()
         self._stores.clear()

@@ -107,7 +107,7 @@ def segment_bytes(topic: Topic, config: BrokerConfig) -> int:
 def _given_or(max_ms: int, difference_max_ms: int) -> int:
     """Return the maximum difference in ms between a record's timestamp and the broker's time, in one direction.
 
-    max_ms: the value of the current setting. difference_max_ms: the value of the deprecated setting for both directions, used if `max_ms` has its
-    default value.
+    max_ms: the value of message.timestamp.before.max.ms or message.timestamp.after.max.ms. difference_max_ms: the value of the deprecated setting
+    message.timestamp.difference.max.ms for both directions, used if `max_ms` has its default value.
     """
     return difference_max_ms if max_ms == LONG_MAX else max_ms

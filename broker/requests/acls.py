@@ -15,7 +15,7 @@ def unknown_element(api_key: int, request: Any) -> str | None:
     """Return a text that names the unknown field of an ACL request, or None if all fields are known (AD-34).
 
     A type, operation or permission is unknown if its code is 0. Kafka cannot decode such a request and closes the connection. It accepts
-    all other codes, even those without a meaning. api_key: one of `ACL_APIS`.
+    all other codes, even those without a meaning. api_key: the key of DescribeAcls, CreateAcls or DeleteAcls.
     """
     if api_key == ApiKey.CREATE_ACLS:
         return _first_unknown(

@@ -49,8 +49,9 @@ class FetchReply:
     """The outcome of a Fetch. It is encoded before its bytes are charged (Q-12), and the fetch session changes only when it is sent (S-10).
 
     message: the response with its records and without a session id. session: the fetch session; None if the request failed before its session was
-    known. results: (key of the partition in the session, what was read from it) for each partition. read: a function called when the response is
-    sent; its argument is True if the response has its records, False if they were removed because the client is throttled.
+    known. results: (key of the partition in the session, what was read from it) for each partition. read: called when the response is sent, to
+    report the fetch to observers or note what a follower received; its argument is True if the response has its records, False if they were
+    removed because the client is throttled.
     """
 
     __slots__ = ("_now_ms", "_read", "_results", "_session", "charge", "message")

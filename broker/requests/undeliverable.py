@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 FETCH = "Fetch"
 REMEMBERED = 1000
-"""The maximum number of (client id, topic, partition) tuples remembered so that their warning is logged only once. One more drops all of them."""
+"""The maximum number of (client id, topic, partition) tuples that a broker remembers, so that it warns of each only once.
+
+Before a further one is added, all are removed.
+"""
 _OFFSET_BYTES = 8
 
 

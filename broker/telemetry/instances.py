@@ -89,14 +89,14 @@ class Instance:
     expires_ms: int = 0
 
     def begin_request(self, now_ms: int) -> bool:
-        """Record that the client requests its subscription. Returns False if it must wait until the push interval has passed."""
+        """Record that the client requests its subscription. Returns False, and records nothing, if the push interval has not passed yet."""
         if now_ms - max(self.requested_ms, self.pushed_ms) < self.interval_ms:
             return False
         self.requested_ms = now_ms
         return True
 
     def begin_push(self, now_ms: int) -> bool:
-        """Record that the client pushes metrics. Returns False if it must wait until the push interval has passed.
+        """Record that the client pushes metrics. Returns False, and records nothing, if the push interval has not passed yet.
 
         The first push after a request for the subscription need not wait.
         """
@@ -122,7 +122,9 @@ class TelemetryInstances:
         return size
 
     def subscribe(self, requested_id: bytes, attributes: ClientAttributes, connection_id: int, now_ms: int) -> Instance:
-        """Return the entry of a client, which contains its subscription. requested_id: the client instance id, `ZERO_ID` if the client has none yet.
+        """Handle a client's request for its subscription. Returns the stored client, which contains the subscription; a new client is stored first.
+
+        requested_id: the client instance id in the request; `ZERO_ID` if the client has none yet, so that it gets a new one.
 
         Raises KafkaError THROTTLING_QUOTA_EXCEEDED (89) if the client must wait until the push interval has passed.
         """
@@ -160,7 +162,10 @@ class TelemetryInstances:
         return TelemetryPush(text_of(instance.client_instance_id), client_id, request.terminating, compression, payload)
 
     def _refusal(self, instance: Instance, request: PushRequest, now_ms: int) -> int:
-        """Return the error code for a push that must be rejected, or 0. Also records the push."""
+        """Return the error code for a push that must be rejected, or 0.
+
+        The push starts a new push interval, unless it comes too early or after the last push of a client that was closing.
+        """
         if instance.is_terminating:
             return ErrorCode.INVALID_REQUEST
         if not instance.begin_push(now_ms) and not request.terminating:
@@ -174,16 +179,16 @@ class TelemetryInstances:
         return 0
 
     def connection_closed(self, connection_id: int) -> None:
-        """Drop the clients whose entries this connection created. Before Kafka 4, entries stay until they expire."""
+        """Drop the clients that were first stored by a request of this connection. Before Kafka 4, clients stay until they expire."""
         if self._is_release_4:
             gone = [key for key, instance in self._instances.items() if instance.connection_id == connection_id]
             for key in gone:
                 del self._instances[key]
 
     def _instance(self, key: bytes, attributes: ClientAttributes, connection_id: int, now_ms: int) -> Instance:
-        """Return the entry of the client whose instance id is `key`. Creates a new entry if there is none, or if it has expired.
+        """Return the stored client whose instance id is `key`, and extend its expiry. Stores a new client if there is none, or if it has expired.
 
-        Also creates a new entry if any client metrics subscription has changed since the entry was created.
+        The stored client is also replaced if any client metrics subscription has changed since it was stored.
         """
         version = self._config.cluster.client_metrics_version
         instance = self._instances.get(key)

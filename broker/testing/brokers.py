@@ -30,9 +30,10 @@ class BrokerMethods(Base):
         self._run(lambda: change(resource, changes, self.state.strict_kip))
 
     def elect(self, topic: str, index: int, leader: int) -> None:
-        """Make an in-sync replica on broker `leader` the leader of a partition. Raises ValueError for an unknown broker id.
+        """Make the in-sync replica on broker `leader` the leader of partition `index` of a topic. Raises ValueError for an unknown broker id.
 
-        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3), and PREFERRED_LEADER_NOT_AVAILABLE (80) if the replica is not in sync.
+        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown partition, PREFERRED_LEADER_NOT_AVAILABLE (80) if the broker does not
+        run or its replica is not in sync.
         """
         check_text("topic", topic, "orders")
         check_int("index", index, example=0)
@@ -40,7 +41,7 @@ class BrokerMethods(Base):
         self._run(lambda: self.state.controller.elect(topic, index, leader))
 
     def follower(self, topic: str, index: int, broker_id: int) -> FollowerHandle:
-        """Return a handle on one follower of a partition. Raises ValueError for an unknown broker id."""
+        """Return a handle on the follower of partition `index` of a topic on broker `broker_id`. Raises ValueError for an unknown broker id."""
         check_text("topic", topic, "orders")
         check_int("index", index, example=0)
         return FollowerHandle(self, topic, index, checked_broker(self, broker_id))

@@ -85,7 +85,7 @@ def arguments_of(
     port: int,
     options: Options,
 ) -> Arguments:
-    """Return checked arguments. Raises TypeError for an unknown option or a wrong type, ValueError for a value out of range."""
+    """Check and return the arguments of `cluster()`. Raises TypeError for an unknown option or wrong type, ValueError for a value out of range."""
     known = ("brokers", "topics", "config", "host", "port", *Options.__annotations__)
     for option in options:
         if option not in known:

@@ -42,7 +42,7 @@ def unknown_topic(cluster: Cluster, topic: str) -> KafkaError:
 
 
 def unknown_partition(topic: Topic, index: int) -> KafkaError:
-    """Return the error for a partition that a topic does not have."""
+    """Return the error for a topic that has no partition `index`; it names the number of partitions."""
     count = counted(len(topic.partitions), "partition")
     return KafkaError(
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic {topic.name} has no partition {index}: it has {count}."

@@ -112,7 +112,7 @@ class TopicMethods(Base):
             raise records.unknown_topic(self.state, topic)
 
     def partition(self, topic: str, index: int) -> PartitionState:
-        """Return leader, leader epoch, replicas and in-sync replicas of a partition.
+        """Return leader, leader epoch, replicas and in-sync replicas of partition `index` of a topic.
 
         Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is no such partition.
         """
@@ -171,8 +171,8 @@ class TopicMethods(Base):
     def compact(self, topic: str, partition: int) -> None:
         """Compact every replica of a partition now, even if only a small part is dirty: all but the active segment, up to the high watermark.
 
-        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3), POLICY_VIOLATION (44) if the topic is not compacted, KAFKA_STORAGE_ERROR (56) if
-        the store is full.
+        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is no such partition, POLICY_VIOLATION (44) if the topic is not compacted,
+        KAFKA_STORAGE_ERROR (56) if the store is full.
         """
         check_text("topic", topic, "orders")
         check_int("partition", partition, example=0)

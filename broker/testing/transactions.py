@@ -145,7 +145,8 @@ class TransactionMethods(Base):
     def expire_transaction(self, transactional_id: str) -> None:
         """Abort the open transaction of a producer, as though its timeout had passed. The producer is fenced.
 
-        Raises the errors of `abort_transaction`.
+        Raises ValueError, which names the ids with open transactions, if this id has no open transaction. Raises KafkaError CONCURRENT_TRANSACTIONS
+        (51) while a change of the id is being replicated, COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state` has too few in-sync replicas.
         """
 
         def act() -> None:
@@ -179,8 +180,8 @@ class TransactionMethods(Base):
     def hang_transaction(self, topic: str, partition: int = 0, value: bytes = b"hanging") -> ProducerSeen:
         """Append a record in a transaction that no coordinator knows, so that no timeout ends it. The last stable offset stays at this record.
 
-        Returns the producer of the record. Kafka's `kafka-transactions.sh abort` ends the transaction. Raises KafkaError if there is no
-        such partition.
+        value: the value of the record. Returns the producer of the record. Kafka's `kafka-transactions.sh abort` ends the transaction. Raises
+        KafkaError if there is no such partition.
         """
         check_int("partition", partition, 0, example=0)
 

@@ -58,7 +58,7 @@ class Watch(Observer):
             self._is_checking = False
 
     def _check(self) -> None:
-        """Check the condition of the wait, and again if the condition itself triggered a check, at most `MOST_CHECKS` times."""
+        """Check the condition of the wait, and again if the condition itself triggered a check, at most 10 times (`MOST_CHECKS`)."""
         for _ in range(MOST_CHECKS):
             self._must_repeat = False
             result = self._condition()

@@ -121,7 +121,7 @@ class TransactionCoordinator:
     def _prepare_epoch(
         self, transaction: Transaction, timeout_ms: int, expected: tuple[int, int] | None, now_ms: int
     ) -> None:
-        """Prepare the transition for InitProducerId (TX-12). Raises KafkaError if it is not allowed. expected: as in `init_producer_id`."""
+        """Prepare InitProducerId's transition, or raise KafkaError if it is not allowed (TX-12). expected: (id, epoch) in the request, or None."""
         data = transaction.data
         if transaction.pending is not None:
             raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
@@ -250,7 +250,7 @@ class TransactionCoordinator:
         self.store.write(transaction, now_ms, stored)
 
     def _fence(self, transaction: Transaction, now_ms: int, reply: ProducerReply) -> None:
-        """Abort a transaction whose pending state, from `Transaction.prepare_fence`, has a raised epoch (TX-16). `reply` gets the result."""
+        """Abort a transaction with the raised epoch that `Transaction.prepare_fence` has made pending (TX-16). `reply` gets the result."""
         pending = transaction.pending
         assert pending is not None
         self.end(

@@ -42,7 +42,7 @@ class StateLog(Protocol):
         """
 
     def read(self, index: int) -> Iterable[KeyedRecord]:
-        """Return the records of a partition from its start to its end."""
+        """Return all records of partition `index` of the transaction topic, in the order of offsets."""
         ...
 
 

@@ -120,7 +120,7 @@ class Transaction:
         self.pending: TransactionData | None = None
         self.has_failed_fence = False
         self._without_marker: dict[PartitionKey, None] = {}
-        """The partitions of a transaction being ended that have no marker yet. This is the same dict as `data.partitions`."""
+        """While the transaction is being ended: its partitions that have no marker yet, the same dict as `data.partitions`."""
         self.cause = Cause.LOADED
 
     @property
@@ -264,9 +264,9 @@ class Transaction:
         return self.pending
 
     def take_fenced_epoch(self, *, bumps: bool) -> None:
-        """Drop the pending fence, so that the abort of the transaction can be prepared.
+        """Give the transaction the raised epoch of its pending fence, and end the pending state, so that the abort can be prepared.
 
-        The transaction takes over the raised epoch of the fence, unless the abort itself raises the epoch (`bumps`).
+        bumps: whether the abort itself raises the epoch, so that the epoch stays as it is here.
         """
         assert self.pending is not None
         if not bumps:
@@ -279,7 +279,7 @@ class Transaction:
         self.data, self.pending = self.pending, None
 
     def show_start(self, start_ms: int) -> None:
-        """Set the start time of a transaction that has ended. It is no longer stored, but Kafka before 4.0 still reports it (TX-70)."""
+        """Keep the start time of a transaction that has ended, because Kafka before 4.0 still reports it. The log does not store it (TX-70)."""
         self.data = self.data._replace(start_ms=start_ms)
 
     def cancel(self) -> None:

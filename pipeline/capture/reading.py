@@ -40,7 +40,8 @@ def files_of(path: Path) -> list[Path]:
 def runs_of(path: Path, ports: Iterable[int]) -> tuple[list[Run], list[Notice]]:
     """Return one run (recording) for each capture file, and notices about files that cannot be read.
 
-    ports: the ports on which brokers listen, to select connections. If it is empty, every connection that speaks Kafka is selected.
+    path: a capture file, or a folder of them. ports: the ports on which brokers listen, to select connections. If it is empty, every connection that
+    speaks Kafka is selected.
     """
     runs, notices = [], []
     for file in files_of(path):
@@ -161,7 +162,7 @@ def _connection_entries(read: CapturePass, left_out: Counter[str]) -> Iterator[T
 
 
 def batches(run: Run) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield (table name, rows) for a capture once it is read completely. Notices about the file come last, as the pseudo-table `NOTICES`."""
+    """Yield (table name, rows) for a capture once it is read completely. Notices about the file come last, as rows of a table "notices"."""
     read = CapturePass(run.name, Path(run.files[0]), frozenset(run.meta["ports"]))
     connection_rows = ConnectionRows(run)
     rows_by_table: dict[str, list[tuple[str, Row]]] = {table: [] for table in TABLES}

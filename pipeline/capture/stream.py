@@ -72,7 +72,7 @@ class Stream:
         self.ends_at: int | None = None
 
     def begin(self, sequence: int) -> None:
-        """Set the sequence number of the first byte, which follows from the handshake."""
+        """Set the sequence number of the stream's first byte, which is one more than that of the SYN."""
         self._expected = sequence
 
     @property

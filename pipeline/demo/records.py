@@ -101,8 +101,8 @@ def _read(brokers: Brokers, kind: str) -> dict[int, list[Record]]:
 def _compare(records_sent: list[Record], by_partition: dict[int, list[Record]]) -> tuple[int, int]:
     """Return (number of partitions with records, number of sent records that were read back unchanged and in order).
 
-    The order is that of the records with one key. Records that were read but not sent, or read twice, are subtracted. by_partition: maps a
-    partition to the records that were read from it.
+    Order is compared separately for the records of each key. The second number is reduced by the number of records that were read but not sent, or
+    read twice. by_partition: maps a partition to the records that were read from it.
     """
     sent_by_key: dict[bytes, list[Record]] = {}
     for record in records_sent:

@@ -104,7 +104,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class SourceSettings:
-    """The settings of a read. Exactly one of topics, pattern and assigned is set."""
+    """The settings of a read. Exactly one of topics, pattern (for topic names) and assigned (partitions to read) is set."""
 
     client: ClientSettings
     start: Bound

@@ -39,7 +39,10 @@ def is_prepared(text: str) -> bool:
 
 
 class Scram:
-    """One login: call `first()`, `final(answer)` and `check(answer)`, in this order. mechanism: one of `HASHES`. nonce: set only by tests."""
+    """One login: call `first`, `final` and `check` in this order; the last two take the broker's response to the message before.
+
+    mechanism: "SCRAM-SHA-256" or "SCRAM-SHA-512". nonce: the client's nonce, set only by tests; None for a random one.
+    """
 
     def __init__(self, mechanism: str, user: str, password: str, nonce: str | None = None) -> None:
         self._hash = HASHES[mechanism]
@@ -50,7 +53,7 @@ class Scram:
         self._signature = b""
 
     def first(self) -> bytes:
-        """Return the first message, with the user's name."""
+        """Return the client's first message of the login, which contains the user's name."""
         return f"{_NO_CHANNEL_BINDING}{self._bare}".encode()
 
     def final(self, server_first: bytes) -> bytes:

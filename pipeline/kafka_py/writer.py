@@ -43,7 +43,11 @@ class NoSuchColumn(ValueError):
 
 
 def check_schema(schema: StructType, settings: SinkSettings) -> None:
-    """Raise NoSuchColumn or OptionError if rows of this schema cannot be written."""
+    """Check that rows of this schema can be written.
+
+    Raises NoSuchColumn if the column value is missing or a column has an unsupported type, OptionError if neither the option `topic` nor a column
+    names the topic.
+    """
     types = {field.name: field.dataType.simpleString() for field in schema.fields}
     if "value" not in types:
         raise NoSuchColumn(f"column value is missing; the columns are {', '.join(types) or 'none'}")

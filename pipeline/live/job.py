@@ -40,7 +40,7 @@ class FolderError(ValueError):
 class BatchSummary:
     """A summary of one micro-batch that added rows to the live job's table of clients by window.
 
-    batch: its number. rows, windows, alerts: numbers of written rows, of their windows, and of new alerts. worst: at most `SHOWN_ROWS` rows, sorted
+    batch: its number. rows, windows, alerts: numbers of written rows, of their windows, and of new alerts. worst: at most 20 rows, sorted
     so that rows with alerts come first, then those with the longest throttle times, then those with the largest lags.
     """
 
@@ -52,10 +52,11 @@ class BatchSummary:
 
 
 def entries(spark: SparkSession, bootstrap: str, journal: str) -> DataFrame:
-    """Return the broker's journal topic as a stream with the columns `timestamp` (the broker's clock), `offset` and the fields of ENTRY.
+    """Return the broker's journal topic as a stream of rows with the columns `timestamp` (the broker's clock) and `offset`.
 
-    bootstrap: host:port of brokers, separated by commas. journal: name of the journal topic. The broker keeps the journal for some minutes only; a
-    job that restarts later continues with the records that remain.
+    Further columns are the fields of the record's JSON value that this job uses, such as `kind`, `client_id` and `throttle_ms`. The broker keeps the
+    journal for some minutes only; a job that restarts later continues with the records that remain. bootstrap: host:port of brokers, separated by
+    commas. journal: name of the journal topic.
     """
     value = f.from_json(f.col("value").cast("string"), ENTRY)
     return (
@@ -102,7 +103,7 @@ def by_client(journal: DataFrame, windows: Windows) -> DataFrame:
 
 
 def table(spark: SparkSession, folder: Path) -> DataFrame:
-    """Return the table in a folder: the newest row of each window and client that a job has written so far, with the columns of TABLE."""
+    """Return the table that a job has written into its folder so far: the newest row of each client in each window. folder: the job's folder."""
     rows = spark.read.schema(TABLE).parquet(str(folder / "table"))
     names = [name for name in rows.columns if name not in ("window_start_ms", "client_id")]
     newest = f.max_by(f.struct(*names), "batch").alias("row")

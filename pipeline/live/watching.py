@@ -61,7 +61,7 @@ def run(
 def _watch(query: StreamingQuery, is_stopped: Callable[[], bool]) -> int:
     """Wait until the job is stopped, and return the exit status.
 
-    The current micro-batch finishes first, so that the next run need not repeat it.
+    is_stopped: returns whether the user has stopped the job. The current micro-batch finishes first, so that the next run need not repeat it.
     """
     while query.isActive and not is_stopped():
         time.sleep(POLL_SECONDS)

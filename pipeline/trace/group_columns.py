@@ -28,7 +28,8 @@ PartitionsByTopic = dict[str, list[int]]
 def _embedded(kind: type[Whole], data: bytes) -> Any:
     """Decode a subscription or an assignment, which requests contain as bytes. Returns None if it cannot be decoded.
 
-    If its version is newer than the newest known one, it is decoded in the newest known version, as clients do.
+    kind: the class of the structure in the bytes. If the version in the bytes is newer than the newest known one, the bytes are decoded in the newest
+    known version, as clients do.
     """
     if len(data) < _VERSION.size:
         return None

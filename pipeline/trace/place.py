@@ -24,8 +24,8 @@ FINGERPRINT = sha256(json.dumps([FORM, {table: ddl(table) for table in TABLES}])
 class Place(NamedTuple):
     """A position in a trace: the tables contain every entry before it.
 
-    file: name of the trace file. offset: byte position in that file. meta: header of the file. carried: state of `Rows` at that position, as
-    `Rows.carried` returns it.
+    file: name of the trace file. offset: byte position in that file. meta: header of the file. carried: what the rows of later entries
+    depend on, such as open fetch sessions and topic names, as `Rows.carried` returned it at that position.
     """
 
     file: str

@@ -125,7 +125,7 @@ class _Rejected:
 def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Yield (table name, rows) for the new part of a run (a recording), followed by two pseudo-tables.
 
-    The pseudo-tables are `NOTICES`, with messages about files, and `PLACE`, with the position up to which the run was read. note: a function called
+    The pseudo-tables are "notices", with messages about files, and "place", with the position up to which the run was read. note: a function called
     regularly with the number of bytes read.
     """
     wall_ms, at_ns = int(run.meta.get("wall_ms", 0)), int(run.meta.get("at_ns", 0))

@@ -76,7 +76,10 @@ class Rows:
         """Maps the sequence number of an exchange (a request and its response) to the problem that the recorder reported for it."""
 
     def carried(self) -> Row:
-        """Return the state that rows of later entries may depend on, as JSON values. If its structure changes, `place.FORM` must be increased."""
+        """Return the state on which rows of later entries depend, as JSON values, so that a later job can continue here with `from_carried`.
+
+        If the structure of the result changes, increase the version number `FORM` in `kafkaproto.pipeline.trace.place`.
+        """
         return {
             "sessions": self._sessions.carried(),
             "topics": self._cluster.topics,
@@ -234,7 +237,7 @@ class Rows:
             self._cluster.add_versions(offer.api_key, offer.min_version, offer.max_version)
 
     def _name_and_rack_events(self, keys: Row, exchange: Exchange, response: Any) -> Iterator[tuple[str, Row]]:
-        """Yield an event for each topic id and broker rack in a response that its broker reports for the first time, or has changed."""
+        """Yield an event for each topic id and broker rack in a response that is new, or differs from the last one that the same broker reported."""
         for topic in response.topics:
             names = columns.topic_columns(topic.name, topic.topic_id)
             if names["topic_id"] and names["topic"]:

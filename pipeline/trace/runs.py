@@ -65,7 +65,10 @@ class Run(NamedTuple):
 
 
 def runs_of(path: Path) -> tuple[list[Run], list[Notice]]:
-    """Return the recordings (runs) of a trace, and notices about files that cannot be used. Raises TraceError if there is no file."""
+    """Return the recordings (runs) of a trace, and notices about files that cannot be used.
+
+    path: a trace file, or a folder of them. Raises TraceError if there is no file.
+    """
     runs_by_name: dict[str, dict[str, tuple[str, dict[str, Any], int]]] = {}
     notices = []
     for file in files_of(path):

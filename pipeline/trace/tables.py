@@ -277,7 +277,10 @@ def note_read(folder: Path, number: int, done_bytes: int) -> None:
 
 
 def read(spark: SparkSession, out: Path, table: str) -> DataFrame:
-    """Return a table with the columns of `schema`, even if it has no rows. Columns in tables of earlier versions get their current names."""
+    """Return one of the tables in the folder `out`, with the columns of `schema`, even if it has no rows.
+
+    Columns in tables of earlier versions get their current names.
+    """
     columns = [column.name for column in TABLES[table]]
     if not any((out / table).glob("run=*")):
         return spark.createDataFrame([], ddl(table)).select(columns)

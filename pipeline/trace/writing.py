@@ -1,8 +1,8 @@
 """Writes the Parquet files of a run (a recording).
 
-Their paths are <folder>/<table>/run=<run>/hour=<hour>/part-….parquet. Small batches are combined into row groups of at least `ROWS_PER_GROUP` rows,
-except the last of a file. Only `OPEN_PARTS` files are open at a time, however many hours a run covers. This module does not depend on Spark or the
-content of rows.
+Their paths are <folder>/<table>/run=<run>/hour=<hour>/part-….parquet. Small batches are combined into row groups of at least 32,768 rows, except the
+last of a file. Only a fixed number of files (`OPEN_PARTS`) is open at a time, however many hours a run covers. This module does not depend on Spark
+or the content of rows.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class _Part:
 class _Parts:
     """The open files of one run (recording).
 
-    Each hour of the run has its own files. If `OPEN_PARTS` files are open, the one that was written least recently is closed; further rows of its
-    hour go into a new file.
+    Each hour of the run has its own files. If the maximum number of files (`OPEN_PARTS`) is open, the one that was written least recently is closed;
+    further rows of its hour go into a new file.
     """
 
     def __init__(self, run: Run, folder: Path) -> None:

@@ -80,7 +80,7 @@ class Answer(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The computed rows of a query: at most `MAX_ROWS`. more: True if the query has further rows."""
+    """The computed rows of a query: at most 1,000 (`MAX_ROWS`). more: True if the query has further rows."""
 
     query: Query
     columns: list[str]

@@ -89,7 +89,7 @@ class Replay:
     def of(self, requests: Iterable[Request]) -> Iterator[Wait]:
         """Replay requests, and yield their throttle decisions. requests: in the order of the trace.
 
-        Up to `LOOKAHEAD` requests stay pending after a call. Call `rest` after the last call of this method to replay them.
+        Up to 10,000 requests (`LOOKAHEAD`) stay pending after a call. Call `rest` after the last call of this method to replay them.
         """
         for request in requests:
             connection = self._connections.setdefault(request.conn, _Connection())

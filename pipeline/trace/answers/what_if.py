@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MB = 1_000_000
 QUOTAS = (1.0 * MB, 2.0 * MB, 5.0 * MB, 10.0 * MB)
 QUOTA_FACTORS = (0.5, 1.0, 2.0)
-"""What-if quotas as multiples of the recorded quota: each client is replayed with these, in addition to the quotas in `QUOTAS`."""
+"""What-if quotas as multiples of the recorded quota: each client is replayed with these, in addition to some fixed quotas (`QUOTAS`)."""
 
 CHARGED = f"""
     WITH kept AS (
@@ -72,8 +72,9 @@ CHARGED = f"""
 """
 """SQL: a query with a row for each request that was charged to a client's byte quota.
 
-- value: the number of bytes that were charged. For a fetch, this is the size of its response body plus four bytes: the frame, which has one byte more
-  in flexible versions. For a capture or the trace of a proxy, a throttled fetch has the size of its empty response.
+- value: the number of bytes that were charged. For a fetch, this is 4 plus the size of the response body: the size of the frame, without the byte
+  of tagged fields that the header has in flexible versions. For a capture or the trace of a proxy, a throttled fetch has the size of its empty
+  response.
 - clock_ms: when they were charged. For a capture or the trace of a proxy, this is the time of the response.
 - known_bound: the quota that was in force, or null if it is unknown. It is known only if the quota belonged to this client alone, if it was
   neither set nor changed during the run, if no entries are missing and if the broker did not stop.

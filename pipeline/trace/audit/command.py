@@ -22,9 +22,10 @@ STATUSES = f"""exit status:
 
 
 def run_with_status(prog: str, work: Callable[[], int]) -> int:
-    """Run a command and return its exit status. An exception becomes a line on standard error.
+    """Run the command `work` and return its exit status. An exception becomes a line on standard error.
 
-    prog: the name of the command in that line. The status is then 3 if the input is missing or cannot be read, and 4 for every other exception.
+    work: a function that returns the exit status. prog: the name of the command in that line. The status after an exception is 3 if the input is
+    missing or cannot be read, and 4 for every other exception.
     """
     try:
         return work()

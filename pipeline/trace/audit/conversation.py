@@ -17,9 +17,10 @@ EARLY_MS = 5
 DEFAULT_WINDOW_NUM = 11
 UNSUPPORTED_VERSION = 35
 ANY_SESSION_FETCH = "-1L"
-"""SQL: a stand-in for the sequence number of a fetch, which matches every fetch of the connection when tables are joined.
+"""SQL: a value of the column `step` that stands for all fetches of a connection, instead of the sequence number of a single fetch.
 
-Fetches in fetch sessions use it: an incremental response may omit a partition, whose offsets another fetch of the connection may show.
+Incremental fetches have it: their response may omit a partition whose offsets another response on the connection shows, so they are compared with
+all fetches of the connection.
 """
 WRONG_CORRELATION_ID = "problem RLIKE '^the (correlation id of the response|answer.s correlation id) is '"
 """SQL: true for a response with the correlation id of another request. Tables made by earlier versions of this program contain another wording."""
@@ -68,7 +69,7 @@ def acknowledged(tables: Tables) -> DataFrame:
 
 
 def in_time(tables: Tables) -> DataFrame:
-    """Check that a fetch response is ready at most `SLACK_MS` after `max_wait_ms`. Returns one row per fetch.
+    """Check that a fetch response is ready at most one second (`SLACK_MS`) after the end of `max_wait_ms`. Returns one row per fetch.
 
     The wait is measured with the monotonic clock, from the start of the broker's handler. Only a broker can record that start. In other traces, the
     wait is assumed to begin after all earlier responses of the connection and their throttle times, because a broker reads nothing from a muted

@@ -188,10 +188,8 @@ def owners(tables: Tables) -> DataFrame:
 
 
 def _owners_of_consumer_groups(tables: Tables) -> DataFrame:
-    """Return a row for each partition assigned to a member of a consumer group; `broken` is true if another member still owns the partition.
-
-    In the queries, `listed` is the topic as the member names it: by id, or by name in the classic protocol.
-    """
+    """Return a row for each partition assigned to a member of a consumer group; `broken` is true if another member still owns the partition."""
+    # In the queries, `listed` is the topic as the member names it: by id, or by name in the classic protocol.
     requests = tables.sql("""
         WITH instances AS (
             SELECT run, group_id, member_id, max(instance_id) AS instance_id FROM {groups} WHERE member_id IS NOT NULL

@@ -210,9 +210,10 @@ def progress(tables: Tables) -> DataFrame:
 
 
 def latest(tables: Tables) -> DataFrame:
-    """Check that the latest offset from ListOffsets is not below any earlier fetch response of the same broker, and not above any later one.
+    """Check that the latest offset from ListOffsets is between the high watermarks in earlier and later fetch responses of the same broker.
 
-    Returns one row per partition that a ListOffsets request looked up with the timestamp LATEST.
+    Returns one row per partition that a ListOffsets request looked up with the timestamp LATEST. For a request that reads committed records only,
+    last stable offsets are compared instead of high watermarks.
     """
     rows = tables.sql(f"""
         WITH lookups AS (

@@ -77,7 +77,7 @@ class Tables:
 
     @classmethod
     def of(cls, spark: SparkSession, out: Path) -> Tables:
-        """Read the tables in the folder `out`."""
+        """Return the tables of a trace that are stored in the folder `out`."""
         return cls(*(read(spark, out, table) for table in NAMES))
 
     def sql(self, query: str, **more: DataFrame) -> DataFrame:
@@ -112,9 +112,9 @@ class Tables:
     def without_truncations(self, rows: DataFrame, start_ns: str, end_ns: str) -> DataFrame:
         """Drop broken rows that a truncation of the log may explain, and rename `where_` to `topic`.
 
-        rows: each row compares the state of a log at two times, and has the columns `run`, `where_` and `broken`. start_ns, end_ns: the names of
-        their columns with the two times, which are removed. A broken row is dropped if its log may have been truncated or replaced between these
-        times. `broken` becomes null if it is true and the trace lacks entries between them.
+        rows: each row compares the state of a log at two times, and has the columns `run`, `where_` and `broken`. start_ns, end_ns: names of the two
+        columns with these times; the result lacks both columns. A broken row is dropped if its log may have been truncated or replaced between
+        the two times. `broken` becomes null (undecided) if it is true and the trace lacks entries between the two times.
         """
         undecided = self.undecided_if_missing(rows, start_ns, end_ns)
         for scope, keys in (("where_ IS NULL", ["run"]), ("where_ IS NOT NULL", ["run", "where_"])):
@@ -338,7 +338,7 @@ class Outcome(NamedTuple):
     """The result of a rule.
 
     checked, broken: numbers of decided and of broken rows. worst: the largest excess, None if nothing is broken. sample: the broken rows with the
-    largest excess, at most `SAMPLE_ROWS`. left_out: number of rows that look broken but are undecided because entries are missing; `checked` does
+    largest excess, at most five. left_out: number of rows that look broken but are undecided because entries are missing; `checked` does
     not count them.
     """
 
@@ -351,7 +351,7 @@ class Outcome(NamedTuple):
 
     @property
     def query(self) -> dict[str, str]:
-        """Return the function that computes the rule's rows, as a dict: `name` is its dotted name, `source` its source text."""
+        """Return a dict that describes the rule's function `check` to the reader: `name` is its dotted name, `source` its source text."""
         check = self.rule.check
         return {"name": f"{check.__module__}.{check.__qualname__}", "source": inspect.getsource(check)}
 

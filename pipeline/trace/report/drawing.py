@@ -53,8 +53,9 @@ MAX_LABEL_LENGTH = 44
 class Drawing:
     """A figure: `with Drawing(name, height) as (axes, render)`, where `render()` returns the SVG.
 
-    height: in inches. panels: number of panels of equal height, one above the other. below: the share (0 to 1) of the height for a second panel below
-    the first, or 0 for no second panel. heights: relative heights of the panels; overrides `panels` and `below`.
+    A figure has one panel, or several, one above the other; `axes` are those of the first. height: of the whole figure, in inches. The panels are
+    defined by `heights` if it is given, else by `below` if it is not 0, else by `panels`. panels: number of panels, with equal heights. below: the
+    share (0 to 1) of the height that the second of two panels gets. heights: relative height of each panel.
     """
 
     def __init__(
@@ -101,14 +102,14 @@ class Drawing:
 
 
 def legend(axes: Axes, handles: Sequence[Any], labels: Sequence[str]) -> None:
-    """Put a legend above the axes, where it covers nothing."""
+    """Put a legend above the axes, where it covers nothing. handles, labels: the drawn object and the text of each legend entry."""
     axes.legend(handles, labels, loc="lower right", bbox_to_anchor=(1, 1), ncols=min(len(labels), 4), borderaxespad=0.2)
 
 
 def over_time(
     name: str, series: Sequence[tuple[str, Sequence[float], Sequence[float]]], about: str, where: Literal["pre", "post"]
 ) -> str:
-    """Draw values over the seconds of the trace as steps, one line for each (label, seconds, values); at most `len(SERIES)` lines.
+    """Draw values over the seconds of the trace as steps, one line for each of the first eight (label, seconds, values) in `series`.
 
     name: name of the figure. about: label of the axis of the values. where: "post" if a value is valid from its second on, "pre" if it is valid up to
     it.

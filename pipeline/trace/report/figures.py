@@ -293,7 +293,10 @@ def records(sizes: Rows, costs: Rows) -> str | None:
 
 
 def planned(rows: Rows) -> str | None:
-    """Draw the share of time for which each client would be throttled under other quotas; a ring marks the recorded quota."""
+    """Draw the share of time for which each client would be throttled under other quotas; a ring marks the recorded quota.
+
+    rows: of the query `planned` of the answer `what-if`.
+    """
     clients = [key for key, _ in groupby(rows, key=lambda r: (r["client_id"], r["api"], r["broker"]))]
     throttled_clients = [
         c for c in clients if any(r["percent_of_time"] for r in rows if (r["client_id"], r["api"], r["broker"]) == c)
@@ -327,7 +330,10 @@ def planned(rows: Rows) -> str | None:
 
 
 def delivered(rows: Rows) -> str | None:
-    """Draw how many acknowledged records of each partition were read, not read, or lost."""
+    """Draw how many acknowledged records of each partition were read, not read, or lost, for the first 20 partitions.
+
+    rows: of the query `partitions` of the answer `ledger`.
+    """
     partitions = [r for r in rows if r["acknowledged"] and r["partition"] is not None][:20]
     if not partitions:
         return None

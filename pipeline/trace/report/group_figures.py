@@ -13,7 +13,10 @@ MAX_GROUPS = len(SERIES)
 
 
 def lag(rows: Rows) -> str | None:
-    """Draw the lag of each group over time; at most `MAX_GROUPS` groups, those with the largest lag."""
+    """Draw the lag of each group over time; at most eight groups, those with the largest lag.
+
+    rows: of the query `over-time` of the answer `lag`.
+    """
     groups = [(group, list(of)) for group, of in groupby(rows, key=lambda r: r["group_id"])]
     if not groups:
         return None
@@ -25,7 +28,8 @@ def lag(rows: Rows) -> str | None:
 def owners(rows: Rows) -> str | None:
     """Draw a lane for each partition of a group: a bar in the owner's colour for each owner, and red for the time without one between two owners.
 
-    In each group, members get colours in the order in which they first owned a partition. With more than `len(SERIES)` members, colours repeat.
+    rows: of the query `owners` of the answer `unread`. In each group, members get colours in the order in which they first owned a partition. Colours
+    repeat after the eighth member.
     """
     if not rows:
         return None

@@ -283,7 +283,7 @@ def rejected_by(release: str) -> Any:
 
 
 def table_html(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Markup:
-    """Return an HTML table of the first `SHOWN_ROWS` rows, with a note if there are more. Wide tables scroll by themselves."""
+    """Return an HTML table of the first 40 rows (`SHOWN_ROWS`), with a note if there are more. Wide tables scroll by themselves."""
     head = Markup("").join(Markup("<th>{}</th>").format(name.replace("_", " ")) for name in columns)
     body = Markup("").join(
         Markup("<tr>{}</tr>").format(Markup("").join(_cell(row.get(name)) for name in columns))

@@ -19,7 +19,10 @@ def _kind(outcome: str) -> str:
 
 
 def lanes(rows: Rows) -> str | None:
-    """Draw a lane for each transactional id, with a bar for each transaction, coloured by its end."""
+    """Draw a lane for each transactional id, with a bar for each transaction, coloured by its outcome.
+
+    rows: of the query `lanes` of the answer `transactions`.
+    """
     if not rows:
         return None
     of_ids = [(name, list(bars)) for name, bars in groupby(rows, key=lambda r: r["transactional_id"])]
@@ -37,7 +40,10 @@ def lanes(rows: Rows) -> str | None:
 
 
 def invisible(rows: Rows) -> str | None:
-    """Draw the records of each topic that read_committed consumers could not see, over time."""
+    """Draw the number of records of each topic that read_committed consumers could not see, over time.
+
+    rows: of the query `invisible` of the answer `transactions`.
+    """
     topics = [(topic, list(of)) for topic, of in groupby(rows, key=lambda r: r["topic"])]
     series = [(topic, [r["at_s"] for r in of], [r["invisible"] for r in of]) for topic, of in topics]
     return over_time("invisible", series, "records not yet visible", "pre") if series else None
