@@ -12,7 +12,7 @@ from typing import NoReturn
 
 
 def redirect(package: str) -> NoReturn:
-    """Run the module that `python -m` names as a submodule of `kafkaproto`, then exit.
+    """Run a module under its right name, `kafkaproto.PACKAGE...`, if `python -m PACKAGE...` was called in a checkout. Then exit.
 
     package: `broker` or `pipeline`, the name under which Python found the module. Raises ImportError if the package is imported in any other way than
     by `-m`; the message names the module to import instead.

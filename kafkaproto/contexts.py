@@ -46,7 +46,8 @@ class Reading:
 class Writing:
     """State of one message while it is encoded.
 
-    splices: the list to which ranges of records are appended as (position in the output, range); None if records must be bytes.
+    splices: a list for records that are given as parts of log files: each is appended as (position in the output, part of a file) and left out
+    of the output, so that the caller can send it from the file. None if all records must be bytes.
     """
 
     __slots__ = ("splices",)

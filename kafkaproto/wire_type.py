@@ -56,9 +56,9 @@ class WireType(Construct):  # type: ignore[misc]  # construct ships no annotatio
         raise NotImplementedError
 
     def weight(self, per_byte: int) -> int:
-        """Return the most memory, in bytes, that a decoded value takes beyond an allowance of ``per_byte`` bytes for each encoded byte.
+        """Return by how much the memory of a decoded value can exceed ``per_byte`` times the size of its encoding, in bytes.
 
-        `kafkaproto.memory` explains how decoders use this weight.
+        Decoders sum these weights to reject messages that would take too much memory (`kafkaproto.memory`).
         """
         raise NotImplementedError
 

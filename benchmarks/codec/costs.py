@@ -20,7 +20,8 @@ PAIRS = [("Produce", 0, 9), ("Fetch", 1, 11), ("Metadata", 3, 12), ("OffsetFetch
 def rows(repeats: int) -> list[tuple[str, float, float]]:
     """Return (name of the measurement, ratio, limit) for each measured cost.
 
-    ratio: the median of this codec's time divided by construct's. limit: the largest allowed ratio. repeats: how often each cost is measured.
+    ratio: the median time of this codec divided by that of the library `construct` for the same message. limit: the largest allowed
+    ratio. repeats: how often each cost is measured.
     """
     names = ("kafkaproto", "construct")
     imports = [tuple(float(run("-c", TIMED_IMPORT.format(name))[0]) for name in names) for _ in range(repeats)]

@@ -27,8 +27,8 @@ logger = logging.getLogger("kafkaproto.log")
 class Replica(Protocol):
     """A replica as log maintenance sees it. `replication.partition.Partition` implements this interface.
 
-    cleaning: the limits of compaction, None if the topic is not compacted. expiry: when the oldest segment expires, as the latest check
-    computed it. It is None before the first check, and again after segments were deleted.
+    cleaning: the topic's settings for compaction, such as min.compaction.lag.ms; None if the topic is not compacted. expiry:
+    when the oldest segment expires, as the latest check computed it. It is None before the first check, and again after segments were deleted.
     """
 
     topic: str

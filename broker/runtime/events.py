@@ -109,8 +109,8 @@ class Observer:
         """Handle the event that a response is encoded and about to be sent.
 
         out: the frame, including its length prefix, without the bytes in `splices`. splices: (position in `out`, records to insert there).
-        size_bytes: the size of the whole frame without its length prefix. held: whether the broker has delayed the response by
-        `throttle_ms` itself (releases before 2.0), instead of muting the connection.
+        size_bytes: the size of the whole frame without its length prefix. held: whether the broker kept the response back for `throttle_ms` (releases
+        before 2.0), instead of sending it at once and muting the connection (later releases). exchange: the request and its state.
         """
 
     def request_unanswered(self, exchange: Any, throttle_ms: int, closes: bool, held: bool) -> None:

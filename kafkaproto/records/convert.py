@@ -114,7 +114,9 @@ def up_convert(
 
 def _check_one_kind(listed: Sequence[Entry]) -> None:
     if not listed:
-        raise EncodeError("RecordBatch.records", "there are no messages to convert")
+        raise EncodeError(
+            "RecordBatch.records", "there must be at least one message of magic 0 or 1 to convert (got none)"
+        )
     if len(listed) > 1 and any(entry.header.compression for entry in listed):
         raise EncodeError("Message", f"a compressed message must be the only message (got {len(listed)} messages)")
     magics = {entry.header.magic for entry in listed}

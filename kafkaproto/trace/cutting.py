@@ -59,9 +59,10 @@ def batch_heads(records: Buffer) -> bytes:
 
 
 def batch_heads_and_markers(records: Buffer) -> bytes:
-    """Return the headers of all batches and messages in `records`, one after the other, and small control batches completely.
+    """Return the headers of all batches and messages in `records`, one after the other.
 
-    Stops at the first incomplete batch. Messages of magic 0 and 1 may come after batches of magic 2.
+    Control batches of at most `LARGEST_CONTROL_BYTES` (128) are returned completely, because only their record says whether a transaction was
+    committed. Stops at the first incomplete batch. `records` may contain batches of magic 2 and, after them, messages of magic 0 and 1.
     """
     if batch_bytes(records, 0, len(records)) == len(records):
         return bytes(records[: kept_bytes(records, 0, len(records))])

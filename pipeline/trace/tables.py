@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 FORM = "form"
-"""The key in the manifest for the row format of a run (a recording) (`place.FINGERPRINT`).
+"""The key, in the manifest of the tables, of the format in which the rows of a recording were written.
 
-Runs with another format are rebuilt, so that all rows have the same format.
+A recording whose rows have another format than `place.FINGERPRINT`, that of this version, is read again, so that all rows have one format.
 """
 ATTEMPTS = "_attempts"
 ATTEMPT_SCHEMA = pa.schema(
