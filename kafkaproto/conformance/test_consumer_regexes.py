@@ -164,7 +164,7 @@ def test_join_with_an_unresolved_regular_expression_empties_the_target_assignmen
 
 
 @pytest.mark.rule("GN-51")
-def test_resolved_regular_expression_starts_an_epoch_if_topics_of_an_earlier_one_are_gone(
+def test_regex_without_matching_topics_starts_an_epoch_that_drops_earlier_topics(
     group: ConsumerGroup,
 ) -> None:
     """The second expression matches no topic. Its resolution starts an epoch, because the group no longer subscribes to the topic of the first."""
@@ -178,7 +178,7 @@ def test_resolved_regular_expression_starts_an_epoch_if_topics_of_an_earlier_one
 
 
 @pytest.mark.rule("GN-52")
-def test_regular_expressions_are_resolved_again_with_the_change_that_leaves_one_unused(group: ConsumerGroup) -> None:
+def test_all_regexes_are_resolved_again_when_a_change_leaves_one_regex_unused(group: ConsumerGroup) -> None:
     """The expression that A gives up still counts as resolved in this request. So the numbers differ, and the other one is resolved again."""
     log = GroupLog(group)
     assert group.result(join(group, "A", whole(group))) == (1, [])
@@ -195,7 +195,7 @@ def test_regular_expressions_are_resolved_again_with_the_change_that_leaves_one_
 
 
 @pytest.mark.rule("GN-38")
-def test_new_member_without_subscription_counts_as_equal_to_members_with_one_expression(group: ConsumerGroup) -> None:
+def test_new_member_without_subscription_gets_partitions_of_the_regex_of_other_members(group: ConsumerGroup) -> None:
     """The join of C computes the target of the epoch that A's expression started. It assigns partitions to C, which subscribes to nothing."""
     assert group.result(join(group, "A", whole(group))) == (1, [])
     wait_for_epoch(group, 2)

@@ -60,7 +60,7 @@ def test_static_member_that_returns_with_another_subscription_starts_a_group_epo
 
 
 @pytest.mark.rule("GN-32")
-def test_member_that_takes_over_a_second_instance_id_gets_its_former_partitions_later(subject: Subject) -> None:
+def test_member_that_takes_over_an_instance_id_gets_partitions_only_at_its_next_heartbeat(subject: Subject) -> None:
     """B joins again with the instance id of A, which is away. B then has the place of A; what B owned before has an owner until the next request."""
     group = ConsumerGroup(subject)
     assert group.enter("B", instance_id="i2") == (1, ALL)
