@@ -66,7 +66,7 @@ def test_every_benchmark_case_has_a_unique_name() -> None:
 
 
 @pytest.mark.slow
-def test_growth_benchmark_exits_successfully_and_prints_its_results() -> None:
+def test_growth_benchmark_prints_growth_by_partitions_connections_and_log_length() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.growth", "--quick"], capture_output=True, text=True, check=False
     )
@@ -76,7 +76,7 @@ def test_growth_benchmark_exits_successfully_and_prints_its_results() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the race reads /proc and pins cores")
-def test_broker_benchmark_measures_round_trips_against_the_minimal_server() -> None:
+def test_broker_benchmark_compares_the_round_trips_of_broker_and_bare_asyncio_server() -> None:
     from benchmarks import race
 
     racers = [race.ours(), race.floor()]
@@ -91,7 +91,7 @@ def test_broker_benchmark_measures_round_trips_against_the_minimal_server() -> N
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the race reads /proc and pins cores")
 @pytest.mark.parametrize("name", ["quotas", "trace"])
-def test_feature_cost_benchmark_measures_the_broker_with_the_feature_enabled(name: str) -> None:
+def test_feature_cost_benchmark_compares_the_broker_with_and_without_the_feature(name: str) -> None:
     from benchmarks import costs, race
 
     feature, free = costs.FEATURES[name], race.ours()

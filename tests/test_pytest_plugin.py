@@ -283,7 +283,7 @@ def test_async_fixture_in_another_event_loop_than_its_cluster_is_an_error(pytest
     )
 
 
-def test_tests_after_an_event_loop_mismatch_run_unless_they_have_the_mismatch_too(pytester: pytest.Pytester) -> None:
+def test_event_loop_mismatch_is_an_error_of_each_affected_test_and_of_no_other_test(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\ntimeout = 30\n")
     pytester.makepyfile(
         """
@@ -571,7 +571,7 @@ def test_module_level_kafka_marker_with_a_module_scoped_cluster_is_an_error(
     result.stdout.fnmatch_lines(["*marker kafka of *test_one*no effect on the fixture orders*"])
 
 
-def test_kafka_marker_can_be_used_in_a_suite_with_another_cluster_fixture(outside: pytest.Pytester) -> None:
+def test_kafka_marker_does_not_affect_a_fixture_that_starts_its_own_cluster(outside: pytest.Pytester) -> None:
     outside.makepyfile(
         """
         import pytest
@@ -807,7 +807,7 @@ def test_exception_inside_the_broker_is_shown_with_its_complete_traceback(outsid
     )
 
 
-def test_arguments_of_several_kafka_markers_are_merged_and_the_closest_wins(outside: pytest.Pytester) -> None:
+def test_arguments_of_several_kafka_markers_are_merged_and_the_closest_marker_wins(outside: pytest.Pytester) -> None:
     outside.makepyfile(
         """
         import pytest

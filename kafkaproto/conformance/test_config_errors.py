@@ -106,7 +106,7 @@ def test_changes_of_topic_settings_are_checked_in_the_order_of_kafka(subject: Su
 
 
 @pytest.mark.rule("AD-38")
-def test_unknown_operation_fails_all_resources_that_passed_the_checks_before(subject: Subject) -> None:
+def test_unknown_config_operation_fails_every_resource_without_an_error_of_its_own(subject: Subject) -> None:
     topic, other = new_topic(subject).name, new_topic(subject).name
     odd = (TOPIC, topic, [("retention.ms", UNKNOWN, "1000")])
     broker: tuple[int, str, Operations] = (BROKER, "0", [("log.cleaner.threads", SET, "1")])

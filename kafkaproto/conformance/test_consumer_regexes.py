@@ -164,7 +164,7 @@ def test_join_with_an_unresolved_regular_expression_empties_the_target_assignmen
 
 
 @pytest.mark.rule("GN-51")
-def test_resolved_regular_expression_starts_an_epoch_if_topics_of_an_earlier_one_are_gone(
+def test_regex_without_matching_topics_starts_an_epoch_that_drops_earlier_topics(
     group: ConsumerGroup,
 ) -> None:
     """The second expression matches no topic. Its resolution starts an epoch, because the group no longer subscribes to the topic of the first."""
@@ -178,7 +178,7 @@ def test_resolved_regular_expression_starts_an_epoch_if_topics_of_an_earlier_one
 
 
 @pytest.mark.rule("GN-52")
-def test_regular_expressions_are_resolved_again_with_the_change_that_leaves_one_unused(group: ConsumerGroup) -> None:
+def test_all_regexes_are_resolved_again_when_a_change_leaves_one_regex_unused(group: ConsumerGroup) -> None:
     """A takes over B's expression. The group then has fewer expressions than were resolved before, so B's is resolved again at once."""
     log = GroupLog(group)
     assert group.result(join(group, "A", whole(group))) == (1, [])
@@ -195,7 +195,7 @@ def test_regular_expressions_are_resolved_again_with_the_change_that_leaves_one_
 
 
 @pytest.mark.rule("GN-38")
-def test_new_member_without_subscription_counts_as_equal_to_members_with_one_expression(group: ConsumerGroup) -> None:
+def test_new_member_without_subscription_gets_partitions_of_the_regex_of_other_members(group: ConsumerGroup) -> None:
     """A's expression starts an epoch, and the join of C computes its target assignment. C gets partitions, although it subscribes to nothing."""
     assert group.result(join(group, "A", whole(group))) == (1, [])
     wait_for_epoch(group, 2)

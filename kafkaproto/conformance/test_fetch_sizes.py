@@ -82,7 +82,7 @@ def test_fetch_v2_omits_a_first_batch_above_its_limit_and_v3_returns_it(subject:
 @pytest.mark.needs(at_least={"max.incremental.fetch.session.cache.slots": SESSION_SLOTS})
 @pytest.mark.rule("F-1")
 @pytest.mark.parametrize("version", range(4, 18))
-def test_fetch_returns_records_and_the_fields_of_its_version(subject: Subject, version: int) -> None:
+def test_fetch_returns_records_and_the_response_fields_of_its_version(subject: Subject, version: int) -> None:
     topic = new_topic(subject)
     data = batch(b"a", b"b")
     topic.fill(data)
@@ -102,7 +102,7 @@ def test_fetch_returns_records_and_the_fields_of_its_version(subject: Subject, v
 
 
 @pytest.mark.rule("F-6")
-def test_duplicate_partition_in_a_fetch_uses_the_first_position_and_last_offset(subject: Subject) -> None:
+def test_partition_listed_twice_in_a_fetch_keeps_its_place_but_uses_the_last_offset(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     for index in (0, 1):
         topic.fill(batch_of_bytes(100), batch_of_bytes(120), index=index)

@@ -239,7 +239,7 @@ def test_throttled_response_is_sent_at_once_and_the_next_response_after_the_thro
 
 
 @pytest.mark.rule("T-9", "X-5")
-def test_throttled_client_that_reconnects_is_served_at_once_and_throttled_longer(subject: Subject) -> None:
+def test_throttled_client_that_reconnects_is_served_at_once_with_a_longer_throttle(subject: Subject) -> None:
     payer = Payer(subject, new_topic(subject), 1000.0)
     with limited(subject, (payer.entity, {PRODUCE: 1000.0})):
         first = payer.produce(12_000)

@@ -102,7 +102,7 @@ def test_active_segment_is_deleted_when_all_its_records_are_expired(subject: Sub
 
 
 @pytest.mark.needs("log.retention.check.interval.ms")
-def test_segment_with_one_unexpired_record_is_kept(subject: Subject) -> None:
+def test_segment_with_one_unexpired_record_is_not_deleted(subject: Subject) -> None:
     topic = new_topic(subject, retention_ms=str(HOUR_MS // 2))
     now = subject.epoch_ms()
     # The newest record first: a check between two appends would find a segment with only an old record, and delete it.

@@ -60,7 +60,7 @@ def test_static_member_that_returns_with_another_subscription_starts_a_group_epo
 
 
 @pytest.mark.rule("GN-32")
-def test_member_that_takes_over_a_second_instance_id_gets_its_former_partitions_later(subject: Subject) -> None:
+def test_member_that_takes_over_an_instance_id_gets_partitions_only_at_its_next_heartbeat(subject: Subject) -> None:
     """B joins again with the instance id of A, which is away, and takes over A's target assignment.
 
     The response has no partitions: B itself owned them before, and such partitions are not free before the next request.

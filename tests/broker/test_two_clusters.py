@@ -22,7 +22,7 @@ def run() -> list[str]:
     return [*map(repr, journal.requests()), *map(repr, journal.throttles()), *map(repr, journal.events())]
 
 
-def test_cluster_generates_identical_ids_in_every_run_of_one_process() -> None:
+def test_two_clusters_of_one_process_generate_the_same_ids() -> None:
     assert run() == run()
 
 

@@ -18,24 +18,24 @@ REWRITE = "run python -m tests.support.by_release --write if the change is inten
 
 
 @pytest.mark.parametrize("release", [pytest.param(release, marks=programs) for release in expected.RELEASES])
-def test_each_client_does_with_brokers_of_a_release_what_is_documented(release: str) -> None:
+def test_client_tasks_with_brokers_of_each_release_have_the_documented_outcomes(release: str) -> None:
     assert not (found := expected.differences(release, expected.observe(release))), [*found, REWRITE]
 
 
 @pytest.mark.parametrize("release", [pytest.param(release, marks=programs) for release in ("3.9", "4.2")])
-def test_each_client_does_with_a_real_kafka_what_it_does_with_these_brokers(release: str) -> None:
+def test_client_tasks_have_the_same_outcomes_with_a_real_kafka_as_with_this_broker(release: str) -> None:
     """For the older releases `python -m tests.support.by_release --real` compares the same; in all tests it would take too long."""
     assert expected.differences(release, expected.observe_real(release)) == []
 
 
-def test_documented_outcomes_belong_to_the_clients_that_are_installed() -> None:
+def test_documented_client_outcomes_were_recorded_with_the_installed_versions() -> None:
     documented = expected.load()
     assert {client: entry["version"] for client, entry in documented.items()} == expected.versions_of_clients()
     packages = expected.PACKAGES.values()
     assert {name: version(name) for name in packages} == {name: expected.pinned(name) for name in packages}
 
 
-def test_every_client_has_an_outcome_for_every_task_and_release() -> None:
+def test_documentation_has_an_outcome_of_every_client_task_for_every_release() -> None:
     documented = expected.load()
     assert tuple(documented) == CLIENTS
     for client, entry in documented.items():
@@ -72,7 +72,7 @@ def _other_note(seen: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("change", [_other_text, _waits, _missing, _no_task, _other_version, _other_note])
-def test_one_changed_outcome_of_a_client_counts_as_a_difference(change: Any) -> None:
+def test_one_changed_outcome_of_a_client_is_reported_as_one_difference(change: Any) -> None:
     documented = expected.load()
     seen = {client: copy.deepcopy(entry["releases"]["2.8"]) for client, entry in documented.items()}
     assert expected.differences("2.8", seen) == []
@@ -80,7 +80,7 @@ def test_one_changed_outcome_of_a_client_counts_as_a_difference(change: Any) -> 
     assert len(expected.differences("2.8", seen)) == 1
 
 
-def test_task_that_works_only_as_its_client_says_has_a_missing_effect() -> None:
+def test_task_reported_as_working_without_an_effect_on_the_broker_is_detected() -> None:
     with ours("3.9") as kafka:
         kafka.produce("java-produce", [b"value"])
         outcomes = {"java": Outcomes({"connect": WORKS, "produce": WORKS, "group": WORKS, "new group": WAITS}, None)}

@@ -87,7 +87,7 @@ def test_release_markers_of_a_conformance_module_and_its_tests_are_combined(suit
     assert ran(suite) == ["test_between[unknown]", "test_new[newer]", "test_new[unknown]"]
 
 
-def test_conformance_module_excluded_for_one_kind_of_cluster_runs_on_the_others(suite: pytest.Pytester) -> None:
+def test_conformance_module_excluded_for_one_kind_of_cluster_runs_on_other_kinds(suite: pytest.Pytester) -> None:
     suite.makepyfile(test_left_out="def test_it(subject): pass")
     assert ran(suite) == ["test_it[older]", "test_it[unknown]"]
 

@@ -48,7 +48,7 @@ def not_prepared(reason: str) -> Any:
         ("4.2", produce("t", b""), 2, "Produce v2 (the broker serves 3 to 13)"),  # offered, never accepted: KAFKA-18659
     ],
 )
-def test_conformance_test_that_needs_an_unserved_api_version_is_skipped_as_not_prepared(
+def test_conformance_test_that_needs_an_unserved_api_version_is_skipped_with_the_reason(
     release: str, request_: Any, version: int, reason: str
 ) -> None:
     with foreign(release) as subject, not_prepared(reason):
@@ -170,7 +170,7 @@ def test_conformance_test_uses_internal_segment_bytes_for_small_segments_in_4_2(
         assert [len(read(topic, 0).records), len(read(topic, 3).records)] == [300, 100]
 
 
-def test_conformance_test_for_another_kafka_release_is_skipped_as_not_prepared() -> None:
+def test_conformance_test_for_another_kafka_release_is_skipped_with_the_reason() -> None:
     with foreign("3.9") as subject:
         subject.need_release(ReleaseRange("3.9", "4.0"))
         with not_prepared("Kafka 4.0 or later (the cluster serves the versions of 3.9)"):

@@ -56,7 +56,7 @@ def outcomes(address: str) -> tuple[dict[str, int], str]:
 
 
 @pytest.mark.slow
-def test_conformance_reports_tests_that_need_another_setting_as_not_prepared() -> None:
+def test_conformance_skips_tests_that_need_another_setting_and_prints_the_setting() -> None:
     with brokers(replica_selector_class="") as address:
         counts, printed = outcomes(address)
     assert set(counts) == {"ok", "not prepared"} and counts["not prepared"] == 5 and counts["ok"] > 15, printed
@@ -65,7 +65,7 @@ def test_conformance_reports_tests_that_need_another_setting_as_not_prepared() -
 
 
 @pytest.mark.slow
-def test_conformance_on_a_low_fetch_limit_reports_large_fetches_as_not_prepared() -> None:
+def test_conformance_skips_large_fetches_on_brokers_with_a_low_fetch_limit() -> None:
     with brokers(fetch_max_bytes="4096") as address:
         counts, printed = outcomes(address)
     assert set(counts) == {"ok", "not prepared"}, printed
@@ -73,7 +73,7 @@ def test_conformance_on_a_low_fetch_limit_reports_large_fetches_as_not_prepared(
 
 
 @pytest.mark.slow
-def test_conformance_on_brokers_with_all_required_settings_skips_only_broker_restarts() -> None:
+def test_conformance_with_all_required_settings_skips_only_tests_that_control_brokers() -> None:
     with brokers() as address:
         counts, printed = outcomes(address)
     assert set(counts) == {"ok", "not prepared"} and counts["ok"] > 20, printed
@@ -124,7 +124,7 @@ def test_most_conformance_tests_run_on_brokers_with_default_settings() -> None:
     ] == []
 
 
-def test_conformance_run_that_skips_all_tests_as_not_prepared_exits_with_status_5() -> None:
+def test_conformance_run_that_skips_all_tests_exits_with_status_5() -> None:
     with brokers(count=1) as address:
         done = run("--bootstrap", address, "-k", "test_small_limits")
     assert done.returncode == 5, done.stdout
@@ -271,7 +271,7 @@ def test_conformance_command_reports_a_server_that_is_no_kafka_in_one_line(respo
     assert reason in done.stderr
 
 
-def test_conformance_reports_a_cluster_with_other_broker_ids_as_not_prepared() -> None:
+def test_conformance_skips_tests_on_a_cluster_without_the_expected_broker_id() -> None:
     with answering(lambda port: metadata_naming(port, node_id=7)) as port:
         done = run(
             "--bootstrap",

@@ -46,7 +46,7 @@ def run(tmp_path: Path, text: str) -> int:
     return run_page(page, folder)
 
 
-def test_block_runner_runs_all_blocks_of_a_correct_page(tmp_path: Path) -> None:
+def test_documentation_runner_runs_all_code_blocks_of_a_correct_page(tmp_path: Path) -> None:
     page = """
 <!-- run: background -->
 ```bash
@@ -105,10 +105,10 @@ docker compose up
         ("<!-- run: needs a container engine -->\n```bash\nif\n```", "syntax error"),
     ],
 )
-def test_block_runner_reports_a_block_that_fails(tmp_path: Path, page: str, fault: str) -> None:
+def test_documentation_runner_reports_a_code_block_that_fails(tmp_path: Path, page: str, fault: str) -> None:
     with pytest.raises(PageError, match=fault):
         run(tmp_path, page + "\n")
 
 
-def test_block_runner_runs_a_block_with_tests_by_pytest(tmp_path: Path) -> None:
+def test_documentation_runner_runs_a_code_block_that_contains_tests_with_pytest(tmp_path: Path) -> None:
     assert run(tmp_path, "```python\ndef test_it(kafka_cluster):\n    kafka_cluster.produce('a', ['b'])\n```\n") == 1

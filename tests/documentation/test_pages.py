@@ -85,7 +85,7 @@ def test_documentation_links_point_to_existing_files(path: Path) -> None:
     assert [link for link in targets if not (path.parent / link.split("#")[0]).exists()] == []
 
 
-def test_journal_page_lists_every_event_and_its_facts() -> None:
+def test_journal_page_lists_every_event_and_the_fields_of_each_event() -> None:
     page = (ROOT / "docs" / "reference" / "journal.md").read_text()
     assert events.documented(page, "Events") == events.journal_events()
 
@@ -106,14 +106,14 @@ def test_journal_page_lists_every_record_of_the_journal_topic() -> None:
     assert documented.keys() == {*journal_topic.PUBLISHED, *names, "behind", "dropped"}
 
 
-def test_trace_format_page_lists_every_event_and_its_facts() -> None:
+def test_trace_format_page_lists_every_event_and_the_fields_of_each_event() -> None:
     page = (ROOT / "docs" / "reference" / "trace-format.md").read_text()
     recorded = events.recorder_events()
     recorded["throttle"] |= set(recorder._REASON)
     assert events.documented(page, "An event") == recorded
 
 
-def test_status_page_has_the_table_that_the_demo_printed() -> None:
+def test_status_page_shows_every_demo_step_and_no_differing_result() -> None:
     page = (ROOT / "docs" / "status.md").read_text()
     lines = page[page.index(BEGIN) : page.index(END)].splitlines()
     head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]

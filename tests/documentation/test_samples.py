@@ -36,7 +36,7 @@ def test_thing(): ...
 '''
 
 
-def test_sampler_finds_all_docstrings_messages_and_test_names() -> None:
+def test_clarity_sampler_finds_all_docstrings_error_messages_and_test_names() -> None:
     module = ast.parse(MODULE)
     assert sorted(samples.docstrings(module)) == [
         "LIMIT = 3\nThe limit.",
@@ -74,20 +74,20 @@ def test_sampler_finds_all_docstrings_messages_and_test_names() -> None:
         ('logger.warning("broker %d: %s", broker_id, text)', []),
     ],
 )
-def test_sampler_shows_a_message_as_its_user_sees_it(code: str, texts: list[str]) -> None:
+def test_clarity_sampler_shows_each_error_message_as_its_user_sees_the_message(code: str, texts: list[str]) -> None:
     assert list(samples.messages(ast.parse(code))) == texts
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", samples.KINDS)
-def test_sampler_draws_the_same_sample_for_the_same_seed(kind: str) -> None:
+def test_clarity_sampler_draws_the_same_texts_for_the_same_seed(kind: str) -> None:
     sample = samples.draw(kind, 1)
     assert sample == samples.draw(kind, 1) and sample["texts"] != samples.draw(kind, 2)["texts"]
     assert len(sample["texts"]) == samples.KINDS[kind].size
     assert max(Counter(text["file"] for text in sample["texts"]).values()) <= samples.MOST_PER_FILE
 
 
-def test_sample_of_texts_passes_only_if_each_reader_rates_enough_as_clear(tmp_path: Path) -> None:
+def test_clarity_sample_passes_only_if_each_reader_rates_enough_texts_as_clear(tmp_path: Path) -> None:
     kept = tmp_path / "samples.json"
     size = samples.KINDS["messages"].size
 
@@ -102,7 +102,7 @@ def test_sample_of_texts_passes_only_if_each_reader_rates_enough_as_clear(tmp_pa
         samples.keep(sample(), ([True], [True]), kept)
 
 
-def test_every_kept_sample_of_texts_is_complete_and_has_its_own_seed() -> None:
+def test_every_stored_clarity_sample_is_complete_and_has_its_own_seed() -> None:
     """A sample that failed stays in the file, too: `python -m tests.documentation.samples` prints which one of a kind is the latest."""
     kept = json.loads(samples.KEPT.read_text())
     assert len({(sample["kind"], sample["seed"]) for sample in kept}) == len(kept)

@@ -143,7 +143,7 @@ def change_a_trace_byte(patch: pytest.MonkeyPatch) -> None:
         (change_a_trace_byte, "+trace event Topic"),
     ],
 )
-def test_golden_run_reports_any_change_of_a_response_a_time_or_an_event(
+def test_golden_run_reports_changed_or_missing_responses_times_and_events(
     change: Change, shown: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = "api-ListGroups-kip"

@@ -211,7 +211,7 @@ def test_down_conversion_returns_batches_before_a_zstd_batch_and_then_raises() -
     assert down_convert(data, 2) == data
 
 
-def test_up_conversion_keeps_offsets_or_assigns_new_offsets() -> None:
+def test_up_conversion_keeps_offsets_unless_a_base_offset_is_given() -> None:
     gaps = of_magic(1, 5) + of_magic(1, 20)
     assert [record.offset for record in entries.entries(up_convert(gaps))] == [5, 6, 7, 20, 21, 22]
     given = up_convert(gaps, base_offset=100)

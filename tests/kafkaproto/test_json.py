@@ -63,7 +63,7 @@ def test_infinite_numbers_are_written_to_json_as_words(value: float) -> None:
     assert from_json(QUOTAS, json.loads(text)) == quotas
 
 
-def test_json_conversion_rejects_values_that_the_version_would_lose() -> None:
+def test_json_conversion_rejects_values_of_fields_that_the_version_does_not_have() -> None:
     partition = PartitionData(preferred_read_replica=3)
     response = FetchResponse(responses=[FetchableTopicResponse("t", partitions=[partition])])
     with pytest.raises(

@@ -80,7 +80,7 @@ class Smallest:
 
 
 @core_first(NEWEST)
-def test_decoding_needs_at_most_40_bytes_of_memory_per_byte_that_is_no_record(entry: Entry) -> None:
+def test_decoding_needs_at_most_40_bytes_of_memory_per_byte_outside_of_records(entry: Entry) -> None:
     for data in worst_messages(entry.layout):
         peak = decoding_peak(entry.layout, data)
         assert peak <= 40 * (len(data) - records_in(entry.layout, data)) + records_in(entry.layout, data) + 64 * 1024
@@ -167,7 +167,7 @@ def test_fast_and_slow_decoder_reject_a_message_above_the_memory_limit() -> None
         assert error.value.path == "OffsetFetchRequest.groups" and error.value.offset == 0
 
 
-def test_decoders_of_messages_without_memory_heavy_arrays_count_no_memory() -> None:
+def test_decoders_contain_memory_checks_only_for_messages_with_memory_heavy_arrays() -> None:
     light = [entry for entry in ENTRIES if not entry.layout.is_heavy]
     assert len(light) > len(ENTRIES) / 2
     assert all("room" not in entry.layout.decoder_text()[0] for entry in light)

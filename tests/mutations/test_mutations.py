@@ -199,7 +199,7 @@ def test_code_mutation_is_caught_if_any_test_fails_and_survives_otherwise(tree: 
     assert (tree / "broker/x.py").read_bytes() == source
 
 
-def test_mutation_testing_passes_all_stages_if_the_source_tree_is_unchanged(tree: Path) -> None:
+def test_mutation_testing_finds_a_failure_only_if_the_source_tree_is_mutated(tree: Path) -> None:
     assert caught(tree, stub(boundary)) is None
     [site] = sites(tree)
     apply(site, tree)
@@ -294,7 +294,7 @@ def test_mutation_testing_parses_failing_test_names_from_pytest_output() -> None
     assert first_failed("Killed\n") == ""
 
 
-def test_mutation_testing_stages_run_every_test_folder_once() -> None:
+def test_mutation_testing_runs_every_test_folder_in_exactly_one_stage() -> None:
     *named, rest = STAGES
     ignored = {path.removeprefix("--ignore=") for path in rest.paths[1:]}
     assert ignored == {path for stage in named for path in stage.paths} | {"tests/mutations"}

@@ -149,7 +149,7 @@ def test_package_archive_that_cannot_be_written_is_reported(tmp_path: Path, caps
     assert "none/k.zip: No such file or directory" in capsys.readouterr().err
 
 
-def test_pack_prints_the_path_of_the_program_for_spark_submit(capsys: pytest.CaptureFixture[str]) -> None:
+def test_pack_command_prints_the_path_of_the_program_for_spark_submit(capsys: pytest.CaptureFixture[str]) -> None:
     assert pack.main(["--main"]) == 0
     program = Path(capsys.readouterr().out.strip())
     assert program.name == "cli.py" and program.read_text().startswith('"""The script `kafkaproto`')

@@ -46,7 +46,9 @@ def ask() -> Iterator[Ask]:
 @pytest.mark.timeout(120)
 @pytest.mark.rule("AD-42")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_requests_about_loggers_get_the_same_results_as_from_kafka(version: str, ask: Ask, tmp_path: Path) -> None:
+def test_log_level_requests_return_the_same_results_as_from_a_real_kafka(
+    version: str, ask: Ask, tmp_path: Path
+) -> None:
     (tmp_path / "log4j.properties").write_text(LOGGING_OF_3_9)
     (tmp_path / "log4j2.properties").write_text(LOGGING_OF_4)
     jars = [str(path) for path in tools_jars(version).glob("reload4j-*.jar")]
@@ -64,7 +66,7 @@ def test_requests_about_loggers_get_the_same_results_as_from_kafka(version: str,
 
 
 @pytest.mark.rule("AD-42")
-def test_level_set_through_the_api_acts_on_the_logger_of_python(ask: Ask) -> None:
+def test_log_level_set_by_a_request_changes_the_level_of_the_python_logger(ask: Ask) -> None:
     logger = logging.getLogger(LOGGER)
     assert alter(ask, "0", ("root", SET, "WARN"), (LOGGER, SET, "DEBUG")) == [0, None]
     assert logger.isEnabledFor(logging.DEBUG)
@@ -85,7 +87,7 @@ def test_described_loggers_are_those_below_kafkaproto_with_their_levels(ask: Ask
 
 
 @pytest.mark.rule("AD-42")
-def test_no_level_changes_if_one_change_of_a_request_is_invalid(ask: Ask) -> None:
+def test_no_log_level_changes_if_one_change_of_the_request_is_invalid(ask: Ask) -> None:
     logging.getLogger(LOGGER).setLevel(logging.INFO)
     for name, level in (("no.such.logger", "INFO"), ("root", "LOUD"), ("tests.foreign", "INFO")):
         code, _ = alter(ask, "0", (LOGGER, SET, "ERROR"), (name, SET, level))

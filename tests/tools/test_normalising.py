@@ -76,7 +76,7 @@ def test_tool_error_messages_may_differ_from_kafka_but_exception_types_may_not()
     assert lines(one, PORTS, "message") == lines(same, PORTS, "message") != lines(other, PORTS, "message")
 
 
-def test_every_pattern_named_by_a_tool_test_step_exists_and_none_is_unused() -> None:
+def test_every_pattern_that_a_tool_test_step_names_exists_and_every_pattern_is_used() -> None:
     used = {name for scenario in SCENARIOS for step in scenario.steps for name in step.patterns}
     assert used == set(PATTERNS)
 
@@ -129,7 +129,7 @@ def test_quorum_replicas_are_compared_by_role_and_by_the_ids_of_the_other_broker
         ),
     ],
 )
-def test_tool_output_pattern_hides_only_what_two_clusters_cannot_share(
+def test_tool_output_pattern_hides_only_values_that_always_differ_between_clusters(
     pattern: str, one: str, same: str, other: str
 ) -> None:
     expected = lines(Output(0, one, ""), PORTS, pattern)

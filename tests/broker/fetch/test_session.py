@@ -283,7 +283,7 @@ def test_incremental_fetch_v12_returns_a_partition_that_no_longer_has_an_error()
 
 
 @pytest.mark.rule("F-6")
-def test_partition_repeated_in_a_fetch_keeps_its_first_position_and_last_offset() -> None:
+def test_partition_repeated_in_a_fetch_keeps_its_place_but_takes_the_last_fetch_offset() -> None:
     f = Fetcher()
     context = f.begin(0, -1, [(FOO0, request(1)), (FOO1, request(2)), (FOO0, request(3))])
     assert list(context.partitions()) == [(FOO0, request(3)), (FOO1, request(2))]
@@ -386,7 +386,7 @@ def test_follower_session_may_evict_an_old_and_smaller_follower_session() -> Non
 
 
 @pytest.mark.rule("S-13")
-def test_session_cache_evicts_the_session_with_the_smallest_id_among_equally_old_ones() -> None:
+def test_session_cache_evicts_the_smallest_session_id_among_equally_old_sessions() -> None:
     f = Fetcher(slots=5, eviction_age_ms=100)
     ids = [make(f, 1, 0) for _ in range(5)]
     make(f, 1, 101)

@@ -66,7 +66,7 @@ def test_uniform_assignor_leaves_the_surplus_partition_of_an_uneven_split_with_i
     assert shown(targets) == {"A": {"T": [0]}, "B": {"T": [1, 2]}}
 
 
-def test_uniform_assignor_gives_a_topic_to_its_only_subscriber_and_balances_others() -> None:
+def test_uniform_assignor_gives_a_topic_to_its_only_subscriber_and_balances_other_topics() -> None:
     targets = assign_uniform([member("A", T, T=(0, 1, 2)), member("B", T, U, T=(3, 4, 5))], {T: 6, U: 6})
     assert shown(targets) == {"A": {"T": [0, 1, 2, 3, 4, 5]}, "B": {"U": [0, 1, 2, 3, 4, 5]}}
 

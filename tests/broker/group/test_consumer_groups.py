@@ -309,7 +309,7 @@ def test_consumer_group_survives_a_coordinator_move_and_a_broker_restart() -> No
     assert group.epochs == ("Empty", 4, 2)
 
 
-def test_heartbeat_waits_until_changes_loaded_by_a_new_coordinator_are_replicated() -> None:
+def test_heartbeat_to_a_new_coordinator_waits_until_loaded_group_changes_are_replicated() -> None:
     """The old coordinator stopped before all followers had the change, so the next coordinator may lose it, too."""
     group = Group("4.2", brokers=3)
     group.join("A")

@@ -272,7 +272,7 @@ def test_upgraded_classic_group_assigns_each_partition_to_exactly_one_member() -
 
 
 @pytest.mark.rule("GN-63")
-def test_join_without_protocols_converts_an_empty_consumer_group_although_it_is_rejected(group: Group) -> None:
+def test_rejected_join_without_protocols_converts_an_empty_consumer_group_to_classic(group: Group) -> None:
     group.join("A")
     group.beat("A", -1)
     assert join(group, member_id="nobody").error_code == UNKNOWN_MEMBER
@@ -283,7 +283,7 @@ def test_join_without_protocols_converts_an_empty_consumer_group_although_it_is_
     assert kind(group) == ("classic", "Empty")
 
 
-def test_damaged_stored_member_without_protocols_still_gets_responses() -> None:
+def test_coordinator_answers_requests_of_a_stored_group_member_without_protocols() -> None:
     """Such a record is damaged, but the coordinator must not fail over it."""
     empty = ConsumerMember("M", None, None, "c", "/h", 60_000, frozenset({"T"}), classic=ClassicProtocol(10_000, ()))
     other = ConsumerMember("A", None, None, "c", "/h", 60_000, frozenset({"T"}))

@@ -55,7 +55,7 @@ def test_expiring_or_fencing_an_unknown_group_member_raises_key_error() -> None:
     assert list(bench.coordinator.groups.get("g").members) == [member_id]  # type: ignore[union-attr]
 
 
-def test_fencing_a_static_member_fails_if_group_max_size_leaves_no_room_for_a_second() -> None:
+def test_static_member_of_a_group_at_group_max_size_cannot_be_fenced() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=0, group_max_size=1)
     member_id = bench.join(instance="one").answer.member_id
     with pytest.raises(KafkaError, match="Group g refuses a second process with instance id one") as raised:

@@ -104,7 +104,7 @@ def test_retention_uses_the_append_time_of_records_without_a_timestamp() -> None
     assert starts(cluster, 1) == [2]
 
 
-def test_compaction_writes_one_copy_for_three_replicas_and_earlier_reads_stay_valid() -> None:
+def test_compaction_writes_records_once_for_all_replicas_and_keeps_open_reads_valid() -> None:
     cluster = VirtualCluster(3, memory_bytes=0)
     cluster.topic("t", 1, 3, cleanup_policy="compact", segment_bytes="100000")
     for i in range(6):
@@ -139,7 +139,7 @@ def test_compaction_starts_only_when_the_minimum_dirty_ratio_is_reached() -> Non
     assert len(cluster.state.timers) == 0  # nothing can become due
 
 
-def test_compacting_an_unknown_topic_or_a_topic_without_compact_policy_raises() -> None:
+def test_compaction_of_unknown_topics_and_topics_without_compact_policy_is_rejected() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     for topic, code in (("t", 44), ("u", 3)):

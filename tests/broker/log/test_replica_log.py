@@ -67,7 +67,7 @@ def test_log_read_starts_with_the_batch_of_the_offset_and_may_end_within_a_batch
 
 
 @pytest.mark.rule("F-7", "F-10")
-def test_oversized_first_batch_is_read_completely_only_if_at_least_one_is_requested() -> None:
+def test_first_batch_above_the_limit_is_read_only_if_at_least_one_batch_is_requested() -> None:
     log, sizes = three_batches()
     for limit in (0, 1, sizes[0] - 1):
         assert read(log, 0, limit) == log.read_all()[: sizes[0]]
@@ -341,7 +341,7 @@ def test_raised_log_start_hides_records_but_keeps_the_batch_at_the_log_start() -
 
 
 @pytest.mark.rule("N-15")
-def test_store_frees_space_only_when_all_replicas_have_raised_their_log_start() -> None:
+def test_log_space_is_freed_only_when_all_replicas_have_raised_their_log_start() -> None:
     budget = MemoryBudget(1 << 30)
     leader = ReplicaLog(Store(budget, segment_bytes=200_000))
     follower = ReplicaLog(leader.store)
@@ -483,7 +483,7 @@ def test_reading_a_log_after_its_store_is_closed_raises_a_storage_error() -> Non
         log.read(0, ALL, ALL, True)
 
 
-def test_follower_keeps_its_batches_in_offset_order_when_the_leader_log_is_closed() -> None:
+def test_closing_the_log_of_a_deleted_leader_replica_keeps_the_batches_of_a_follower() -> None:
     batch_bytes = len(batch())
     leader = new_log(segment_bytes=3 * batch_bytes)
     follower = ReplicaLog(leader.store)

@@ -51,7 +51,7 @@ def refuse_writes(fd: int, data: object, offset: int) -> int:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_segment_returns_the_bytes_that_were_appended(
+def test_appended_bytes_can_be_read_from_segments_in_memory_and_in_files(
     kind: str, budget: MemoryBudget, tmp_path: Path
 ) -> None:
     segment = new_segment(kind, budget, tmp_path)
@@ -64,7 +64,7 @@ def test_every_kind_of_segment_returns_the_bytes_that_were_appended(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_segment_frees_memory_and_file_descriptors_when_dropped(
+def test_dropping_a_segment_in_memory_or_a_file_frees_memory_and_file_descriptors(
     kind: str, budget: MemoryBudget, tmp_path: Path
 ) -> None:
     segment = new_segment(kind, budget, tmp_path)
@@ -75,7 +75,7 @@ def test_every_kind_of_segment_frees_memory_and_file_descriptors_when_dropped(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_only_named_segment_files_remain_on_disk_after_the_store_is_closed(
+def test_only_segments_with_a_named_file_leave_that_file_on_disk_when_closed(
     kind: str, budget: MemoryBudget, tmp_path: Path
 ) -> None:
     segment = new_segment(kind, budget, tmp_path)
@@ -102,7 +102,7 @@ def test_file_range_stays_readable_after_its_segment_is_dropped(
 @pytest.mark.parametrize(
     ("kind", "limit_bytes"), [("memory", SMALL_SEGMENT_BYTES), ("memory file", 8192), ("piece", 4096)]
 )
-def test_segment_offers_its_whole_limit_when_empty_and_no_room_when_full(
+def test_empty_segment_has_room_for_its_size_limit_and_a_full_segment_has_no_room(
     kind: str, limit_bytes: int, tmp_path: Path
 ) -> None:
     segment = new_segment(kind, MemoryBudget(max(limit_bytes, 8192)), tmp_path)
@@ -197,7 +197,7 @@ def test_in_memory_bytes_stay_readable_if_moving_them_to_a_file_fails(monkeypatc
     assert store.read(SMALL_SEGMENT_BYTES - 1, 2) == b"ac"
 
 
-def test_batch_too_large_for_its_part_of_a_shared_file_does_not_overwrite_the_next_part(
+def test_batch_larger_than_its_slot_in_a_shared_file_does_not_overwrite_the_next_slot(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A failed first append leaves an empty segment in a piece of the file; a larger batch must not overwrite the next piece."""

@@ -34,7 +34,7 @@ def memory_of(file: files.SegmentFile) -> int:
     return os.fstat(file.fileno()).st_blocks * 512
 
 
-def test_store_positions_stay_valid_after_a_partition_moves_from_memory_to_a_file() -> None:
+def test_bytes_keep_their_log_positions_when_a_partition_moves_from_memory_to_a_file() -> None:
     store = Store(MemoryBudget(PLENTY))
     blocks = [bytes([i]) * 3000 for i in range(60)]
     positions = [store.append(block) for block in blocks]
@@ -137,7 +137,7 @@ def test_batch_larger_than_segment_bytes_gets_a_segment_of_its_own() -> None:
     assert content(store, 10, 200_000) == b"b" * 200_000
 
 
-def test_store_frees_only_whole_segments_when_old_positions_are_dropped() -> None:
+def test_dropping_bytes_before_a_log_position_frees_only_whole_segments() -> None:
     budget = MemoryBudget(PLENTY)
     store = Store(budget, segment_bytes=100_000)
     for _ in range(40):

@@ -164,7 +164,7 @@ def test_follower_restores_transaction_state_from_replicated_batches() -> None:
 
 
 @pytest.mark.rule("TX-53")
-def test_last_stable_offset_advances_on_a_follower_that_got_the_high_watermark_first() -> None:
+def test_follower_that_gets_the_high_watermark_before_the_records_advances_its_lso() -> None:
     leader = new_log()
     follower = ReplicaLog(leader.store)
     write(leader, FIRST, 0)

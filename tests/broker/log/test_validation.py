@@ -72,7 +72,7 @@ def test_zstd_batch_gets_unsupported_compression_type_before_produce_version_7()
 
 
 @pytest.mark.rule("P-4")
-def test_more_than_one_batch_is_rejected_and_an_incomplete_second_batch_is_dropped() -> None:
+def test_two_complete_batches_are_rejected_and_a_partial_second_batch_is_dropped() -> None:
     assert code(batch() + batch()) == 87
     assert judged(batch(2) + batch()[:-1]).batch == batch(2)
     assert judged(batch(2) + b"\0" * 11).batch == batch(2)

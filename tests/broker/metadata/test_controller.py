@@ -72,7 +72,7 @@ def test_controller_rejects_illegal_topic_names(name: str) -> None:
     refused(ErrorCode.INVALID_TOPIC_EXCEPTION, Bench(), name)
 
 
-def test_topic_appears_in_the_metadata_image_only_when_its_planned_creation_is_applied() -> None:
+def test_topic_is_added_to_the_metadata_image_by_create_topic_but_not_by_plan_topic() -> None:
     bench = Bench()
     planned = bench.controller.plan_topic("t", 2, 3)
     assert bench.images == []

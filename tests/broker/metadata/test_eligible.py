@@ -44,7 +44,7 @@ def stop(cluster: VirtualCluster, *broker_ids: int) -> None:
         cluster.state.controller.broker_stopped(broker_id)
 
 
-def test_replica_becomes_eligible_when_the_isr_falls_below_the_minimum() -> None:
+def test_replica_becomes_an_eligible_leader_if_the_isr_falls_below_min_insync_replicas() -> None:
     cluster = made()
     stop(cluster, 2)
     assert roles(cluster) == (0, (0, 1), (), ())
@@ -75,7 +75,7 @@ def test_unclean_election_leaves_no_eligible_leader_replicas() -> None:
     assert roles(requested) == (2, (2,), (), ())
 
 
-def test_eligible_replica_is_elected_before_others_by_unclean_election() -> None:
+def test_unclean_election_prefers_an_eligible_leader_replica_to_other_replicas() -> None:
     cluster = made(unclean_leader_election_enable="true")
     stop(cluster, 0, 1, 2)
     assert roles(cluster) == (NO_LEADER, (), (1, 2), (2,))
@@ -107,7 +107,7 @@ def test_changed_min_insync_replicas_of_all_brokers_removes_eligible_replicas() 
     assert roles(cluster) == (0, (0,), (), ())
 
 
-def test_disabled_feature_removes_eligible_replicas_with_the_next_change_of_the_partition() -> None:
+def test_partition_loses_its_elr_at_its_next_change_after_the_elr_feature_is_disabled() -> None:
     cluster = made()
     stop(cluster, 2, 1)
     levels = dict(cluster.state.controller.image.features)
@@ -128,7 +128,7 @@ def test_releases_before_4_1_have_no_eligible_leader_replicas() -> None:
     assert roles(cluster) == (NO_LEADER, (0,), (), ())
 
 
-def test_eligible_replica_leaves_with_its_replica_in_a_reassignment() -> None:
+def test_replica_removed_by_a_reassignment_is_no_longer_an_eligible_leader() -> None:
     cluster = made(replicas=(0, 1))
     stop(cluster, 1)
     assert roles(cluster) == (0, (0,), (1,), ())
@@ -138,7 +138,7 @@ def test_eligible_replica_leaves_with_its_replica_in_a_reassignment() -> None:
     assert (state(cluster).replicas, *roles(cluster)) == ((0, 3), 0, (0, 3), (), ())
 
 
-def test_partition_without_in_sync_replicas_is_led_by_an_eligible_one_after_a_crash(tmp_path: Path) -> None:
+def test_eligible_leader_replica_leads_after_a_crash_if_the_isr_is_empty(tmp_path: Path) -> None:
     processes = Processes(tmp_path, brokers=3, release_name="4.2")
     processes.cluster.topic("t", 1, 3, min_insync_replicas="2")
     stop(processes.cluster, 0, 1, 2)

@@ -156,7 +156,7 @@ def test_create_topics_returns_an_error_message_for_each_invalid_topic(
     assert ("new" in cluster.state.controller.image.topics) == (error == 0)
 
 
-def test_topic_repeated_in_create_topics_gets_invalid_request_and_others_are_created(cluster: VirtualCluster) -> None:
+def test_topic_repeated_in_create_topics_is_rejected_and_other_topics_are_created(cluster: VirtualCluster) -> None:
     request = CreateTopicsRequest([CreatableTopic(name, 1, 1) for name in ("x", "y", "x")], 1000, False)
     answer = cluster.connect().ask(request, 7)
     assert {t.name: t.error_code for t in answer.topics} == {"y": 0, "x": 42}

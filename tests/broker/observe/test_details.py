@@ -90,7 +90,7 @@ CASES: list[tuple[Callable[[], Any], int, str]] = [
 
 
 @pytest.mark.parametrize(("request_of", "version", "expected"), CASES, ids=[text for _, _, text in CASES])
-def test_request_details_of_each_api_have_the_expected_text(
+def test_request_details_of_each_api_name_topics_groups_offsets_and_errors(
     cluster: VirtualCluster, client: MemoryClient, request_of: Callable[[], Any], version: int, expected: str
 ) -> None:
     client.ask(FindCoordinatorRequest("readers"), 3)
@@ -173,7 +173,7 @@ def test_journal_with_details_disabled_records_requests_without_details() -> Non
     assert (latest(cluster).details, latest(cluster).errors) == (None, ())
 
 
-def test_journal_entry_of_a_request_contains_no_details_of_an_abandoned_request(cluster: VirtualCluster) -> None:
+def test_details_of_an_abandoned_parked_fetch_are_not_in_the_next_journal_entry(cluster: VirtualCluster) -> None:
     parked = cluster.connect(client_id="parked")
     request = fetch("orders", 0, 0)
     request.max_wait_ms = 1000

@@ -355,7 +355,7 @@ def test_real_consumer_that_uses_assign_instead_of_subscribe_is_not_logged(lines
     assert [line for line in lines() if "looked" in line] == []
 
 
-def test_log_line_about_a_missing_group_coordinator_contains_the_reason(lines: Lines) -> None:
+def test_log_line_about_a_missing_group_coordinator_names_the_setting_to_change(lines: Lines) -> None:
     """Under Kafka's defaults one broker cannot have the offsets topic, and clients try for ever."""
     cluster = VirtualCluster(1, profile="kafka")
     client = cluster.connect(client_id="me", address="10.0.0.7")

@@ -303,7 +303,7 @@ def test_group_events_report_that_a_static_member_left_temporarily_and_returned(
     assert len(history(group.cluster)) == 1
 
 
-def test_rejected_heartbeats_of_a_consumer_group_cause_no_event(group: Group) -> None:
+def test_rejected_heartbeats_of_a_consumer_group_cause_no_group_change_event(group: Group) -> None:
     group.join("A")
     before = changes(group.cluster)
     assert group.beat("A", 7).error_code == 110
@@ -313,7 +313,7 @@ def test_rejected_heartbeats_of_a_consumer_group_cause_no_event(group: Group) ->
     assert changes(group.cluster) == before
 
 
-def test_consumer_group_whose_first_heartbeat_is_rejected_causes_no_event() -> None:
+def test_member_rejected_by_a_full_consumer_group_causes_no_group_change_event() -> None:
     group = Group(group_consumer_max_size="1")
     assert group.join("A").error_code == 0
     before = len(changes(group.cluster))
@@ -321,7 +321,7 @@ def test_consumer_group_whose_first_heartbeat_is_rejected_causes_no_event() -> N
     assert len(changes(group.cluster)) == before
 
 
-def test_group_change_that_cannot_be_stored_is_reported_and_then_reported_as_undone() -> None:
+def test_join_that_cannot_be_stored_is_reported_as_joined_and_then_as_removed() -> None:
     group = Group("4.2", 2, offsets_topic_replication_factor="2", min_insync_replicas="2")
     group.join("A")
     group.cluster.advance(100)
@@ -355,7 +355,7 @@ def test_consumer_group_that_was_never_reported_is_not_reported_as_dead() -> Non
     assert [change.state for change in reported] == ["Empty", "Dead"]
 
 
-def test_restart_of_a_static_member_that_cannot_be_stored_is_reported_as_undone() -> None:
+def test_failed_restart_of_a_static_member_is_reported_as_two_opposite_replacements() -> None:
     config = {
         "offsets.topic.replication.factor": "2",
         "min.insync.replicas": "2",
@@ -418,7 +418,7 @@ def test_rebalance_cause_names_a_topic_changed_after_the_group_was_loaded(group:
     ]
 
 
-def test_member_that_leaves_a_loaded_group_is_the_only_rebalance_cause(group: Group) -> None:
+def test_rebalance_cause_of_a_loaded_group_lists_only_the_member_that_left(group: Group) -> None:
     moved = Group(group.release, 2, offsets_topic_replication_factor="2")
     moved.join("A")
     moved.cluster.advance(100)
@@ -522,7 +522,7 @@ def test_rebalance_history_drops_the_group_whose_last_rebalance_is_the_oldest() 
     assert [seen.group_id for seen in kept.latest(2)] == ["g0", "new"] and kept.latest(0) == []
 
 
-def test_rebalance_history_is_empty_and_restarts_its_clock_after_a_cluster_reset() -> None:
+def test_cluster_reset_clears_the_rebalance_history_and_elapsed_times_start_at_reset() -> None:
     kept = RebalanceHistory(0)
     kept.group_changed(0, bump("g", 1), 10)
     kept.cleared(100)

@@ -74,7 +74,7 @@ def test_large_trace_entry_is_flushed_separately_from_other_entries() -> None:
 
 
 @pytest.mark.parametrize("together", [1, 4])
-def test_trace_entry_that_cannot_be_written_is_logged_and_others_are_written(
+def test_trace_entry_that_cannot_be_written_is_logged_and_other_entries_are_written(
     together: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     entries: list[bytes] = []

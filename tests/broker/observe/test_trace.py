@@ -206,7 +206,7 @@ def test_trace_shows_no_response_if_the_connection_closes_during_a_delayed_respo
     assert_given_up(bench, client.connection.connection_id)
 
 
-def test_delayed_acks_0_request_of_a_closed_connection_is_not_recorded_as_a_problem() -> None:
+def test_closing_a_connection_with_a_delayed_acks_0_request_records_no_problem_event() -> None:
     bench = Bench(release_name="1.1")
     limit(bench.cluster, producer_byte_rate=1000.0)
     client = bench.cluster.connect()
@@ -410,7 +410,7 @@ def test_trace_contains_opened_and_closed_connections_and_stopped_brokers(bench:
     assert [fact["state"] for fact in bench.events("broker")] == ["stopped"]
 
 
-def test_trace_sequence_numbers_are_consecutive_over_exchanges_and_events(bench: Bench) -> None:
+def test_requests_and_events_in_a_trace_share_consecutive_sequence_numbers(bench: Bench) -> None:
     client = bench.cluster.connect()
     for _ in range(5):
         client.ask(metadata(), 9)
@@ -453,7 +453,7 @@ def test_tagged_field_that_looks_like_records_does_not_put_records_into_the_trac
     assert exchange.request_records == (len(records),)
 
 
-def test_trace_of_a_produce_that_cannot_be_encoded_again_contains_only_its_header(bench: Bench) -> None:
+def test_trace_of_a_produce_with_an_invalid_transactional_id_contains_only_its_header(bench: Bench) -> None:
     """Invalid UTF-8 is decoded with replacement characters, which make the name longer than an int16 length allows."""
     records, name = batch(b"x"), b"\xff" * 12_000
     partitions = b"".join(struct.pack(">ii", index, len(records)) + records for index in (0, 1))
@@ -488,7 +488,7 @@ def test_trace_shows_high_watermark_moves_of_replicas_before_the_acks_all_respon
         }
 
 
-def test_trace_starts_with_all_existing_log_positions_and_marks_logs_created_later(bench: Bench) -> None:
+def test_trace_starts_with_all_log_positions_and_flags_the_first_entry_of_each_log(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(produce("t", batch(b"x", b"y"), partition=1), 9)
     bench.entries.clear()

@@ -139,7 +139,7 @@ def test_release_1_1_sends_batches_larger_than_the_quota_late_and_logs_no_warnin
     assert warnings(caplog) == []
 
 
-def test_explain_reports_a_batch_too_large_for_its_quota_once() -> None:
+def test_explain_method_reports_a_batch_too_large_for_its_quota_once() -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
         c.set_quota(client_id="pipeline", consumer_byte_rate=QUOTA)
         c.produce("orders", [b"x" * 20_000])
@@ -187,7 +187,7 @@ def let_the_batch_expire(c: TestCluster) -> None:
 @pytest.mark.parametrize(
     "change", [raise_the_quota, fetch_the_next_batch, delete_the_topic, recreate_the_topic, let_the_batch_expire]
 )
-def test_explain_no_longer_reports_a_batch_too_large_for_its_quota_once_it_can_be_sent(
+def test_explain_method_omits_a_batch_too_large_for_its_quota_once_it_can_be_sent(
     change: Callable[[TestCluster], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
@@ -201,7 +201,7 @@ def test_explain_no_longer_reports_a_batch_too_large_for_its_quota_once_it_can_b
 
 
 @pytest.mark.rule("Q-14")
-def test_explain_updates_a_batch_too_large_for_its_quota_without_a_new_warning(
+def test_explain_method_shows_the_latest_batch_above_its_quota_without_a_new_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
@@ -218,7 +218,7 @@ def test_explain_updates_a_batch_too_large_for_its_quota_without_a_new_warning(
 
 
 @pytest.mark.parametrize("option", ["trace", "data_dir", "memory_bytes"])
-def test_explain_reports_batches_too_large_for_their_quota_in_memory_and_in_files(option: str, tmp_path: Path) -> None:
+def test_explain_method_reports_batches_above_their_quota_in_memory_and_in_files(option: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {option: 0 if option == "memory_bytes" else tmp_path}
     with cluster(topics={"orders": 1}, clock="manual", **options) as c:
         c.set_quota(client_id="pipeline", consumer_byte_rate=QUOTA)

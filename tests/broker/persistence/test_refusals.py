@@ -181,7 +181,7 @@ def test_segments_are_kept_until_an_election_on_a_full_disk_is_persisted(
     assert write(processes.cluster, "t", b"c").base_offset == 2
 
 
-def test_partial_batch_left_by_a_broken_disk_is_truncated_before_the_next_segment(
+def test_partial_batch_of_a_failed_append_is_truncated_before_the_segment_rolls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:

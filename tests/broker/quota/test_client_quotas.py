@@ -287,7 +287,7 @@ def test_client_that_returns_after_an_idle_hour_starts_with_an_empty_rate() -> N
 
 
 @pytest.mark.rule("Q-10")
-def test_quota_sensors_in_use_are_kept_and_expiry_runs_at_most_every_30_seconds() -> None:
+def test_quota_sensors_in_use_never_expire_and_checks_run_at_most_every_30_seconds() -> None:
     c, sensors = Cluster(), Living(Sensor)
     c.set(1000, None, DEFAULT)
     for n in range(100):

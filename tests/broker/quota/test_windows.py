@@ -192,7 +192,7 @@ def test_rate_with_one_sample_is_measured_over_at_least_one_millisecond() -> Non
 
 
 @pytest.mark.rule("Q-3")
-def test_recording_a_negative_value_extends_the_use_of_the_current_rate_sample() -> None:
+def test_recorded_negative_value_delays_the_expiry_of_the_current_rate_sample() -> None:
     kept, purged = SampledRate(), SampledRate()
     for rate in (kept, purged):
         rate.record(500, 0)

@@ -305,7 +305,7 @@ class LastOne:
 
 
 @pytest.mark.rule("N-14")
-def test_python_replica_selector_chooses_the_replica_or_the_leader_if_it_raises() -> None:
+def test_python_selector_chooses_the_read_replica_and_an_exception_means_the_leader() -> None:
     cluster = three(**{"replica.selector.class": f"{__name__}:LastOne"})
     cluster.connect().ask(produce("t", batch_of_bytes(100)), 9)
     assert preferred(cluster.connect().ask(fetch(("t", 0, 0)), 11)) == 2

@@ -100,7 +100,7 @@ def test_fetch_bytes_are_credited_back_if_request_time_throttles_the_fetch() -> 
 
 
 @pytest.mark.rule("Q-13")
-def test_credit_of_throttled_fetch_bytes_extends_the_use_of_the_current_rate_sample() -> None:
+def test_crediting_throttled_fetch_bytes_delays_expiry_of_the_current_rate_sample() -> None:
     q, expected = quotas(fetch=1000), SampledRate()
     for now_ms, value in ((0, 30_000), (999, 40_000), (11_500, 9_000)):
         wait_ms = expected.record_and_throttle(value, now_ms, 1000)
@@ -110,7 +110,7 @@ def test_credit_of_throttled_fetch_bytes_extends_the_use_of_the_current_rate_sam
 
 
 @pytest.mark.rule("Q-14")
-def test_fetch_of_a_batch_too_large_for_its_quota_is_throttled_for_6384_or_6000_ms() -> None:
+def test_fetch_throttles_of_a_batch_above_its_quota_alternate_between_6384_and_6000_ms() -> None:
     q, now_ms, waits = quotas(fetch=250), 0, []
     for _ in range(6):
         charged = charge_fetch(q, "u", "c", 4096, 0, now_ms)

@@ -65,7 +65,9 @@ def test_requests_sent_while_muted_are_answered_in_order_after_the_throttle(
 
 
 @pytest.mark.rule("T-7")
-def test_other_connections_of_a_throttled_client_id_are_served_and_throttled_longer(cluster: VirtualCluster) -> None:
+def test_other_connection_of_a_throttled_client_id_is_served_but_gets_a_longer_throttle(
+    cluster: VirtualCluster,
+) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
     first, second = cluster.connect(), cluster.connect()
     assert first.ask(produce_of_bytes(first, "t", 105_000), 9).throttle_time_ms == 500
@@ -74,7 +76,7 @@ def test_other_connections_of_a_throttled_client_id_are_served_and_throttled_lon
 
 
 @pytest.mark.rule("T-9")
-def test_throttled_client_that_reconnects_is_served_and_throttled_longer(cluster: VirtualCluster) -> None:
+def test_throttled_client_that_reconnects_is_served_but_gets_a_longer_throttle(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=1000.0)
     client = cluster.connect()
     assert client.ask(produce_of_bytes(client, "t", 15_000), 9).throttle_time_ms == 5000

@@ -76,7 +76,7 @@ def test_manual_clock_stands_still_until_advanced() -> None:
     assert not clock.is_wall
 
 
-def test_manual_clock_deadline_in_the_future_has_no_real_delay() -> None:
+def test_manual_clock_returns_no_real_delay_for_a_deadline_in_the_future() -> None:
     clock = ManualClock(1000)
     assert clock.real_delay_ms(1001) is None
     assert clock.real_delay_ms(1000) == 0.0

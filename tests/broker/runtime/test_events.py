@@ -34,7 +34,7 @@ def observer_of(calls: list[tuple[str, tuple[Any, ...]]], *names: str) -> Observ
     return type("Noting", (Observer,), {name: noting(name, calls) for name in names})()
 
 
-def test_broker_event_is_none_unless_an_attached_observer_implements_its_method() -> None:
+def test_callback_of_a_broker_event_is_none_unless_an_observer_implements_that_event() -> None:
     events, calls = Events(), []  # type: ignore[var-annotated]
     assert [getattr(events, name) for name in EVENTS] == [None] * len(EVENTS)
     observer = observer_of(calls, "cleared")
@@ -65,7 +65,7 @@ def test_observers_are_called_in_the_order_they_were_attached() -> None:
         events.attach(first)
 
 
-def test_events_request_separate_records_while_an_observer_that_needs_them_is_attached() -> None:
+def test_observer_that_wants_records_apart_sets_that_flag_only_while_attached() -> None:
     events = Events()
     wanting = type("Wanting", (Observer,), {"wants_records_apart": True})()
     events.attach(wanting)
@@ -127,7 +127,7 @@ def test_docstring_of_observer_lists_every_event() -> None:
     assert [name for name in EVENTS if f"`{name}`" not in Observer.__doc__] == []
 
 
-def test_offset_events_contain_the_replica_and_its_log() -> None:
+def test_offset_and_truncation_events_name_the_broker_and_partition_of_the_log() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 2)
     calls: list[tuple[str, tuple[Any, ...]]] = []

@@ -124,7 +124,7 @@ def test_requests_sent_before_a_clock_advance_are_handled_before_the_clock_moves
                 assert c.journal.requests()[-1].at_ms == begun_ms
 
 
-def test_chained_long_polls_each_start_when_the_previous_ends_during_a_clock_advance() -> None:
+def test_pipelined_long_polls_end_one_after_another_during_one_clock_advance() -> None:
     """On one connection, each long poll of a chain starts when the previous one ends."""
     with cluster(topics={"t": 1}, clock="manual") as c, connected(c) as client:
         begun_ms = c.clock.now_ms()

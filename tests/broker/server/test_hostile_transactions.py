@@ -108,7 +108,7 @@ async def check_transaction(healthy: RawClient) -> None:
     assert (data.last_stable_offset, data.high_watermark) == (0, 1)
 
 
-def test_hostile_transaction_requests_cover_all_versions_that_the_broker_offers() -> None:
+def test_hostile_transaction_request_tests_cover_all_versions_that_the_broker_offers() -> None:
     keys = {key_of(request) for request, _ in requests()}
     assert {ApiKey.INIT_PRODUCER_ID, ApiKey.WRITE_TXN_MARKERS, ApiKey.LIST_TRANSACTIONS} <= keys
     assert missing_versions(CASES.values()) == set()
@@ -116,7 +116,7 @@ def test_hostile_transaction_requests_cover_all_versions_that_the_broker_offers(
 
 @pytest.mark.rule("W-5")
 @pytest.mark.parametrize("name", CASES)
-async def test_transaction_request_cut_at_any_byte_changes_nothing(name: str) -> None:
+async def test_transaction_request_cut_at_any_byte_creates_and_changes_no_transaction(name: str) -> None:
     case = CASES[name]
     async with cluster_with_a_transaction(case.release) as (cluster, _):
         await check_cuts(cluster, case)

@@ -141,7 +141,7 @@ def test_cluster_with_a_trace_records_the_requests_of_clients(tmp_path: Path) ->
     assert [e.kind for e in entries if isinstance(e, Event)] == ["topic", "opened", "closed"]
 
 
-def test_last_exchange_of_an_idle_broker_is_soon_written_to_the_trace_file(tmp_path: Path) -> None:
+def test_last_request_of_an_idle_broker_is_soon_written_to_the_trace_file(tmp_path: Path) -> None:
     with cluster(trace=tmp_path) as c:
         host, port = c.bootstrap.split(":")
         connection = SocketConnection(host, int(port), "me")

@@ -80,7 +80,7 @@ def heartbeat(c: TestCluster, member_id: str, generation: int, instance: str | N
 # ---- group -------------------------------------------------------------------------------------------------------------------
 
 
-def test_group_method_returns_epochs_targets_offsets_and_lag_of_a_consumer_group() -> None:
+def test_group_method_returns_epochs_assignments_offsets_and_lag_of_a_consumer_group() -> None:
     with cluster(**NEW) as c:
         c.produce("orders", ["a", "b", "c"], partition=1)
         beat(c, "A", 0, [])
@@ -134,7 +134,7 @@ def test_reported_lag_of_a_group_omits_partitions_without_leader() -> None:
 # ---- history -----------------------------------------------------------------------------------------------------------------
 
 
-def test_rebalances_and_explain_return_causes_even_after_the_cluster_is_stopped() -> None:
+def test_rebalances_and_explain_methods_return_causes_even_after_the_cluster_stops() -> None:
     with cluster(**NEW, clock="manual") as c:
         beat(c, "A", 0, [])
         c.clock.advance(2000)

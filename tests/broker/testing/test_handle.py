@@ -97,7 +97,7 @@ def test_cut_replication_link_stays_cut_after_restarts_and_elections() -> None:
         assert followed(c) == [5, 5, 5]
 
 
-def test_topic_deletion_and_reset_restore_held_followers_and_cut_links() -> None:
+def test_deleting_a_topic_and_cluster_reset_release_held_followers_and_cut_links() -> None:
     with cluster(brokers=3, clock="manual", topics=OF_ALL) as c:
         c.follower("t", 0, 1).hold()
         c.follower("t", 0, 2).slow(60_000)
@@ -125,7 +125,7 @@ def test_error_for_an_unknown_follower_or_link_names_the_existing_broker_ids() -
 
 
 @pytest.mark.parametrize("change", [lambda f: f.hold(), lambda f: f.slow(5)], ids=["hold", "slow"])
-def test_holding_or_slowing_a_broker_that_follows_no_partition_raises_value_error(
+def test_holding_or_slowing_a_non_follower_of_a_partition_raises_value_error(
     change: Callable[[FollowerHandle], None],
 ) -> None:
     topics = {"t": {"assignment": {0: [0, 1]}}, "u": {"assignment": {0: [0, 2]}}}

@@ -9,7 +9,7 @@ from kafkaproto.client import UnexpectedResponse
 from kafkaproto.errors import DecodeError
 
 
-def test_memory_client_rejects_a_truncated_response() -> None:
+def test_in_memory_client_rejects_a_truncated_response() -> None:
     cluster = VirtualCluster()
     client = cluster.connect()
     client.write([b"\x00\x00\x00\x10\x00\x00"])
@@ -18,7 +18,7 @@ def test_memory_client_rejects_a_truncated_response() -> None:
         cluster.run()
 
 
-def test_memory_client_rejects_a_response_without_a_request() -> None:
+def test_in_memory_client_rejects_a_response_without_a_request() -> None:
     cluster = VirtualCluster()
     cluster.connect().write([b"\x00\x00\x00\x04\x00\x00\x00\x01"])
     with pytest.raises(UnexpectedResponse, match="a response with correlation id 1, but no request is pending"):

@@ -84,7 +84,7 @@ def test_stopped_cluster_rejects_method_calls_but_still_has_its_bootstrap_addres
         c.topics()
 
 
-def test_explain_and_journal_of_a_stopped_cluster_still_show_its_requests() -> None:
+def test_explain_method_and_journal_of_a_stopped_cluster_still_show_its_requests() -> None:
     with cluster() as c:
         c.produce("t", ["a"])
         ask(c.bootstrap, MetadataRequest([]), 9)
@@ -374,7 +374,7 @@ def test_wait_for_condition_that_stops_the_cluster_or_waits_raises_an_error() ->
 
 
 @pytest.mark.timeout(20)
-def test_wait_for_condition_that_always_changes_the_cluster_raises_one_error() -> None:
+def test_wait_for_condition_that_always_changes_the_cluster_raises_after_10_checks() -> None:
     with cluster(topics={"orders": 1}) as c:
         with pytest.raises(RuntimeError, match="changed the cluster in each of 10 checks") as caught:
             c.wait_for(lambda _: c.produce("orders", ["a"]) and None)
@@ -392,7 +392,7 @@ def test_wait_for_condition_is_checked_again_after_it_changes_the_cluster() -> N
 
 
 @pytest.mark.timeout(20)
-def test_async_wait_for_condition_that_always_changes_the_cluster_raises_one_error() -> None:
+def test_async_wait_for_condition_that_always_changes_the_cluster_raises_after_10_checks() -> None:
     async def run() -> None:
         async with async_cluster(topics={"orders": 1}) as c:
             with pytest.raises(RuntimeError, match="changed the cluster in each of 10 checks"):

@@ -219,7 +219,7 @@ def test_offsets_are_committed_or_aborted_with_the_transaction(scene: Scene) -> 
 
 @on_ours
 @each_library
-def test_client_killed_at_any_step_of_a_transaction_leaves_no_visible_part_of_it(scene: Scene) -> None:
+def test_transaction_of_a_client_killed_at_any_step_is_never_partly_visible(scene: Scene) -> None:
     copy = Copy(scene)
     offset = 0
     is_complete = False

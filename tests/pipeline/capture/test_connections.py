@@ -169,9 +169,7 @@ def test_client_is_identified_in_a_capture_that_starts_with_large_requests(made:
 
 
 @pytest.mark.parametrize("ports", [(), (81,)])
-def test_captured_stream_of_another_protocol_without_its_start_yields_no_requests(
-    made: Made, ports: tuple[int, ...]
-) -> None:
+def test_mid_stream_capture_of_another_protocol_yields_no_requests(made: Made, ports: tuple[int, ...]) -> None:
     """The connection is reported as unreadable only if the user has named the port as a broker's."""
     wire = Wire()
     middle = wire.connect(server=81, shaken=False)

@@ -57,7 +57,7 @@ def test_partition_whose_end_offset_decreased_gets_no_share_of_the_batch_limit()
 
 
 @given(spans, st.integers(1, 2000))
-def test_size_limited_batch_reads_new_records_of_every_partition_within_its_offsets(
+def test_size_limited_batch_reads_each_partition_with_new_records_at_most_to_its_end(
     span: dict[tuple[str, int], tuple[int, int]], limit: int
 ) -> None:
     start = {p: min(pair) for p, pair in span.items()}
@@ -73,7 +73,7 @@ def test_each_partition_with_new_records_gets_one_offset_range() -> None:
     assert split(ranges(5, 0, 3, -2), None, None) == [Range("t", 0, 10, 15), Range("t", 2, 10, 13)]
 
 
-def test_large_offset_ranges_are_split_until_there_are_min_partitions_ranges() -> None:
+def test_large_offset_ranges_are_split_to_reach_the_option_min_partitions() -> None:
     """The cases of Spark's KafkaOffsetRangeCalculator."""
     assert [r.size for r in split(ranges(100), 4, None)] == [25, 25, 25, 25]
     assert [r.size for r in split(ranges(5), 3, None)] == [1, 2, 2]

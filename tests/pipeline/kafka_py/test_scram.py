@@ -219,7 +219,7 @@ def test_real_kafka_rejects_a_wrong_scram_password_and_an_unknown_user(
 
 
 @pytest.mark.java
-def test_error_for_a_sasl_mechanism_disabled_in_kafka_lists_the_enabled_ones(kafka: int) -> None:
+def test_error_for_a_sasl_mechanism_disabled_in_kafka_lists_the_enabled_mechanisms(kafka: int) -> None:
     jaas = 'x.PlainLoginModule required username="me" password="secret";'
     plain = settings(security__protocol="SASL_PLAINTEXT", sasl__mechanism="PLAIN", sasl__jaas__config=jaas)
     with pytest.raises(KafkaError, match=r"offers the SASL mechanisms .*SCRAM-SHA-512.*, but not PLAIN"):

@@ -75,7 +75,7 @@ def test_throttle_analysis_sums_throttle_times_by_client_and_quota(tables: Table
     assert max(r["throttle_ms"] for r in rates) == max(waits)
 
 
-def test_quota_plan_equals_recorded_throttles_and_predicts_shorter_ones_for_higher_quotas(
+def test_quota_what_if_gives_recorded_throttles_and_shorter_throttles_for_higher_quotas(
     tables: Tables, folder: Path
 ) -> None:
     plan = [r for r in answer_rows(what_if.ANSWER, "planned", tables) if r["client_id"] == "p"]
@@ -90,7 +90,7 @@ def test_quota_plan_equals_recorded_throttles_and_predicts_shorter_ones_for_high
     assert {r["quota"] for r in plan} == {5000, 10_000, 20_000, 1e6, 2e6, 5e6, 10e6}
 
 
-def test_record_ledger_counts_read_and_unread_records_separately(tables: Tables) -> None:
+def test_record_analysis_counts_read_and_unread_records_separately(tables: Tables) -> None:
     ledger_rows = {r["topic"]: r for r in answer_rows(ledger.ANSWER, "partitions", tables)}
     first, other = ledger_rows["t"], ledger_rows["unread"]
     assert (
@@ -129,7 +129,7 @@ def changed(spark: Any, folder: Path, **change: Any) -> Tables:
     return Tables(*frames.values())
 
 
-def test_record_ledger_reports_a_batch_skipped_by_every_reader_as_lost(spark: Any, folder: Path) -> None:
+def test_record_analysis_reports_a_batch_skipped_by_every_reader_as_lost(spark: Any, folder: Path) -> None:
     def without_the_third(rows: list[Row]) -> list[Row]:
         return [r for r in rows if not (r["api"] == "Fetch" and r["topic"] == "t" and r["base_offset"] == 20)]
 
@@ -145,7 +145,7 @@ def test_record_ledger_reports_a_batch_skipped_by_every_reader_as_lost(spark: An
     assert (every["topic"], every["partition"], every["lost"]) == (ledger.ALL_TOPICS, None, 10)
 
 
-def test_record_ledger_totals_include_partitions_that_are_not_listed(spark: Any, folder: Path) -> None:
+def test_record_analysis_totals_include_partitions_beyond_the_row_limit(spark: Any, folder: Path) -> None:
     def spread(rows: list[Row]) -> list[Row]:
         """Put each batch into its own partition; there are more partitions than the report lists."""
         [*_, produce_row] = [r for r in rows if r["api"] == "Produce" and r["topic"] == "unread"]
@@ -162,7 +162,9 @@ def test_record_ledger_totals_include_partitions_that_are_not_listed(spark: Any,
     assert totals["unread"]["batches"] == MAX_ROWS + 5 and totals.keys() == {"unread", ledger.ALL_TOPICS}
 
 
-def test_record_ledger_lists_partitions_that_were_only_read(spark: Any, folder: Path, tables: Tables) -> None:
+def test_record_analysis_lists_partitions_that_have_fetches_but_no_produces(
+    spark: Any, folder: Path, tables: Tables
+) -> None:
     def only_fetches(rows: list[Row]) -> list[Row]:
         return [r for r in rows if r["api"] == "Fetch"]
 
@@ -179,7 +181,7 @@ def test_record_ledger_lists_partitions_that_were_only_read(spark: Any, folder: 
     assert (partition_row["fetches"], partition_row["records"]) == (len(fetched), sum(r["records"] for r in fetched))
 
 
-def test_record_ledger_reports_repeated_produce_and_fetch_requests(spark: Any, folder: Path, tables: Tables) -> None:
+def test_repeat_analysis_reports_repeated_produce_and_fetch_requests(spark: Any, folder: Path, tables: Tables) -> None:
     def again(rows: list[Row]) -> list[Row]:
         """Repeat the first batch of an idempotent producer in the request of the second one, with the same response."""
         first, second, *_ = (r for r in rows if r["api"] == "Produce" and r["topic"] == "t")
@@ -194,7 +196,7 @@ def test_record_ledger_reports_repeated_produce_and_fetch_requests(spark: Any, f
     assert (fetch_row["client_id"], fetch_row["fetched_again"], fetch_row["bytes_again"]) == (SPARK, 1, answers[-1])
 
 
-def test_record_ledger_reports_a_batch_written_twice_as_stored_twice(spark: Any, folder: Path) -> None:
+def test_record_analysis_reports_a_batch_written_twice_as_stored_twice(spark: Any, folder: Path) -> None:
     def again(rows: list[Row]) -> list[Row]:
         """Store the first batch of an idempotent producer again at the end of the log."""
         first = next(r for r in rows if r["api"] == "Produce" and r["topic"] == "t")
@@ -230,7 +232,7 @@ def test_rack_analysis_reports_bytes_across_racks_and_bytes_that_could_stay_loca
     assert lost["client_id"] == SPARK and "variable" in lost["what"]
 
 
-def test_client_census_lists_the_kafka_releases_that_accept_each_clients_requests(tables: Tables) -> None:
+def test_client_version_analysis_lists_releases_that_accept_each_clients_requests(tables: Tables) -> None:
     kinds = {r["client"]: r for r in answer_rows(census.ANSWER, "clients", tables)}
     assert set(kinds) == {"p", "p-*", "reader-*", "consumer-spark-kafka-source-*--*-executor-*"}
     assert kinds["p"]["software"] == "librdkafka 2.5" and kinds["p"]["requests"] == 9
@@ -241,7 +243,7 @@ def test_client_census_lists_the_kafka_releases_that_accept_each_clients_request
     assert {(r["api_version"], r["offered_from"], r["offered_to"]) for r in versions} == {(9, 0, 11)}
 
 
-def test_client_census_reports_clients_too_old_for_a_release_or_unknown(spark: Any, folder: Path) -> None:
+def test_client_version_analysis_says_if_a_release_rejects_a_client_or_is_undecided(spark: Any, folder: Path) -> None:
     def old(rows: list[Row]) -> list[Row]:
         return [r | {"api_version": 1} if r["api"] == "Produce" else r for r in rows]
 
@@ -278,7 +280,7 @@ def test_spark_analysis_reports_the_cost_of_a_query_and_advises_settings(tables:
     }
 
 
-def test_latency_analysis_parts_add_up_to_the_request_times(tables: Tables, folder: Path) -> None:
+def test_latency_analysis_splits_request_times_into_handling_waiting_and_throttle(tables: Tables, folder: Path) -> None:
     parts = {(r["api"], r["part"]): r for r in answer_rows(latency.ANSWER, "parts", tables)}
     requests = [r for r in stored(folder, "requests") if r["run"] == "before" and r["api"] == "Produce"]
     assert parts["Produce", "throttled"]["max_ms"] == max(r["applied_throttle_ms"] for r in requests)

@@ -62,7 +62,7 @@ def sends(cluster: VirtualCluster, client_id: str, times: int, version: int = 9)
         cluster.advance(answer.throttle_time_ms + 10)
 
 
-def test_quota_plan_leaves_out_shared_quotas_and_quotas_that_changed(spark: Any, tmp_path: Path) -> None:
+def test_quota_what_if_leaves_out_shared_quotas_and_quotas_that_changed(spark: Any, tmp_path: Path) -> None:
     def changed(cluster: VirtualCluster) -> None:
         limit(cluster, "same", producer_byte_rate=QUOTA)
         limit(cluster, "changed", producer_byte_rate=QUOTA)
@@ -91,7 +91,7 @@ def test_quota_plan_leaves_out_shared_quotas_and_quotas_that_changed(spark: Any,
     assert in_force(shared) == []
 
 
-def test_quota_plan_counts_the_throttle_of_a_delayed_response_once(spark: Any, tmp_path: Path) -> None:
+def test_quota_what_if_counts_the_throttle_of_a_delayed_response_once(spark: Any, tmp_path: Path) -> None:
     def play(cluster: VirtualCluster) -> None:
         limit(cluster, "h", producer_byte_rate=QUOTA, consumer_byte_rate=QUOTA)
         client = cluster.connect(client_id="h")
@@ -113,7 +113,7 @@ def test_quota_plan_counts_the_throttle_of_a_delayed_response_once(spark: Any, t
     assert all(parts[r["api"], part] < r["longest_ms"] for r in real for part in ("handled", "waited"))
 
 
-def test_quota_plan_leaves_out_requests_that_were_never_charged(spark: Any, tmp_path: Path) -> None:
+def test_quota_what_if_leaves_out_requests_that_were_never_charged(spark: Any, tmp_path: Path) -> None:
     """The connection closes while a produce waits for replicas, so that produce was never charged."""
 
     def play(cluster: VirtualCluster) -> None:
@@ -160,7 +160,9 @@ def test_quota_what_if_counts_requests_whose_connection_closed_before_the_respon
     assert lost == 1 and real["differs_from_the_broker"] == 0 and real["throttles"] > 2
 
 
-def test_abandoned_fetch_is_not_counted_as_an_empty_fetch(spark: Any, tmp_path: Path) -> None:
+def test_fetch_whose_connection_closed_while_parked_is_not_counted_as_an_empty_fetch(
+    spark: Any, tmp_path: Path
+) -> None:
     """The last fetch of each consumer is abandoned if the consumer is closed while the fetch waits."""
     spark_s = "consumer-spark-kafka-source-0059f3c4-3cc8-43e4-9c79-7ec93d93c1e2--757908602-executor-1"
 
@@ -213,7 +215,7 @@ def test_audit_reports_no_wrongly_charged_bytes_if_trace_entries_were_dropped(sp
     assert throttling.taken_back(recorded(spark, tmp_path / "part", play, dropped)).where("broken").count() == 0
 
 
-def test_record_ledger_does_not_count_compacted_or_deleted_records_as_lost(spark: Any, tmp_path: Path) -> None:
+def test_record_analysis_does_not_count_compacted_or_deleted_records_as_lost(spark: Any, tmp_path: Path) -> None:
     def play(cluster: VirtualCluster) -> None:
         cluster.topic("c", cleanup_policy="compact", segment_bytes="300", min_cleanable_dirty_ratio="0.01")
         client = cluster.connect(client_id="x")

@@ -63,7 +63,7 @@ def test_trace_tables_built_with_and_without_spark_are_equal(out: Path) -> None:
         assert rows(out, table) == rows(out.parent / "other", table)
 
 
-def test_repeated_spark_job_reads_only_new_files_and_reports_invalid_ones(spark: Any, tmp_path: Path) -> None:
+def test_repeated_spark_job_reads_only_new_files_and_reports_truncated_files(spark: Any, tmp_path: Path) -> None:
     trace, made = tmp_path / "trace", tmp_path / "out"
     with_spark = partial(job.with_spark, spark)
     write(trace, traffic(), "a")
@@ -229,7 +229,7 @@ def test_audit_of_a_trace_with_gaps_reports_only_faults_that_gaps_cannot_explain
         assert some and set(some) <= set(all_) if rule in incomplete.PARTLY else some == all_
 
 
-def test_audit_reports_rows_that_missing_entries_exempt_and_does_not_count_them() -> None:
+def test_audit_lists_rows_that_missing_entries_may_explain_but_does_not_count_them() -> None:
     rule = next(rule for rule in RULES if rule.number == "19")
     [line] = left_out([Outcome(rule, 0, 0, None, [], 3), Outcome(RULES[0], 5, 0, None, [])])
     assert line == "rule 19: 3 rows are left out because missing entries may explain them"
@@ -328,7 +328,7 @@ def test_audit_of_a_proxy_trace_ignores_responses_an_old_broker_may_have_delayed
     assert verdicts == {"5": verdict, "13": verdict, "17": HOLDS}
 
 
-def test_audit_rule_without_anything_to_check_is_reported_as_not_exercised(spark: Any, tmp_path: Path) -> None:
+def test_audit_rule_without_any_row_to_check_counts_as_neither_held_nor_broken(spark: Any, tmp_path: Path) -> None:
     outcomes = audit(Tables.of(spark, tmp_path), RULES[:3])
     assert {outcome.verdict for outcome in outcomes} == {NOT_EXERCISED} and status(outcomes) == UNREADABLE
     assert "0 hold" in text(outcomes).splitlines()[0]
@@ -355,7 +355,7 @@ def test_audit_of_a_folder_without_tables_exits_with_status_3(
     assert main([str(tmp_path)]) == UNREADABLE and "holds other files" in capsys.readouterr().err
 
 
-def test_audit_command_on_a_clean_run_passes_and_exercises_every_rule(out: Path, tmp_path: Path) -> None:
+def test_audit_command_on_a_correct_trace_checks_every_rule_and_exits_with_status_0(out: Path, tmp_path: Path) -> None:
     result_path = tmp_path / "audit.json"
     command = [sys.executable, "-m", "kafkaproto.pipeline.trace.audit"]
     trace = out.parent / "trace"

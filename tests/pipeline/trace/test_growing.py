@@ -213,7 +213,7 @@ SPOILED: dict[str, Callable[[Path, Path], Any]] = {
 
 
 @pytest.mark.parametrize("how", SPOILED)
-def test_trace_is_read_from_its_start_if_the_saved_read_state_is_unusable(tmp_path: Path, how: str) -> None:
+def test_trace_is_read_from_its_start_if_the_saved_position_is_missing_or_invalid(tmp_path: Path, how: str) -> None:
     trace, out = tmp_path / "trace", tmp_path / "out"
     write(trace, LIFE[:9])
     write(trace, LIFE[9:-4], number=1)

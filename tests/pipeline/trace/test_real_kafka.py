@@ -154,12 +154,12 @@ def test_audit_of_a_real_kafka_breaks_no_rule(checked: Checked) -> None:
 
 
 @pytest.mark.parametrize("client", EXERCISED)
-def test_each_real_client_exercises_its_expected_audit_rules(checked: Checked, client: str) -> None:
+def test_traffic_of_each_real_client_is_checked_by_its_expected_audit_rules(checked: Checked, client: str) -> None:
     expected_rules = EXERCISED[client]
     assert {number for number in expected_rules if not checked.rows[number][client]} == set(), checked.rows
 
 
-def test_all_real_clients_exercise_every_audit_rule_that_a_proxy_can_decide(checked: Checked) -> None:
+def test_traffic_of_real_clients_is_checked_by_every_rule_that_a_proxy_can_decide(checked: Checked) -> None:
     exercised = {int(number.split("-")[0]) for number, rows in checked.rows.items() if rows}
     assert exercised >= WANTED
 

@@ -83,7 +83,7 @@ class Links(HTMLParser):
                 self.targets.append(str(value))
 
 
-def test_report_starts_with_the_verdict_and_shows_frames_of_broken_rules(report: Path) -> None:
+def test_report_starts_with_the_number_of_broken_rules_and_shows_their_frames(report: Path) -> None:
     text = report.read_text()
     assert text.index("1 of ") < text.index("Recorded by") < text.index("Which rules of Kafka held?")
     assert re.search(r"<h1>1 of \d+ rules broken", text) and "run after" in text
@@ -163,7 +163,7 @@ def test_every_number_in_the_report_header_is_in_its_linked_table(report: Path) 
     assert "p (librdkafka 2.5)" in dict(lines)["Clients"]
 
 
-def test_report_has_a_chart_for_each_question(report: Path) -> None:
+def test_report_contains_charts_of_throttles_records_latency_sizes_and_versions(report: Path) -> None:
     links = Links()
     links.feed(report.read_text())
     pictures = {link_id for link_id in links.ids if re.fullmatch(r"p-[a-z-]+", link_id)}
@@ -332,7 +332,7 @@ def test_report_command_builds_the_page_and_writes_json(
     assert "has no run 'never'; its runs are after, before" in capsys.readouterr().err
 
 
-def test_report_of_several_runs_shows_the_latest_and_exits_with_the_worst_status(
+def test_report_of_several_runs_shows_the_latest_run_and_exits_with_the_worst_status(
     tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A broker that was restarted with the same trace folder makes several runs. The earlier one has a throttle that is too long."""

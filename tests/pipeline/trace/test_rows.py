@@ -354,7 +354,7 @@ def test_rejected_request_gives_a_row_with_the_reason_or_the_error_code(
     ]
 
 
-def test_event_row_contains_all_facts_of_the_event() -> None:
+def test_event_row_contains_all_fields_of_the_event() -> None:
     facts = {"seq": 5, "clock_ms": 1_700_003_600_000, "at_ns": 17, "broker": 2, "peer": "10.0.0.1", "more": [1, 2]}
     [row] = rows_of([Event("opened", facts)])["events"]
     assert of([row], "seq", "clock_ms", "at_ns", "broker", "kind", "hour") == [

@@ -174,14 +174,14 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"rule {case.rule}")
-def test_audit_rules_find_exactly_the_broken_rows_of_small_tables(spark: Any, case: Case) -> None:
+def test_audit_rule_finds_exactly_the_rows_that_break_the_rule_in_a_small_table(spark: Any, case: Case) -> None:
     [rule] = [rule for rule in RULES if rule.number == case.rule]
     rows = rule.check(Tables(**{case.table: frame(spark, case.table, case.rows)})).collect()
     assert sorted(row.seq for row in rows if row.broken) == case.broken
     assert len(rows) == case.checked and not any(row.broken is None for row in rows)
 
 
-def test_every_module_of_audit_rules_has_a_rule_that_is_tested_alone() -> None:
+def test_every_module_of_audit_rules_has_a_rule_that_is_tested_with_a_small_table() -> None:
     alone = {rule.check.__module__ for rule in RULES if rule.number in {case.rule for case in CASES}}
     assert alone == {family.__name__ for family in FAMILIES}
 

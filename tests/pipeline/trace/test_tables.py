@@ -106,7 +106,7 @@ def test_table_job_reads_only_recordings_with_new_or_grown_files(
     assert {name: data for name, data in contents(out).items() if "run=b" in name} == kept
 
 
-def test_table_job_reports_files_that_are_truncated_or_no_traces_and_reads_the_others(
+def test_table_job_reports_truncated_and_invalid_files_and_reads_all_other_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace, entries = tmp_path / "trace", traffic()
@@ -295,7 +295,9 @@ def test_run_name_with_path_characters_stays_inside_the_output_folder(tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["r" * 252, "\ud800"])
-def test_trace_run_with_an_impossible_folder_name_is_reported_and_others_are_used(tmp_path: Path, name: str) -> None:
+def test_trace_run_with_an_impossible_folder_name_is_reported_and_other_runs_are_read(
+    tmp_path: Path, name: str
+) -> None:
     path = write(tmp_path / "trace", traffic(), name, name="x")
     write(tmp_path / "trace", traffic(), "good")
     counts, [notice] = build(tmp_path / "trace", tmp_path / "out")
@@ -316,7 +318,9 @@ DAMAGED: list[Entry] = [
 
 
 @pytest.mark.parametrize("damaged", DAMAGED)
-def test_trace_entry_whose_values_fit_no_column_is_reported_and_others_are_used(tmp_path: Path, damaged: Entry) -> None:
+def test_trace_entry_whose_values_fit_no_column_is_reported_and_other_entries_are_read(
+    tmp_path: Path, damaged: Entry
+) -> None:
     trace, out, entries = tmp_path / "trace", tmp_path / "out", traffic()
     write(trace, [*entries[:3], damaged, *entries[3:]], "bad")
     write(trace, entries, "good")
@@ -333,7 +337,7 @@ def test_trace_entry_whose_values_fit_no_column_is_reported_and_others_are_used(
 
 
 @pytest.mark.parametrize("name", TIMES)
-def test_trace_file_without_a_valid_start_time_is_reported_and_others_are_used(tmp_path: Path, name: str) -> None:
+def test_trace_file_without_a_valid_start_time_is_reported_and_other_files_are_read(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / "trace", traffic(), "bad", **{name: "noon"})
     write(tmp_path / "trace", traffic(), "good")
     counts, [notice] = build(tmp_path / "trace", tmp_path / "out")
