@@ -191,7 +191,7 @@ def test_settings_command_shows_type_dynamic_mode_effect_default_and_range(
     assert broker["ssl.protocol"][:3] == ["string", "broker", "none"]
     assert broker["authorizer.class.name"][:4] == ["string", "start", "refused", '""']
     assert broker["log.retention.ms"][:4] == ["long", "dynamic", "acts", "(none)"]
-    assert topic["compression.gzip.level"][1:] == ["dynamic", "none", "-1", "-1", "or", "1", "to", "9"]
+    assert topic["compression.gzip.level"][1:] == ["dynamic", "acts", "-1", "-1", "or", "1", "to", "9"]
     assert topic["message.timestamp.type"][-3:] == ["CreateTime", "|", "LogAppendTime"]
     assert broker["kafkaproto.replica.delay.ms"][2] == "acts"
 

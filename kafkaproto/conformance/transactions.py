@@ -33,6 +33,8 @@ from kafkaproto.records.batch import TRANSACTIONAL
 
 NONE = -1
 TIMEOUT_MS = 60_000
+PRODUCE_TIMEOUT_MS = 10_000
+"""How long a Produce request may wait for the followers of a topic that was just created."""
 LOADING = (14, 15, 16)
 CONCURRENT_TRANSACTIONS = 51
 EPOCH_BUMPING_END_TXN = 5
@@ -183,7 +185,7 @@ class Producer:
             base_sequence=sequence,
             attributes=TRANSACTIONAL if transactional else 0,
         )
-        request = produce(topic.name, data, index, acks=acks)
+        request = produce(topic.name, data, index, acks=acks, timeout_ms=PRODUCE_TIMEOUT_MS)
         if transactional:
             request.transactional_id = self.id
         return request

@@ -100,7 +100,7 @@ def alter(resource_type: int, resource: str, name: str, value: str) -> Increment
         (DescribeConfigsRequest([DescribeConfigsResource(BROKER, LONG, None)]), 42),
         (DescribeConfigsRequest([DescribeConfigsResource(BROKER, "\N{SUPERSCRIPT TWO}", None)]), 42),
         (DescribeConfigsRequest([DescribeConfigsResource(TOPIC, LONG, None)]), 17),
-        (alter(TOPIC, LONG, "segment.bytes", "1"), 3),
+        (alter(TOPIC, LONG, "segment.bytes", "1"), 17),
         (alter(TOPIC, "t", "segment.bytes", LONG), 40),
         (alter(TOPIC, "t", LONG, "1"), 40),
         (alter(BROKER, LONG, "message.max.bytes", "1"), 42),
