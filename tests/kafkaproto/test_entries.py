@@ -225,7 +225,7 @@ def test_up_conversion_keeps_offsets_unless_a_base_offset_is_given() -> None:
 @pytest.mark.parametrize(
     ("text", "data"),
     [
-        ("no messages", b""),
+        ("at least one message", b""),
         ("must be the only message", of_magic(1, 0, Compression.GZIP) + of_magic(1, 3)),
         ("must have one magic", of_magic(0, 0) + of_magic(1, 3)),
         ("offsets must increase", of_magic(1, 5) + of_magic(1, 0)),
