@@ -221,7 +221,9 @@ class ReplicaLog:
         the high watermark. On a follower that got the high watermark before the records below it, it is at most the log end.
         """
         unstable = self.producers.transactions.first_unstable_offset
-        known = min(self.high_watermark, self.log_end_offset)
+        known = self.high_watermark
+        if known > self.log_end_offset:  # without min(): each fetch of each partition reads this
+            known = self.log_end_offset
         if unstable >= known:
             return known
         return max(unstable, self.log_start_offset)

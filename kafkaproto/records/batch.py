@@ -328,7 +328,9 @@ def build_batch(
         if delete_horizon_ms is not None:
             base_timestamp = delete_horizon_ms
             attributes |= DELETE_HORIZON
-        packed = compress(compression, write_records(listed, deltas, base_timestamp), compression_level)
+        packed = write_records(listed, deltas, base_timestamp)
+        if compression:
+            packed = compress(compression, packed, compression_level)
         header = BatchHeader(
             base_offset=base_offset,
             batch_length=HEADER_BYTES - PREFIX_BYTES + len(packed),
