@@ -6,12 +6,12 @@ broker, at start and in the test API, are those of `values`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from kafkaproto.broker.config.cluster_config import ALL_BROKERS, ClusterConfig
 from kafkaproto.broker.config.definitions import Setting
 from kafkaproto.broker.config.values import ConfigError, as_text, parse
-from kafkaproto.partitioner import java_hash_bits
+from kafkaproto.hash_order import hash_order
 
 _CHECKED = (
     *("segment.bytes", "segment.ms", "segment.jitter.ms", "segment.index.bytes", "flush.messages", "flush.ms"),
@@ -36,7 +36,7 @@ def topic_rejection(config: ClusterConfig, overrides: Mapping[str, str], error: 
     overrides: the settings of the topic itself. error: why this broker rejects them. Its message is returned if Kafka would accept them.
     """
     known = config.definitions.topic
-    for name in _in_hash_order(overrides):
+    for name in hash_order(overrides):
         if name not in known:
             return f"Unknown topic config name: {name}"
     for name in sorted(overrides, key=_CHECKED.index):
@@ -56,14 +56,6 @@ def rejection(setting: Setting, text: str) -> str:
     """Return the message with which Kafka's `ConfigDef` rejects an invalid value of a setting."""
     value, reason = _reason(setting, text)
     return f"Invalid value {value} for configuration {setting.name}: {reason}"
-
-
-def _in_hash_order(names: Collection[str]) -> list[str]:
-    """Return names in the order in which a Java `HashMap` iterates over them, if they were added to it one by one."""
-    size = 16
-    while len(names) > size * 3 // 4:
-        size *= 2
-    return sorted(names, key=lambda name: (java_hash_bits(name) ^ java_hash_bits(name) >> 16) & (size - 1))
 
 
 def _reason(setting: Setting, text: str) -> tuple[str, str]:

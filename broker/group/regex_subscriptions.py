@@ -44,9 +44,7 @@ class RegexSubscriptions:
         """
         is_resolved, regex_before, resolved_count = False, changes.regex_before, len(group.regexes)
         if regex_before is not None:
-            if regex_before and regex_before not in group.regex_subscribers:
-                group.regexes.pop(regex_before, None)
-                entries.append(stored_as.regex_entry(group.group_id, regex_before, None))
+            self._transitions.drop_regexes(group, [regex_before], entries)
             is_resolved = not member.topic_regex or member.topic_regex in group.regexes
         if group.regex_timer is None and self._is_due(group, resolved_count, now_ms):
             regexes = frozenset(group.regex_subscribers)

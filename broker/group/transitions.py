@@ -25,7 +25,7 @@ from kafkaproto.broker.group.storage import GroupStorage
 from kafkaproto.broker.group.subscribed_topics import ClusterTopics
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
-from kafkaproto.partitioner import java_hash_bits
+from kafkaproto.hash_order import hash_order
 
 
 class Transitions:
@@ -131,7 +131,8 @@ class Transitions:
             for member in group.members.values()
         ]
         if were_equal:
-            first = min(members, key=lambda member: _place_in_hash_table(member.member_id, len(members)))
+            representative = hash_order(group.members)[0]  # Kafka takes the first member of a hash table (GN-38)
+            first = next(member for member in members if member.member_id == representative)
             members = [member._replace(topic_ids=first.topic_ids, names=first.names, regex="") for member in members]
         counts = {topic.topic_id: topic.partition_count for topic in group.topics.values()}
         targets = ASSIGNORS[self.assignor_of(group, new_assignor)](members, counts)
@@ -220,12 +221,16 @@ class Transitions:
             cancel_timers(member)
             group.remove(member.member_id)
             entries += stored_as.member_tombstones(group.group_id, member.member_id)
-        for regex in {member.topic_regex: None for member in members if member.topic_regex}:
-            if regex not in group.regex_subscribers:
-                group.regexes.pop(regex, None)
-                entries.append(stored_as.regex_entry(group.group_id, regex, None))
+        self.drop_regexes(group, [member.topic_regex for member in members], entries)
         self.update_topics(group, entries)
         self._next_epoch(group, entries)
+
+    def drop_regexes(self, group: ConsumerGroup, regexes: Iterable[str], entries: list[Entry]) -> None:
+        """Forget the regular expressions to which no member subscribes any more, each with a tombstone. Empty ones stand for none."""
+        for regex in dict.fromkeys(regexes):
+            if regex and regex not in group.regex_subscribers:
+                group.regexes.pop(regex, None)
+                entries.append(stored_as.regex_entry(group.group_id, regex, None))
 
     def may_downgrade(self, group: ConsumerGroup, leaving: Collection[str], joining: int = 0) -> bool:
         """Return whether a group becomes a classic one, because only classic members remain and the migration policy allows it (GN-54, GN-61).
@@ -339,15 +344,3 @@ def _were_equal(group: ConsumerGroup, member: ConsumerMember, changes: Changes) 
     if not changes.is_new:
         before.add((member.topic_names, changes.regex_before or ""))
     return len(before) == 1 and not any(names and regex for names, regex in before)
-
-
-def _place_in_hash_table(member_id: str, count: int) -> int:
-    """Return the index of the bucket that contains `member_id` in a Java `HashMap` of `count` entries.
-
-    Kafka takes the first member in this order as representative of members with equal subscriptions (GN-38).
-    """
-    size = 16
-    while count > size * 3 // 4:
-        size *= 2
-    code = java_hash_bits(member_id)
-    return (code ^ code >> 16) & (size - 1)

@@ -19,9 +19,9 @@ from kafkaproto.broker.config.client_metrics import DEFAULT_INTERVAL_MS, parsed
 from kafkaproto.broker.config.cluster_config import BrokerConfig
 from kafkaproto.broker.config.release import is_release_4
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.telemetry.hash_order import copy_order, hash_order
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError
+from kafkaproto.hash_order import copy_order, hash_order
 from kafkaproto.records import checksum
 from kafkaproto.records.compression import Compression, decompress
 

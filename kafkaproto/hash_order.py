@@ -1,4 +1,7 @@
-"""The order in which a Java `HashSet` of strings iterates: it is part of the id of a client metrics subscription (AD-12)."""
+"""The order in which hash tables of strings iterate in Java. Kafka's results depend on it in a few places, and so do the broker's.
+
+This module does not depend on Kafka.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ SMALLEST_TABLE = 16
 
 
 def hash_order(texts: Iterable[str], table: int = SMALLEST_TABLE) -> list[str]:
-    """Return distinct strings in the order of a Java `HashSet` to which they were added one by one.
+    """Return distinct strings in the order of a Java `HashSet` or `HashMap` to which they were added one by one.
 
     The order differs from Java's if more than eight strings share a bucket of the table, which Java then keeps as a tree. table: the number of
     buckets of the empty set, a power of two.
@@ -18,12 +21,13 @@ def hash_order(texts: Iterable[str], table: int = SMALLEST_TABLE) -> list[str]:
     added = list(dict.fromkeys(texts))
     while len(added) * 4 > table * 3:
         table *= 2
+    return sorted(added, key=lambda text: bucket(text, table))
 
-    def bucket(text: str) -> int:
-        bits = java_hash_bits(text)
-        return (bits ^ bits >> 16) & (table - 1)
 
-    return sorted(added, key=bucket)
+def bucket(text: str, table: int) -> int:
+    """Return the index of a string's bucket in a Java hash table with `table` buckets, a power of two."""
+    bits = java_hash_bits(text)
+    return (bits ^ bits >> 16) & (table - 1)
 
 
 def copy_order(texts: list[str]) -> list[str]:
