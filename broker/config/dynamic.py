@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
+from kafkaproto.broker.config.broker_ids import broker_id_of
 from kafkaproto.broker.config.client_metrics import SubscriptionResource
 from kafkaproto.broker.config.cluster_config import ALL_BROKERS as ALL_BROKERS
 from kafkaproto.broker.config.cluster_config import MIN_INSYNC_REPLICAS, ClusterConfig, ConfigOwner
@@ -31,7 +32,6 @@ from kafkaproto.error_codes import ErrorCode
 
 TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
 
-_NODE_ID = re.compile(r"[+-]?[0-9]{1,10}")
 _KEY_STORE = re.compile(r"ssl\.(keystore\.|truststore\.|key\.password)")
 """Matches the names of settings that Kafka changes at run time for a single listener only (`SslConfigs.RECONFIGURABLE_CONFIGS`)."""
 
@@ -267,8 +267,7 @@ def resource(node: ConfiguredBroker, resource_type: int, name: str) -> Resource:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
     if not name:
         return BrokerResource(node.cluster, ALL_BROKERS, node.broker_id)
-    if _NODE_ID.fullmatch(name) is None:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+    broker_id_of(name, "Node")
     if name != str(node.broker_id):
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {node.broker_id}, but received {name}"

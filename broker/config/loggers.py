@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 
+from kafkaproto.broker.config.broker_ids import broker_id_of
 from kafkaproto.broker.config.dynamic import Change, Operation
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.error_codes import ErrorCode
@@ -40,10 +41,7 @@ def check_broker_id(name: str, own_id: int, kind: str, expected: str) -> None:
 
     kind: what the error message calls the broker. expected: the part of the message with the expected id.
     """
-    try:
-        named_id = int(name)
-    except ValueError:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{kind} id must be an integer, but it is: {name}") from None
+    named_id = broker_id_of(name, kind)
     if named_id != own_id:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unexpected {kind.lower()} id{expected} but received {named_id}")
 

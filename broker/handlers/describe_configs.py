@@ -8,10 +8,10 @@ INVALID_REQUEST (42). Settings that only this broker has (`kafkaproto.`) are lef
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.config.broker_ids import broker_id_of
 from kafkaproto.broker.config.client_metrics import SubscriptionSetting, subscription_settings
 from kafkaproto.broker.config.cluster_config import Source
 from kafkaproto.broker.config.description import (
@@ -44,7 +44,6 @@ MALFORMED = (
     "See the broker logs for more details."
 )
 """Kafka's default message for INVALID_REQUEST."""
-_NODE_ID = re.compile(r"[+-]?[0-9]{1,10}")
 UNKNOWN_TYPE = 0
 TYPE_NUMBERS = {
     "boolean": 1,
@@ -125,9 +124,7 @@ def _broker(exchange: Exchange, name: str) -> Iterable[Described]:
     config, own_id = exchange.node.config.cluster, exchange.node.broker_id
     if name == "":
         return cluster_descriptions(config)
-    if _NODE_ID.fullmatch(name) is None:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
-    if int(name) != own_id:
+    if broker_id_of(name, "Broker") != own_id:
         text = f"Unexpected broker id, expected {own_id} or empty string, but received {name}"
         raise KafkaError(ErrorCode.INVALID_REQUEST, text)
     return broker_descriptions(config, own_id)
