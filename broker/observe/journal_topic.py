@@ -144,7 +144,7 @@ class JournalTopic(Observer):
         controller = self._cluster.controller
         if self.name not in controller.image.topics:
             replicas = min(MOST_REPLICAS, len(self._cluster.nodes))
-            controller.create_topic(controller.plan_topic(self.name, 1, replicas, None, SETTINGS))
+            controller.put_topic(controller.plan_topic(self.name, 1, replicas, None, SETTINGS))
 
     # ---- events --------------------------------------------------------------------------------------------------------------
 

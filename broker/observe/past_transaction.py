@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kafkaproto.broker.transaction.changes import ONGOING
 from kafkaproto.broker.transaction.operations import PartitionKey
-
-ONGOING = "Ongoing"
 
 
 @dataclass(slots=True, repr=False)

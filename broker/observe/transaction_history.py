@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 MOST_IDS = 1000
 MOST_OF_ID = 100
-_ONGOING = "Ongoing"
 
 
 class TransactionHistory(Observer):
@@ -35,7 +34,7 @@ class TransactionHistory(Observer):
         history is added, with the time of loading as its start.
         """
         current = self._current(change.transactional_id)
-        if change.state == _ONGOING:
+        if change.is_ongoing:
             if current is None:
                 self._add(broker_id, change, now_ms)
             else:

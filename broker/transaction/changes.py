@@ -9,6 +9,9 @@ from typing import NamedTuple
 from kafkaproto.broker.runtime.events import Events
 from kafkaproto.broker.transaction.operations import PartitionKey
 
+ONGOING = "Ongoing"
+"""The state of an open transaction, as clients see it."""
+
 
 class Cause(StrEnum):
     """Why a transactional id changed. The completion of a transaction has the same cause as its commit or abort."""
@@ -39,6 +42,11 @@ class TransactionChange(NamedTuple):
     cause: Cause
     added: tuple[PartitionKey, ...] = ()
     epoch_before: int = -1
+
+    @property
+    def is_ongoing(self) -> bool:
+        """Return whether the id has an open transaction that is neither committed nor aborted yet."""
+        return self.state == ONGOING
 
     @property
     def is_load(self) -> bool:
