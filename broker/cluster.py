@@ -313,7 +313,7 @@ class Cluster:
         topic = self.controller.plan_topic(name)
         if mutations is not None:
             mutations.take(len(topic.partitions))
-        self.controller.create_topic(topic)
+        self.controller.put_topic(topic)
 
     def record(self, recorder: Recorder | None) -> None:
         """Record all traffic with `recorder`, or stop recording if it is None. Ends the previous recorder.

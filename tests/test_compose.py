@@ -44,7 +44,7 @@ def test_compose_command_runs_three_brokers_with_different_racks(options: Any) -
     assert cluster.nodes[0].config["replica.selector.class"].endswith("RackAwareReplicaSelector")
     assert cluster.config.without_effect() == []
     for name, partitions, replicas in options.topic:
-        cluster.controller.create_topic(cluster.controller.plan_topic(name, partitions, replicas))
+        cluster.controller.put_topic(cluster.controller.plan_topic(name, partitions, replicas))
 
 
 def test_each_compose_broker_has_inside_and_outside_listeners_on_its_own_ports(

@@ -54,7 +54,7 @@ def _add(
     try:
         topic = controller.plan_partitions(request.name, request.count, given, mutations.take)
         if not validate_only:
-            controller.publish(controller.image.with_topics({topic.name: topic}), (topic.name,))
+            controller.put_topic(topic)
     except KafkaError as error:
         return CreatePartitionsTopicResult(request.name, error.error_code, error.message)
     return CreatePartitionsTopicResult(request.name, 0, None)

@@ -85,7 +85,7 @@ def _create(
         )
         mutations.take(len(topic.partitions))
         if not validate_only:
-            controller.create_topic(topic)
+            controller.put_topic(topic)
     except KafkaError as error:
         return _error(requested.name, error.error_code, error.message)
     return _made(exchange, topic)

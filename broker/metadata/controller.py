@@ -115,8 +115,8 @@ class Controller:
             self.image, self._config, self._rng, name, partitions, replication_factor, assignment, configs
         )
 
-    def create_topic(self, topic: Topic) -> None:
-        """Add a new topic, the result of `plan_topic`, to the metadata in a new image."""
+    def put_topic(self, topic: Topic) -> None:
+        """Publish a new topic, the result of `plan_topic`, or an enlarged one, the result of `plan_partitions`."""
         self.publish(self.image.with_topics({topic.name: topic}), (topic.name,))
 
     def plan_partitions(
@@ -288,7 +288,7 @@ class Controller:
         topic = self.plan_topic(
             name, self._config.get(-1, f"{prefix}.num.partitions"), factor, None, _internal_settings(name, self._config)
         )
-        self.create_topic(topic)
+        self.put_topic(topic)
         return topic
 
     def publish(self, image: Image, changed: Sequence[str]) -> None:

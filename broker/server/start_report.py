@@ -52,7 +52,7 @@ def create_topics(cluster: Cluster, topics: Sequence[TopicOption]) -> None:
             _compare(option, cluster.controller.image.topics[option.name])
             continue
         try:
-            cluster.controller.create_topic(cluster.controller.plan_topic(*option))
+            cluster.controller.put_topic(cluster.controller.plan_topic(*option))
         except KafkaError as error:
             text = str(error.message).rstrip(".")
             raise ConfigError(f"--topic {option.name}: {text}; for example --topic orders:6:1") from None

@@ -66,7 +66,7 @@ class VirtualCluster:
         """Create a topic. The names of its settings are written with underscores instead of dots."""
         named = {key.replace("_", "."): value for key, value in configs.items()}
         controller = self.state.controller
-        controller.create_topic(controller.plan_topic(name, partitions, replication_factor, None, named))
+        controller.put_topic(controller.plan_topic(name, partitions, replication_factor, None, named))
         self.run()
 
     def connect(

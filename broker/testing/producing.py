@@ -139,7 +139,7 @@ def produce(
     chosen = _by_partition(target, made, partition)
     ready = [batch for index in chosen for batch in _checked(cluster, target, index, made, chosen[index], compression)]
     if known is None:
-        cluster.controller.create_topic(target)
+        cluster.controller.put_topic(target)
     places: list[tuple[int, int]] = [(0, 0)] * len(made)
     for index, numbers, valid in ready:
         base_offset = _append(cluster, topic, index, valid)

@@ -58,7 +58,7 @@ class TopicMethods(Base):
 
         def create() -> None:
             controller = self.state.controller
-            controller.create_topic(controller.plan_topic(name, partitions, replication_factor, assignment, texts))
+            controller.put_topic(controller.plan_topic(name, partitions, replication_factor, assignment, texts))
 
         self._run(create)
 

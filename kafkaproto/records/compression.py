@@ -19,6 +19,8 @@ Buffer = bytes | bytearray | memoryview
 DEFAULT_LIMIT_BYTES = 128 * 1024 * 1024
 """The default limit on decompressed bytes, larger than any batch that a broker with usual settings accepts."""
 
+LZ4_DEFAULT_LEVEL, LZ4_LEAST_HC_LEVEL = 9, 3
+"""Kafka's default level, which stands for lz4's fast compressor, and the lowest level of its high compressor (KIP-390)."""
 ZSTD_DEFAULT_LEVEL = 3
 GZIP_WINDOW = 31  # zlib's `wbits` for a gzip header and the largest window
 GZIP_FIRST_PIECE_BYTES = 16 * 1024
@@ -39,10 +41,6 @@ class Compression(IntEnum):
     SNAPPY = 2
     LZ4 = 3
     ZSTD = 4
-
-
-LZ4_DEFAULT_LEVEL, LZ4_LEAST_HC_LEVEL = 9, 3
-"""Kafka's default level, which stands for lz4's fast compressor, and the lowest level of its high compressor (KIP-390)."""
 
 
 def compress(kind: Compression, data: bytes, level: int | None = None) -> bytes:

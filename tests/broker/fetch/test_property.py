@@ -84,7 +84,7 @@ def filled(made: list[Log]) -> VirtualCluster:
     controller = cluster.state.controller
     assignment = dict.fromkeys(range(len(made)), (0, 1))
     configs = {"segment.bytes": str(SEGMENT_BYTES)}
-    controller.create_topic(controller.plan_topic("t", assignment=assignment, configs=configs))
+    controller.put_topic(controller.plan_topic("t", assignment=assignment, configs=configs))
     cluster.run()
     for index, log in enumerate(made):
         hold(cluster, 1, index=index, at=log.committed)

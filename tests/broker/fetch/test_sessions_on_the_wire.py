@@ -156,7 +156,7 @@ def test_unknown_topic_id_stays_in_the_fetch_session_until_its_topic_is_created(
     session = first.session_id
     assert errors(first) == [0, 100]
     assert errors(reader.ask((session, 1))) == [100]
-    controller.create_topic(planned)
+    controller.put_topic(planned)
     cluster.run()
     assert reader.named(reader.ask((session, 2))) == [("late", 0, 0)]
     assert top(reader.ask((session, 3))) == (0, session, 0)

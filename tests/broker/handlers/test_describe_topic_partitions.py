@@ -12,7 +12,7 @@ from kafkaproto.messages.describe_topic_partitions import DescribeTopicPartition
 def test_describe_topic_partitions_is_limited_by_max_request_partition_size_limit() -> None:
     cluster = VirtualCluster(1, {"max.request.partition.size.limit": "2"})
     controller = cluster.state.controller
-    controller.create_topic(controller.plan_topic("t", 5, 1))
+    controller.put_topic(controller.plan_topic("t", 5, 1))
     [topic] = (answer := cluster.connect().ask(DescribeTopicPartitionsRequest([TopicRequest("t")]), 0)).topics
     assert [p.partition_index for p in topic.partitions] == [0, 1]
     assert (answer.next_cursor.topic_name, answer.next_cursor.partition_index) == ("t", 2)

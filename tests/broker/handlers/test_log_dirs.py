@@ -21,7 +21,7 @@ def cluster() -> VirtualCluster:
     """Return a cluster with t-0 and t-1 on brokers 0 and 1 and 1000 bytes in t-0; broker 2 has no replica."""
     made = VirtualCluster(3, {"log.dirs": "/data/a, /data/b"})
     controller = made.state.controller
-    controller.create_topic(controller.plan_topic("t", assignment={0: [0, 1], 1: [0, 1]}))
+    controller.put_topic(controller.plan_topic("t", assignment={0: [0, 1], 1: [0, 1]}))
     made.run()
     fill(made, "t", batch_of_bytes(1000))
     return made
@@ -72,7 +72,7 @@ def small_segments() -> VirtualCluster:
     """Return a cluster with t-0 on brokers 0 and 1 and four batches of 300 bytes in it, two in each segment."""
     made = VirtualCluster(2, {"log.dirs": "/data/a"})
     controller = made.state.controller
-    controller.create_topic(
+    controller.put_topic(
         controller.plan_topic("t", assignment={0: [0, 1]}, configs={"segment.bytes": "700", "retention.ms": "-1"})
     )
     made.run()

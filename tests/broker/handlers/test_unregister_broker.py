@@ -13,8 +13,8 @@ from kafkaproto.messages.unregister_broker import UnregisterBrokerRequest
 def test_running_broker_that_is_unregistered_is_fenced_until_its_restart() -> None:
     cluster = VirtualCluster(2)
     controller = cluster.state.controller
-    controller.create_topic(controller.plan_topic("shared", assignment={0: [1, 0]}))
-    controller.create_topic(controller.plan_topic("alone", assignment={0: [1]}))
+    controller.put_topic(controller.plan_topic("shared", assignment={0: [1, 0]}))
+    controller.put_topic(controller.plan_topic("alone", assignment={0: [1]}))
     cluster.run()
 
     def states() -> list[tuple[int, tuple[int, ...]]]:

@@ -34,7 +34,7 @@ class Bench:
     def topic(self, name: str = "t", *assignment: Sequence[int], **configs: str) -> None:
         given = dict(enumerate(assignment)) or {0: [0, 1, 2]}
         named = {key.replace("_", "."): value for key, value in configs.items()}
-        self.controller.create_topic(self.controller.plan_topic(name, assignment=given, configs=named))
+        self.controller.put_topic(self.controller.plan_topic(name, assignment=given, configs=named))
 
     def state(self, topic: str = "t", index: int = 0) -> PartitionState:
         partition_state = self.controller.image.partition(topic, index)
@@ -76,7 +76,7 @@ def test_topic_is_added_to_the_metadata_image_by_create_topic_but_not_by_plan_to
     bench = Bench()
     planned = bench.controller.plan_topic("t", 2, 3)
     assert bench.images == []
-    bench.controller.create_topic(planned)
+    bench.controller.put_topic(planned)
     [(old, new, changed)] = bench.images
     assert changed == ("t",)
     assert "t" not in old.topics
@@ -87,7 +87,7 @@ def test_topic_is_added_to_the_metadata_image_by_create_topic_but_not_by_plan_to
 @pytest.mark.rule("M-6")
 def test_new_topic_starts_at_leader_epoch_zero_with_leaders_spread_over_brokers() -> None:
     bench = Bench()
-    bench.controller.create_topic(bench.controller.plan_topic("t", 4, 2))
+    bench.controller.put_topic(bench.controller.plan_topic("t", 4, 2))
     partitions = bench.controller.image.topics["t"].partitions
     assert [p.leader for p in partitions] == [0, 1, 2, 0]
     assert {(p.leader_epoch, p.partition_epoch) for p in partitions} == {(0, 0)}

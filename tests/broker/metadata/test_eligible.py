@@ -22,7 +22,7 @@ def made(release: str = "4.2", replicas: tuple[int, ...] = (0, 1, 2), **configs:
     cluster = VirtualCluster(4, release_name=release)
     controller = cluster.state.controller
     settings = {"min.insync.replicas": "2", **{name.replace("_", "."): value for name, value in configs.items()}}
-    controller.create_topic(controller.plan_topic("t", assignment={0: replicas}, configs=settings))
+    controller.put_topic(controller.plan_topic("t", assignment={0: replicas}, configs=settings))
     cluster.run()
     return cluster
 

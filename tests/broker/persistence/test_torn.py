@@ -154,7 +154,7 @@ def test_interrupted_topic_deletion_is_completed_at_restart(tmp_path: Path) -> N
 def topic_on(cluster: VirtualCluster, name: str, broker_id: int) -> None:
     """Create a topic with one partition whose only replica is on this broker."""
     controller = cluster.state.controller
-    controller.create_topic(controller.plan_topic(name, -1, -1, {0: [broker_id]}, {}))
+    controller.put_topic(controller.plan_topic(name, -1, -1, {0: [broker_id]}, {}))
     cluster.run()
 
 

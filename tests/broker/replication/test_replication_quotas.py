@@ -297,7 +297,7 @@ def test_parked_fetch_of_a_throttled_follower_waits_its_full_max_wait(follower: 
     leader = 1
     cluster = VirtualCluster(3, {"replica.lag.time.max.ms": "1000"}, semantics="kafka")
     controller = cluster.state.controller
-    controller.create_topic(controller.plan_topic("t", assignment={0: [leader, 0, 2]}))
+    controller.put_topic(controller.plan_topic("t", assignment={0: [leader, 0, 2]}))
     cluster.run()
     hold(cluster, follower)
     fill(cluster, "t", batch_of_bytes(50 * KB))
@@ -345,7 +345,7 @@ def moving(
     Returns the cluster and (time in ms, bytes) of each append on broker 1 until the move is complete.
     """
     cluster = VirtualCluster(2, config, semantics=semantics)
-    cluster.state.controller.create_topic(cluster.state.controller.plan_topic("t", assignment={0: [0]}))
+    cluster.state.controller.put_topic(cluster.state.controller.plan_topic("t", assignment={0: [0]}))
     cluster.run()
     fill(cluster, "t", *[batch_of_bytes(size) for size in batch_sizes])
     cluster.advance(60_000)
@@ -458,7 +458,7 @@ def test_throttled_follower_causes_no_more_timer_events_than_in_kafka() -> None:
     """There is one event per second while all partitions are throttled by the follower, and two if throttled by the leader."""
     for leader_rate, follower_rate, wakes in ((KB, None, 2), (None, KB, 1)):
         cluster = VirtualCluster(2)
-        cluster.state.controller.create_topic(cluster.state.controller.plan_topic("t", assignment={0: [0]}))
+        cluster.state.controller.put_topic(cluster.state.controller.plan_topic("t", assignment={0: [0]}))
         cluster.run()
         fill(cluster, "t", *[batch_of_bytes(1000 * KB)] * 5)
         cluster.advance(60_000)
@@ -480,7 +480,7 @@ def test_throttled_follower_causes_no_more_timer_events_than_in_kafka() -> None:
 def throttled_move(side: str, rate: int) -> VirtualCluster:
     """Start to move a partition with 5 batches of 500 kB from broker 0 to broker 1."""
     cluster = VirtualCluster(2, semantics="kafka")
-    cluster.state.controller.create_topic(cluster.state.controller.plan_topic("t", assignment={0: [0]}))
+    cluster.state.controller.put_topic(cluster.state.controller.plan_topic("t", assignment={0: [0]}))
     cluster.run()
     fill(cluster, "t", *[batch_of_bytes(500 * KB)] * 5)
     cluster.advance(60_000)
@@ -547,7 +547,7 @@ def test_throttled_follower_fetches_again_as_soon_as_its_throttle_is_removed() -
     cluster = VirtualCluster(3, semantics="kafka")
     controller = cluster.state.controller
     for topic, leader in (("t", 0), ("v", 1)):
-        controller.create_topic(controller.plan_topic(topic, assignment={0: [leader]}))
+        controller.put_topic(controller.plan_topic(topic, assignment={0: [leader]}))
         fill(cluster, topic, *[batch_of_bytes(500 * KB)] * 3)
         set_list(cluster, FOLLOWER, "*", topic)
     set_rate(cluster, FOLLOWER, 200 * KB)
@@ -584,7 +584,7 @@ def test_in_sync_follower_is_never_throttled_but_its_bytes_count_towards_the_quo
 def test_unlisted_partitions_replicate_while_another_partition_is_throttled() -> None:
     cluster = VirtualCluster(2, {"replica.lag.time.max.ms": "1000"})
     for name in ("slow", "fast"):
-        cluster.state.controller.create_topic(cluster.state.controller.plan_topic(name, assignment={0: [0, 1]}))
+        cluster.state.controller.put_topic(cluster.state.controller.plan_topic(name, assignment={0: [0, 1]}))
     cluster.run()
     for name in ("slow", "fast"):
         hold(cluster, 1, topic=name)
@@ -624,7 +624,7 @@ def test_follower_fetch_is_limited_in_size_and_serves_partitions_round_robin() -
     """Partitions that returned records move to the end; a response is limited by replica.fetch.response.max.bytes."""
     cluster = VirtualCluster(2, {"replica.fetch.response.max.bytes": "150000", "replica.lag.time.max.ms": "1000"})
     for name in ("a", "b"):
-        cluster.state.controller.create_topic(cluster.state.controller.plan_topic(name, assignment={0: [0, 1]}))
+        cluster.state.controller.put_topic(cluster.state.controller.plan_topic(name, assignment={0: [0, 1]}))
         cluster.run()
         hold(cluster, 1, topic=name)
         fill(cluster, name, *[batch_of_bytes(100 * KB)] * 4)
