@@ -55,25 +55,38 @@ class Kind(NamedTuple):
 
 
 def docstrings(module: ast.Module) -> Iterator[str]:
-    """Yield the docstrings of a module, its classes and functions, and the strings that document attributes, each with its name."""
-    for node in ast.walk(module):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            text = ast.get_docstring(node)
-            if text:
-                yield f"{_signature(node)}\n{text}"
-        body = node.body if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) else []
-        for before, after in pairwise(body):
-            if isinstance(before, ast.Assign | ast.AnnAssign) and _is_text(after):
-                yield f"{ast.unparse(before).splitlines()[0][:120]}\n{after.value.value}"  # type: ignore[attr-defined]
+    """Yield the docstrings of a module, its classes and functions, and the strings that document attributes.
+
+    A name or a signature precedes each, with the class that contains it, as an editor or the reference shows it.
+    """
+    yield from _documented(module, "")
 
 
-def _signature(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+def _documented(node: ast.AST, inside: str) -> Iterator[str]:
+    """Yield the docstrings of a node and of everything in it. inside: the class that contains the node, with a dot at its end."""
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        text = ast.get_docstring(node)
+        if text:
+            yield f"{_signature(node, inside)}\n{text}"
+    if isinstance(node, ast.ClassDef):
+        inside = f"{inside}{node.name}."
+    body = node.body if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) else []
+    for before, after in pairwise(body):
+        if isinstance(before, ast.Assign | ast.AnnAssign) and _is_text(after):
+            assignment = ast.unparse(before).splitlines()[0][:120]
+            in_class = inside if isinstance(node, ast.ClassDef) else ""
+            yield f"{in_class}{assignment}\n{after.value.value}"  # type: ignore[attr-defined]
+    for child in ast.iter_child_nodes(node):
+        yield from _documented(child, inside)
+
+
+def _signature(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, inside: str) -> str:
     if isinstance(node, ast.Module):
         return "module"
     if isinstance(node, ast.ClassDef):
-        return f"class {node.name}"
+        return f"class {inside}{node.name}"
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-    return f"def {node.name}({ast.unparse(node.args)}){returns}"
+    return f"def {inside}{node.name}({ast.unparse(node.args)}){returns}"
 
 
 def _is_text(node: ast.stmt) -> Any:

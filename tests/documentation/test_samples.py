@@ -41,7 +41,7 @@ def test_clarity_sampler_finds_all_docstrings_error_messages_and_test_names() ->
     assert sorted(samples.docstrings(module)) == [
         "LIMIT = 3\nThe limit.",
         "class Thing\nA thing.",
-        "def act(self, count: int) -> str\nAct.",
+        "def Thing.act(self, count: int) -> str\nAct.",
         "module\nA module.",
         "self.size = 1\nThe size.",
     ]
