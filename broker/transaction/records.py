@@ -33,9 +33,7 @@ def entry(transactional_id: str, data: TransactionData | None, value_version: in
         transaction_last_update_timestamp_ms=data.update_ms,
         transaction_start_timestamp_ms=data.start_ms,
     )
-    if value_version:
-        value.previous_producer_id = data.previous_producer_id
-        value.next_producer_id = data.next_producer_id
+    if value_version:  # Kafka 4.2 leaves the previous and the next producer id out, although the schema has them
         value.client_transaction_version = data.client_version
     return key, write_value(value, value_version)
 

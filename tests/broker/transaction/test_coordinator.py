@@ -333,7 +333,7 @@ def test_transaction_writes_records_of_states_empty_ongoing_prepare_and_complete
         TransactionState.COMPLETE_COMMIT,
     ]
     assert [list(data.partitions) for data in states] == [[], [(topic.name, 0)], [(topic.name, 0)], []]
-    assert {data.previous_producer_id for data in states} == ({producer.producer_id} if is_newer else {-1})
+    assert {(data.previous_producer_id, data.next_producer_id) for data in states} == {(-1, -1)}
     bench.stop()
 
 
