@@ -102,6 +102,11 @@ def test_quorum_replicas_are_compared_by_role_and_by_the_ids_of_the_other_broker
         assert lines(changed, PORTS, "quorum replicas") != expected
 
 
+def _printed(field: str, *names: str) -> str:
+    """Return records of an internal topic as the console consumer prints them. field: the field of the key with a name."""
+    return "".join(f'{{"key":{{"type":0,"data":{{"{field}":"{name}"}}}},"value":{{"version":1}}}}' for name in names)
+
+
 @pytest.mark.parametrize(
     ("pattern", "one", "same", "other"),
     [
@@ -115,6 +120,24 @@ def test_quorum_replicas_are_compared_by_role_and_by_the_ids_of_the_other_broker
         ("cluster id", f"Cluster ID: {'a' * 22}", f"Cluster ID: {'b' * 22}", f"Cluster Id: {'b' * 22}"),
         ("port", "0  127.0.0.1 9092   r0", "0  127.0.0.1 41001   r0", "0  127.0.0.1 41001   r1"),
         ("controller", "Local controller 100 only", "Local controller 0 only", "Local controller 0 also"),
+        (
+            "other groups and transactions",
+            _printed("group", "tools-formatted", "g1", "tools-formatted", "g2"),
+            _printed("group", "g4", "tools-formatted", "g3", "tools-formatted"),
+            _printed("group", "g4", "tools-formatted", "g3"),
+        ),
+        (
+            "other groups and transactions",
+            _printed("transactionalId", "tools-formatted-a", "t1", "tools-formatted-a"),
+            _printed("transactionalId", "tools-formatted-a", "tools-formatted-a"),
+            _printed("transactionalId", "tools-formatted-a"),
+        ),
+        (
+            "id of a producer",
+            '"producerId":7,"producerEpoch":0',
+            '"producerId":1000,"producerEpoch":0',
+            '"producerEpoch":0',
+        ),
         (
             "latency",
             "Percentiles: 50th = 2, 99th = 8",

@@ -17,6 +17,20 @@ class Pattern(NamedTuple):
     reason: str
 
 
+_LOGGED = re.compile(r'\{"key":\{(?:(?!\{"key":\{).)*|(?<=Processed a total of )\d+')
+"""A record of an internal topic as the tools print it, JSON without a line break between records; or the number of all records."""
+
+
+def _if_formatted(record: str) -> str:
+    """Return a printed record and a line break if it belongs to a group or transactional id `tools-formatted...`, otherwise "".
+
+    The number of all records becomes `<count>`.
+    """
+    if record.isdigit():
+        return "<count>"
+    return f"{record}\n" if re.search(r'"(?:group|transactionalId)":"tools-formatted', record) else ""
+
+
 PATTERNS: Mapping[str, Pattern] = {
     "topic id": Pattern(re.compile(r"(?<=TopicId: )[\w-]{22}"), "<topic id>", "each topic gets a random id"),
     "epoch of features": Pattern(re.compile(r"(?<=Epoch: )\d+"), "<epoch>", "it counts all changes of the metadata"),
@@ -75,6 +89,10 @@ PATTERNS: Mapping[str, Pattern] = {
         "<name>",
         "it is random",
     ),
+    "other groups and transactions": Pattern(
+        _LOGGED, lambda record: _if_formatted(record[0]), "other commands write to the same partition"
+    ),
+    "id of a producer": Pattern(re.compile(r'(?<="producerId":)\d+'), "<id>", "each cluster counts its producer ids"),
     "rate": Pattern(re.compile(r"\d+\.\d+|\b\d+(?= ms\b)"), "<rate>", "it depends on the machine"),
 }
 """By name. A step of a scenario says which of them apply to its output."""

@@ -216,6 +216,55 @@ CONSUMER = Scenario(
         ),
     ),
 )
+_INTERNAL = f"{SERVER} --from-beginning --timeout-ms 3000 --partition 2"
+"""Of the 4 partitions of each internal topic, this one has the names below that begin with `tools-formatted`."""
+_FORMATTER = "--formatter org.apache.kafka.tools.consumer"
+INTERNAL_TOPICS = Scenario(
+    "kafka-console-consumer of internal topics",
+    same(TOOLS + "consumer.ConsoleConsumer"),
+    (
+        created("tools-r", "0"),
+        filled("tools-r", "one", "two", "three"),
+        Step(
+            "reset offsets",
+            f"{SERVER} --reset-offsets --group tools-formatted --topic tools-r:0 --to-offset 1 --execute",
+            tool="kafka-consumer-groups",
+        ),
+        Step(
+            "read in a group",
+            f"{SERVER} --topic tools-r --group tools-formatted --max-messages 2 --timeout-ms 20000 --consumer-property client.id=tools",
+            tool="kafka-console-consumer",
+        ),
+        Step(
+            "write in a transaction",
+            "--topic tools-r --num-records 2 --record-size 10 --throughput 1000 --producer-props bootstrap.servers={bootstrap} acks=all"
+            " --transactional-id tools-formatted-1 --transaction-duration-ms 10000",
+            patterns=("rate",),
+            tool="kafka-producer-perf-test",
+        ),
+        Step(
+            "read members of groups",
+            f"{_INTERNAL} --topic __consumer_offsets {_FORMATTER}.GroupMetadataMessageFormatter",
+            patterns=("time", "member id", "other groups and transactions"),
+        ),
+        Step(
+            "delete",
+            f"{SERVER} --delete --group tools-formatted",
+            tool="kafka-consumer-groups",
+        ),
+        Step(
+            "read committed offsets and tombstones",
+            f"{_INTERNAL} --topic __consumer_offsets {_FORMATTER}.OffsetsMessageFormatter",
+            patterns=("time", "other groups and transactions"),
+        ),
+        Step(
+            "read states of transactions",
+            f"{_INTERNAL} --topic __transaction_state {_FORMATTER}.TransactionLogMessageFormatter",
+            patterns=("time", "other groups and transactions", "id of a producer"),
+            starts=Client("open transaction", "tools-r", "tools-formatted-a"),
+        ),
+    ),
+)
 PRODUCER = Scenario(
     "kafka-console-producer",
     {OLDER: "kafka.tools.ConsoleProducer", NEWER: TOOLS + "ConsoleProducer"},
@@ -512,7 +561,7 @@ END_TO_END = Scenario(
 )
 # Commands on all groups come first, because some later tools leave groups with random names.
 SCENARIOS: tuple[Scenario, ...] = (
-    *GROUP_SCENARIOS, TOPICS, CONFIGS, GROUPS, CONSUMER, PRODUCER, OFFSETS, RECORDS, TRANSACTIONS, VERIFIABLE, VERIFIABLE_CONSUMER,
+    *GROUP_SCENARIOS, TOPICS, CONFIGS, GROUPS, CONSUMER, INTERNAL_TOPICS, PRODUCER, OFFSETS, RECORDS, TRANSACTIONS, VERIFIABLE, VERIFIABLE_CONSUMER,
     API_VERSIONS, OPEN_TRANSACTIONS, PERFORMANCE, CONSUMER_PERFORMANCE, END_TO_END, CLIENT_METRICS, *CLUSTER_SCENARIOS,
 )  # fmt: skip
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
