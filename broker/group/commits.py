@@ -13,7 +13,7 @@ from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.group import Group, GroupState
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, split_by_metadata
 from kafkaproto.broker.group.rebalance import Rebalance
-from kafkaproto.broker.group.registry import AnyGroup, Registry, settle
+from kafkaproto.broker.group.registry import AnyGroup, Registry, release, settle
 from kafkaproto.broker.group.results import UNKNOWN_MEMBER_ID
 from kafkaproto.broker.group.storage import DeletionReply, GroupStorage
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL
@@ -179,7 +179,8 @@ class Commits:
         if isinstance(group, Group) and not group.is_in(GroupState.EMPTY) and group.protocol_type != CONSUMER_PROTOCOL:
             return ErrorCode.NON_EMPTY_GROUP
         results = {key: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if group.reads(key[0]) else ErrorCode.NONE for key in keys}
-        failure = self._groups.drop(group, [key for key, error in results.items() if not error], now_ms)
+        deletable = [key for key, error in results.items() if not error]
+        failure = self._groups.drop(group, deletable, now_ms) if deletable else ErrorCode.NONE
         if failure:
             return failure
         return {key: int(error) for key, error in results.items()}
@@ -205,8 +206,7 @@ class Commits:
         group.writing.update(accepted.keys())
 
         def stored(error_code: int, at_ms: int) -> None:
-            group.writing.subtract(accepted.keys())
-            group.writing += Counter()  # removes the keys whose count is 0
+            release(group, accepted)
             if not error_code:  # a group that was converted to the other protocol meanwhile has the same offsets
                 group.offsets.update(accepted)
                 if group.pending_offsets:

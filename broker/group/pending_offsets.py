@@ -1,41 +1,50 @@
 """The offsets that producers committed to a group in transactions that are still open (TX-43).
 
 When the transaction commits, they become committed offsets. An offset is skipped if a later commit of the same partition is already visible: a commit
-of the group itself, or of a transaction that ended earlier. When the transaction aborts, they are dropped. This module does not depend on
-coordinators or logs.
+of the group itself, or of a transaction that ended earlier. When the transaction aborts, they are dropped. No operation on one producer or one
+partition looks at those of others. This module does not depend on coordinators or logs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 
 
 class PendingOffsets:
-    """The pending offsets of one group, by producer id and partition. An offset becomes None when a later commit of its partition becomes visible.
+    """The pending offsets of one group, by producer id and partition. They get numbers in the order in which the caller adds them.
 
-    The caller adds offsets in the order in which they are stored.
+    A later visible commit of a partition replaces all its pending offsets up to some number: when their transactions end, these are skipped.
     """
 
-    __slots__ = ("_by_producer", "_order")
+    __slots__ = ("_by_producer", "_last_number", "_producers", "_replaced")
 
     def __init__(self) -> None:
-        self._by_producer: dict[int, dict[PartitionKey, CommittedOffset | None]] = {}
-        self._order: dict[tuple[int, PartitionKey], None] = {}
-        """The (producer id, partition) of each pending offset, in the order in which the offsets were added."""
+        self._by_producer: dict[int, dict[PartitionKey, tuple[int, CommittedOffset]]] = {}
+        """Maps a producer id to the (number, offset) of each partition. It may be empty, see `remove`."""
+        self._producers: dict[PartitionKey, int] = {}
+        """Maps a partition with pending offsets to the number of producers that have one."""
+        self._replaced: dict[PartitionKey, int] = {}
+        """Maps a partition to the largest number of a pending offset that a later commit has replaced."""
+        self._last_number = 0
 
     def __bool__(self) -> bool:
         return bool(self._by_producer)
+
+    def __iter__(self) -> Iterator[int]:
+        """Iterate over the ids of the producers with pending offsets."""
+        return iter(self._by_producer)
 
     def add(self, producer_id: int, offsets: Mapping[PartitionKey, CommittedOffset]) -> list[PartitionKey]:
         """Add offsets of an open transaction. Returns the partitions for which the producer had no pending offset."""
         pending = self._by_producer.setdefault(producer_id, {})
         new = [key for key in offsets if key not in pending]
-        pending.update(offsets)
-        for key in offsets:
-            self._order.pop((producer_id, key), None)
-            self._order[(producer_id, key)] = None
+        for key in new:
+            self._producers[key] = self._producers.get(key, 0) + 1
+        for key, offset in offsets.items():
+            self._last_number += 1
+            pending[key] = self._last_number, offset
         return new
 
     def drop(self, producer_id: int, keys: Iterable[PartitionKey]) -> list[PartitionKey]:
@@ -43,19 +52,33 @@ class PendingOffsets:
         pending = self._by_producer.get(producer_id, {})
         dropped = [key for key in keys if key in pending]
         for key in dropped:
-            del pending[key], self._order[(producer_id, key)]
+            del pending[key]
+            self._release(key)
         if dropped and not pending:
             del self._by_producer[producer_id]
         return dropped
 
+    def _release(self, key: PartitionKey) -> None:
+        self._producers[key] -= 1
+        if not self._producers[key]:
+            del self._producers[key]
+            self._replaced.pop(key, None)
+
     def supersede(self, keys: Iterable[PartitionKey]) -> None:
         """Record that the group committed these partitions itself, so that offsets which are pending now do not replace the new commits."""
-        for pending in self._by_producer.values():
-            pending.update((key, None) for key in keys if key in pending)
+        self._replaced.update((key, self._last_number) for key in keys if key in self._producers)
 
-    def remove(self, keys: Collection[PartitionKey]) -> list[PartitionKey]:
-        """Remove the pending offsets of deleted partitions from all transactions. Returns the removed partitions, once for each producer."""
-        return [key for producer_id in list(self._by_producer) for key in self.drop(producer_id, keys)]
+    def remove(self, keys: Collection[PartitionKey], *, keeps_producers: bool = False) -> list[PartitionKey]:
+        """Remove the pending offsets of deleted partitions from all transactions. Returns the removed partitions, once for each producer.
+
+        keeps_producers: whether a producer without any further pending offset still counts as one until its transaction ends.
+        """
+        removed = []
+        for producer_id, pending in list(self._by_producer.items()):
+            removed += self.drop(producer_id, keys)
+            if keeps_producers and not pending:
+                self._by_producer[producer_id] = pending
+        return removed
 
     def end(
         self, producer_id: int, *, committed: bool
@@ -63,35 +86,51 @@ class PendingOffsets:
         """Remove the pending offsets of a producer, because its transaction ended.
 
         Returns the partitions that had pending offsets, and the offsets that become committed offsets; there are none if `committed` is false.
+        Offsets that other producers added before them are skipped from now on.
         """
         pending = self._by_producer.pop(producer_id, {})
-        offsets = {key: offset for key, offset in pending.items() if offset is not None} if committed else {}
-        self._supersede_earlier(producer_id, offsets)
+        offsets = {}
+        for key, (number, offset) in pending.items() if committed else ():
+            if number > self._replaced.get(key, 0):
+                offsets[key] = offset
+                self._replaced[key] = number
         for key in pending:
-            del self._order[(producer_id, key)]
+            self._release(key)
         return list(pending), offsets
-
-    def _supersede_earlier(self, producer_id: int, committed: Collection[PartitionKey]) -> None:
-        """Replace pending offsets of other producers by None, because this producer's transaction committed later offsets.
-
-        committed: the partitions with offsets in this transaction. Only offsets that were added before those of this producer are replaced.
-        """
-        to_come = set(committed)
-        for other_id, key in self._order if self._by_producer else ():
-            if not to_come:
-                return
-            if key not in to_come:
-                continue
-            if other_id == producer_id:
-                to_come.discard(key)
-            else:
-                self._by_producer[other_id][key] = None
 
     def items(self) -> Iterable[tuple[int, dict[PartitionKey, CommittedOffset]]]:
         """Return (producer id, offsets) of each open transaction, without the offsets that the group has replaced by later commits."""
         for producer_id, pending in self._by_producer.items():
-            yield producer_id, {key: offset for key, offset in pending.items() if offset is not None}
+            offsets = pending.items()
+            yield (
+                producer_id,
+                {key: offset for key, (number, offset) in offsets if number > self._replaced.get(key, 0)},
+            )
 
     def partitions(self) -> list[PartitionKey]:
         """Return the partitions with pending offsets. A partition is repeated for each producer that has a pending offset for it."""
-        return [key for pending in self._by_producer.values() for key in pending]
+        return [key for key, producers in self._producers.items() for _ in range(producers)]
+
+
+class PendingGroups:
+    """The groups to which producers committed offsets in open transactions: Kafka's `openGroupsForProducer`."""
+
+    def __init__(self) -> None:
+        self._by_producer: dict[int, dict[str, None]] = {}
+
+    def add(self, group_id: str, producer_ids: Iterable[int]) -> None:
+        """Record that these producers have pending offsets in a group."""
+        for producer_id in producer_ids:
+            self._by_producer.setdefault(producer_id, {})[group_id] = None
+
+    def of(self, producer_id: int) -> list[str]:
+        """Return the ids of the groups in which a producer may have pending offsets."""
+        return list(self._by_producer.get(producer_id, ()))
+
+    def remove(self, group_id: str, producer_ids: Iterable[int]) -> None:
+        """Record that these producers have no more pending offsets in a group."""
+        for producer_id in producer_ids:
+            group_ids = self._by_producer.get(producer_id, {})
+            group_ids.pop(group_id, None)
+            if not group_ids:
+                self._by_producer.pop(producer_id, None)

@@ -5,7 +5,6 @@ Corresponds to the group cache of Kafka's `GroupMetadataManager`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from kafkaproto.broker.group import consumer_records
@@ -15,6 +14,7 @@ from kafkaproto.broker.group.consumer_members import cancel_timers
 from kafkaproto.broker.group.group import Group, GroupState
 from kafkaproto.broker.group.migration import check_upgrade, entries_of, to_classic_group, to_consumer_group
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, expired
+from kafkaproto.broker.group.pending_offsets import PendingGroups
 from kafkaproto.broker.group.rebalance import Rebalance
 from kafkaproto.broker.group.records import Entry
 from kafkaproto.broker.group.sessions import cancel
@@ -43,6 +43,7 @@ class Registry:
         self._rebalance = rebalance
         self._storage = storage
         self._expiry_timer: Timer | None = None
+        self.pending_groups = PendingGroups()
 
     def __iter__(self) -> Iterator[AnyGroup]:
         """Iterate over a copy of all groups, classic and of the new protocol (KIP-848), so that groups may be deleted during the iteration."""
@@ -210,12 +211,14 @@ class Registry:
         pending = [key for key in group.pending_offsets.partitions() if key in keys]
         group.writing.subtract(pending)
         ends = _is_unused(group) and (is_check or not self.deletes_at_checks_only)
+        if group.pending_offsets and not self.deletes_at_checks_only:
+            ends = False  # an open transaction keeps a group alive, even without offsets (GC-64)
         group.writing.update(pending)
         error = self._storage.delete(group, {**gone, **dict.fromkeys(pending)}, now_ms, group_too=ends)
         if error:
             group.offsets.update(gone)
             return error
-        settle(group, group.pending_offsets.remove(keys), now_ms)
+        settle(group, group.pending_offsets.remove(keys, keeps_producers=not self.deletes_at_checks_only), now_ms)
         if ends:
             self._remove(group, now_ms)
         return error
@@ -280,6 +283,7 @@ class Registry:
             holder = self.get_any(group_id) or self.create(group_id, now_ms)
             holder.pending_offsets = pending
             holder.writing.update(pending.partitions())
+            self.pending_groups.add(group_id, pending)
 
     def unload(self, is_gone: Callable[[str], bool], now_ms: int) -> None:
         """Drop groups from memory; their waiting requests get NOT_COORDINATOR (GO-12).
@@ -315,12 +319,21 @@ class Registry:
 
     def _remove(self, group: AnyGroup, now_ms: int) -> None:
         _end(group, self._rebalance, now_ms)
+        self.pending_groups.remove(group.group_id, group.pending_offsets)
         self._groups.pop(group.group_id, None)
         self._consumers.pop(group.group_id, None)
         self.changes.ended(group, now_ms)
         if not self._groups and not self._consumers and self._expiry_timer is not None:
             self._expiry_timer.cancel()
             self._expiry_timer = None
+
+
+def release(group: AnyGroup, keys: Iterable[PartitionKey]) -> None:
+    """Record that one commit for each partition in `keys` is no longer being written."""
+    for key in keys:
+        group.writing[key] -= 1
+        if group.writing[key] <= 0:
+            del group.writing[key]
 
 
 def settle(group: AnyGroup, keys: list[PartitionKey], now_ms: int) -> None:
@@ -330,8 +343,7 @@ def settle(group: AnyGroup, keys: list[PartitionKey], now_ms: int) -> None:
     """
     if not keys:
         return
-    group.writing.subtract(keys)
-    group.writing += Counter()  # removes the keys whose count is 0
+    release(group, keys)
     waiters = group.stable_waiters[:]
     group.stable_waiters.clear()
     for waiter in waiters:

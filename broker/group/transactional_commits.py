@@ -76,6 +76,7 @@ class TransactionalCommits:
                     settled += group.pending_offsets.drop(request.producer_id, accepted)
             else:  # pending offsets count as being written until the transaction ends
                 new = group.pending_offsets.add(request.producer_id, accepted)
+                self._groups.pending_groups.add(request.group_id, [request.producer_id])
                 settled = [key for key in accepted if key not in new]
             settle(group, settled, at_ms)
             reply(results | dict.fromkeys(accepted, error_code), at_ms)
@@ -88,8 +89,12 @@ class TransactionalCommits:
 
         committed: whether the pending offsets of the producer become committed offsets; otherwise they are dropped.
         """
-        for group in self._groups:
-            if group.pending_offsets and self._storage.partition_of(group.group_id) == index:
+        for group_id in self._groups.pending_groups.of(producer_id):
+            if self._storage.partition_of(group_id) != index:
+                continue
+            self._groups.pending_groups.remove(group_id, [producer_id])
+            group = self._groups.get_any(group_id)
+            if group is not None:
                 keys, offsets = group.pending_offsets.end(producer_id, committed=committed)
                 group.offsets.update(offsets)
                 settle(group, keys, now_ms)
