@@ -159,7 +159,7 @@ class GroupCoordinator:
         if member_id in group.pending:
             if request.group_instance_id is not None:
                 # Static members are never asked to return with an id, so no static member can have been given this id.
-                return JoinResult(member_id, ErrorCode.UNKNOWN_SERVER_ERROR)
+                return JoinResult(UNKNOWN_MEMBER_ID, ErrorCode.UNKNOWN_SERVER_ERROR)
             self._rebalance.add_member(group, member_id, request, reply, now_ms)
             return None
         error = group.not_a_member(member_id, request.group_instance_id)
@@ -278,7 +278,7 @@ class GroupCoordinator:
                 return ErrorCode.UNKNOWN_MEMBER_ID
             member_id = group.static_ids[instance_id]
         elif member_id in group.pending:
-            self._rebalance.remove_pending_member(group, member_id, now_ms)
+            self._rebalance.remove_pending_member(group, member_id, now_ms, rebalances=self.is_new_coordinator)
             return ErrorCode.NONE
         error = group.not_a_member(member_id, instance_id)
         if error:
@@ -330,7 +330,7 @@ class GroupCoordinator:
 
     def describe(self, group_id: str) -> GroupDescription:
         """Return the description of a classic group for DescribeGroups. If there is no classic group with this id, its state is Dead."""
-        return described(self.groups.get(group_id), group_id)
+        return described(self.groups.get(group_id), group_id, keeps_assignments=self.is_new_coordinator)
 
     def describe_any(self, group_id: str) -> GroupDescription:
         """Return the description of any group, classic or not, in the form of DescribeGroups. If it does not exist, its state is Dead."""

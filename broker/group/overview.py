@@ -32,10 +32,11 @@ def _overview(group: AnyGroup) -> GroupOverview:
     return GroupOverview(group.group_id, group.protocol_type or "", group.state.value, CLASSIC)
 
 
-def described(group: Group | None, group_id: str) -> GroupDescription:
+def described(group: Group | None, group_id: str, *, keeps_assignments: bool) -> GroupDescription:
     """Describe a classic group. If `group` is None, the group is unknown and described as Dead.
 
-    As in Kafka, metadata and assignments of the members are included only while the group is stable (GC-52).
+    As in Kafka, metadata of the members is included only while the group is stable, and so are their assignments unless `keeps_assignments` is true:
+    then a group that rebalances has the assignments of the generation before, as with the coordinator in Java (GC-52).
     """
     if group is None:
         return GroupDescription(group_id, UNKNOWN_GROUP)
@@ -48,7 +49,7 @@ def described(group: Group | None, group_id: str) -> GroupDescription:
             member.client_id,
             member.client_host,
             member.metadata(name) if stable else b"",
-            member.assignment if stable else b"",
+            member.assignment if stable or keeps_assignments else b"",
         )
         for member in group.members.values()
     ]

@@ -120,10 +120,16 @@ class Rebalance:
         group.remove(member.member_id)
         _stop_sync_timer_if_settled(group)
 
-    def remove_pending_member(self, group: Group, member_id: str, now_ms: int) -> None:
-        """Remove a member id that was given to a new member, because the member left or did not join with it in time."""
+    def remove_pending_member(self, group: Group, member_id: str, now_ms: int, *, rebalances: bool = False) -> None:
+        """Remove a member id that was given to a new member, because the member left or did not join with it in time.
+
+        rebalances: whether a rebalance starts if there is none, as with Kafka's coordinator in Java after LeaveGroup (GC-48).
+        """
         cancel(group.pending.pop(member_id, None))
-        if group.is_in(GroupState.PREPARING_REBALANCE):
+        if rebalances and group.is_in(GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
+            self.changes.note(group.group_id, CauseKind.LEFT, member_id)
+            self.prepare_if_possible(group, now_ms)
+        elif group.is_in(GroupState.PREPARING_REBALANCE):
             self.complete_join_if_all_are_here(group, now_ms)
         self._replies.flush(now_ms)
 
