@@ -351,8 +351,10 @@ public final class AdminCalls {
 
     static void quotas() throws Exception {
         ClientQuotaAlteration set = new ClientQuotaAlteration(client("admin-q"), List.of(
-            new ClientQuotaAlteration.Op("producer_byte_rate", 5000.5), new ClientQuotaAlteration.Op("request_percentage", 50.0)));
+            new ClientQuotaAlteration.Op("producer_byte_rate", 5000.0), new ClientQuotaAlteration.Op("request_percentage", 50.0)));
         print("alterClientQuotas", "set", () -> admin.alterClientQuotas(List.of(set)));
+        print("alterClientQuotas", "a fraction of a byte", () -> admin.alterClientQuotas(
+            List.of(new ClientQuotaAlteration(client("admin-q"), List.of(new ClientQuotaAlteration.Op("producer_byte_rate", 5000.5))))));
         print("alterClientQuotas", "an unknown quota", () -> admin.alterClientQuotas(
             List.of(new ClientQuotaAlteration(client("admin-q"), List.of(new ClientQuotaAlteration.Op("nope", 1.0))))));
         print("alterClientQuotas", "the default, only validated", () -> admin.alterClientQuotas(
