@@ -213,6 +213,7 @@ public final class AdminCalls {
     static void configs() throws Exception {
         ConfigResource topic = resource(ConfigResource.Type.TOPIC, "admin-c");
         admin.createTopics(List.of(new NewTopic("admin-c", Map.of(0, List.of(1))))).all().get();
+        Thread.sleep(1_500);  // brokers learn of topics some time after the controller
         ConfigResource broker = resource(ConfigResource.Type.BROKER, "1");
         ConfigResource all = resource(ConfigResource.Type.BROKER, "");
         print("describeConfigs", "a topic", () -> admin.describeConfigs(List.of(topic), new DescribeConfigsOptions().includeSynonyms(true)));
