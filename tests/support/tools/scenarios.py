@@ -22,7 +22,6 @@ TOPICS = Scenario(
         Step(
             "create with too many replicas",
             f"{SERVER} --create --topic tools-b --replication-factor 5",
-            patterns=(),
         ),
         Step("create with an unknown setting", f"{SERVER} --create --topic tools-b --config nope=1"),
         Step("describe", f"{SERVER} --describe --topic tools-a", patterns=_DESCRIBED),
@@ -66,12 +65,10 @@ CONFIGS = Scenario(
         Step(
             "alter a topic with a bad value",
             f"{SERVER} --alter --topic tools-c --add-config retention.ms=x",
-            patterns=(),
         ),
         Step(
             "alter a missing topic",
             f"{SERVER} --alter --topic tools-none --add-config retention.ms=1",
-            patterns=(),
         ),
         Step("delete a setting of a topic", f"{SERVER} --alter --topic tools-c --delete-config retention.ms"),
         Step("delete a setting that is not set", f"{SERVER} --alter --topic tools-c --delete-config segment.ms"),
@@ -83,7 +80,6 @@ CONFIGS = Scenario(
         Step(
             "alter a read-only setting",
             f"{SERVER} --alter --broker 1 --add-config num.io.threads=0",
-            patterns=(),
         ),
         Step("delete a setting of a broker", f"{SERVER} --alter --broker 1 --delete-config log.cleaner.threads"),
         Step(
