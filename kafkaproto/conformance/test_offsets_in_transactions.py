@@ -11,6 +11,7 @@ from kafkaproto.conformance.scene import Topic, new_topic
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.test_transactions import begun
 from kafkaproto.conformance.transactions import Producer, visible, write_markers
+from kafkaproto.messages.delete_groups import DeleteGroupsRequest
 from kafkaproto.messages.list_groups import ListGroupsRequest
 
 UNKNOWN, ILLEGAL_GENERATION, UNKNOWN_MEMBER, OLD_EPOCH, INVALID_STATE = -1, 22, 25, 47, 48
@@ -57,6 +58,20 @@ def test_offsets_committed_in_an_aborted_transaction_are_discarded(subject: Subj
     producer.finish(commit=False)
     assert stable_offsets(group, topic) == {0: (0, -1), 1: (0, -1)}
     assert visible(topic) == (2, 2, [(producer.producer_id, 0)], 147)
+
+
+@pytest.mark.rule("GC-64", "TX-43")
+def test_group_whose_pending_offsets_are_all_deleted_exists_until_it_is_deleted(subject: Subject) -> None:
+    topic, group = new_topic(subject), Group(subject)
+    producer = begun(subject, topic)
+    assert producer.add_offsets(group) == 0
+    assert commit(producer, group, topic, 3) == 0
+    assert group.delete_offsets({topic.name: [0]}) == (0, {(topic.name, 0): 0})
+    assert group.state() == ("Empty", 0)
+    producer.finish(commit=True)
+    assert group.state() == ("Empty", 0) and group.committed() == {}
+    assert group.ask(DeleteGroupsRequest([group.id]), 2).results[0].error_code == 0
+    assert group.state() == ("Dead", 0)
 
 
 @pytest.mark.rule("TX-42")
