@@ -52,7 +52,7 @@ class Response(NamedTuple):
 
 
 class UnexpectedResponse(ProtocolError):
-    """Raised if a response answers no pending request according to its correlation id, or another request than the oldest pending one."""
+    """Raised if a response answers no pending request according to its correlation id, or a request other than the oldest pending one."""
 
 
 class NoCommonVersion(UnsupportedVersion):

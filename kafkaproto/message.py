@@ -173,7 +173,7 @@ class Message(StructType[T]):
     def _explain_encode_failure(self, obj: T, can_splice: bool, error: Exception) -> EncodeError:
         """Encode the object again field by field, and return the EncodeError that this raises. It names the field and the reason.
 
-        can_splice: whether records may be spliced into the output; otherwise they must be bytes. error: the exception of the fast encoder.
+        can_splice: whether records may be ranges of files; otherwise they must be bytes. error: the exception of the fast encoder.
         """
         try:
             self.build_spliced(obj, [] if can_splice else None)
@@ -209,9 +209,9 @@ class Message(StructType[T]):
 
     @cached_property
     def _decode_in_place(self) -> Callable[[flat.Buffer, int, int], tuple[T, int]]:
-        """Return a generated decoder that does not copy the buffer. It raises `_NotWhole` instead of DecodeError.
+        """Return a generated decoder that does not copy the buffer, for a message in a stream. It raises `_NotWhole` instead of DecodeError.
 
-        With many messages in one stream, `decode_flat` would copy the whole rest of the stream for each.
+        `decode_flat` copies the buffer: if a stream contains many messages, it would copy the whole rest of the stream for each of them.
         """
         return self._decoder(False, lambda view, pos, end, stopped: _NotWhole(stopped))
 

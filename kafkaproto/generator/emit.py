@@ -48,7 +48,7 @@ def banner(sources: str) -> str:
 
 
 def module(messages: list[Message], sources: str) -> str:
-    """Return the module of one API: the classes of request and response, then their layouts.
+    """Return the source text of a generated module: the classes of its messages, such as request and response of an API, then their layouts.
 
     sources: the names of the files with the definitions, for the first line of the module.
     """
@@ -230,7 +230,10 @@ def default_text(field: Field, names: dict[str, str]) -> str:
 
 
 def layout_texts(message: Message, layouts: Layouts) -> Iterator[str]:
-    """Yield the source texts of a message's layouts in the order of versions, each after the layouts that it uses; then the table of versions."""
+    """Yield the source text of each wire layout of a message, in the order of versions; then that of the dict from versions to layouts.
+
+    The layouts of nested structs precede the layouts that contain them.
+    """
     written: set[str] = set()
     prefix = layouts.of(message.name, message.versions.lowest).constant.rpartition("_V")[0]
     for version in message.versions:
@@ -245,7 +248,7 @@ def layout_texts(message: Message, layouts: Layouts) -> Iterator[str]:
 
 
 def struct_layouts(layouts: Layouts, name: str, version: int, written: set[str]) -> Iterator[str]:
-    """Yield the layout of a struct in a version, preceded by those of its inner structs. Layouts named in ``written`` are skipped."""
+    """Yield the source texts of the layouts of nested structs, then that of the struct. ``written`` has the names of those yielded before."""
     layout = layouts.of(name, version)
     if layout.constant in written:
         return

@@ -24,9 +24,9 @@ from typing import TypeAlias
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 Read: TypeAlias = Callable[[int, int], Buffer]
-"""A function ``(position, size) -> bytes`` that returns the bytes from ``position`` on.
+"""A function ``(position, size) -> bytes`` that returns the bytes from ``position`` on, for example from a file.
 
-It may return more or fewer than ``size`` bytes. It returns fewer bytes than a header has only at the end of the data.
+``size`` is only a hint: the function may return more or fewer bytes, but at least those of a header unless the data ends before.
 """
 
 PREFIX_BYTES = 12

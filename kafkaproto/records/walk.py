@@ -114,7 +114,10 @@ class Stretch:
         )
 
     def _numbers(self, b: bytes, at: int, end: int, base: int) -> Sequence[int]:
-        """Return, for each record, ``base`` plus the varint from index ``at`` up to ``end``. Fast if all varints are equal or increase by one."""
+        """Return a number of each record: ``base`` plus the varint at index ``at`` of the record, which ends at index ``end``.
+
+        This is fast if the varints of all records are equal, or each is by one larger than that before.
+        """
         columns = [self.column(b, place) for place in range(at, end)]
         first = base + read_varint(b, self.pos + at)[0]
         if all(column.count(column[0]) == self.count for column in columns):
@@ -132,9 +135,9 @@ class Stretch:
 
 @cache
 def _counting_up(width: int) -> tuple[int, list[bytes]]:
-    """Return (smallest number, columns): the encoded varints of all non-negative numbers that take ``width`` bytes (1 or 2), in ascending order.
+    """Return (smallest number, columns) for the varints of all non-negative numbers that take ``width`` bytes (1 or 2), in ascending order.
 
-    Column N contains byte N of each of these varints.
+    smallest number: the number that the first of these varints encodes. columns: column N contains byte N of each varint.
     """
     if width == 1:
         return 0, [bytes(range(0, 0x80, 2))]
@@ -143,9 +146,10 @@ def _counting_up(width: int) -> tuple[int, list[bytes]]:
 
 
 def _counting(width: int, first: int, count: int) -> list[bytes]:
-    """Return the varints of the ``count`` numbers ``first``, ``first`` + 1, … as ``width`` columns; column N has byte N of each varint.
+    """Return the varints of the ``count`` numbers ``first``, ``first`` + 1, …, to compare them with those in consecutive records.
 
-    The columns are shorter than ``count`` if later numbers need a wider varint.
+    The result has ``width`` columns; column N contains byte N of each varint. The columns are shorter than ``count`` if later numbers need a wider
+    varint; there are no columns if ``first`` needs a narrower one.
     """
     smallest, columns = _counting_up(width)
     begin = first - smallest
@@ -269,7 +273,7 @@ def _read_one(b: bytes, p: int) -> tuple[SingleRecord, int]:  # noqa: C901 - var
 
 
 def _read_raw(b: bytes, p: int) -> tuple[int, int]:
-    """Return an unsigned varint of any width, and the position after it. The sign of a zigzag number is still in the lowest bit."""
+    """Decode the varint at position ``p`` as an unsigned number, without undoing its zigzag encoding. Returns (number, position after it)."""
     value, p = read_varint(b, p)
     return value << 1 ^ value >> 63, p
 
@@ -359,6 +363,6 @@ def _alike(b: bytes, model: int, pos: int, shape: Shape, most: int) -> int:
 
 
 def same_bytes(column: bytes, byte: bytes) -> int:
-    """Return how many bytes at the start of ``column`` are equal to ``byte``."""
+    """Return how many bytes at the start of ``column`` are equal to the one byte in ``byte``."""
     count = len(column)
     return count if column == byte * count else count - len(column.lstrip(byte))
