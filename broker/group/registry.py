@@ -329,7 +329,7 @@ class Registry:
 
 
 def release(group: AnyGroup, keys: Iterable[PartitionKey]) -> None:
-    """Record that one commit for each partition in `keys` is no longer being written."""
+    """Lower the number of commits that are not effective yet (`writing`) by one for each partition in `keys`."""
     for key in keys:
         group.writing[key] -= 1
         if group.writing[key] <= 0:
@@ -337,9 +337,9 @@ def release(group: AnyGroup, keys: Iterable[PartitionKey]) -> None:
 
 
 def settle(group: AnyGroup, keys: list[PartitionKey], now_ms: int) -> None:
-    """Record that one commit for each partition in `keys` has ended, and call the functions of requests that wait until commits are replicated.
+    """Record that one commit for each partition in `keys` has ended, and continue the requests that wait until all commits are replicated.
 
-    Each function is called once, with error code 0. It checks again whether commits are pending, and waits further if necessary.
+    A request that must wait for further commits registers itself again.
     """
     if not keys:
         return

@@ -214,7 +214,7 @@ class TransactionCoordinator:
     def end(self, request: EndRequest, now_ms: int, reply: ProducerReply, cause: Cause = Cause.ENDED) -> None:
         """Commit or abort the transaction of a producer. `reply` is called when this decision is stored; the markers follow (TX-39).
 
-        cause: for observers; the cause of a fence replaces it.
+        cause: the cause that observers get; if the transaction is aborted because of a fence, they get the cause of the fence instead.
         """
         try:
             if not request.transactional_id:

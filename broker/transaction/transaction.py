@@ -120,7 +120,7 @@ class Transaction:
         self.pending: TransactionData | None = None
         self.has_failed_fence = False
         self._without_marker: dict[PartitionKey, None] = {}
-        """While the transaction is being ended: its partitions that have no marker yet, the same dict as `data.partitions`."""
+        """The partitions that have no marker yet, while the transaction is being ended. This is the dict in `data.partitions`."""
         self.cause = Cause.LOADED
 
     @property
@@ -264,9 +264,9 @@ class Transaction:
         return self.pending
 
     def take_fenced_epoch(self, *, bumps: bool) -> None:
-        """Give the transaction the raised epoch of its pending fence, and end the pending state, so that the abort can be prepared.
+        """Apply the raised epoch of the pending fence, so that the abort of the transaction can be prepared.
 
-        bumps: whether the abort itself raises the epoch, so that the epoch stays as it is here.
+        bumps: whether the abort raises the epoch itself, as with transaction version 2; then the pending fence is only dropped.
         """
         assert self.pending is not None
         if not bumps:
