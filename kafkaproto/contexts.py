@@ -58,7 +58,7 @@ class Writing:
 
 
 NO_MESSAGE = Reading()
-"""The `Reading` for a wire type that decodes bytes outside a message."""
+"""The state for a wire type that decodes bytes outside a message: without a memory limit."""
 
 
 def reading(context: Any) -> Reading:

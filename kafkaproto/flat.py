@@ -154,7 +154,7 @@ class FlatCode:
         return "\n".join([header, *prologue, "    try:", *body, *epilogue, ""])
 
     def compile(self, text: str, name: str) -> Callable[..., Any]:
-        """Execute the text and return the function that it defines."""
+        """Execute generated source text, and return the function ``name`` that it defines."""
         namespace = dict(self.names)
         exec(compile(text, f"<flat {name}>", "exec"), namespace)
         function: Callable[..., Any] = namespace[name]

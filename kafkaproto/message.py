@@ -88,7 +88,8 @@ class Message(StructType[T]):
     def encode_flat(self) -> Callable[[T, bytearray, Splices | None], None]:
         """Return the fast encoder ``(object, out, splices) -> None``.
 
-        It appends the bytes to ``out``, and ranges of records as (position in ``out``, range) to ``splices``. If it raises, both are unchanged.
+        It appends the encoded object to ``out``. Records that are a `ByteRange` are not copied, but appended to ``splices`` as (position in ``out``,
+        range). If the encoder raises an error, ``out`` and ``splices`` are unchanged.
         """
         text, code = self.encoder_text()
         code.names.update(failures=flat.ENCODE_FAILURES, explain=self._explain_encode_failure)
@@ -198,12 +199,12 @@ class Message(StructType[T]):
     # Use inside construct's own classes, compiled by `construct.Construct.compile`
 
     def _emitparse(self, code: Any) -> str:
-        """Return source text that decodes this message, for the code that construct compiles: a call of the generated decoder."""
+        """Return the source text of a call of the generated decoder, for the source text that construct's `compile` generates."""
         code.linkedparsers[id(self)] = self._parse_flat
         return f"linkedparsers[{id(self)}](io)"
 
     def _emitbuild(self, code: Any) -> str:
-        """Return source text that encodes this message, for the code that construct compiles: a call of the generated encoder."""
+        """Return the source text of a call of the generated encoder, for the source text that construct's `compile` generates."""
         code.linkedbuilders[id(self)] = self._build_flat
         return f"linkedbuilders[{id(self)}](obj, io)"
 

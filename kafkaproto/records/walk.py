@@ -55,16 +55,16 @@ class Shape(NamedTuple):
 
 @lru_cache(1024)
 def _cutters(at: int, size: int, stride: int) -> tuple[Struct, Struct]:
-    """Return two structs that extract ``size`` bytes at index ``at`` of a record: from one record, and from `_AT_ONCE` records.
+    """Return two `struct.Struct` objects that extract a field: from one record, and from `_AT_ONCE` consecutive records.
 
-    stride: the size in bytes of a record.
+    at, size: the index and the size in bytes of the field in each record. stride: the size in bytes of a record.
     """
     pattern = f"{at}x{size}s{stride - at - size}x"
     return Struct(pattern), Struct(pattern * _AT_ONCE)
 
 
 class Stretch:
-    """Consecutive records of one shape without headers.
+    """Consecutive records of the same shape (fields of the same sizes at the same positions), without headers.
 
     pos: the index at which the first of these records begins in the decompressed records of the batch. Every method takes the decompressed records as
     its argument ``b``.
@@ -79,7 +79,7 @@ class Stretch:
         self.shape = shape
 
     def column(self, b: bytes, at: int) -> bytes:
-        """Return a string of bytes, one of each record: the byte at index ``at`` of the record."""
+        """Return the bytes at index ``at`` of all records: byte N of the result is that of record N."""
         stride = self.shape.stride
         return b[self.pos + at : self.pos + self.count * stride : stride]
 
@@ -303,7 +303,9 @@ def read_headers(b: bytes, p: int, end: int) -> tuple[tuple[Header, ...], int]:
 
 
 def _shape(b: bytes, pos: int, first: SingleRecord, stride: int) -> Shape | None:
-    """Return the shape of the record ``first`` at ``pos``, of ``stride`` bytes, or None if a `Stretch` cannot contain it.
+    """Return the shape of a record, or None if a `Stretch` cannot contain the record.
+
+    b: the decompressed records. pos: the position of the record. first: the decoded record. stride: its size in bytes.
 
     A stretch cannot contain a record with headers, a timestamp delta of more than 8 bytes or an offset delta of more than 4 bytes.
     """
