@@ -58,7 +58,7 @@ class GroupChanges:
             self._notes.setdefault(group_id, {}).setdefault(member_id, Cause(kind, member_id))
 
     def note_request(self, group: Group, member_id: str, before: Protocols, after: Protocols) -> None:
-        """Remember that a member of a classic group sent JoinGroup again, if this starts a rebalance or changes the member's subscription.
+        """Note for the next report that a member of a classic group sent JoinGroup again, if it starts a rebalance or changes its subscription.
 
         before, after: the previous and the new protocols of the member. The subscription is that of the first protocol.
         """

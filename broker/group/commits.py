@@ -222,7 +222,7 @@ class Commits:
 
 
 def _being_written(group: AnyGroup) -> Counter[PartitionKey]:
-    """Return how many commits of each partition are not replicated yet. Offsets of open transactions do not count."""
+    """Return the number of commits that are not replicated yet, by partition. Offsets of open transactions do not count."""
     return group.writing - Counter(group.pending_offsets.partitions()) if group.pending_offsets else group.writing
 
 

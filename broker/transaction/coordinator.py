@@ -121,7 +121,10 @@ class TransactionCoordinator:
     def _prepare_epoch(
         self, transaction: Transaction, timeout_ms: int, expected: tuple[int, int] | None, now_ms: int
     ) -> None:
-        """Prepare InitProducerId's transition, or raise KafkaError if it is not allowed (TX-12). expected: (id, epoch) in the request, or None."""
+        """Prepare the producer's next epoch for InitProducerId. Raises KafkaError if the request is not allowed (TX-12).
+
+        expected: the (producer id, epoch) that the request says is current, None if it names none.
+        """
         data = transaction.data
         if transaction.pending is not None:
             raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)

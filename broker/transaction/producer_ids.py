@@ -42,7 +42,7 @@ class ProducerIds:
         return self.take()
 
     def take(self) -> int:
-        """Return an id that no producer of the cluster has. Unlike `next_id`, reserves a new block at once if the current one is used up.
+        """Return an id that no producer of the cluster has, without waiting for the controller: a new block of ids is reserved at once if necessary.
 
         Raises KafkaError KAFKA_STORAGE_ERROR (56) if the block cannot be persisted.
         """

@@ -61,10 +61,10 @@ LEGAL_FROM: dict[TransactionState, frozenset[TransactionState]] = {
 class TransactionData(NamedTuple):
     """The stored state of a transactional id (TX-4).
 
-    epoch: the current epoch of the producer. last_epoch: the epoch before it, with which a producer may repeat its request; -1 for none. It is
-    not written to the log. previous_producer_id: the producer id before the last transition. next_producer_id: the id that follows when the epochs
-    of the producer id are exhausted, otherwise -1. partitions: the partitions in the transaction. start_ms: when the transaction started, -1 for
-    none. update_ms: when the state last changed. client_version: the transaction version of the producer, 0 to 2 (KIP-890).
+    epoch: the current epoch of the producer. last_epoch: the epoch before that, with which a producer may repeat its request; -1 for none, and in
+    data that was read from the log. previous_producer_id: the producer id before the last transition. next_producer_id: the id that follows when
+    the epochs of the producer id are exhausted, otherwise -1. partitions: the partitions in the transaction. start_ms: when the transaction
+    started, -1 for none. update_ms: when the state last changed. client_version: the transaction version of the producer, 0 to 2 (KIP-890).
     """
 
     producer_id: int
@@ -212,7 +212,7 @@ class Transaction:
 
         client_version: the transaction version of the producer; with version 2, the epoch rises (TX-38).
 
-        next_producer_id: the id to continue with, if this epoch is the last one of the producer id. cause: for observers.
+        next_producer_id: the id to continue with, if this epoch is the last one of the producer id. cause: the cause that observers get.
         """
         data = self.data
         epoch, last_epoch = data.epoch, data.last_epoch
