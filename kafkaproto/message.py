@@ -46,9 +46,9 @@ class _NotWhole(Exception):
 class Message(StructType[T]):
     """A wire layout of the dataclass ``cls``: its fields in wire order, with the tag section last if there is one.
 
-    ``versions`` names the versions with this layout in error messages. ``absent`` names fields that this layout lacks: encoding fails if one of them
-    differs from its default. ``leading`` is True for headers: their decoder does not copy the buffer, because the copy would include the message
-    after the header.
+    ``versions`` is a text for error messages: the versions with this layout. ``absent`` names fields that do not exist in these versions: encoding
+    fails if one of them differs from its default. ``leading`` is True for headers: their decoder does not copy the buffer, because the copy would
+    include the message after the header.
     """
 
     def __init__(

@@ -340,8 +340,8 @@ BYTES_LIKE = (bytes, bytearray, memoryview)
 class RecordsType(BytesType):
     """Wire type of record batches, which are neither copied nor interpreted.
 
-    The fast decoder returns a slice of the caller's memoryview. Encoding appends `bytes` to the output. Any other object must have a length: the
-    encoder writes this length and appends ``(position, value)`` to the caller's list of splices.
+    The fast decoder returns a slice of the memoryview that contains the message. The encoder appends bytes to the output. For a `ByteRange`, which is
+    sent without being copied, it writes only the length, and appends (position in the output, range) to the list of splices.
     """
 
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:

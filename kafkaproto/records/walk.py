@@ -338,9 +338,9 @@ def _shape(b: bytes, pos: int, first: SingleRecord, stride: int) -> Shape | None
 
 
 def _alike(b: bytes, model: int, pos: int, shape: Shape, most: int) -> int:
-    """Return how many consecutive records, starting at ``pos``, have the shape of a model record; at most ``most``.
+    """Return how many consecutive records, from the one at ``pos`` on, have the same shape as the record at ``model``.
 
-    b: the decompressed records, in which the positions ``model`` (of the model record) and ``pos`` are. shape: the shape of the model record.
+    b: the decompressed records. shape: the shape of the record at ``model``. most: the maximum to return.
     """
     stride = shape.stride
     alike = min(most, (len(b) - pos) // stride)
