@@ -81,7 +81,7 @@ class TransactionCoordinator:
         now_ms: int,
         reply: ProducerReply,
     ) -> None:
-        """Give a producer its id and next epoch (TX-10 to TX-17). expected: its current (producer id, epoch), None for a new producer.
+        """Give a producer its id and next epoch (TX-10 to TX-17). expected: the (producer id, epoch) in the request, None for a new producer.
 
         If a transaction is open, it is aborted, and the error is CONCURRENT_TRANSACTIONS (51), so that the producer sends the request again.
         """
@@ -285,7 +285,10 @@ class TransactionCoordinator:
     def fence(
         self, transaction: Transaction, now_ms: int, cause: Cause, reply: ProducerReply = lambda result, at_ms: None
     ) -> None:
-        """Abort an open transaction without a pending transition, and raise its producer's epoch. cause: FENCED or TIMED_OUT, for observers."""
+        """Abort an open transaction, and raise its producer's epoch. The transaction must have no pending transition.
+
+        cause: the cause that observers get, FENCED or TIMED_OUT.
+        """
         transaction.prepare_fence(cause)
         self._fence(transaction, now_ms, reply)
 
