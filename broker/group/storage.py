@@ -57,7 +57,7 @@ class LoggedRecord(KeyedRecord, Protocol):
 
     @property
     def producer_id(self) -> int:
-        """Return the id of the producer whose transaction contains the record, or is ended by it; -1 without a transaction."""
+        """Return the id of the producer whose transaction contains the record, or is ended by the record; -1 without a transaction."""
         ...
 
     @property
