@@ -121,10 +121,7 @@ class TransactionCoordinator:
     def _prepare_epoch(
         self, transaction: Transaction, timeout_ms: int, expected: tuple[int, int] | None, now_ms: int
     ) -> None:
-        """Prepare the producer's next epoch for InitProducerId. Raises KafkaError if the request is not allowed (TX-12).
-
-        expected: the (producer id, epoch) that the request says is current, None if it names none.
-        """
+        """Prepare a producer's next epoch. Raises KafkaError if it may not have one (TX-12). expected: (id, epoch) in the request, or None."""
         data = transaction.data
         if transaction.pending is not None:
             raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
