@@ -1,6 +1,7 @@
 """Send random request sequences to this broker and to a real Kafka, and print each difference, shrunk and ready to be replayed.
 
-`--about` chooses sequences about transactions or groups, which go to Kafka 3.9.1, or to 4.2.0 with `--release 4.2`.
+`--about` chooses sequences about transactions, groups or classic groups. They go to Kafka 3.9.1, or to 4.2.0 with `--release 4.2`. In 3.9.1,
+classic groups have the old coordinator, and groups the coordinator in Java.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tests.differential.comparing import Found, Pair, Played, Unstable
-from tests.differential.conversations import GROUPS, TRANSACTIONS, conversation
+from tests.differential.conversations import CLASSIC_GROUPS, GROUPS, TRANSACTIONS, conversation
 from tests.differential.request_sequences import request_sequence
 from tests.support.conformance.ours import Ours, OursManual, OursNewer
 from tests.support.conformance.real_kafka import NewerKafka, RealKafka
 from tests.support.conformance.virtual import NEWER_RELEASE, RELEASE
 
 LOG = "log"
-PROFILES = {LOG: "default", TRANSACTIONS: "default", GROUPS: "migration"}
-"""Maps what sequences are about to the profile of the clusters."""
+PROFILES = {LOG: "default", TRANSACTIONS: "default", CLASSIC_GROUPS: "default", GROUPS: "migration"}
+"""Maps what sequences are about to the profile of the clusters. With `default`, Kafka 3.9 has its old group coordinator."""
 
 
 @contextmanager
