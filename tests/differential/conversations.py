@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from tests.differential.classic_groups import ClassicWriter
 from tests.differential.group_admin import FIRST, AdminWriter
 from tests.differential.odd_transactions import OddWriter
+from tests.differential.request_sequences import LOG
 
 Step = tuple[str, dict[str, Any]]
 
@@ -237,7 +238,12 @@ WRITERS: dict[str, Callable[[int, str], Writer]] = {
     CLASSIC_GROUPS: ClassicWriter,
 }
 """Maps what conversations are about to their generator, which gets the seed and the release."""
-PLAYED = {TRANSACTIONS: (TRANSACTIONS,), GROUPS: (GROUPS, CLASSIC_GROUPS), CLASSIC_GROUPS: (CLASSIC_GROUPS,)}
+PLAYED = {
+    LOG: (LOG,),
+    TRANSACTIONS: (TRANSACTIONS,),
+    GROUPS: (GROUPS, CLASSIC_GROUPS),
+    CLASSIC_GROUPS: (CLASSIC_GROUPS,),
+}
 """Maps what clusters are for to what conversations on them are about."""
 
 

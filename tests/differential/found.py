@@ -165,7 +165,10 @@ _PENDING_ID_LEAVES = (
 )
 _REBALANCE = (_enter(), _enter(), _sync(), _enter(1), _enter(1), _SHOWN, _enter(), _SHOWN)
 
-FOUND_CONVERSATIONS = {
+FOUND_CONVERSATIONS: dict[str, Conversation | RequestSequence] = {
+    "a follower gets no endpoint of a new leader in 4.2": RequestSequence(
+        steps=(_fetch(16, _asked(), replica_id=1), _fetch(18, _asked())), release="4.2"
+    ),
     "a transaction with a fenced marker keeps the partitions without marker": Conversation(
         TRANSACTIONS, "3.9", _FENCED_MARKER
     ),
@@ -235,4 +238,4 @@ FOUND_CONVERSATIONS = {
         ),
     ),
 }
-"""Conversations, as `FOUND`."""
+"""Conversations, and request sequences of release 4.2, as `FOUND`."""

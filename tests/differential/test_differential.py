@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.differential.__main__ import both
+from tests.differential.__main__ import both, generated
 from tests.differential.comparing import Difference, Found, Pair, Unstable, first_difference
 from tests.differential.conversations import CLASSIC_GROUPS, GROUPS, PLAYED, TRANSACTIONS, Conversation, conversation
 from tests.differential.found import FOUND, FOUND_CONVERSATIONS
 from tests.differential.playing import plain
-from tests.differential.request_sequences import RequestSequence, request_sequence
+from tests.differential.request_sequences import LOG, RequestSequence, request_sequence
 from tests.differential.unstable import UNSTABLE
 from tests.support.wire import produce
 
@@ -47,7 +47,14 @@ def test_random_request_sequences_are_answered_as_by_the_real_kafka(pair: Pair) 
 
 @pytest.fixture(
     scope="module",
-    params=[(TRANSACTIONS, "3.9"), (TRANSACTIONS, "4.2"), (CLASSIC_GROUPS, "3.9"), (GROUPS, "3.9"), (GROUPS, "4.2")],
+    params=[
+        (LOG, "4.2"),
+        (TRANSACTIONS, "3.9"),
+        (TRANSACTIONS, "4.2"),
+        (CLASSIC_GROUPS, "3.9"),
+        (GROUPS, "3.9"),
+        (GROUPS, "4.2"),
+    ],
     ids="-".join,
 )
 def talk(request: pytest.FixtureRequest) -> Iterator[tuple[Pair, str, str]]:
@@ -71,7 +78,7 @@ def test_group_and_transaction_responses_that_once_differed_now_match_the_real_k
 def test_random_group_and_transaction_requests_are_answered_as_by_the_real_kafka(talk: tuple[Pair, str, str]) -> None:
     running, about, release = talk
     for seed in range(CONVERSATIONS):
-        result = running.compare(conversation(about, seed, release))
+        result = running.compare(generated(about, seed, release))
         assert not isinstance(result, Found), f"seed {seed}:\n{result.request_sequence}\n{result.difference}"
 
 
