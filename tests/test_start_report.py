@@ -87,6 +87,15 @@ def test_start_report_names_release_brokers_topics_and_how_to_stop(start: Start)
     assert "kafkaproto" in page.read_text()
 
 
+def test_start_report_names_the_kinds_of_groups_that_are_not_served(start: Start) -> None:
+    """Kafka serves share groups from 4.1 on, and streams groups from 4.2 on."""
+    share_groups = "INFO not served, although Kafka 4.1 serves them: share groups"
+    both = "INFO not served, although Kafka 4.2 serves them: share groups and streams groups"
+    assert share_groups in start("--release", "4.1").stop()
+    assert both in start("--release", "4.2").stop()
+    assert not [line for line in start("--release", "3.9").stop() if "not served" in line]
+
+
 def test_start_report_lists_every_address_of_every_listener(start: Start) -> None:
     listeners = "listeners=INSIDE://127.0.0.1:0,OUTSIDE://127.0.0.1:0"
     advertised = "advertised.listeners=INSIDE://kafka:9094,OUTSIDE://localhost:9092"

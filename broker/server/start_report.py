@@ -17,11 +17,14 @@ from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.image import Topic
 from kafkaproto.broker.observe.diagnostics import no_offsets_topic
+from kafkaproto.releases import versions
 
 logger = logging.getLogger("kafkaproto")
 
 MOST_LINES = 20
 """The maximum number of brokers, and of topics, that the start report lists, one per line. It only counts the others."""
+NOT_SERVED = {"share groups": 76, "streams groups": 88}
+"""Maps each kind of group that this broker does not serve to the key of an API of such groups (KIP-932, KIP-1071)."""
 DEFAULT = -1
 """The number of partitions or replicas that stands for the default in the broker's settings."""
 
@@ -84,6 +87,8 @@ def report(cluster: Cluster, process_id: int) -> Iterator[str]:
         f"kafkaproto {kafkaproto.__version__} serves the API versions of Kafka {cluster.release_name} "
         f"(semantics {cluster.semantics})"
     )
+    if missing := [kind for kind, api_key in NOT_SERVED.items() if api_key in versions(cluster.release_name)]:
+        yield f"not served, although Kafka {cluster.release_name} serves them: {' and '.join(missing)}"
     image = cluster.controller.image
     yield from _shortened([_broker(cluster, broker_id) for broker_id in image.brokers], "brokers")
     yield from _recovered(cluster)

@@ -129,7 +129,7 @@ def test_unknown_config_operation_fails_every_resource_without_an_error_of_its_o
     assert changed(subject, duplicated, valid)[1] == (0, None)
 
 
-@pytest.mark.rule("AD-39")
+@pytest.mark.rule("AD-39", "CF-13")
 @pytest.mark.parametrize(
     ("configs", "message"),
     [

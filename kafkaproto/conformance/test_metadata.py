@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkaproto.api import ApiKey
-from kafkaproto.conformance.offered import OFFERED_BY_3_9
+from kafkaproto.conformance.offered import NOT_IN_3_9, OFFERED_BY_3_9, OFFERED_IF_ENABLED
 from kafkaproto.conformance.scene import Topic, new_topic, read, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.wire import batch, fetch, flat
@@ -187,6 +187,7 @@ def test_api_versions_response_lists_the_versions_that_a_broker_supports(subject
         offered = {a.api_key: (a.min_version, a.max_version) for a in answer.api_keys}
         assert answer.error_code == 0 and len(offered) == len(answer.api_keys)
         assert {key: offered[key] for key in OFFERED_BY_3_9 if key in offered} == subject.offered()
+        assert offered.keys() <= OFFERED_BY_3_9.keys() | OFFERED_IF_ENABLED | NOT_IN_3_9
 
 
 @pytest.mark.needs("replica.selector.class", racks=True)

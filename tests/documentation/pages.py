@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from kafkaproto.api import APIS
-from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.config.definitions import Definitions, Setting, definitions_of
-from kafkaproto.broker.config.release import RELEASES
+from kafkaproto.broker.config.release import DEFAULT_RELEASE, RELEASES
 from kafkaproto.broker.config.without_effect import REASONS, reason_of
+from kafkaproto.broker.requests.registry import VERSIONS as SERVED
 from kafkaproto.broker.server.settings_command import row
 from kafkaproto.cli import COMMANDS
 from kafkaproto.pipeline.trace.schema import TABLES, Column
@@ -110,13 +110,12 @@ def _both(values: tuple[str, ...]) -> str:
 
 
 def _apis() -> Iterator[str]:
-    served = Cluster().apis
     yield "# APIs and releases"
     yield (
         "The lowest and highest version of each API that a client may use. The columns of releases are what a real broker of that release\n"
-        "offers; `kafkaproto broker --release 2.8` offers the versions that its column and *this broker* have in common. An API without an entry\n"
-        "under *this broker* is not served yet and not advertised, so that clients see it is missing. `kafkaproto apis --release 3.9` prints\n"
-        "the column of one release with *this broker*.\n"
+        "offers; `kafkaproto broker --release 2.8` offers the versions that its column and *this broker* have in common (without `--release`,\n"
+        f"those of {DEFAULT_RELEASE}). An API without an entry under *this broker* is not served and not advertised, so that clients see it is\n"
+        "missing: share groups and Streams groups. `kafkaproto apis --release 3.9` prints what is offered with one release.\n"
     )
     by_release = {release: versions(release) for release in SHOWN_RELEASES}
     keys = sorted({key for offered in by_release.values() for key in offered if key in APIS})
@@ -124,7 +123,7 @@ def _apis() -> Iterator[str]:
         (
             APIS[key].name,
             str(key),
-            f"{served[key].min_version} to {served[key].max_version}" if key in served else "",
+            _range(SERVED.get(key)),
             *(_range(by_release[release].get(key)) for release in SHOWN_RELEASES),
         )
         for key in keys

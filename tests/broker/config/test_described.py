@@ -74,6 +74,7 @@ def alter(cluster: VirtualCluster, kind: int, name: str, key: str, operation: in
 RELEASES = [("2.8", "3.9.1"), ("3.9", "3.9.1"), ("4.0", "4.2.0"), ("4.2", "4.2.0")]
 
 
+@pytest.mark.rule("CF-5", "CF-2")
 @pytest.mark.parametrize(("release", "table"), RELEASES)
 def test_describe_configs_lists_every_broker_setting_of_kafka_with_its_default(release: str, table: str) -> None:
     cluster, expected = made(release), rows(table, "broker")
@@ -111,6 +112,7 @@ def test_describe_configs_lists_every_topic_setting_of_kafka_with_its_default(re
         assert entry.value == row.default, name
 
 
+@pytest.mark.rule("CF-14", "CF-15")
 def test_group_settings_exist_since_kafka_4_0_and_default_to_the_broker_settings() -> None:
     cluster, expected = made("4.2", group_consumer_session_timeout_ms="50000"), rows("4.2.0", "group")
     descriptions = described(cluster, GROUP, "any")
@@ -126,6 +128,7 @@ def test_group_settings_exist_since_kafka_4_0_and_default_to_the_broker_settings
 SESSION, HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
 
 
+@pytest.mark.rule("CF-14")
 @pytest.mark.parametrize(
     ("name", "key", "value", "error"),
     [
@@ -152,6 +155,7 @@ def test_group_settings_can_be_altered_within_the_limits_set_on_the_broker(
     assert alter(made("3.9"), GROUP, name, key, SET, value) == 42
 
 
+@pytest.mark.rule("CF-14")
 def test_group_session_timeout_must_be_longer_than_its_heartbeat_interval() -> None:
     cluster = made("4.2", group_consumer_min_session_timeout_ms="1", group_consumer_max_heartbeat_interval_ms="60000")
     assert alter(cluster, GROUP, "g", HEARTBEAT, SET, "45000") == 40
@@ -168,6 +172,7 @@ def test_describe_configs_hides_kafkaproto_settings_even_when_they_are_set() -> 
     assert cluster.state.config.get(0, "kafkaproto.replica.delay.ms") == 5
 
 
+@pytest.mark.rule("CF-5")
 def test_describe_configs_lists_internal_and_removed_settings_only_when_set() -> None:
     given = {"log_initial_task_delay_ms": "100", "quota_producer_default": "1000"}
     before, after = described(made(), BROKER, "0"), described(made(**given), BROKER, "0")
@@ -179,6 +184,7 @@ def test_describe_configs_lists_internal_and_removed_settings_only_when_set() ->
     assert TYPES[removed.config_type] == "unknown" and [s.value for s in removed.synonyms] == [None]
 
 
+@pytest.mark.rule("CF-4")
 def test_describe_configs_never_returns_the_values_of_secrets() -> None:
     cluster = made(ssl_key_password="secret")
     assert alter(cluster, BROKER, "0", "listener.name.plaintext.ssl.keystore.password", SET, "secret") == 0
@@ -216,6 +222,7 @@ def test_setting_of_another_kafka_release_is_accepted_at_start_but_has_no_effect
     assert cluster.state.config.for_broker(0).topic({}, "message.downconversion.enable") is True
 
 
+@pytest.mark.rule("CF-9", "CF-13")
 @pytest.mark.parametrize(
     ("release", "name", "key", "value", "error"),
     [

@@ -213,6 +213,7 @@ def test_alter_configs_rejects_a_repeated_resource_and_applies_the_other_resourc
     assert described(cluster, TOPIC, "u", "retention.ms")["retention.ms"][:2] == ("5", OF_TOPIC)
 
 
+@pytest.mark.rule("CF-4", "CF-13")
 @pytest.mark.parametrize("release", ["3.9", "4.2"])
 @pytest.mark.parametrize(("resource", "source"), [("0", OWN), ("", ALL)])
 def test_unknown_broker_setting_is_stored_and_described_as_a_secret(release: str, resource: str, source: int) -> None:

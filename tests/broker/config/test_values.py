@@ -121,6 +121,7 @@ def test_setting_prefixed_with_a_broker_id_applies_to_that_broker_only(key: str,
     assert split_broker(key) == (broker, name)
 
 
+@pytest.mark.rule("CF-1")
 def test_broker_setting_has_the_value_of_the_highest_priority_source_that_sets_it() -> None:
     config = ClusterConfig({"fetch.max.bytes": "2000", "1.fetch.max.bytes": "3000"}, {"num.partitions": 7})
     assert config.for_broker(0)["fetch.max.bytes"] == 2000
@@ -158,6 +159,7 @@ def broker(config: ClusterConfig, name: str, broker_id: int = 0) -> Described:
     return next(d for d in broker_descriptions(config, broker_id) if d.name == name)
 
 
+@pytest.mark.rule("CF-8")
 def test_topic_setting_has_no_synonym_for_a_broker_setting_that_is_not_set() -> None:
     """Kafka 3.9.1 and 4.2.0 behave like this: log.retention.ms is null, and a value from log.retention.hours has source 5."""
     config = ClusterConfig()

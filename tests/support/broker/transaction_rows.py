@@ -12,19 +12,25 @@ from typing import Any
 
 from benchmarks.ab import workload
 from benchmarks.ab.workload import FETCH, PRODUCE, SMALL_VALUE, VERSIONS, Peer, Work, find, message
+from kafkaproto.broker.group.offsets import CommittedOffset
+from kafkaproto.broker.group.results import TransactionalCommit
 from kafkaproto.broker.replication.coordinator_log import CoordinatorLog
 from kafkaproto.broker.transaction.records import entry
 from kafkaproto.broker.transaction.transaction import Transaction, TransactionData, TransactionState
 from kafkaproto.records.batch import TRANSACTIONAL, NewRecord, build_batch
 
-INIT_PRODUCER_ID, ADD_PARTITIONS, END_TXN = 22, 24, 26
+INIT_PRODUCER_ID, ADD_PARTITIONS, ADD_OFFSETS, END_TXN, TXN_OFFSET_COMMIT = 22, 24, 25, 26, 28
 PRODUCE_VERSION, OLD_VERSION = 11, 3
-TOPIC, TRANSACTIONS, ID = "t", "__transaction_state", "counted"
+TOPIC, TRANSACTIONS, ID, GROUP = "t", "__transaction_state", "counted", "g"
 FEW, MANY = 10, 1000
 PARTITIONS = 200
 TIMEOUT_MS = 900_000
 FIRST_IDLE_PRODUCER = 1_000_000
-CONFIG = {"transaction.state.log.num.partitions": "1", "kafkaproto.transaction.completion.ms": "0"}
+CONFIG = {
+    "transaction.state.log.num.partitions": "1",
+    "offsets.topic.num.partitions": "1",
+    "kafkaproto.transaction.completion.ms": "0",
+}
 
 
 class Scene:
@@ -80,6 +86,48 @@ class Scene:
         return build_batch(
             [record], producer_id=producer_id, producer_epoch=0, base_sequence=sequence, attributes=TRANSACTIONAL
         )
+
+    def commit_pending_offsets(self, count: int, *, own_groups: bool) -> None:
+        """Let `count` further producers commit the offset of one partition in transactions that stay open, each in its own group or all in one."""
+        now_ms, cluster = self.peer.cluster.now_ms, self.peer.cluster
+        cluster.state.coordinator_of(GROUP)
+        errors: list[int] = []
+        for number in range(count):
+            group_id = f"{GROUP}-{number}" if own_groups else GROUP
+            request = TransactionalCommit(group_id, FIRST_IDLE_PRODUCER + number, 0, -1, "", None)
+            offsets = {(TOPIC, 0): CommittedOffset(number, -1, "", now_ms)}
+            commits = self.node.groups.commits.transactional
+            commits.commit(request, offsets, now_ms, lambda results, _: errors.extend(results.values()))
+        cluster.run()
+        if errors != [0] * count:
+            raise workload.WorkloadError(f"the pending offsets were not stored: {errors}")
+
+    def add_offsets(self) -> bytes:
+        """Return the frame of AddOffsetsToTxn for the group."""
+        request = message(
+            "add_offsets_to_txn",
+            "AddOffsetsToTxnRequest",
+            transactional_id=ID,
+            producer_id=self.producer_id,
+            producer_epoch=0,
+            group_id=GROUP,
+        )
+        return self.peer.frame(request, OLD_VERSION)
+
+    def commit_offsets(self) -> bytes:
+        """Return the frame of TxnOffsetCommit for one partition."""
+        module = "txn_offset_commit"
+        partition = message(module, "TxnOffsetCommitRequestPartition", partition_index=0, committed_offset=5)
+        request = message(
+            module,
+            "TxnOffsetCommitRequest",
+            transactional_id=ID,
+            group_id=GROUP,
+            producer_id=self.producer_id,
+            producer_epoch=0,
+            topics=[message(module, "TxnOffsetCommitRequestTopic", name=TOPIC, partitions=[partition])],
+        )
+        return self.peer.frame(request, OLD_VERSION)
 
     def add(self, index: int) -> bytes:
         """Return the frame of AddPartitionsToTxn for one partition."""
@@ -183,11 +231,47 @@ def read_committed(idle: int) -> Work:
     return Work(scene.peer, FETCH, VERSIONS[FETCH], iter(lambda: frame, None), scene.peer.exchange, expected)
 
 
+def offsets_in_transactions(idle: int, *, own_groups: bool) -> Work:
+    """Return the row of a transaction with offsets: AddOffsetsToTxn, TxnOffsetCommit, EndTxn and its markers."""
+    scene = Scene(idle)
+    scene.commit_pending_offsets(idle, own_groups=own_groups)
+    added, committed, ended = scene.add_offsets(), scene.commit_offsets(), scene.end()
+
+    def step(frame: bytes) -> None:
+        scene.other.exchange(added)
+        scene.peer.exchange(frame)
+        scene.other.exchange(ended)
+        scene.peer.cluster.advance(1)
+
+    return Work(
+        scene.peer,
+        TXN_OFFSET_COMMIT,
+        OLD_VERSION,
+        iter(lambda: committed, None),
+        step,
+        workload.unthrottled,
+        lambda: scene.expect(TransactionState.COMPLETE_COMMIT, 0),
+    )
+
+
+def offset_commit(idle: int) -> Work:
+    """Return the row of OffsetCommit in a group in which the open transactions have pending offsets."""
+    scene = Scene(idle)
+    scene.commit_pending_offsets(idle, own_groups=False)
+    partition = message("offset_commit", "OffsetCommitRequestPartition", partition_index=0, committed_offset=7)
+    topic = message("offset_commit", "OffsetCommitRequestTopic", name=TOPIC, partitions=[partition])
+    request = message("offset_commit", "OffsetCommitRequest", group_id=GROUP, topics=[topic])
+    return workload.again(scene.peer, request, workload.OFFSET_COMMIT)
+
+
 PREPARED: dict[str, Callable[[int], Work]] = {
     "Produce": produce,
     "AddPartitionsToTxn": add_partitions,
     "a whole transaction": whole,
     "read_committed Fetch": read_committed,
+    "a transaction with offsets of one group": partial(offsets_in_transactions, own_groups=False),
+    "a transaction with offsets beside other groups": partial(offsets_in_transactions, own_groups=True),
+    "OffsetCommit": offset_commit,
 }
 
 

@@ -27,6 +27,9 @@ TOPICS = Scenario(
         Step("create with an unknown setting", f"{SERVER} --create --topic tools-b --config nope=1"),
         Step("describe", f"{SERVER} --describe --topic tools-a", patterns=_DESCRIBED),
         Step("describe a missing topic", f"{SERVER} --describe --topic tools-none"),
+        Step("list topics of a pattern", f"{SERVER} --list --topic tools-a.*"),
+        Step("list all topics", f"{SERVER} --list --exclude-internal"),
+        Step("describe all topics", f"{SERVER} --describe --exclude-internal", patterns=_DESCRIBED),
         Step(
             "describe under-replicated partitions", f"{SERVER} --describe --under-replicated-partitions --topic tools-a"
         ),
@@ -91,6 +94,47 @@ CONFIGS = Scenario(
         Step("delete a quota", f"{SERVER} --alter --client tools --delete-config producer_byte_rate"),
         Step("alter a group", f"{SERVER} --alter --group tools --add-config consumer.session.timeout.ms=50000"),
         Step("describe a group", f"{SERVER} --describe --group tools", settles=True),
+    ),
+)
+
+_ADD, _DELETE, _SHOW = f"{SERVER} --alter --add-config", f"{SERVER} --alter --delete-config", f"{SERVER} --describe"
+ENTITIES = Scenario(
+    "kafka-configs of users, addresses and clients",
+    same("kafka.admin.ConfigCommand"),
+    (
+        Step("alter a user", f"{_ADD} producer_byte_rate=1000,request_percentage=50 --user tools-u"),
+        Step("alter all users", f"{_ADD} consumer_byte_rate=2000 --user-defaults"),
+        Step("alter a user with a client", f"{_ADD} consumer_byte_rate=3000 --user tools-u --client tools-c"),
+        Step("alter all clients", f"{_ADD} controller_mutation_rate=5 --client-defaults"),
+        Step("alter a user with a bad value", f"{_ADD} producer_byte_rate=x --user tools-u"),
+        Step("alter a user with an unknown quota", f"{_ADD} nope=1 --user tools-u", patterns=("message",)),
+        Step("describe a user", f"{_SHOW} --user tools-u", settles=True),
+        Step("describe all users", f"{_SHOW} --entity-type users", unordered=True),
+        Step("describe the default of users", f"{_SHOW} --user-defaults"),
+        Step("describe a user with a client", f"{_SHOW} --user tools-u --client tools-c"),
+        Step("describe the default of clients", f"{_SHOW} --client-defaults"),
+        Step("delete a quota that is not set", f"{_DELETE} consumer_byte_rate --user tools-u"),
+        Step("delete a quota", f"{_DELETE} producer_byte_rate,request_percentage --user tools-u"),
+        Step("delete a quota", f"{_DELETE} consumer_byte_rate --user-defaults"),
+        Step("delete a quota", f"{_DELETE} consumer_byte_rate --user tools-u --client tools-c"),
+        Step("delete a quota", f"{_DELETE} controller_mutation_rate --client-defaults"),
+        Step("add a SCRAM credential", f"{_ADD} SCRAM-SHA-256=[iterations=4096,password=secret] --user tools-s"),
+        Step("add a SCRAM credential", f"{_ADD} SCRAM-SHA-512=[iterations=1,password=secret] --user tools-s"),
+        Step("describe a SCRAM credential", f"{_SHOW} --user tools-s", settles=True),
+        Step("delete a SCRAM credential", f"{_DELETE} SCRAM-SHA-256 --user tools-s"),
+        Step("delete a missing SCRAM credential", f"{_DELETE} SCRAM-SHA-512 --user tools-s", patterns=("message",)),
+        Step("alter an address", f"{_ADD} connection_creation_rate=7 --ip 10.0.0.1"),
+        Step("alter all addresses", f"{_ADD} connection_creation_rate=9 --ip-defaults"),
+        Step("describe an address", f"{_SHOW} --ip 10.0.0.1", settles=True),
+        Step("describe all addresses", f"{_SHOW} --entity-type ips", unordered=True),
+        Step("delete a rate", f"{_DELETE} connection_creation_rate --ip 10.0.0.1"),
+        Step("delete a rate", f"{_DELETE} connection_creation_rate --ip-defaults"),
+        Step("alter a subscription", f"{_ADD} interval.ms=5000,metrics=[a.,b.] --client-metrics tools-m"),
+        Step("describe a subscription", f"{_SHOW} --client-metrics tools-m", settles=True),
+        Step("describe all subscriptions", f"{_SHOW} --entity-type client-metrics"),
+        Step("delete settings of a subscription", f"{_DELETE} interval.ms,metrics --client-metrics tools-m"),
+        created("tools-w", "0", "--config retention.ms=7000"),
+        Step("describe settings of all brokers", f"{_SHOW} --entity-type brokers", unordered=True),
     ),
 )
 
@@ -434,6 +478,16 @@ OPEN_TRANSACTIONS = Scenario(
             patterns=("time",),
             tool="kafka-console-consumer",
         ),
+        Step(
+            "force the end of a transaction",
+            f"{SERVER} forceTerminateTransaction --transactionalId tools-open",
+            only=(NEWER,),
+        ),
+        Step(
+            "force the end of a missing transaction",
+            f"{SERVER} forceTerminateTransaction --transactionalId tools-none",
+            only=(NEWER,),
+        ),
     ),
 )
 CLIENT_METRICS = Scenario(
@@ -561,7 +615,7 @@ END_TO_END = Scenario(
 )
 # Commands on all groups come first, because some later tools leave groups with random names.
 SCENARIOS: tuple[Scenario, ...] = (
-    *GROUP_SCENARIOS, TOPICS, CONFIGS, GROUPS, CONSUMER, INTERNAL_TOPICS, PRODUCER, OFFSETS, RECORDS, TRANSACTIONS, VERIFIABLE, VERIFIABLE_CONSUMER,
+    *GROUP_SCENARIOS, TOPICS, CONFIGS, ENTITIES, GROUPS, CONSUMER, INTERNAL_TOPICS, PRODUCER, OFFSETS, RECORDS, TRANSACTIONS, VERIFIABLE, VERIFIABLE_CONSUMER,
     API_VERSIONS, OPEN_TRANSACTIONS, PERFORMANCE, CONSUMER_PERFORMANCE, END_TO_END, CLIENT_METRICS, *CLUSTER_SCENARIOS,
 )  # fmt: skip
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}

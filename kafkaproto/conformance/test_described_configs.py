@@ -1,0 +1,190 @@
+"""Tests of DescribeConfigs: sources, types, read-only settings and synonyms of brokers and topics, and the settings in a CreateTopics response."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import pytest
+
+from kafkaproto.conformance.scene import new_topic, wait_until
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kafkaproto.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+
+TOPIC, BROKER = 2, 4
+SET, DELETE = 0, 1
+DYNAMIC_TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT, STATIC, DEFAULT = 1, 2, 3, 4, 5
+BOOLEAN, STRING, INT, LONG, DOUBLE, LIST, PASSWORD = 1, 2, 3, 5, 6, 7, 9
+WEEK_MS = "604800000"
+NODE = "0"
+
+
+class Setting(NamedTuple):
+    """What DescribeConfigs v4 returns for a setting. synonyms: (name, value, source) in the order of the response."""
+
+    value: str | None
+    source: int
+    type: int
+    read_only: bool
+    sensitive: bool
+    synonyms: list[tuple[str, str | None, int]]
+
+
+def described(subject: Subject, kind: int, name: str, keys: list[str] | None = None) -> dict[str, Setting]:
+    """Describe a broker or topic with its synonyms. keys: the settings to ask for, None for all."""
+    request = DescribeConfigsRequest([DescribeConfigsResource(kind, name, keys)], include_synonyms=True)
+    [result] = subject.ask(subject.connect(), request, 4).results
+    assert result.error_code == 0
+    return {
+        config.name: Setting(
+            config.value,
+            config.config_source,
+            config.config_type,
+            config.read_only,
+            config.is_sensitive,
+            [(synonym.name, synonym.value, synonym.source) for synonym in config.synonyms],
+        )
+        for config in result.configs
+    }
+
+
+def source_of(subject: Subject, kind: int, name: str, key: str) -> int:
+    """Return the source of the value of a setting of a broker or topic."""
+    return described(subject, kind, name, [key])[key].source
+
+
+def alter(subject: Subject, kind: int, name: str, values: Mapping[str, str | None]) -> None:
+    """Set settings of a broker or topic, or delete those whose value is None."""
+    configs = [AlterableConfig(key, DELETE if value is None else SET, value) for key, value in values.items()]
+    request = IncrementalAlterConfigsRequest([AlterConfigsResource(kind, name, configs)])
+    [result] = subject.ask_once(request, 1).responses
+    assert result.error_code == 0
+
+
+@pytest.mark.rule("CF-1", "CF-2", "CF-8")
+def test_described_topic_setting_has_type_source_and_synonyms(subject: Subject) -> None:
+    topic = new_topic(subject).name
+    alter(subject, TOPIC, topic, {"retention.ms": None})
+    wait_until(subject, lambda: source_of(subject, TOPIC, topic, "retention.ms") == DEFAULT, "the default")
+    keys = ["retention.ms", "cleanup.policy", "preallocate", "min.cleanable.dirty.ratio", "segment.index.bytes"]
+    settings = described(subject, TOPIC, topic, keys)
+    assert {name: (setting.value, setting.source, setting.type) for name, setting in settings.items()} == {
+        "retention.ms": (WEEK_MS, DEFAULT, LONG),
+        "cleanup.policy": ("delete", DEFAULT, LIST),
+        "preallocate": ("false", DEFAULT, BOOLEAN),
+        "min.cleanable.dirty.ratio": ("0.5", DEFAULT, DOUBLE),
+        "segment.index.bytes": ("10485760", DEFAULT, INT),
+    }
+    assert settings["retention.ms"].synonyms == []  # log.retention.ms is not set
+    assert settings["cleanup.policy"].synonyms == [("log.cleanup.policy", "delete", DEFAULT)]
+    alter(subject, TOPIC, topic, {"retention.ms": "5000", "cleanup.policy": "compact"})
+    wait_until(subject, lambda: source_of(subject, TOPIC, topic, "cleanup.policy") == DYNAMIC_TOPIC, "the new value")
+    settings = described(subject, TOPIC, topic, keys)
+    own = ("cleanup.policy", "compact", DYNAMIC_TOPIC)
+    assert settings["retention.ms"].synonyms == [("retention.ms", "5000", DYNAMIC_TOPIC)]
+    assert settings["cleanup.policy"].synonyms == [own, ("log.cleanup.policy", "delete", DEFAULT)]
+    assert not [name for name, setting in settings.items() if setting.read_only or setting.sensitive]
+
+
+@pytest.mark.rule("CF-1", "CF-7")
+def test_described_broker_setting_lists_dynamic_static_and_default_values(subject: Subject) -> None:
+    """The value of the broker comes first, then that of all brokers, then the default."""
+    name = "log.cleaner.max.compaction.lag.ms"
+    most = str(2**63 - 1)
+    [before] = described(subject, BROKER, NODE, [name]).values()
+    assert (before.value, before.source, before.synonyms) == (most, DEFAULT, [(name, most, DEFAULT)])
+    try:
+        alter(subject, BROKER, "", {name: "7000000"})
+        wait_until(
+            subject, lambda: source_of(subject, BROKER, NODE, name) == DYNAMIC_DEFAULT, "the default of all brokers"
+        )
+        alter(subject, BROKER, NODE, {name: "8000000"})
+        wait_until(subject, lambda: source_of(subject, BROKER, NODE, name) == DYNAMIC_BROKER, "the value of the broker")
+        [setting] = described(subject, BROKER, NODE, [name]).values()
+        assert setting.value == "8000000"
+        assert setting.synonyms == [
+            (name, "8000000", DYNAMIC_BROKER),
+            (name, "7000000", DYNAMIC_DEFAULT),
+            (name, most, DEFAULT),
+        ]
+        assert described(subject, BROKER, "")[name].value == "7000000"
+    finally:
+        alter(subject, BROKER, NODE, {name: None})
+        alter(subject, BROKER, "", {name: None})
+
+
+@pytest.mark.rule("CF-3", "CF-4", "CF-5", "CF-7")
+def test_described_broker_lists_all_settings_with_their_read_only_flag(subject: Subject) -> None:
+    settings = described(subject, BROKER, NODE)
+    assert len(settings) > 300
+    assert settings["num.partitions"].read_only and not settings["log.retention.ms"].read_only
+    assert (settings["log.retention.ms"].value, settings["log.retention.ms"].synonyms) == (None, [])
+    password = settings["ssl.keystore.password"]
+    assert (password.value, password.type, password.sensitive) == (None, PASSWORD, True)
+    policy = settings["replica.selector.class"]
+    assert (policy.source, policy.type, policy.read_only) == (STATIC, STRING, True)
+
+
+@pytest.mark.rule("CF-3", "SN-72")
+@pytest.mark.releases(before="4.0")
+def test_advertised_listeners_are_dynamic_in_3_9(subject: Subject) -> None:
+    assert not described(subject, BROKER, NODE)["advertised.listeners"].read_only
+
+
+@pytest.mark.rule("CF-3", "SN-72")
+@pytest.mark.releases(first="4.0")
+def test_advertised_listeners_are_read_only_from_4_0_on(subject: Subject) -> None:
+    assert described(subject, BROKER, NODE)["advertised.listeners"].read_only
+
+
+@pytest.mark.rule("CF-5", "CF-6", "SN-72")
+def test_describe_configs_rejects_other_brokers_and_missing_topics(subject: Subject) -> None:
+    resources = [(BROKER, "77"), (BROKER, "x"), (TOPIC, subject.new_name("missing"))]
+    listed = [DescribeConfigsResource(kind, name, None) for kind, name in resources]
+    results = subject.ask(subject.connect(), DescribeConfigsRequest(listed), 4).results
+    assert [result.error_code for result in results] == [42, 42, 3]
+    assert results[0].error_message == "Unexpected broker id, expected 0 or empty string, but received 77"
+    known = described(subject, BROKER, NODE, ["no.such.setting", "num.partitions"])
+    assert list(known) == ["num.partitions"]
+
+
+def created(subject: Subject, configs: dict[str, str]) -> tuple[int, dict[str, tuple[str | None, int, bool]]]:
+    """Create a topic, and return the error code and (value, source, read only) of each setting in the response."""
+    topic = CreatableTopic(
+        subject.new_name(), 1, 1, configs=[CreatableTopicConfig(*config) for config in configs.items()]
+    )
+    [result] = subject.ask_once(CreateTopicsRequest([topic], 30_000), 5).topics
+    settings = {config.name: (config.value, config.config_source, config.read_only) for config in result.configs or ()}
+    return result.error_code, settings
+
+
+@pytest.mark.rule("CF-10")
+def test_create_topics_response_has_the_settings_of_the_new_topic(subject: Subject) -> None:
+    error, settings = created(subject, {"retention.ms": "5000"})
+    assert error == 0
+    assert settings["retention.ms"] == ("5000", DYNAMIC_TOPIC, False)
+    assert settings["cleanup.policy"] == ("delete", DEFAULT, False)
+
+
+REMOVED = {"message.format.version", "message.timestamp.difference.max.ms", "message.downconversion.enable"}
+
+
+@pytest.mark.rule("CF-11", "CF-12", "SN-72")
+@pytest.mark.releases(before="4.0")
+def test_topic_setting_message_format_version_is_accepted_in_3_9(subject: Subject) -> None:
+    error, settings = created(subject, {"message.format.version": "3.0-IV0"})
+    assert error == 0 and settings.keys() >= REMOVED
+
+
+@pytest.mark.rule("CF-11", "CF-12", "SN-72")
+@pytest.mark.releases(first="4.0")
+def test_topic_settings_that_kafka_4_0_removed_are_unknown(subject: Subject) -> None:
+    for name in REMOVED:
+        assert created(subject, {name: "1"})[0] == 40
+    assert not created(subject, {})[1].keys() & REMOVED
