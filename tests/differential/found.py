@@ -138,9 +138,11 @@ _FENCED_MARKER = (
 )
 
 
-def _enter(member: int = 0, version: int = 9, instance: str | None = None, topic: str = FIRST) -> Step:
+def _enter(
+    member: int = 0, version: int = 9, instance: str | None = None, topic: str = FIRST, protocols: str = "a"
+) -> Step:
     given = {"member": member, "version": version, "id": "own", "instance": instance, "kind": "consumer"}
-    return "join", {**given, "protocols": ["a"], "topics": [topic], "session_ms": 45_000}
+    return "join", {**given, "protocols": list(protocols), "topics": [topic], "session_ms": 45_000}
 
 
 def _sync(member: int = 0) -> Step:
@@ -162,6 +164,10 @@ _PENDING_ID_LEAVES = (
     ("admin_leave", {"version": 3, "members": [1], "by": "id"}),
     ("beat", {"member": 0, "version": 3, "id": "own", "generation": "own", "instance": True}),
     _SHOWN,
+)
+_EQUAL_VOTES = (
+    *(_enter(0, 3, protocols="ba"), _enter(1, 3, protocols="ab")),
+    _enter(0, 3, protocols="ba"),
 )
 _REBALANCE = (_enter(), _enter(), _sync(), _enter(1), _enter(1), _SHOWN, _enter(), _SHOWN)
 
@@ -207,6 +213,8 @@ FOUND_CONVERSATIONS: dict[str, Conversation | RequestSequence] = {
         CLASSIC_GROUPS, "4.2", _PENDING_ID_LEAVES
     ),
     "an id without a member leaves in 3.9": Conversation(CLASSIC_GROUPS, "3.9", _PENDING_ID_LEAVES),
+    "of protocols with equal votes a hash table decides in 3.9": Conversation(CLASSIC_GROUPS, "3.9", _EQUAL_VOTES),
+    "of protocols with equal votes a hash table decides in 4.2": Conversation(CLASSIC_GROUPS, "4.2", _EQUAL_VOTES),
     "a group that rebalances has its former assignments in 4.2": Conversation(CLASSIC_GROUPS, "4.2", _REBALANCE),
     "a group that rebalances is described in 3.9": Conversation(CLASSIC_GROUPS, "3.9", _REBALANCE),
     "a dynamic member becomes static": Conversation(GROUPS, "4.2", (_join("C", [0]), _join("C", [0], instance="i1"))),

@@ -30,8 +30,17 @@ class Shown:
         if isinstance(value, list | tuple):
             return type(value)(self.plain(item) for item in value)
         if isinstance(value, bytes | bytearray | memoryview):
-            return self._instead.get(bytes(value), bytes(value))
+            return self._bytes(bytes(value))
         return self._text(value) if isinstance(value, str) else value
+
+    def _bytes(self, value: bytes) -> Any:
+        """Return what is shown for bytes. Those that contain a name are shown by their size, because brokers choose the partitions by member ids."""
+        if value in self._instead:
+            return self._instead[value]
+        for name, instead in self._instead.items():
+            if isinstance(name, str) and name.encode() in value:
+                return f"{len(value) - len(name)} bytes beside {instead}"
+        return value
 
     def _text(self, value: str) -> str:
         if value in self._instead:
