@@ -32,6 +32,9 @@ from kafkaproto.error_codes import ErrorCode
 
 TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
 
+_READ_ONLY = "Cannot update these configs dynamically"
+_NOT_FOR_ALL_BROKERS = "Cannot update these configs at default cluster level, broker id must be specified"
+_ONLY_OF_A_LISTENER = "These security configs can be dynamically updated only per-listener using the listener prefix"
 _KEY_STORE = re.compile(r"ssl\.(keystore\.|truststore\.|key\.password)")
 """Matches the names of settings that Kafka changes at run time for a single listener only (`SslConfigs.RECONFIGURABLE_CONFIGS`)."""
 
@@ -194,17 +197,13 @@ class BrokerResource:
         if setting.foreign and not (name.startswith(LISTENER_PREFIX) and self._broker_id == ALL_BROKERS):
             return setting
         if setting.foreign:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{name} cannot be changed for all brokers; name one broker")
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{_NOT_FOR_ALL_BROKERS}: Set({name})")
         if not setting.dynamic or setting.fixed_here:
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST, f"{name} cannot be changed while the broker runs; give it at start"
-            )
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{_READ_ONLY}: Set({name})")
         if _KEY_STORE.match(name):
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST, f"{name} belongs to a listener: change listener.name.<listener>.{name}"
-            )
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{_ONLY_OF_A_LISTENER}: HashSet({name})")
         if setting.mode == "b" and self._broker_id == ALL_BROKERS:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{name} cannot be changed for all brokers; name one broker")
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{_NOT_FOR_ALL_BROKERS}: Set({name})")
         of_all = name == MIN_INSYNC_REPLICAS and self._cluster.config.has_eligible_leader_replicas
         if of_all and self._broker_id != ALL_BROKERS:
             raise KafkaError(
@@ -326,7 +325,14 @@ def applied(resource: Resource, changes: Iterable[Change], strict_kip: bool) -> 
             _check_list(setting, change.operation)
             held = own[change.name] if change.name in own else resource.in_force(change.name)
             text = _edited(change.operation, held, text)
-        parse(setting, text, strict_kip)
+        try:
+            parse(setting, text, strict_kip)
+        except ConfigError:
+            if setting.refusal is not None or not isinstance(resource, BrokerResource):
+                raise
+            from kafkaproto.broker.config.rejections import rejection
+
+            raise ConfigError(rejection(setting, text)) from None
         own[change.name] = text
     return own
 
@@ -350,9 +356,9 @@ def _check_threads(name: str, current: int, count: int) -> None:
     """
     lowest, highest = max(1, current // 2), current * 2
     if count != current and not lowest <= count <= highest:
-        raise ConfigError(
-            f"{name} must be {lowest} to {highest} (got {count}): one change at most doubles or halves the {current} threads"
-        )
+        from kafkaproto.broker.config.rejections import thread_count_rejection
+
+        raise ConfigError(thread_count_rejection(name, current, count))
 
 
 def _check_list(setting: Setting, operation: int) -> None:

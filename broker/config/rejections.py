@@ -93,3 +93,21 @@ def _bounds(setting: Setting, value: float) -> str:
     if low is not None and value < low:
         return f"Value must be at least {low}"
     return f"Value must be no more than {high}"
+
+
+def thread_count_rejection(name: str, current: int, count: int) -> str:
+    """Return the message with which Kafka rejects a new number of threads: one change at most doubles or halves it.
+
+    name: the setting. current, count: the present and the new number of threads.
+    """
+    grows = count > current
+    if name == "log.cleaner.threads":
+        change = "increased to more than double" if grows else "reduced to less than half"
+        reason = f"Log cleaner threads cannot be {change} the current value {current}"
+    else:
+        limit = "value should not be greater than double" if grows else "value should be at least half"
+        reason = (
+            f"Dynamic thread count update validation failed for {name}={count}, {limit} the current value {current}"
+        )
+    exception = "org.apache.kafka.common.config.ConfigException"
+    return f"Invalid value {exception}: {reason} for configuration Invalid dynamic configuration"

@@ -29,7 +29,7 @@ CommitReply = Callable[[dict[PartitionKey, int], int], None]
 class Commits:
     """The committed offsets of the groups of a broker.
 
-    rebalance: provides the settings and the session timers of members.
+    rebalance: provides the settings and the session timers of members. is_release_4: whether the rules of Kafka 4.0 and later apply.
     """
 
     def __init__(
@@ -38,13 +38,14 @@ class Commits:
         rebalance: Rebalance,
         storage: GroupStorage,
         *,
-        is_new: bool = False,
+        is_release_4: bool = False,
     ) -> None:
-        self._is_new = is_new
         self._groups = groups
         self._rebalance = rebalance
         self._storage = storage
-        self.transactional = TransactionalCommits(groups, storage, lambda: rebalance.settings.offset_metadata_max_bytes)
+        self.transactional = TransactionalCommits(
+            groups, storage, lambda: rebalance.settings.offset_metadata_max_bytes, is_release_4=is_release_4
+        )
         """Handles offsets that producers commit in transactions."""
 
     def commit(
@@ -67,7 +68,7 @@ class Commits:
         group = self._groups.get_any(group_id)
         if group is None:
             if generation_id >= 0:
-                not_found = self._is_new and has_member_epoch
+                not_found = self._storage.is_new_coordinator and has_member_epoch
                 unknown = ErrorCode.GROUP_ID_NOT_FOUND if not_found else ErrorCode.ILLEGAL_GENERATION
                 reply(dict.fromkeys(offsets, unknown), now_ms)
                 return

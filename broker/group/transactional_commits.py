@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
-from kafkaproto.broker.group.group import GroupState
+from kafkaproto.broker.group.group import Group, GroupState
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, split_by_metadata
-from kafkaproto.broker.group.registry import AnyGroup, Registry, settle
+from kafkaproto.broker.group.registry import Registry, settle
 from kafkaproto.broker.group.results import UNKNOWN_MEMBER_ID, TransactionalCommit
 from kafkaproto.broker.group.storage import GroupStorage
 from kafkaproto.error_codes import ErrorCode
@@ -24,7 +24,7 @@ CommitReply = Callable[[dict[PartitionKey, int], int], None]
 class TransactionalCommits:
     """Handles offsets that producers commit in transactions, for the groups of one broker.
 
-    max_metadata_bytes: a function that returns `offset.metadata.max.bytes`.
+    max_metadata_bytes: a function that returns `offset.metadata.max.bytes`. is_release_4: whether the rules of Kafka 4.0 and later apply.
     """
 
     def __init__(
@@ -32,10 +32,13 @@ class TransactionalCommits:
         groups: Registry,
         storage: GroupStorage,
         max_metadata_bytes: Callable[[], int],
+        *,
+        is_release_4: bool = False,
     ) -> None:
         self._groups = groups
         self._storage = storage
         self._max_metadata_bytes = max_metadata_bytes
+        self._is_release_4 = is_release_4
 
     def prepare(self, group_id: str, now_ms: int) -> None:
         """Create the group if it does not exist, as the coordinator of Kafka 3.9 does before it verifies the transaction of a commit (TX-42)."""
@@ -56,7 +59,10 @@ class TransactionalCommits:
             return
         if group is None:
             group = self._groups.create(request.group_id, now_ms)
-        error = _refusal(group, request)
+        if isinstance(group, ConsumerGroup):
+            error = _refusal_of_consumer(group, request, is_release_4=self._is_release_4)
+        else:
+            error = _refusal(group, request)
         if error:
             reply(dict.fromkeys(offsets, error), now_ms)
             return
@@ -100,19 +106,30 @@ class TransactionalCommits:
                 settle(group, keys, now_ms)
 
 
-def _refusal(group: AnyGroup, request: TransactionalCommit) -> int:
-    """Return the error code for a commit that must be rejected, or 0 if it is allowed (TX-42)."""
-    is_anonymous = (
-        request.generation_id < 0 and request.member_id == UNKNOWN_MEMBER_ID and request.group_instance_id is None
-    )
-    if is_anonymous:
+def _refusal_of_consumer(group: ConsumerGroup, request: TransactionalCommit, *, is_release_4: bool) -> int:
+    """Return the error code for a commit that a group of the new protocol (KIP-848) must reject, or 0 if it is allowed (TX-42).
+
+    is_release_4: whether a request without a member is allowed although the group has members, as from 4.0 on.
+    """
+    if request.generation_id < 0 and not group.members:
         return ErrorCode.NONE
-    if isinstance(group, ConsumerGroup):
-        member = group.members.get(request.member_id)
-        if member is None:
-            return ErrorCode.UNKNOWN_MEMBER_ID
-        is_current = request.generation_id == member.current.epoch
-        return ErrorCode.NONE if is_current else ErrorCode.ILLEGAL_GENERATION
+    if is_release_4 and request.generation_id == NO_EPOCH and _names_no_member(request):
+        return ErrorCode.NONE
+    member = group.members.get(request.member_id)
+    if member is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    is_current = request.generation_id == member.current.epoch
+    return ErrorCode.NONE if is_current else ErrorCode.ILLEGAL_GENERATION
+
+
+def _names_no_member(request: TransactionalCommit) -> bool:
+    return request.member_id == UNKNOWN_MEMBER_ID and request.group_instance_id is None
+
+
+def _refusal(group: Group, request: TransactionalCommit) -> int:
+    """Return the error code for a commit that a classic group must reject, or 0 if it is allowed (TX-42)."""
+    if request.generation_id < 0 and _names_no_member(request):
+        return ErrorCode.NONE
     if group.is_in(GroupState.EMPTY) and request.generation_id < 0:
         return ErrorCode.NONE
     return group.not_a_member(request.member_id, request.group_instance_id) or group.other_generation(

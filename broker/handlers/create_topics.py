@@ -69,9 +69,10 @@ def _create(
     try:
         check_name(requested.name)
         if requested.assignments and (requested.num_partitions != -1 or requested.replication_factor != -1):
+            wrong = "replication factor" if requested.replication_factor != -1 else "numPartitions"
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST,
-                "With an assignment of replicas, the number of partitions and the replication factor must both be -1.",
+                f"A manual partition assignment was specified, but {wrong} was not set to -1.",
             )
         assignment = {a.partition_index: a.broker_ids for a in requested.assignments}
         if len(assignment) < len(requested.assignments):

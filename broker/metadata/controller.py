@@ -25,6 +25,9 @@ ImageChange = Callable[[Image, Image, Sequence[str]], None]
 """A function called with (old image, new image, names of the topics that were changed, created or deleted)."""
 
 
+NO_ELECTION = "Leader election not needed for topic partition."
+
+
 class Controller:
     """Holds the current metadata image and changes it.
 
@@ -211,10 +214,7 @@ class Controller:
         """
         state = _known(self.image, topic, index)
         if state.leader == state.replicas[0]:
-            raise KafkaError(
-                ErrorCode.ELECTION_NOT_NEEDED,
-                f"No election is needed: the preferred replica, broker {state.leader}, leads {topic}-{index}.",
-            )
+            raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, NO_ELECTION)
         self.elect(topic, index, state.replicas[0])
 
     def elect_unclean(self, topic: str, index: int) -> None:
@@ -225,9 +225,7 @@ class Controller:
         """
         state = _known(self.image, topic, index)
         if state.leader != NO_LEADER:
-            raise KafkaError(
-                ErrorCode.ELECTION_NOT_NEEDED, f"No election is needed: broker {state.leader} leads {topic}-{index}."
-            )
+            raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, NO_ELECTION)
         alive = [r for r in state.replicas if self.image.is_alive(r)]
         if not alive:
             raise KafkaError(
@@ -246,10 +244,13 @@ class Controller:
         partition, INVALID_REPLICA_ASSIGNMENT (39) for invalid brokers or if no replica would be in sync, INVALID_REPLICATION_FACTOR (38) if the
         number of replicas changes although `keeps_factor`, or NO_REASSIGNMENT_IN_PROGRESS (85) if there is nothing to cancel.
         """
-        state = _known(self.image, topic, index)
+        state = self.image.partition(topic, index)
+        if state is None:
+            missing = f"partition {topic}:{index}" if topic in self.image.topics else f"a topic named {topic}"
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find {missing}.")
         if target is None:
             if not state.is_reassigned:
-                raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, f"{topic}-{index} is not being reassigned.")
+                raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
             try:
                 state = reassignment.cancelled(state)
             except ValueError as error:

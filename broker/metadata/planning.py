@@ -19,6 +19,8 @@ from kafkaproto.error_codes import ErrorCode
 
 MOST_PARTITIONS = 10_000
 """The maximum number of partitions of a topic, which protects memory. Kafka has this limit per request (`ReplicationControlManager`)."""
+_MANUAL = "The manual partition assignment includes"
+"""Begins Kafka's errors about the replicas that a request gives."""
 _LONGEST_NAME = 249
 _LEGAL_NAME = re.compile(rf"[a-zA-Z0-9._-]{{1,{_LONGEST_NAME}}}\Z")
 
@@ -118,11 +120,15 @@ def plan_partitions(
     """
     topic = image.topics.get(name)
     if topic is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name}.")
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
     present = len(topic.partitions)
     if count <= present:
-        why = "already has as many" if count == present else f"has {present}, and their number cannot be reduced"
-        raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"{count} partitions were requested, but topic {name} {why}.")
+        why = (
+            f"Topic already has {present} partition(s)."
+            if count == present
+            else f"The topic {name} currently has {present} partition(s); {count} would not be an increase."
+        )
+        raise KafkaError(ErrorCode.INVALID_PARTITIONS, why)
     if count > MOST_PARTITIONS:
         raise KafkaError(
             ErrorCode.POLICY_VIOLATION,
@@ -132,7 +138,7 @@ def plan_partitions(
     if assignments is not None and len(assignments) != added_count:
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"{added_count} new partitions need one assignment each (got {len(assignments)} assignments).",
+            f"Attempted to add {added_count} additional partition(s), but only {len(assignments)} assignment(s) were specified.",
         )
     counted(added_count)
     if assignments is None:
@@ -154,10 +160,11 @@ def _laid_out(image: Image, config: ClusterConfig, partitions: int, replication_
     count = config.get(-1, "num.partitions") if partitions == -1 else partitions
     factor = config.get(-1, "default.replication.factor") if replication_factor == -1 else replication_factor
     if count <= 0:
-        raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"Number of partitions was {count}; it must be 1 or more.")
+        raise KafkaError(ErrorCode.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
     if factor <= 0:
         raise KafkaError(
-            ErrorCode.INVALID_REPLICATION_FACTOR, f"Replication factor was {factor}; it must be 1 or more."
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0, or -1 to use the default value.",
         )
     return _spread(image, count, factor)
 
@@ -167,7 +174,8 @@ def _spread(image: Image, count: int, factor: int, first: int = 0) -> list[tuple
     down = [b.broker_id for b in image.brokers.values() if not b.alive]
     wrong = ErrorCode.INVALID_REPLICATION_FACTOR
     if factor > len(racks):
-        raise KafkaError(wrong, f"Replication factor {factor} is larger than the number of brokers, {len(racks)}.")
+        reason = f"The target replication factor of {factor} cannot be reached because only {len(racks)} broker(s) are registered."
+        raise KafkaError(wrong, f"Unable to replicate the partition {factor} time(s): {reason}")
     if len(down) == len(racks):
         raise KafkaError(wrong, "A topic cannot be placed: none of the brokers is running.")
     return assign(count, factor, racks, first, down)
@@ -175,7 +183,9 @@ def _spread(image: Image, count: int, factor: int, first: int = 0) -> list[tuple
 
 def _given(image: Image, assignment: Mapping[int, Sequence[int]]) -> list[tuple[int, ...]]:
     if sorted(assignment) != list(range(len(assignment))):
-        raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Partitions must be a consecutive 0-based sequence.")
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence"
+        )
     for replicas in assignment.values():
         _check_new_replicas(image, replicas, len(assignment[0]))
     return [tuple(assignment[i]) for i in range(len(assignment))]
@@ -201,14 +211,16 @@ def check_replicas(image: Image, replicas: Sequence[int], factor: int | None = N
     """
     wrong = ErrorCode.INVALID_REPLICA_ASSIGNMENT
     if not replicas:
-        raise KafkaError(wrong, "A partition must have at least one replica.")
-    if len(set(replicas)) != len(replicas):
-        raise KafkaError(wrong, f"The replicas {list(replicas)} contain a broker twice.")
+        raise KafkaError(wrong, f"{_MANUAL} an empty replica list.")
+    repeated = next((r for r in replicas if replicas.count(r) > 1), None)
+    if repeated is not None:
+        raise KafkaError(wrong, f"{_MANUAL} the broker {repeated} more than once.")
     unknown = [r for r in replicas if r not in image.brokers or not image.brokers[r].registered]
     if unknown:
-        raise KafkaError(wrong, f"Broker {unknown[0]} does not exist.")
+        raise KafkaError(wrong, f"{_MANUAL} broker {unknown[0]}, but no such broker is registered.")
     if factor is not None and len(replicas) != factor:
         raise KafkaError(
             wrong,
-            f"A partition has {len(replicas)} replicas, {list(replicas)}, but the other partitions have {factor}.",
+            f"{_MANUAL} a partition with {len(replicas)} replica(s), but this is not consistent with previous partitions, which have {factor}"
+            " replica(s).",
         )

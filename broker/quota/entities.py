@@ -36,6 +36,9 @@ _CLIENT_KEYS = {
 _IP_KEYS = {CONNECTION_CREATION_RATE: 2**31 - 1}
 """Maps each quota key of an IP address to its largest allowed integer; None allows any number above 0 (Kafka's `QuotaConfigs`)."""
 
+_TYPES = {2**63 - 1: "a LONG", 2**31 - 1: "an INT"}
+"""Kafka's names of the types with these largest numbers, as errors have them."""
+
 _FRACTION_TOLERANCE = 1e-6
 
 
@@ -69,12 +72,12 @@ def parse_entity(components: Iterable[tuple[str, str | None]]) -> QuotaEntity:
         raise _invalid("The entity of a client quota must not be empty.")
     for entity_type, name in named.items():
         if entity_type not in ENTITY_TYPES:
-            raise _invalid(f"Unknown entity type {entity_type!r}; known are {', '.join(ENTITY_TYPES)}.")
+            raise _invalid(f"Unhandled client quota entity type: {entity_type}")
         if name == "":
-            raise _invalid(f"The name of a {entity_type} must not be empty.")
+            raise _invalid(f"Empty {entity_type} not supported")
     if IP in named:
         if len(named) > 1:
-            raise _invalid("An ip quota cannot be combined with a user or a client-id.")
+            raise _invalid("Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId")
         _check_address(named[IP])
     return QuotaEntity(*(_stored_name(named, entity_type) for entity_type in ENTITY_TYPES))
 
@@ -83,18 +86,18 @@ def check_value(entity: QuotaEntity, key: str, value: float) -> None:
     """Raise KafkaError INVALID_REQUEST if `entity` has no quota `key` or `value` is not valid for it (Q-20)."""
     keys: Mapping[str, int | None] = _IP_KEYS if entity.ip is not None else _CLIENT_KEYS
     if key not in keys:
-        raise _invalid(f"Unknown quota {key!r} for {entity}; known are {', '.join(keys)}.")
+        raise _invalid(f"Invalid configuration key {key}")
     if isinstance(value, bool) or not isinstance(value, int | float) or (isinstance(value, int) and value > 2**1023):
         raise _invalid(f"Quota {key} is {str(value)[:40]!r}, but must be a number.")
     if not math.isfinite(value) or value <= 0:
-        raise _invalid(f"Quota {key} is {value:g}, but must be greater than 0.")
+        raise _invalid(f"Quota {key} must be greater than 0")
     largest = keys[key]
     if largest is None:
         return
     if math.fmod(value, 1.0) > _FRACTION_TOLERANCE:
-        raise _invalid(f"Quota {key} is {value!r}, but must be an integer.")
+        raise _invalid(f"{key} cannot be a fractional value.")
     if value > float(largest):  # as a double, which 2**63 - 1 is not: 2**63 passes
-        raise _invalid(f"Quota {key} is {value:g}, but must be at most {largest}.")
+        raise _invalid(f"Proposed value for {key} is too large for {_TYPES[largest]}.")
 
 
 def _stored_name(named: Mapping[str, str | None], entity_type: str) -> str | None:
@@ -112,7 +115,7 @@ def _check_address(address: str | None) -> None:
     try:
         ip_address(address)
     except ValueError:
-        raise _invalid(f"{address!r} is neither an IP address nor localhost.") from None
+        raise _invalid(f"{address} is not a valid IP or resolvable host.") from None
 
 
 def _invalid(message: str) -> KafkaError:

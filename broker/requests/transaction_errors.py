@@ -1,7 +1,10 @@
-"""The errors of transactions by API and version (TX-18, TX-22, TX-28, TX-36, TX-46, TX-68): one table for all handlers.
+"""The errors of transactions by API and version (TX-18, TX-22, TX-28, TX-36, TX-68): one table for all handlers.
 
 The transaction coordinator has one error for each situation. Older versions of an API do not define every error; in these versions the
 broker returns another error instead. This module does not depend on wire messages.
+
+The table does not have the errors of group coordinators. While the coordinator of a group loads it, TxnOffsetCommit returns
+COORDINATOR_NOT_AVAILABLE up to version 1; its handler replaces this error (TX-46).
 """
 
 from __future__ import annotations

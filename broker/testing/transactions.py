@@ -137,7 +137,7 @@ class TransactionMethods(Base):
             data, version = transaction.data, coordinator.settings.server_version()
             request = EndRequest(transactional_id, data.producer_id, data.epoch, commits=False, client_version=version)
             with _Result(transaction) as result:
-                coordinator.end(request, self.state.actions.now_ms, result)
+                coordinator.end(request, self.state.actions.now_ms, result, Cause.ABORTED_BY_TEST)
 
         with without_frames_of_the_broker(ValueError):
             self._run(act)

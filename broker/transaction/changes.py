@@ -19,6 +19,7 @@ class Cause(StrEnum):
     INITIALISED = "the producer got a new epoch"
     ADDED = "partitions were added"
     ENDED = "the producer ended it"
+    ABORTED_BY_TEST = "a test aborted it"
     FENCED = "a newer producer fenced it"
     TIMED_OUT = "its timeout passed"
     EXPIRED = "the id was not used"

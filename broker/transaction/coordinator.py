@@ -211,8 +211,11 @@ class TransactionCoordinator:
 
     # Commit and abort
 
-    def end(self, request: EndRequest, now_ms: int, reply: ProducerReply) -> None:
-        """Commit or abort the transaction of a producer. `reply` is called when this decision is stored; the markers follow (TX-39)."""
+    def end(self, request: EndRequest, now_ms: int, reply: ProducerReply, cause: Cause = Cause.ENDED) -> None:
+        """Commit or abort the transaction of a producer. `reply` is called when this decision is stored; the markers follow (TX-39).
+
+        cause: for observers; the cause of a fence replaces it.
+        """
         try:
             if not request.transactional_id:
                 raise KafkaError(ErrorCode.INVALID_REQUEST)
@@ -232,7 +235,8 @@ class TransactionCoordinator:
         if is_fence:
             transaction.take_fenced_epoch(bumps=bumps_epochs(request.client_version))
         state = TransactionState.PREPARE_COMMIT if request.commits else TransactionState.PREPARE_ABORT
-        cause = transaction.cause if is_fence else Cause.ENDED
+        if is_fence:
+            cause = transaction.cause
         transaction.prepare_end(state, now_ms, request.client_version, next_producer_id, cause)
 
         def stored(error_code: int, at_ms: int) -> None:
@@ -253,18 +257,11 @@ class TransactionCoordinator:
         """Abort a transaction with the raised epoch that `Transaction.prepare_fence` has made pending (TX-16). `reply` gets the result."""
         pending = transaction.pending
         assert pending is not None
-        self.end(
-            EndRequest(
-                transaction.transactional_id,
-                pending.producer_id,
-                pending.epoch,
-                commits=False,
-                client_version=self.settings.server_version(),
-                is_from_client=False,
-            ),
-            now_ms,
-            reply,
+        version = self.settings.server_version()
+        request = EndRequest(
+            transaction.transactional_id, pending.producer_id, pending.epoch, False, version, is_from_client=False
         )
+        self.end(request, now_ms, reply)
 
     # Periodic checks
 

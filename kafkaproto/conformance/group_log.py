@@ -6,17 +6,13 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from kafkaproto.api import ApiKey
 from kafkaproto.conformance.groups import OFFSETS_TOPIC, Group
-from kafkaproto.conformance.wire import FETCH_VERSION, fetch, flat
+from kafkaproto.conformance.internal_topics import read_to_the_end
 from kafkaproto.coordinator_records import read_record
-from kafkaproto.records.entries import entries
 from kafkaproto.records.record import Record
 
 CLASSIC_GROUP, GROUP, TOPICS, MEMBER, ASSIGNMENT_EPOCH, TARGET, CURRENT, REGEX = 2, 3, 4, 5, 6, 7, 8, 16
 """The types of group records, as numbered in their keys."""
-LATEST_FETCH = 12
-"""The last Fetch version without topic ids."""
 
 
 class GroupLog:
@@ -43,19 +39,9 @@ class GroupLog:
         return listed
 
     def _read_to_the_end(self) -> Iterator[Record]:
-        """Yield the records of the partition up to the high watermark. A long partition takes several fetches."""
-        group = self.group
-        version = min(group.subject.version(ApiKey.FETCH, FETCH_VERSION), LATEST_FETCH)
-        while True:
-            begin = self._offset
-            [(_, data)] = flat(group.ask(fetch((OFFSETS_TOPIC, group.index, self._offset), version=version), version))
-            assert data.error_code == 0
-            for record in entries(data.records or b""):
-                self._offset = record.offset + 1
-                yield record
-            if self._offset >= data.high_watermark:
-                return
-            assert self._offset > begin, f"no records at {begin} below the high watermark {data.high_watermark}"
+        for record in read_to_the_end(self.group.offsets, self.group.index, self._offset):
+            self._offset = record.offset + 1
+            yield record
 
     def kinds(self) -> list[tuple[int, str, int | None]]:
         """Return (type, member id, version of the value) of each record written since the last call of `new` or `kinds`."""

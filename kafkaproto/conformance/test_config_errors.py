@@ -129,6 +129,57 @@ def test_unknown_config_operation_fails_every_resource_without_an_error_of_its_o
     assert changed(subject, duplicated, valid)[1] == (0, None)
 
 
+NOT_DYNAMIC = "Cannot update these configs dynamically: "
+NOT_OF_ALL = "Cannot update these configs at default cluster level, broker id must be specified: "
+OF_LISTENER = "These security configs can be dynamically updated only per-listener using the listener prefix: "
+KEY_STORE = "ssl.keystore.location"
+
+
+@pytest.mark.rule("AD-39", "CF-9", "CF-13")
+@pytest.mark.parametrize(
+    ("broker", "setting", "value", "message"),
+    [
+        ("0", "broker.rack", "x", f"{NOT_DYNAMIC}Set(broker.rack)"),
+        ("", "broker.rack", "x", f"{NOT_DYNAMIC}Set(broker.rack)"),
+        ("0", KEY_STORE, "x", f"{OF_LISTENER}HashSet({KEY_STORE})"),
+        ("", KEY_STORE, "x", f"{OF_LISTENER}HashSet({KEY_STORE})"),
+        ("", f"listener.name.a.{KEY_STORE}", "x", f"{NOT_OF_ALL}Set(listener.name.a.{KEY_STORE})"),
+        ("", "listener.name.a.no.such", "x", f"{NOT_OF_ALL}Set(listener.name.a.no.such)"),
+        (
+            "0",
+            "log.cleaner.threads",
+            "x",
+            "Invalid value x for configuration log.cleaner.threads: Not a number of type INT",
+        ),
+        (
+            "0",
+            "log.cleaner.threads",
+            "100",
+            "Invalid value org.apache.kafka.common.config.ConfigException: Log cleaner threads cannot be increased to more than double "
+            "the current value 1 for configuration Invalid dynamic configuration",
+        ),
+    ],
+)
+def test_broker_settings_that_cannot_change_are_rejected_with_the_message_of_kafka(
+    subject: Subject, broker: str, setting: str, value: str, message: str
+) -> None:
+    assert changed(subject, (BROKER, broker, [(setting, SET, value)])) == [(INVALID_REQUEST, message)]
+
+
+@pytest.mark.rule("AD-39", "CF-13")
+@pytest.mark.parametrize(
+    ("count", "limit"),
+    [("100", "value should not be greater than double"), ("1", "value should be at least half")],
+)
+def test_thread_counts_that_change_too_much_are_rejected_with_the_message_of_kafka(
+    subject: Subject, count: str, limit: str
+) -> None:
+    reason = f"Dynamic thread count update validation failed for num.io.threads={count}, {limit} the current value 8"
+    exception = "org.apache.kafka.common.config.ConfigException"
+    message = f"Invalid value {exception}: {reason} for configuration Invalid dynamic configuration"
+    assert changed(subject, (BROKER, "0", [("num.io.threads", SET, count)])) == [(INVALID_REQUEST, message)]
+
+
 @pytest.mark.rule("AD-39", "CF-13")
 @pytest.mark.parametrize(
     ("configs", "message"),

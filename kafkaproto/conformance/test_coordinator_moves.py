@@ -7,13 +7,9 @@ from typing import Any
 import pytest
 
 from kafkaproto.conformance.groups import Group, commit, has_new_coordinator, make_stable
-from kafkaproto.conformance.scene import APPEND_WITHIN_MS, held, make_lead, new_topic, wait_until
+from kafkaproto.conformance.internal_topics import reassign
+from kafkaproto.conformance.scene import held, make_lead, new_topic
 from kafkaproto.conformance.subject import Subject
-from kafkaproto.messages.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    ReassignablePartition,
-    ReassignableTopic,
-)
 from kafkaproto.messages.delete_groups import DeleteGroupsRequest
 from kafkaproto.messages.list_groups import ListGroupsRequest
 from kafkaproto.messages.offset_commit import (
@@ -28,20 +24,6 @@ from kafkaproto.messages.offset_delete import (
 )
 
 pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic=True)
-
-
-def reassign(group: Group, *replicas: int) -> None:
-    """Give the first partition of the offsets topic these replicas, and wait until they are in sync."""
-    topic = group.offsets
-    order = [ReassignableTopic(topic.name, [ReassignablePartition(0, list(replicas))])]
-    request = AlterPartitionReassignmentsRequest(APPEND_WITHIN_MS, topics=order)
-    assert group.subject.ask_once(request, 0).responses[0].partitions[0].error_code == 0
-
-    def is_done() -> bool:
-        partition = topic.partition()
-        return partition.replica_nodes == list(replicas) and set(partition.isr_nodes) == set(replicas)
-
-    wait_until(group.subject, is_done, f"the replicas are {replicas}")
 
 
 @pytest.mark.rule("GC-7", "GO-11", "GO-12", "SN-20")
@@ -59,7 +41,7 @@ def test_coordinator_move_rejects_parked_joins_and_keeps_groups(subject: Subject
     late.send_enter()
     assert late.is_parked()
 
-    reassign(joining, before, after)
+    reassign(joining.offsets, before, after)
     try:
         make_lead(joining.offsets, after)
         refused = late.joined()
@@ -74,7 +56,7 @@ def test_coordinator_move_rejects_parked_joins_and_keeps_groups(subject: Subject
         assert stable.committed() == {(topic, 0): 5}
         assert stable.state() == ("Stable", 1)
     finally:
-        reassign(joining, before)
+        reassign(joining.offsets, before)
     assert stable.coordinator() == before
     member.connection = stable.connect()
     assert member.heartbeat() == 0
@@ -87,7 +69,7 @@ def test_offset_fetch_does_not_return_a_commit_that_is_not_replicated_yet(subjec
     leader = group.coordinator()
     follower = 1 if leader != 1 else 2  # requests go to broker 0, which must not be held
     subject.need_broker(follower)
-    reassign(group, leader, follower)
+    reassign(group.offsets, leader, follower)
     client, stable = group.client(), group.client()
     try:
         assert commit(group, {topic: {0: (5, "x")}}) == {(topic, 0): 0}
@@ -109,7 +91,7 @@ def test_offset_fetch_does_not_return_a_commit_that_is_not_replicated_yet(subjec
         assert group.committed() == {(topic, 0): 6}
         assert _only_result(group.ask(group.fetch_request({topic: [0]}, require_stable=True), 8)) == (6, 0)
     finally:
-        reassign(group, leader)
+        reassign(group.offsets, leader)
 
 
 @pytest.mark.rule("GC-59", "GC-60")
@@ -120,7 +102,7 @@ def test_kip_848_coordinator_completes_offset_and_group_deletions_after_replicat
     leader = group.coordinator()
     follower = 1 if leader != 1 else 2
     subject.need_broker(follower)
-    reassign(group, leader, follower)
+    reassign(group.offsets, leader, follower)
     client = group.client()
     offsets = OffsetDeleteRequest(group.id, [OffsetDeleteRequestTopic(topic, [OffsetDeleteRequestPartition(0)])])
     try:
@@ -135,7 +117,7 @@ def test_kip_848_coordinator_completes_offset_and_group_deletions_after_replicat
             expected = {(topic, 1): 5} if version == 0 else {}
             assert group.committed() == expected
     finally:
-        reassign(group, leader)
+        reassign(group.offsets, leader)
 
 
 def _only_result(response: Any) -> tuple[int, int]:

@@ -1,21 +1,23 @@
-"""A test that uses all epochs of a producer id. It sends some 33,000 requests, which takes a real broker about half a minute."""
+"""Tests that use all epochs of a producer id. Each sends some 33,000 requests, which takes a real broker about half a minute."""
 
 from __future__ import annotations
 
 import pytest
 
+from kafkaproto.conformance.scene import new_topic
 from kafkaproto.conformance.subject import Subject
-from kafkaproto.conformance.transactions import Producer
+from kafkaproto.conformance.transactions import Producer, producers
 from kafkaproto.messages.init_producer_id import InitProducerIdRequest
 
-LAST_EPOCH, UNKNOWN, FENCED = 32_766, -1, 90
+LAST_EPOCH = 32_766
+UNKNOWN, OLD_EPOCH, INVALID_STATE, UNKNOWN_MAPPING, FENCED = -1, 47, 48, 49, 90
 PIPELINED = 100
 
 
-@pytest.mark.rule("TX-13", "TX-15", "SN-61")
-def test_producer_that_has_used_its_last_epoch_gets_a_new_producer_id(subject: Subject) -> None:
+def exhausted(subject: Subject) -> Producer:
+    """Return a producer whose epoch is the last one that clients can use."""
     producer = Producer(subject)
-    old_id, epoch = producer.init()
+    producer_id, epoch = producer.init()
     connection = subject.connect(producer.coordinator())
     while epoch < LAST_EPOCH:
         count = min(PIPELINED, LAST_EPOCH - epoch)
@@ -24,7 +26,15 @@ def test_producer_that_has_used_its_last_epoch_gets_a_new_producer_id(subject: S
         for _ in range(count):
             answer = subject.answer(connection).message
             epoch += 1
-            assert (answer.error_code, answer.producer_id, answer.producer_epoch) == (0, old_id, epoch)
+            assert (answer.error_code, answer.producer_id, answer.producer_epoch) == (0, producer_id, epoch)
+    producer.epoch = epoch
+    return producer
+
+
+@pytest.mark.rule("TX-13", "TX-15", "SN-61")
+def test_producer_that_has_used_its_last_epoch_gets_a_new_producer_id(subject: Subject) -> None:
+    producer = exhausted(subject)
+    old_id = producer.producer_id
     for known_epoch in (
         LAST_EPOCH - 2,
         LAST_EPOCH - 1,
@@ -34,3 +44,44 @@ def test_producer_that_has_used_its_last_epoch_gets_a_new_producer_id(subject: S
     assert (error, epoch) == (0, 0) and new_id != old_id
     assert producer.init_once(old_id, LAST_EPOCH) == (0, new_id, 0)  # the same request again
     assert producer.init_once(old_id, LAST_EPOCH - 1) == (FENCED, -1, -1)
+
+
+@pytest.mark.rule("TX-15", "SN-61")
+def test_new_process_with_an_exhausted_transactional_id_fences_the_old_producer_id(subject: Subject) -> None:
+    topic, producer = new_topic(subject), exhausted(subject)
+    old_id = producer.producer_id
+    new_id, epoch = producer.init()
+    assert epoch == 0 and new_id != old_id
+    for known_epoch in (LAST_EPOCH - 1, LAST_EPOCH):
+        assert producer.init_once(old_id, known_epoch) == (FENCED, -1, -1)
+    old = Producer(subject, producer.id)
+    old.producer_id, old.epoch = old_id, LAST_EPOCH
+    assert old.add({topic.name: [0]}) == {(topic.name, 0): UNKNOWN_MAPPING}
+    assert old.send(topic, 0, version=9) == (UNKNOWN_MAPPING, -1)
+    producer.add_once_free(topic)
+    assert producer.send(topic, 0) == (0, 0)
+    producer.finish(commit=True)
+
+
+@pytest.mark.releases(first="4.0")
+@pytest.mark.rule("TX-15", "TX-38", "SN-61")
+def test_end_txn_v5_with_the_last_epoch_returns_a_new_producer_id(subject: Subject) -> None:
+    topic, producer = new_topic(subject), exhausted(subject)
+    old_id = producer.producer_id
+    assert producer.send(topic, 0, version=12) == (0, 0)
+    error, new_id, epoch = producer.end(commit=True, version=5)
+    assert (error, epoch) == (0, 0) and new_id != old_id
+    producer.wait_for("CompleteCommit")
+    described = producer.describe()
+    assert (described.producer_id, described.producer_epoch) == (new_id, 0)
+    [(producer_id, epoch, sequence, _, start)] = producers(topic)[1]
+    assert (producer_id, epoch, sequence, start) == (old_id, LAST_EPOCH + 1, -1, -1)
+    assert producer.end(commit=True, version=5) == (0, new_id, 0)  # the same request again
+    assert producer.end(commit=False, version=5) == (INVALID_STATE, -1, -1)
+    assert producer.end(commit=True, version=3)[0] == UNKNOWN_MAPPING
+    assert producer.send(topic, 1, version=12) == (OLD_EPOCH, -1)
+    assert producer.init_once(old_id, LAST_EPOCH) == (0, new_id, 0)  # the epoch before the current one
+    assert producer.init_once(old_id, LAST_EPOCH) == (FENCED, -1, -1)
+    producer.producer_id, producer.epoch = new_id, 0
+    assert producer.send(topic, 0, version=12) == (0, 2)
+    assert producer.end(commit=False, version=5) == (0, new_id, 1)

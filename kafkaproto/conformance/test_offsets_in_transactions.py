@@ -9,8 +9,10 @@ import pytest
 from kafkaproto.conformance.groups import Group, has_new_coordinator, make_stable
 from kafkaproto.conformance.scene import Topic, new_topic
 from kafkaproto.conformance.subject import Subject
-from kafkaproto.conformance.test_transactions import begun, stable_offsets
-from kafkaproto.conformance.transactions import Producer, write_markers
+from kafkaproto.conformance.test_transactions import begun
+from kafkaproto.conformance.transactions import Producer, visible, write_markers
+from kafkaproto.messages.delete_groups import DeleteGroupsRequest
+from kafkaproto.messages.list_groups import ListGroupsRequest
 
 UNKNOWN, ILLEGAL_GENERATION, UNKNOWN_MEMBER, OLD_EPOCH, INVALID_STATE = -1, 22, 25, 47, 48
 UNKNOWN_MAPPING, CONCURRENT, UNSTABLE, ABORTABLE = 49, 51, 88, 120
@@ -19,6 +21,57 @@ UNKNOWN_MAPPING, CONCURRENT, UNSTABLE, ABORTABLE = 49, 51, 88, 120
 def commit(producer: Producer, group: Group, topic: Topic, offset: int, **options: Any) -> int:
     """Commit an offset of partition 0 in the transaction of a producer, and return the error. options: further fields of the request."""
     return producer.commit_offsets(group, {(topic.name, 0): offset}, **options)[(topic.name, 0)]
+
+
+@pytest.mark.rule("TX-24", "TX-41", "TX-43", "TX-45", "SN-49")
+def test_offsets_committed_in_a_transaction_are_pending_until_the_commit(subject: Subject) -> None:
+    topic, group = new_topic(subject, partitions=2), Group(subject)
+    producer = begun(subject, topic)
+    assert producer.commit_offsets(group, {(topic.name, 0): 7}) == {(topic.name, 0): INVALID_STATE}
+    assert producer.commit_offsets(group, {(topic.name, 0): 7}, version=4) == {(topic.name, 0): ABORTABLE}
+    assert producer.add_offsets(group) == 0
+    assert producer.commit_offsets(group, {(topic.name, 0): 7}) == {(topic.name, 0): 0}
+    assert stable_offsets(group, topic) == {0: (UNSTABLE, -1), 1: (0, -1)}
+    assert group.committed({topic.name: [0]}) == {(topic.name, 0): -1}
+    assert group.state() == ("Empty", 0)
+    assert group.fetch(None, require_stable=True).topics == []
+    [listed] = [entry for entry in group.ask(ListGroupsRequest(), 4).groups if entry.group_id == group.id]
+    assert (listed.protocol_type, listed.group_state) == ("", "Empty")
+    producer.finish(commit=True)
+    assert stable_offsets(group, topic) == {0: (0, 7), 1: (0, -1)}
+    assert group.committed() == {(topic.name, 0): 7}
+
+
+def stable_offsets(group: Group, topic: Topic) -> dict[int, tuple[int, int]]:
+    """Fetch the stable offsets of partitions 0 and 1 (OffsetFetch with `require_stable`). Returns a dict of partitions to (error, offset)."""
+    request = group.fetch_request({topic.name: [0, 1]}, require_stable=True)
+    [fetched] = group.ask(request, 8).groups
+    return {p.partition_index: (p.error_code, p.committed_offset) for t in fetched.topics for p in t.partitions}
+
+
+@pytest.mark.rule("TX-43", "TX-54")
+def test_offsets_committed_in_an_aborted_transaction_are_discarded(subject: Subject) -> None:
+    topic, group = new_topic(subject, partitions=2), Group(subject)
+    producer = begun(subject, topic)
+    assert producer.add_offsets(group) == 0
+    assert producer.commit_offsets(group, {(topic.name, 0): 7}) == {(topic.name, 0): 0}
+    producer.finish(commit=False)
+    assert stable_offsets(group, topic) == {0: (0, -1), 1: (0, -1)}
+    assert visible(topic) == (2, 2, [(producer.producer_id, 0)], 147)
+
+
+@pytest.mark.rule("GC-64", "TX-43")
+def test_group_whose_pending_offsets_are_all_deleted_exists_until_it_is_deleted(subject: Subject) -> None:
+    topic, group = new_topic(subject), Group(subject)
+    producer = begun(subject, topic)
+    assert producer.add_offsets(group) == 0
+    assert commit(producer, group, topic, 3) == 0
+    assert group.delete_offsets({topic.name: [0]}) == (0, {(topic.name, 0): 0})
+    assert group.state() == ("Empty", 0)
+    producer.finish(commit=True)
+    assert group.state() == ("Empty", 0) and group.committed() == {}
+    assert group.ask(DeleteGroupsRequest([group.id]), 2).results[0].error_code == 0
+    assert group.state() == ("Dead", 0)
 
 
 @pytest.mark.rule("TX-42")

@@ -9,6 +9,7 @@ import pytest
 from kafkaproto.conformance.groups import Group
 from kafkaproto.conformance.scene import new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.transaction_log import ONGOING, PREPARE_ABORT, logged, values
 from kafkaproto.conformance.transactions import Producer, bumps_epochs, producers, visible, write_markers
 from kafkaproto.messages.describe_producers import DescribeProducersRequest, TopicRequest
 
@@ -18,11 +19,14 @@ pytestmark = pytest.mark.needs(
     "transaction.abort.timed.out.transaction.cleanup.interval.ms",
     "transactional.id.expiration.ms",
     "transaction.remove.expired.transaction.cleanup.interval.ms",
+    "producer.id.expiration.ms",
+    "producer.id.expiration.check.interval.ms",
     offsets_topic=True,
 )
 
 UNKNOWN, UNKNOWN_TOPIC, NOT_LEADER, INVALID_TOPIC, NOT_AUTHORIZED, OLD_EPOCH = -1, 3, 6, 17, 29, 47
 UNKNOWN_MAPPING, NOT_ATTEMPTED, FENCED, NOT_FOUND = 49, 55, 90, 105
+OUT_OF_ORDER, LONGER_TIMEOUT_MS = 45, 2000
 TIMEOUT_MS, CHECK_MS = 500, 500
 
 
@@ -43,6 +47,43 @@ def test_transaction_that_times_out_is_aborted_and_its_epoch_is_raised(subject: 
     assert goes_on == ((0, producer.producer_id, 1) if bumps_epochs(subject) else (FENCED, -1, -1))
 
 
+@pytest.mark.rule("TX-58", "TX-61")
+def test_transaction_timeout_is_not_extended_by_later_requests(subject: Subject) -> None:
+    topic, producer = new_topic(subject, partitions=2), Producer(subject)
+    producer.init(timeout_ms=LONGER_TIMEOUT_MS)
+    producer.add_once_free(topic)
+    for sequence in range(3):
+        subject.pass_ms(LONGER_TIMEOUT_MS / 4)
+        assert producer.add({topic.name: [0, 1]}) == {(topic.name, 0): 0, (topic.name, 1): 0}
+        assert producer.send(topic, sequence)[0] == 0
+    producer.wait_for("CompleteAbort")
+    begun, *_, aborted = [value for value in values(producer) if value.transaction_status in (ONGOING, PREPARE_ABORT)]
+    took_ms = aborted.transaction_last_update_timestamp_ms - begun.transaction_last_update_timestamp_ms
+    assert LONGER_TIMEOUT_MS <= took_ms <= LONGER_TIMEOUT_MS + CHECK_MS + subject.slack_ms
+    assert aborted.transaction_start_timestamp_ms == begun.transaction_start_timestamp_ms
+
+
+@pytest.mark.rule("TX-33", "TX-63")
+def test_idle_producer_is_forgotten_unless_its_transaction_is_open(subject: Subject) -> None:
+    topic, ended, still_open = new_topic(subject), Producer(subject), Producer(subject)
+    for producer in (ended, still_open):
+        producer.init()
+        producer.add_once_free(topic)
+        assert producer.send(topic, 0)[0] == 0
+    ended.finish(commit=True)
+    assert len(producers(topic)[1]) == 2
+    wait_until(subject, lambda: len(producers(topic)[1]) < 2, f"the producer of {ended.id} is forgotten")
+    assert producers(topic) == (0, [(still_open.producer_id, 0, 0, -1, 1)])
+    assert visible(topic)[:2] == (3, 1)
+    if bumps_epochs(subject):  # only transaction version 2 needs sequence 0 of a producer without state
+        assert ended.send(topic, 7, version=12) == (OUT_OF_ORDER, -1)
+        assert ended.send(topic, 0, version=12) == (0, 3)
+    else:
+        assert ended.send(topic, 7, version=9) == (0, 3)
+    still_open.finish(commit=True)
+    assert visible(topic)[:2] == (5, 3)
+
+
 @pytest.mark.rule("TX-29", "TX-76", "SN-63")
 def test_unverified_batch_blocks_the_last_stable_offset_until_a_marker_is_written(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
@@ -56,12 +97,14 @@ def test_unverified_batch_blocks_the_last_stable_offset_until_a_marker_is_writte
     assert producers(topic) == (0, [(producer.producer_id, 0, 0, 0, -1)])
 
 
-@pytest.mark.rule("TX-62", "SN-62")
+@pytest.mark.rule("TX-4", "TX-62", "SN-62")
 def test_unused_transactional_id_expires_and_is_then_unknown(subject: Subject) -> None:
     producer = Producer(subject)
     first_id, _ = producer.init()
     wait_until(subject, lambda: producer.describe().error_code == NOT_FOUND, f"{producer.id} has expired")
     assert producer.end(commit=True)[0] == UNKNOWN_MAPPING
+    first, tombstone = logged(producer)
+    assert first.value is not None and tombstone.value is None
     second_id, epoch = producer.init()
     assert second_id != first_id and epoch == 0
 

@@ -12,12 +12,13 @@ from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.transactions import Producer, bumps_epochs, producers, visible, write_markers
 from kafkaproto.conformance.wire import produced
 from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kafkaproto.messages.describe_transactions import DescribeTransactionsRequest
 from kafkaproto.messages.end_txn import EndTxnRequest
 from kafkaproto.messages.init_producer_id import InitProducerIdRequest
 
 UNKNOWN_TOPIC, NOT_COORDINATOR = 3, 16
 INVALID_REQUEST, OUT_OF_ORDER, OLD_EPOCH, INVALID_STATE, UNKNOWN_MAPPING, INVALID_TIMEOUT = 42, 45, 47, 48, 49, 50
-CONCURRENT, COORDINATOR_FENCED, NOT_ATTEMPTED, UNSTABLE, FENCED = 51, 52, 55, 88, 90
+CONCURRENT, COORDINATOR_FENCED, NOT_ATTEMPTED, FENCED = 51, 52, 55, 90
 NOT_FOUND, ABORTABLE, INVALID_REGULAR_EXPRESSION = 105, 120, 128
 NO_PRODUCER = (-1, -1)
 TOPIC, BROKER = 2, 4
@@ -54,6 +55,8 @@ def test_producer_without_an_open_transaction_cannot_produce_or_end_a_transactio
     assert producer.send(topic, 0, version=10) == (INVALID_STATE, -1)
     unknown = Producer(subject)
     assert unknown.describe().error_code == NOT_FOUND
+    [nameless] = unknown.ask(DescribeTransactionsRequest([""]), 0).transaction_states
+    assert nameless.error_code == INVALID_REQUEST
     assert unknown.end(commit=True, producer_id=1, epoch=0)[0] == UNKNOWN_MAPPING
     assert unknown.add({topic.name: [0]}, producer_id=1, epoch=0) == {(topic.name, 0): UNKNOWN_MAPPING}
     assert producer.ask(EndTxnRequest("", producer_id, 1, True), 3).error_code in (INVALID_REQUEST, NOT_COORDINATOR)
@@ -98,40 +101,6 @@ def test_open_transaction_can_be_described_but_is_hidden_from_read_committed(sub
     data = read(topic, 0)
     assert data.aborted_transactions is None and len(data.records) == 69
     assert list_offsets(topic, -1, isolation=1).offset == 0
-
-
-@pytest.mark.rule("TX-24", "TX-41", "TX-43", "TX-45", "SN-49")
-def test_offsets_committed_in_a_transaction_are_pending_until_the_commit(subject: Subject) -> None:
-    topic, group = new_topic(subject, partitions=2), Group(subject)
-    producer = begun(subject, topic)
-    assert producer.commit_offsets(group, {(topic.name, 0): 7}) == {(topic.name, 0): INVALID_STATE}
-    assert producer.commit_offsets(group, {(topic.name, 0): 7}, version=4) == {(topic.name, 0): ABORTABLE}
-    assert producer.add_offsets(group) == 0
-    assert producer.commit_offsets(group, {(topic.name, 0): 7}) == {(topic.name, 0): 0}
-    assert stable_offsets(group, topic) == {0: (UNSTABLE, -1), 1: (0, -1)}
-    assert group.committed({topic.name: [0]}) == {(topic.name, 0): -1}
-    assert group.state() == ("Empty", 0)
-    producer.finish(commit=True)
-    assert stable_offsets(group, topic) == {0: (0, 7), 1: (0, -1)}
-    assert group.committed() == {(topic.name, 0): 7}
-
-
-def stable_offsets(group: Group, topic: Topic) -> dict[int, tuple[int, int]]:
-    """Fetch the stable offsets of partitions 0 and 1 (OffsetFetch with `require_stable`). Returns a dict of partitions to (error, offset)."""
-    request = group.fetch_request({topic.name: [0, 1]}, require_stable=True)
-    [fetched] = group.ask(request, 8).groups
-    return {p.partition_index: (p.error_code, p.committed_offset) for t in fetched.topics for p in t.partitions}
-
-
-@pytest.mark.rule("TX-43", "TX-54")
-def test_offsets_committed_in_an_aborted_transaction_are_discarded(subject: Subject) -> None:
-    topic, group = new_topic(subject, partitions=2), Group(subject)
-    producer = begun(subject, topic)
-    assert producer.add_offsets(group) == 0
-    assert producer.commit_offsets(group, {(topic.name, 0): 7}) == {(topic.name, 0): 0}
-    producer.finish(commit=False)
-    assert stable_offsets(group, topic) == {0: (0, -1), 1: (0, -1)}
-    assert visible(topic) == (2, 2, [(producer.producer_id, 0)], 147)
 
 
 @pytest.mark.rule("TX-37", "TX-39", "TX-50", "TX-71", "TX-75", "SN-50")

@@ -29,8 +29,10 @@ from kafkaproto.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from kafkaproto.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
+from kafkaproto.partitioner import java_hash
 from kafkaproto.records.batch import TRANSACTIONAL
 
+TRANSACTION_TOPIC = "__transaction_state"
 NONE = -1
 TIMEOUT_MS = 60_000
 PRODUCE_TIMEOUT_MS = 10_000
@@ -47,12 +49,25 @@ def bumps_epochs(subject: Subject) -> bool:
 
 
 class Producer:
-    """A producer with a transactional id of its own. `producer_id` and `epoch` are those of its last successful InitProducerId."""
+    """A producer with a transactional id of its own. `producer_id` and `epoch` are those of its last successful InitProducerId.
 
-    def __init__(self, subject: Subject, transactional_id: str | None = None) -> None:
+    index: the partition of `__transaction_state` that a new transactional id must be in; None for any.
+    """
+
+    def __init__(self, subject: Subject, transactional_id: str | None = None, index: int | None = None) -> None:
         self.subject = subject
+        self.log = Topic(subject, TRANSACTION_TOPIC)
         self.id = subject.new_name("x") if transactional_id is None else transactional_id
         self.producer_id = self.epoch = NONE
+        if index is not None:
+            self.coordinator()
+            while self.index != index:
+                self.id = subject.new_name("x")
+
+    @property
+    def index(self) -> int:
+        """Return the partition of `__transaction_state` that has the transactional id (TX-1)."""
+        return java_hash(self.id) % len(self.log.metadata().partitions)
 
     def coordinator(self) -> int:
         """Return the id of the broker that coordinates this producer. Waits until that broker has loaded the transactional id."""
@@ -65,7 +80,7 @@ class Producer:
         result = self.subject.ask_once(FindCoordinatorRequest(self.id, key_type=1), version)
         if result.error_code:
             return 0
-        return 0 if self._described(result.node_id).error_code in LOADING else int(result.node_id) + 1
+        return 0 if self.describe(result.node_id).error_code in LOADING else int(result.node_id) + 1
 
     def ask(self, request: Any, version: int) -> Any:
         """Send a request to the coordinator over a connection of its own, and return the response."""
@@ -200,11 +215,9 @@ class Producer:
         answer = self.ask(EndTxnRequest(self.id, *self._numbers(producer_id, epoch), commit), version)
         return answer.error_code, answer.producer_id, answer.producer_epoch
 
-    def describe(self) -> Any:
-        """Return the entry of this producer in a DescribeTransactions response."""
-        return self._described(self.coordinator())
-
-    def _described(self, broker_id: int) -> Any:
+    def describe(self, broker_id: int | None = None) -> Any:
+        """Return the entry of this producer in a DescribeTransactions response. broker_id: by default the coordinator."""
+        broker_id = self.coordinator() if broker_id is None else broker_id
         [state] = self.subject.ask_once(DescribeTransactionsRequest([self.id]), 0, broker_id).transaction_states
         return state
 

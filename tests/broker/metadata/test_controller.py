@@ -112,7 +112,7 @@ def test_invalid_topics_are_rejected_with_the_error_codes_of_create_topics() -> 
     refused(ErrorCode.INVALID_PARTITIONS, bench, "u", 0)
     refused(ErrorCode.INVALID_PARTITIONS, bench, "u", -2)
     refused(ErrorCode.INVALID_REPLICATION_FACTOR, bench, "u", 1, 0)
-    assert "number of brokers, 3" in refused(ErrorCode.INVALID_REPLICATION_FACTOR, bench, "u", 1, 4)
+    assert "only 3 broker(s) are registered" in refused(ErrorCode.INVALID_REPLICATION_FACTOR, bench, "u", 1, 4)
     refused(ErrorCode.INVALID_CONFIG, bench, "u", configs={"no.such.setting": "1"})
     refused(ErrorCode.INVALID_CONFIG, bench, "u", configs={"max.message.bytes": "-1"})
 

@@ -151,7 +151,7 @@ METHODS: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (
         lambda c: cluster(topics={"u": 0}).start(),
         KafkaError,
-        "topics['u']: Number of partitions was 0; it must be 1 or more.",
+        "topics['u']: Number of partitions was set to an invalid non-positive value.",
     ),
     (lambda c: c.explain(-1), ValueError, "count must be at least 0 (got -1)"),
     (lambda c: c.conversations("3"), TypeError, "count must be an int (got '3'); for example 10"),

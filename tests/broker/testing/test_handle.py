@@ -155,5 +155,5 @@ def test_set_quota_sets_quotas_of_every_kind() -> None:
             (QuotaEntity("alice", ""), "request_percentage"): 1,
             (QuotaEntity(ip=""), "connection_creation_rate"): 9,
         }
-        with pytest.raises(KafkaError, match="cannot be combined"):
+        with pytest.raises(KafkaError, match="Invalid quota entity combination"):
             c.set_quota(ip="127.0.0.1", user="alice", connection_creation_rate=7)

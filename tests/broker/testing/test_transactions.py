@@ -93,6 +93,27 @@ def test_producer_cannot_commit_its_transaction_after_abort_transaction(c: TestC
         c.abort_transaction("shop")
 
 
+@pytest.mark.parametrize(
+    ("method", "cause"),
+    [
+        ("abort_transaction", "a test aborted it"),
+        ("expire_transaction", "its timeout passed"),
+        ("fence_producer", "a newer producer fenced it"),
+    ],
+)
+def test_past_transactions_and_explain_name_the_method_that_ended_a_transaction(
+    c: TestCluster, method: str, cause: str
+) -> None:
+    begun(c)
+    getattr(c, method)("shop")
+    c.wait_for_transaction("shop", "CompleteAbort")
+    [past] = c.past_transactions("shop")
+    assert (past.state, past.cause) == ("CompleteAbort", cause)
+    assert c.explain().splitlines()[-1].endswith(f"with orders-0: {cause}")
+    causes = [event.facts["cause"] for event in c.journal.events("transaction")]
+    assert causes[-2:] == [cause, cause]
+
+
 @pytest.mark.parametrize("method", ["expire_transaction", "fence_producer"])
 def test_producer_of_an_expired_or_fenced_transaction_is_fenced_by_a_newer_epoch(c: TestCluster, method: str) -> None:
     producer, topic = begun(c)

@@ -213,6 +213,7 @@ public final class AdminCalls {
     static void configs() throws Exception {
         ConfigResource topic = resource(ConfigResource.Type.TOPIC, "admin-c");
         admin.createTopics(List.of(new NewTopic("admin-c", Map.of(0, List.of(1))))).all().get();
+        Thread.sleep(1_500);  // brokers learn of topics some time after the controller
         ConfigResource broker = resource(ConfigResource.Type.BROKER, "1");
         ConfigResource all = resource(ConfigResource.Type.BROKER, "");
         print("describeConfigs", "a topic", () -> admin.describeConfigs(List.of(topic), new DescribeConfigsOptions().includeSynonyms(true)));
@@ -351,8 +352,10 @@ public final class AdminCalls {
 
     static void quotas() throws Exception {
         ClientQuotaAlteration set = new ClientQuotaAlteration(client("admin-q"), List.of(
-            new ClientQuotaAlteration.Op("producer_byte_rate", 5000.5), new ClientQuotaAlteration.Op("request_percentage", 50.0)));
+            new ClientQuotaAlteration.Op("producer_byte_rate", 5000.0), new ClientQuotaAlteration.Op("request_percentage", 50.0)));
         print("alterClientQuotas", "set", () -> admin.alterClientQuotas(List.of(set)));
+        print("alterClientQuotas", "a fraction of a byte", () -> admin.alterClientQuotas(
+            List.of(new ClientQuotaAlteration(client("admin-q"), List.of(new ClientQuotaAlteration.Op("producer_byte_rate", 5000.5))))));
         print("alterClientQuotas", "an unknown quota", () -> admin.alterClientQuotas(
             List.of(new ClientQuotaAlteration(client("admin-q"), List.of(new ClientQuotaAlteration.Op("nope", 1.0))))));
         print("alterClientQuotas", "the default, only validated", () -> admin.alterClientQuotas(

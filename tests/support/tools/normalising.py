@@ -40,11 +40,6 @@ PATTERNS: Mapping[str, Pattern] = {
     "coordinator": Pattern(
         re.compile(r"broker-\d\s+\(\d\)"), "<broker>", "each cluster spreads its offsets topic differently"
     ),
-    "message": Pattern(
-        re.compile(r"^(.*(?:Exception|topic command ?):).*"),
-        r"\1 <message>",
-        "this broker names the value and the fix in its own words",
-    ),
     "directories": Pattern(re.compile(r'(?<="log_dirs":\[)[^]]*'), "<directories>", "each cluster has its own folders"),
     "open transaction": Pattern(
         re.compile(r"^(?:\d+\s+(tools-open)\s+\d+\s+(.*<time>)\s+\d+|(tools-open)\s+\d+\s+\d+)\s+"),

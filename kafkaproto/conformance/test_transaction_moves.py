@@ -1,0 +1,92 @@
+"""Tests of transaction coordinators that restart or move to another broker, and of coordinators that cannot be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from kafkaproto.conformance.internal_topics import reassign
+from kafkaproto.conformance.scene import make_lead, new_topic
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.transactions import Producer, producers, visible
+
+NOT_COORDINATOR, NOT_ENOUGH_REPLICAS = 16, 19
+
+
+@contextmanager
+def coordinated_by_two(producer: Producer) -> Iterator[int]:
+    """Let brokers 0 and 1 have the producer's partition until the end of the `with` block. Yields the id of the one that does not lead it."""
+    producer.subject.need_broker(1)
+    before = producer.log.partition().replica_nodes
+    reassign(producer.log, 0, 1)
+    try:
+        yield 1 - producer.coordinator()
+    finally:
+        reassign(producer.log, *before)
+
+
+@pytest.mark.rule("TX-1", "TX-3", "TX-8")
+@pytest.mark.parametrize("commit", [True, False])
+def test_open_transaction_can_be_ended_at_the_broker_its_coordinator_moves_to(subject: Subject, commit: bool) -> None:
+    topic, producer = new_topic(subject), Producer(subject, index=0)
+    with coordinated_by_two(producer) as successor:
+        producer.init()
+        producer.add_once_free(topic)
+        assert producer.send(topic, 0) == (0, 0)
+        before = producer.describe()
+        epoch = make_lead(producer.log, successor)
+        assert producer.coordinator() == successor
+        after = producer.describe()
+        assert (after.transaction_state, after.producer_epoch) == ("Ongoing", before.producer_epoch)
+        assert after.transaction_start_time_ms == before.transaction_start_time_ms
+        assert [(t.topic, t.partitions) for t in after.topics] == [(topic.name, [0])]
+        assert producer.describe(1 - successor).error_code == NOT_COORDINATOR
+        producer.finish(commit=commit)
+        assert producers(topic) == (0, [(producer.producer_id, 0, 0, epoch, -1)])
+        assert visible(topic)[:2] == (2, 2)
+
+
+@pytest.mark.rule("TX-1", "TX-8", "TX-49")
+@pytest.mark.parametrize("commit", [True, False])
+def test_new_coordinator_writes_the_markers_of_a_decided_transaction(subject: Subject, commit: bool) -> None:
+    producer = Producer(subject, index=0)
+    subject.need_broker(2)
+    topic = new_topic(subject, assignment={0: [2]})
+    with coordinated_by_two(producer) as successor:
+        producer.init()
+        producer.add_once_free(topic)
+        assert producer.send(topic, 0) == (0, 0)
+        subject.stop_broker(2)
+        assert producer.end(commit=commit)[0] == 0
+        prepared = "PrepareCommit" if commit else "PrepareAbort"
+        assert producer.describe().transaction_state == prepared
+        epoch = make_lead(producer.log, successor)
+        assert producer.describe().transaction_state == prepared
+        subject.start_broker(2)
+        producer.wait_for("CompleteCommit" if commit else "CompleteAbort")
+        assert producers(topic) == (0, [(producer.producer_id, 0, 0, epoch, -1)])
+        assert visible(topic)[:3] == (2, 2, [] if commit else [(producer.producer_id, 0)])
+
+
+@pytest.mark.rule("TX-8", "TX-27", "TX-28")
+def test_first_batch_of_a_transaction_needs_the_coordinator_but_later_ones_do_not(subject: Subject) -> None:
+    subject.need_broker(1)
+    topic, producer = new_topic(subject, partitions=2), Producer(subject)
+    while producer.coordinator() == 0:
+        producer = Producer(subject)
+    producer.init()
+    producer.add_once_free(topic, 0, 1)
+    assert producer.send(topic, 0) == (0, 0)
+    started_ms = producer.describe().transaction_start_time_ms
+    coordinator = producer.coordinator()
+    subject.stop_broker(coordinator)
+    assert producer.send(topic, 1) == (0, 1)
+    assert producer.send(topic, 0, index=1) == (NOT_ENOUGH_REPLICAS, -1)
+    subject.start_broker(coordinator)
+    described = producer.describe()
+    assert (described.transaction_state, described.transaction_start_time_ms) == ("Ongoing", started_ms)
+    assert producer.send(topic, 0, index=1) == (0, 0)
+    producer.finish(commit=True)
+    assert visible(topic)[:2] == (3, 3)

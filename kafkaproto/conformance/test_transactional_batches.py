@@ -1,0 +1,67 @@
+"""Tests of transactional batches: which ones the leader verifies with the coordinator, and batches that DeleteRecords removes."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkaproto.conformance.scene import list_offsets, new_topic
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.transactions import Producer, bumps_epochs, producers, visible, write_markers
+from kafkaproto.conformance.wire import batch
+from kafkaproto.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+
+OLD_EPOCH, UNKNOWN_MAPPING = 47, 49
+LATEST, EARLIEST = -1, -2
+
+
+@pytest.mark.rule("TX-27")
+def test_leader_verifies_a_batch_depending_on_the_epoch_of_the_open_transaction(subject: Subject) -> None:
+    """A transactional id that does not exist shows whether the leader asks a coordinator, which then reports an invalid mapping."""
+    topic, producer, newer = new_topic(subject), Producer(subject), bumps_epochs(subject)
+    producer.init()
+    producer.init()
+    producer.add_once_free(topic)
+    assert producer.send(topic, 0) == (0, 0)
+    producer.finish(commit=True)
+    stranger = Producer(subject)
+    stranger.producer_id, stranger.epoch = producer.producer_id, producer.epoch
+    assert stranger.send(topic, 1) == (UNKNOWN_MAPPING, -1)
+    assert stranger.send(topic, 1, epoch=producer.epoch - 1) == (OLD_EPOCH if newer else UNKNOWN_MAPPING, -1)
+    producer.add_once_free(topic)
+    assert producer.send(topic, 1) == (0, 2)
+    assert stranger.send(topic, 2) == (0, 3)  # not verified: the transaction is open in the partition
+    assert stranger.send(topic, 3, epoch=producer.epoch - 1) == (OLD_EPOCH, -1)
+    next_epoch = producer.epoch + 1
+    assert stranger.send(topic, 0, epoch=next_epoch) == ((UNKNOWN_MAPPING, -1) if newer else (0, 4))
+    coordinator_epoch = producers(topic)[1][0][3]
+    assert write_markers(topic, producer.producer_id, next_epoch, coordinator_epoch=coordinator_epoch) == [0]
+    assert stranger.send(topic, 0, epoch=next_epoch) == (UNKNOWN_MAPPING, -1)  # no transaction is open
+
+
+@pytest.mark.rule("TX-54", "TX-57")
+@pytest.mark.parametrize("commits_first", [True, False])
+def test_last_stable_offset_is_the_log_start_after_open_records_are_deleted(
+    subject: Subject, commits_first: bool
+) -> None:
+    topic, first, second = new_topic(subject), Producer(subject), Producer(subject)
+    for producer in (first, second):
+        producer.init()
+        producer.add_once_free(topic)
+    topic.fill(batch(b"plain"))
+    assert first.send(topic, 0) == (0, 1)
+    topic.fill(batch(b"plain"))
+    assert second.send(topic, 0) == (0, 3)
+    assert first.send(topic, 1) == (0, 4)
+    assert visible(topic)[:2] == (5, 1)
+    named = [DeleteRecordsTopic(topic.name, [DeleteRecordsPartition(0, 3)])]
+    [deleted] = subject.ask_once(DeleteRecordsRequest(named, 5000), 2, topic.leader()).topics[0].partitions
+    assert (deleted.error_code, deleted.low_watermark) == (0, 3)
+    assert visible(topic, 3) == (5, 3, [], 0)
+    assert [list_offsets(topic, which, isolation=1).offset for which in (EARLIEST, LATEST)] == [3, 3]
+    starts = {producer_id: start for producer_id, _, _, _, start in producers(topic)[1]}
+    assert starts == {first.producer_id: 1, second.producer_id: 3}
+    first.finish(commit=commits_first)
+    assert visible(topic, 3) == (6, 3, [], 0)
+    second.finish(commit=not commits_first)
+    aborted = (second.producer_id, 3) if commits_first else (first.producer_id, 1)
+    assert visible(topic, 3) == (7, 7, [aborted], 294)
