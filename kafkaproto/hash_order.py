@@ -1,4 +1,4 @@
-"""The order in which hash tables of strings iterate in Java. Kafka's results depend on it in a few places, and so do the broker's.
+"""The order in which hash tables of strings iterate in Java and Scala. Kafka's results depend on it in a few places, and so do the broker's.
 
 This module does not depend on Kafka.
 """
@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from kafkaproto.partitioner import java_hash_bits
 
 SMALLEST_TABLE = 16
+HASH_BITS, SLOT_BITS = 32, 5
+ALL_BITS = (1 << HASH_BITS) - 1
 
 
 def hash_order(texts: Iterable[str], table: int = SMALLEST_TABLE) -> list[str]:
@@ -34,3 +36,32 @@ def copy_order(texts: list[str]) -> list[str]:
     """Return distinct strings in the order of a Java `HashSet` that copies a list; its table has room for all items of the list."""
     room = len(texts) * 4 // 3 + 1
     return hash_order(texts, max(SMALLEST_TABLE, 1 << (room - 1).bit_length()))
+
+
+def scala_order(texts: Iterable[str]) -> list[str]:
+    """Return distinct strings in the order of an immutable `HashMap` of Scala 2.13 to which they were added one by one."""
+    return _trie_order(list(dict.fromkeys(texts)), 0)
+
+
+def _trie_order(texts: list[str], shift: int) -> list[str]:
+    """Return strings in the order of a node of the map: strings alone in their slot come before those in nodes below.
+
+    shift: how many bits of the hashes the nodes above have used. A slot is the number in the next five bits.
+    """
+    if shift >= HASH_BITS:  # equal hashes
+        return texts
+    slots: dict[int, list[str]] = {}
+    for text in texts:
+        slots.setdefault(_scala_hash(text) >> shift & (1 << SLOT_BITS) - 1, []).append(text)
+    in_order = [slots[slot] for slot in sorted(slots)]
+    alone = [texts[0] for texts in in_order if len(texts) == 1]
+    return alone + [text for texts in in_order if len(texts) > 1 for text in _trie_order(texts, shift + SLOT_BITS)]
+
+
+def _scala_hash(text: str) -> int:
+    """Return the hash of a string as Scala's hash maps improve it, as 32 unsigned bits."""
+    bits = java_hash_bits(text)
+    bits = bits + ~(bits << 9) & ALL_BITS
+    bits ^= bits >> 14
+    bits = bits + (bits << 4) & ALL_BITS
+    return bits ^ bits >> 10

@@ -18,6 +18,7 @@ from kafkaproto.broker.group.results import JoinedMember, JoinReply, JoinResult,
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL, subscribed_topics
 from kafkaproto.broker.runtime.timers import Timer
 from kafkaproto.error_codes import ErrorCode
+from kafkaproto.hash_order import hash_order, scala_order
 
 
 class GroupState(Enum):
@@ -81,6 +82,8 @@ class Group:
     state_since_ms: int
     state: GroupState = GroupState.EMPTY
     generation_id: int = 0
+    is_new_coordinator: bool = True
+    """Whether the broker emulates Kafka's coordinator in Java (default from 4.0 on)."""
     protocol_type: str | None = None
     protocol_name: str | None = None
     leader_id: str | None = None
@@ -250,12 +253,13 @@ class Group:
     def choose_protocol(self) -> str:
         """Return the protocol with the most votes.
 
-        Each member votes for the first of its protocols that all members support. If several protocols have the most votes, the one that got the
-        first vote wins.
+        Each member votes for the first of its protocols that all members support. If several protocols have the most votes, the first of them in a
+        hash table wins, which is Java's or Scala's depending on the coordinator (GC-27).
         """
         common = self._common_protocols()
         votes = Counter(member.vote(common) for member in self.members.values())
-        return votes.most_common(1)[0][0]
+        in_order = hash_order(votes) if self.is_new_coordinator else scala_order(votes)
+        return max(in_order, key=votes.__getitem__)
 
     def keeps_protocol_with(self, member: Member, protocols: Protocols) -> bool:
         """Return whether the chosen protocol stays the same if `member` offers `protocols` instead of its own."""

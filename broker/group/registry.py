@@ -63,25 +63,22 @@ class Registry:
 
     def create(self, group_id: str, now_ms: int) -> Group:
         """Create an empty classic group."""
-        group = self._groups[group_id] = Group(group_id, now_ms)
+        group = self._groups[group_id] = self._new_group(group_id, now_ms)
         self._watch(now_ms)
         return group
+
+    def _new_group(self, group_id: str, now_ms: int) -> Group:
+        return Group(group_id, now_ms, is_new_coordinator=self._storage.is_new_coordinator)
 
     def create_for_member(self, group_id: str, now_ms: int) -> tuple[int, Group | None]:
         """Create a classic group for its first member. Returns (0, group), or (error code, None) if the group cannot be stored.
 
         The new group replaces an empty group of the new protocol and keeps its offsets (GN-63).
         """
-        replaced, group = self._consumers.get(group_id), Group(group_id, now_ms)
+        replaced, group = self._consumers.get(group_id), self._new_group(group_id, now_ms)
         if replaced is not None:
-            group = Group(
-                group_id,
-                now_ms,
-                offsets=replaced.offsets,
-                writing=replaced.writing,
-                pending_offsets=replaced.pending_offsets,
-                stable_waiters=replaced.stable_waiters,
-            )
+            group.offsets, group.writing = replaced.offsets, replaced.writing
+            group.pending_offsets, group.stable_waiters = replaced.pending_offsets, replaced.stable_waiters
         error = self._storage.store_created(group, replaced, now_ms)
         if error:
             return error, None

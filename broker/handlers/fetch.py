@@ -260,7 +260,7 @@ class _Answer:
             news = self._for_client(news)
         message = FetchResponse(responses=_grouped(exchange, news))
         if exchange.api_version >= fetch_versions.FIRST_WITH_ENDPOINTS:
-            _name_leaders(exchange, message)
+            _name_leaders(exchange, message, with_endpoints=not (from_follower and exchange.node.is_release_4))
 
         def read(delivered: bool) -> None:
             if from_follower:
@@ -319,8 +319,11 @@ def _partition(index: int, result: PartitionRead) -> PartitionData:
     return data
 
 
-def _name_leaders(exchange: Exchange, message: FetchResponse) -> None:
-    """For each partition whose leader moved, add the new leader and its endpoint to a Fetch response (F-2, KIP-951)."""
+def _name_leaders(exchange: Exchange, message: FetchResponse, *, with_endpoints: bool) -> None:
+    """For each partition whose leader moved, add the new leader and its endpoint to a Fetch response (KIP-951).
+
+    with_endpoints: whether the response has the endpoints. Followers get none from release 4.0 on (F-37).
+    """
     image, listener = exchange.node.image, exchange.peer.listener_name
     endpoints: dict[int, NodeEndpoint] = {}
     for topic in message.responses:
@@ -330,7 +333,7 @@ def _name_leaders(exchange: Exchange, message: FetchResponse) -> None:
                 continue
             leader, epoch = image.leader_of(known.name, data.partition_index)
             data.current_leader = LeaderIdAndEpoch(leader, epoch)
-            endpoint = image.endpoint(leader, listener)
+            endpoint = image.endpoint(leader, listener) if with_endpoints else None
             if endpoint is not None:
                 endpoints[leader] = NodeEndpoint(*endpoint)
     message.node_endpoints = list(endpoints.values())

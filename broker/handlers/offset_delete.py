@@ -59,4 +59,14 @@ def _response(exchange: Exchange, request: OffsetDeleteRequest, results: dict[tu
             requested, results, _unknown, missing, repeats=exchange.node.groups.is_new_coordinator
         )
     ]
+    if not exchange.node.groups.is_new_coordinator:
+        topics.sort(key=_place)
     return Reply(OffsetDeleteResponse(topics=topics))
+
+
+def _place(topic: OffsetDeleteResponseTopic) -> int:
+    """Return the place of a topic in a response of Kafka's old coordinator: unknown partitions, then topics that members read (GC-62)."""
+    errors = [partition.error_code for partition in topic.partitions]
+    if not errors or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION in errors:
+        return 0
+    return 1 if ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC in errors else 2

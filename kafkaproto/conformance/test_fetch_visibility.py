@@ -183,7 +183,7 @@ def test_fetch_response_lists_errors_last_and_groups_adjacent_partitions_by_topi
     ]
 
 
-@pytest.mark.rule("F-2")
+@pytest.mark.rule("F-2", "F-37")
 def test_fetch_v16_returns_the_new_leader_and_its_address_of_a_moved_partition(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [1]})
     for version in (15, 16, 17):
@@ -197,3 +197,22 @@ def test_fetch_v16_returns_the_new_leader_and_its_address_of_a_moved_partition(s
         else:
             assert (leader.leader_id, leader.leader_epoch) == (1, topic.leader_epoch)
             assert where == [(1, *subject.bootstrap[1])]
+
+
+@pytest.mark.rule("F-37")
+@pytest.mark.parametrize(
+    "has_endpoints",
+    [
+        pytest.param(True, marks=pytest.mark.releases(before="4.0"), id="endpoints"),
+        pytest.param(False, marks=pytest.mark.releases(first="4.0"), id="no-endpoints"),
+    ],
+)
+def test_follower_gets_the_endpoint_of_a_new_leader_only_before_4_0(subject: Subject, has_endpoints: bool) -> None:
+    topic = new_topic(subject, assignment={0: [1]})
+    for version in (16, 17):
+        requested = fetch((topic.name, 0, 0), version=version, topic_ids={topic.name: topic.topic_id}, replica_id=2)
+        answer = subject.ask(subject.connect(0), requested, version)
+        assert errors(answer) == [6]
+        leader = answer.responses[0].partitions[0].current_leader
+        assert (leader.leader_id, leader.leader_epoch) == (1, topic.leader_epoch)
+        assert [node.node_id for node in answer.node_endpoints] == [1] * has_endpoints

@@ -152,6 +152,16 @@ def test_offset_delete_rejects_topics_that_group_members_subscribe_to(subject: S
     assert group.committed() == {}
 
 
+@pytest.mark.rule("GC-62")
+def test_offset_delete_of_the_old_coordinator_lists_subscribed_topics_first(subject: Subject) -> None:
+    free, read = new_topic(subject).name, new_topic(subject).name
+    group = Group(subject)
+    make_stable(group.client(protocols=[("range", subscription(read))]))
+    error, deleted = group.delete_offsets({free: [0], read: [0]})
+    assert (error, deleted) == (0, {(free, 0): 0, (read, 0): 86})
+    assert list(deleted) == ([(free, 0), (read, 0)] if has_new_coordinator(subject) else [(read, 0), (free, 0)])
+
+
 @pytest.mark.rule("GC-61")
 def test_offset_delete_treats_an_undecodable_subscription_as_all_topics(subject: Subject) -> None:
     topic = new_topic(subject).name

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.conformance.groups import Group, make_stable
+from kafkaproto.conformance.groups import Group, has_new_coordinator, make_stable
 from kafkaproto.conformance.scene import new_topic
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -148,6 +148,31 @@ def test_rejected_join_group_response_has_a_null_protocol_name_from_v7_on(subjec
     for version, name in ((5, ""), (6, ""), (7, None), (9, None)):
         refused = group.client("unknown", version=version).join()
         assert (refused.error_code, refused.protocol_name, refused.protocol_type) == (25, name, None)
+
+
+@pytest.mark.rule("GC-27")
+@pytest.mark.parametrize(
+    ("names", "old", "new"),
+    [
+        (("range", "roundrobin"), "roundrobin", "range"),
+        (("range", "cooperative-sticky"), "cooperative-sticky", "range"),
+        (("range", "sticky"), "range", "sticky"),
+        (("a", "b"), "a", "a"),
+    ],
+    ids=lambda names: "-or-".join(names) if isinstance(names, tuple) else "",
+)
+def test_equal_votes_for_assignment_protocols_are_decided_by_a_hash_table(
+    subject: Subject, names: tuple[str, str], old: str, new: str
+) -> None:
+    expected = new if has_new_coordinator(subject) else old
+    for first in (names, names[::-1]):
+        group = Group(subject)
+        clients = [group.client(version=3, protocols=[(n, b"m") for n in order]) for order in (first, first[::-1])]
+        assert clients[0].join().protocol_name == first[0]
+        clients[1].send_join()
+        group.wait_for("PreparingRebalance", 2)
+        clients[0].send_join()
+        assert [client.joined().protocol_name for client in clients] == [expected] * 2
 
 
 @pytest.mark.rule("GC-27")

@@ -1,6 +1,7 @@
 """Send random request sequences to this broker and to a real Kafka, and print each difference, shrunk and ready to be replayed.
 
-`--about` chooses sequences about transactions or groups, which go to Kafka 3.9.1, or to 4.2.0 with `--release 4.2`.
+`--about` chooses sequences about the log, transactions, groups or classic groups. They go to Kafka 3.9.1, or to 4.2.0 with `--release 4.2`. In
+3.9.1, classic groups have the old coordinator, and groups the coordinator in Java.
 """
 
 from __future__ import annotations
@@ -13,15 +14,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tests.differential.comparing import Found, Pair, Played, Unstable
-from tests.differential.conversations import GROUPS, TRANSACTIONS, conversation
-from tests.differential.request_sequences import request_sequence
-from tests.support.conformance.ours import Ours, OursManual, OursNewer
+from tests.differential.conversations import CLASSIC_GROUPS, GROUPS, TRANSACTIONS, conversation
+from tests.differential.request_sequences import LOG, request_sequence
+from tests.support.conformance.ours import Ours, OursManual, OursNewer, OursNewerOnWallClock
 from tests.support.conformance.real_kafka import NewerKafka, RealKafka
 from tests.support.conformance.virtual import NEWER_RELEASE, RELEASE
 
-LOG = "log"
-PROFILES = {LOG: "default", TRANSACTIONS: "default", GROUPS: "migration"}
-"""Maps what sequences are about to the profile of the clusters."""
+PROFILES = {LOG: "default", TRANSACTIONS: "default", CLASSIC_GROUPS: "default", GROUPS: "migration"}
+"""Maps what sequences are about to the profile of the clusters. With `default`, Kafka 3.9 has its old group coordinator."""
 
 
 @contextmanager
@@ -30,7 +30,7 @@ def both(about: str = LOG, release: str = RELEASE) -> Iterator[Pair]:
     profile = PROFILES[about]
     ours: Ours
     if about == LOG:
-        ours = Ours(profile, "kafka")
+        ours = OursNewerOnWallClock(profile) if release == NEWER_RELEASE else Ours(profile, "kafka")
     else:
         ours = OursNewer(profile) if release == NEWER_RELEASE else OursManual(profile, "kafka")
     real: RealKafka | None = None
@@ -55,6 +55,11 @@ class Summary:
         return f"{self.played} conversations, {len(self.differing)} differ, {len(self.unstable)} unstable"
 
 
+def generated(about: str, seed: int, release: str, nodes: bool = False) -> Played:
+    """Return the request sequence or the conversation of a seed."""
+    return request_sequence(seed, nodes, release) if about == LOG else conversation(about, seed, release)
+
+
 def run(
     pair: Pair,
     first: int,
@@ -70,10 +75,7 @@ def run(
     for seed in range(first, first + count + nodes):
         if time.monotonic() > end:
             break
-        played: Played = (
-            request_sequence(seed, nodes=seed >= first + count) if about == LOG else conversation(about, seed, release)
-        )
-        result = pair.compare(played)
+        result = pair.compare(generated(about, seed, release, nodes=seed >= first + count))
         summary.played += 1
         if isinstance(result, Found):
             summary.differing[seed] = result
@@ -113,11 +115,9 @@ def main() -> int:
         "--release",
         choices=(RELEASE, NEWER_RELEASE),
         default=RELEASE,
-        help=f"release of Kafka for transactions and groups: {RELEASE} or {NEWER_RELEASE} (default: {RELEASE})",
+        help=f"release of Kafka: {RELEASE} or {NEWER_RELEASE} (default: {RELEASE})",
     )
     given = parser.parse_args()
-    if given.about == LOG and given.release != RELEASE:
-        parser.error(f"sequences about the log are played on {RELEASE} only (got --release {given.release})")
     if given.about != LOG and given.nodes:
         parser.error("--nodes is for sequences about the log")
     with both(given.about, given.release) as pair:

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from kafkaproto.conformance.subject import Subject
-from tests.differential.conversations import TRANSACTIONS, Conversation
+from tests.differential.classic_groups import ClassicPlayer
+from tests.differential.conversations import CLASSIC_GROUPS, GROUPS, TRANSACTIONS, Conversation
 from tests.differential.groups import GroupPlayer
 from tests.differential.playing import Answers, play
 from tests.differential.request_sequences import RequestSequence, Step
 from tests.differential.transactions import TransactionPlayer
 
 TIMES = 3
+
+
+class Player(Protocol):
+    """A conversation on one subject."""
+
+    def answered(self, step: Step) -> Any: ...
+
+
 Played = RequestSequence | Conversation
+PLAYERS: dict[str, Callable[[Subject], Player]] = {
+    TRANSACTIONS: TransactionPlayer,
+    GROUPS: GroupPlayer,
+    CLASSIC_GROUPS: ClassicPlayer,
+}
+"""Maps what conversations are about to their player."""
 
 
 class Difference(NamedTuple):
@@ -84,7 +100,7 @@ def responses(subject: Subject, played: Played) -> Answers:
     """Return the response to each step of a request sequence or conversation."""
     if isinstance(played, RequestSequence):
         return play(subject, played)
-    player = TransactionPlayer(subject) if played.about == TRANSACTIONS else GroupPlayer(subject)
+    player = PLAYERS[played.about](subject)
     try:
         return [player.answered(step) for step in played.steps]
     finally:

@@ -5,25 +5,34 @@ Independent of the players (`transactions`, `groups`) and of the expected respon
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
+from tests.differential.classic_groups import ClassicWriter
+from tests.differential.group_admin import FIRST, AdminWriter
 from tests.differential.odd_transactions import OddWriter
+from tests.differential.request_sequences import LOG
 
 Step = tuple[str, dict[str, Any]]
 
-TRANSACTIONS, GROUPS = "transactions", "groups"
+TRANSACTIONS, GROUPS, CLASSIC_GROUPS = "transactions", "groups", "classic-groups"
 PRODUCERS, PARTITIONS = 2, 2
 """The producers, whose first epoch is 0, and the partitions of their topic."""
 MEMBERS = ("A", "B", "C")
+CLASSIC = "classic"
+"""The name of the classic member in a group of the new protocol."""
 STATIC_MEMBERS = ("A", "B")
 """The members that share an instance id in some conversations."""
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """A sequence of requests. about: `TRANSACTIONS` or `GROUPS`, which chooses the player. release: "3.9" or "4.2", which chooses versions."""
+    """A sequence of requests.
+
+    about: `TRANSACTIONS`, `GROUPS` or `CLASSIC_GROUPS`, which chooses the player. release: "3.9" or "4.2", which chooses versions.
+    """
 
     about: str
     release: str
@@ -146,12 +155,15 @@ class GroupWriter:
         self.is_newer = release == "4.2"
         self.is_mixed = self.chance.random() < 0.5
         self.is_static = self.chance.random() < 0.3
+        members = (*MEMBERS[:2], CLASSIC) if self.is_mixed else MEMBERS
+        self.admin = AdminWriter(self.chance, members, (FIRST,), release)
 
     def write(self) -> tuple[Step, ...]:
         return tuple([self._join()] + [self._step() for _ in range(self.chance.randint(8, 26))])
 
     def _step(self) -> Step:
         kinds = [self._beat] * 10 + [self._join] * 3 + [self._change] * 2 + [self._leave, self._commit, self._describe]
+        kinds += [self.admin.step] * 8
         if self.is_mixed:
             kinds += [self._classic_join] * 4 + [self._classic_sync] * 4 + [self._classic_beat] * 3
             kinds += [self._classic_leave, self._classic_describe, self._classic_refused]
@@ -214,7 +226,29 @@ class GroupWriter:
         return "classic_describe", {}
 
 
+class Writer(Protocol):
+    """A generator of the steps of one conversation."""
+
+    def write(self) -> tuple[Step, ...]: ...
+
+
+WRITERS: dict[str, Callable[[int, str], Writer]] = {
+    TRANSACTIONS: TransactionWriter,
+    GROUPS: GroupWriter,
+    CLASSIC_GROUPS: ClassicWriter,
+}
+"""Maps what conversations are about to their generator, which gets the seed and the release."""
+PLAYED = {
+    LOG: (LOG,),
+    TRANSACTIONS: (TRANSACTIONS,),
+    GROUPS: (GROUPS, CLASSIC_GROUPS),
+    CLASSIC_GROUPS: (CLASSIC_GROUPS,),
+}
+"""Maps what clusters are for to what conversations on them are about."""
+
+
 def conversation(about: str, seed: int, release: str) -> Conversation:
-    """Return the conversation of a seed."""
-    writer = TransactionWriter(seed, release) if about == TRANSACTIONS else GroupWriter(seed, release)
-    return Conversation(about, release, writer.write())
+    """Return the conversation of a seed. Half of the seeds about groups give groups with classic members only."""
+    kinds = PLAYED[about]
+    kind = kinds[seed % len(kinds)]
+    return Conversation(kind, release, WRITERS[kind](seed, release).write())

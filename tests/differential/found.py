@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.differential.conversations import GROUPS, TRANSACTIONS, Conversation
+from tests.differential.conversations import CLASSIC_GROUPS, GROUPS, TRANSACTIONS, Conversation
+from tests.differential.group_admin import FIRST, MISSING, SECOND
 from tests.differential.request_sequences import NOBODY, TOPIC, RequestSequence, Step
 
 
@@ -136,7 +137,44 @@ _FENCED_MARKER = (
     ("describe", {}),
 )
 
-FOUND_CONVERSATIONS = {
+
+def _enter(
+    member: int = 0, version: int = 9, instance: str | None = None, topic: str = FIRST, protocols: str = "a"
+) -> Step:
+    given = {"member": member, "version": version, "id": "own", "instance": instance, "kind": "consumer"}
+    return "join", {**given, "protocols": list(protocols), "topics": [topic], "session_ms": 45_000}
+
+
+def _sync(member: int = 0) -> Step:
+    given = {"member": member, "version": 4, "id": "own", "generation": "own", "instance": True}
+    return "sync", {**given, "kind": "own", "protocol": "own"}
+
+
+def _delete_offsets(**partitions: list[int]) -> Step:
+    names = {"first": FIRST, "second": SECOND, "missing": MISSING}
+    return "admin_delete_offsets", {"partitions": {names[name]: indexes for name, indexes in partitions.items()}}
+
+
+_SHOWN: Step = ("admin_describe", {"version": 5, "operations": False, "times": 1})
+_STATIC_WITH_PENDING_ID = (_enter(), _enter(instance="i0"))
+_NOTHING_TO_DELETE = (_enter(), _delete_offsets(missing=[0]), _SHOWN, _enter())
+_SUBSCRIBED_TOPIC = (_enter(version=1, topic=SECOND), _delete_offsets(first=[0], second=[1]))
+_PENDING_ID_LEAVES = (
+    *(_enter(), _enter(), _sync(), _enter(1)),
+    ("admin_leave", {"version": 3, "members": [1], "by": "id"}),
+    ("beat", {"member": 0, "version": 3, "id": "own", "generation": "own", "instance": True}),
+    _SHOWN,
+)
+_EQUAL_VOTES = (
+    *(_enter(0, 3, protocols="ba"), _enter(1, 3, protocols="ab")),
+    _enter(0, 3, protocols="ba"),
+)
+_REBALANCE = (_enter(), _enter(), _sync(), _enter(1), _enter(1), _SHOWN, _enter(), _SHOWN)
+
+FOUND_CONVERSATIONS: dict[str, Conversation | RequestSequence] = {
+    "a follower gets no endpoint of a new leader in 4.2": RequestSequence(
+        steps=(_fetch(16, _asked(), replica_id=1), _fetch(18, _asked())), release="4.2"
+    ),
     "a transaction with a fenced marker keeps the partitions without marker": Conversation(
         TRANSACTIONS, "3.9", _FENCED_MARKER
     ),
@@ -161,6 +199,24 @@ FOUND_CONVERSATIONS = {
     ),
     "a rejected JoinGroup replaces an empty group in 3.9": Conversation(GROUPS, "3.9", _REFUSED_IN_EMPTY_GROUP),
     "a rejected JoinGroup replaces an empty group in 4.2": Conversation(GROUPS, "4.2", _REFUSED_IN_EMPTY_GROUP),
+    "an id of a dynamic member with an instance id is not repeated in 3.9": Conversation(
+        CLASSIC_GROUPS, "3.9", _STATIC_WITH_PENDING_ID
+    ),
+    "an id of a dynamic member with an instance id is not repeated in 4.2": Conversation(
+        CLASSIC_GROUPS, "4.2", _STATIC_WITH_PENDING_ID
+    ),
+    "OffsetDelete of unknown partitions keeps the group": Conversation(CLASSIC_GROUPS, "3.9", _NOTHING_TO_DELETE),
+    "OffsetDelete lists the topics that members read first in 3.9": Conversation(
+        CLASSIC_GROUPS, "3.9", _SUBSCRIBED_TOPIC
+    ),
+    "an id without a member leaves and the group rebalances in 4.2": Conversation(
+        CLASSIC_GROUPS, "4.2", _PENDING_ID_LEAVES
+    ),
+    "an id without a member leaves in 3.9": Conversation(CLASSIC_GROUPS, "3.9", _PENDING_ID_LEAVES),
+    "of protocols with equal votes a hash table decides in 3.9": Conversation(CLASSIC_GROUPS, "3.9", _EQUAL_VOTES),
+    "of protocols with equal votes a hash table decides in 4.2": Conversation(CLASSIC_GROUPS, "4.2", _EQUAL_VOTES),
+    "a group that rebalances has its former assignments in 4.2": Conversation(CLASSIC_GROUPS, "4.2", _REBALANCE),
+    "a group that rebalances is described in 3.9": Conversation(CLASSIC_GROUPS, "3.9", _REBALANCE),
     "a dynamic member becomes static": Conversation(GROUPS, "4.2", (_join("C", [0]), _join("C", [0], instance="i1"))),
     "a member that becomes static while it must revoke loses its partitions": Conversation(
         GROUPS,
@@ -190,4 +246,4 @@ FOUND_CONVERSATIONS = {
         ),
     ),
 }
-"""Conversations, as `FOUND`."""
+"""Conversations, and request sequences of release 4.2, as `FOUND`."""

@@ -24,9 +24,10 @@ from kafkaproto.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from kafkaproto.messages.sync_group import SyncGroupRequest
-from tests.differential.conversations import Step
+from tests.differential.conversations import CLASSIC, Step
+from tests.differential.group_admin import ADMIN, FIRST, AdminRequests, Identity
+from tests.differential.shown import Shown
 
-CLASSIC = "classic"
 TIMEOUT_MS, SESSION_MS = 60_000, 45_000
 RESOLVED_MS = 200
 """The time in ms within which the broker resolves a regular expression."""
@@ -55,15 +56,24 @@ class GroupPlayer:
         self.counts_only = self.has_regexes = False
         self.member_id, self.generation = "", -1
         self.connection = self.group.connect()
+        self.shown = Shown()
+        self.admin = AdminRequests(self.group, {FIRST: self.group.topic}, self.shown, self._identity)
 
     def answered(self, step: Step) -> Any:
         kind, given = step
+        if kind.startswith(ADMIN):
+            return self.admin.answered(kind, given)
         self.counts_only |= kind.startswith(CLASSIC)
         answer = getattr(self, f"_{kind}")(**given)
         self.has_regexes |= bool(given.get("regex"))
         if self.has_regexes and kind in RESOLVING:
             self.subject.pass_ms(RESOLVED_MS)
         return answer
+
+    def _identity(self, member: str) -> Identity:
+        if member == CLASSIC:
+            return Identity(self.member_id, self.generation, None)
+        return Identity(member, self.epochs.get(member, 1), self.instances.get(member))
 
     def _name(self, topic_id: bytes) -> str:
         return f"topic {next(i for i, topic in enumerate(self.topics) if topic.topic_id == topic_id)}"
@@ -208,6 +218,7 @@ class GroupPlayer:
             return UNKNOWN_MEMBER, self._classic_join(version, owned)
         if response.error_code in (0, 79):
             self.member_id = response.member_id
+            self.shown.add(self.member_id, CLASSIC)
         if response.error_code == 0:
             self.generation = response.generation_id
         leads = response.leader == self.member_id

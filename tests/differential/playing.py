@@ -59,6 +59,7 @@ SHOWN_AS: dict[str, Callable[[Any], Any]] = {
     "name": lambda value: value if value is None else NOBODY if value == NOBODY else "topic",
     "topic": lambda value: value if value is None else NOBODY if value == NOBODY else "topic" if value else "",
 }
+UNKNOWN_ID = b"\x07" * 16
 BARRIER_ROUNDS = 400
 BARRIER_MS = 5
 NOT_YET = {5, 6, 78}
@@ -124,11 +125,15 @@ class Player:
     def _name(self, topic: str) -> str:
         return NOBODY if topic == NOBODY else self.topic.name
 
+    def _id(self, topic: str) -> bytes:
+        return UNKNOWN_ID if topic == NOBODY else self.topic_id
+
     # ---- steps -----------------------------------------------------------------------------------------------------------------
 
     def _produce(self, topic: str, partition: int, version: int, acks: int, batch: dict[str, Any]) -> Any:
         data = PartitionProduceData(partition, made(batch))
-        request = ProduceRequest(None, acks, 5000, [TopicProduceData(self._name(topic), partition_data=[data])])
+        named = TopicProduceData(self._name(topic), self._id(topic), [data])
+        request = ProduceRequest(None, acks, 5000, [named])
         if acks != 0:
             return plain(self._ask(request, version))
         sent = self.connection.frame(request, version)
@@ -146,11 +151,10 @@ class Player:
             "wrong id": (self.session[0] ^ 0x55, 1),
             "close": (self.session[0], -1),
         }[session]
-        ids = {self.topic.name: self.topic_id, NOBODY: b"\x07" * 16}
         listed = [
             FetchTopic(
                 self._name(partition["topic"]),
-                ids[self._name(partition["topic"])],
+                self._id(partition["topic"]),
                 [
                     FetchPartition(
                         partition["partition"],

@@ -9,6 +9,12 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from kafkaproto.api import ApiKey
+from kafkaproto.conformance.served import settings_in, unsupported_settings
+from kafkaproto.releases import versions
+
+LOG = "log"
+RELEASE = "3.9"
 TOPIC, NOBODY = "topic", "nobody"
 """The topic of the request sequence, and a topic that does not exist."""
 PARTITIONS = 2
@@ -16,7 +22,8 @@ REMEMBERED_BATCHES = 5
 
 Step = tuple[str, dict[str, Any]]
 
-PRODUCE, FETCH = range(3, 12), range(18)
+LOWEST = {ApiKey.PRODUCE: 3, ApiKey.METADATA: 1}
+"""The lowest versions in request sequences, where brokers serve lower ones: those are of another format."""
 NOT_PLAYED = {
     "null records": "the real broker never responds",
     "the largest timestamp after a deletion": "the real broker finds it below the log start until the segment's file is deleted",
@@ -33,15 +40,23 @@ DAMAGES = [
 
 @dataclass(frozen=True)
 class RequestSequence:
-    """A sequence of requests. replication: replicas of its topic, whose preferred leader is broker 0. configs: settings of the topic."""
+    """A sequence of requests.
+
+    replication: replicas of its topic, whose preferred leader is broker 0. configs: settings of the topic. release: "3.9" or "4.2", which chooses
+    versions and settings.
+    """
 
     replication: int = 1
     configs: dict[str, str] = field(default_factory=dict)
     steps: tuple[Step, ...] = ()
+    release: str = RELEASE
+
+    about = LOG
 
     def __str__(self) -> str:
         lines = "".join(f"        {step!r},\n" for step in self.steps)
-        return f"RequestSequence(\n    {self.replication},\n    {self.configs!r},\n    (\n{lines}    ),\n)"
+        release = f"    {self.release!r},\n"
+        return f"RequestSequence(\n    {self.replication},\n    {self.configs!r},\n    (\n{lines}    ),\n{release})"
 
     @property
     def recompresses(self) -> bool:
@@ -70,15 +85,16 @@ CONFIGS: list[dict[str, str]] = [
 class Writer:
     """A generator of one request sequence, which tracks roughly what the log contains so that most steps have an effect."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, release: str) -> None:
         self.chance = Random(seed)
+        self.release = release
         self.ends = [0] * PARTITIONS
         self.epoch = 0
         self.deleted = False
         self.sequences: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
         """(partition, producer) to its batches: (epoch, base sequence, count)."""
         replication = self.chance.choice([1, 1, 1, 3])
-        self.request_sequence = RequestSequence(replication, dict(self.chance.choice(CONFIGS)))
+        self.request_sequence = RequestSequence(replication, supported(self.chance.choice(CONFIGS), release))
 
     def write(self, steps: int, nodes: bool) -> RequestSequence:
         """Return a sequence of `steps` steps; with `nodes`, a broker stops and restarts at the end."""
@@ -88,7 +104,11 @@ class Writer:
             made += [("stop", {"who": who}), *(self._step() for _ in range(5))]
             made += [("start", {}), *(self._step() for _ in range(5))]
         replication = 3 if nodes else self.request_sequence.replication
-        return RequestSequence(replication, self.request_sequence.configs, tuple(made))
+        return RequestSequence(replication, self.request_sequence.configs, tuple(made), self.release)
+
+    def _version(self, key: ApiKey) -> int:
+        low, high = versions(self.release)[key]
+        return self.chance.choice(range(max(low, LOWEST.get(key, 0)), high + 1))
 
     def _step(self) -> Step:
         kinds = (
@@ -134,7 +154,7 @@ class Writer:
         elif not damage and partition < PARTITIONS:
             self.ends[partition] += len(batch["values"])
         acks = chance.choice([1, 1, 1, -1, -1, 0, 2])
-        version = chance.choice(PRODUCE)
+        version = self._version(ApiKey.PRODUCE)
         return "produce", {
             "topic": self._topic(),
             "partition": partition,
@@ -188,7 +208,7 @@ class Writer:
         session = chance.choice(["none"] * 4 + ["new"] * 2 + ["next"] * 4 + ["wrong epoch", "wrong id", "close"])
         forgotten = [chance.randrange(PARTITIONS)] if session == "next" and chance.random() < 0.3 else []
         return "fetch", {
-            "version": chance.choice(FETCH),
+            "version": self._version(ApiKey.FETCH),
             "partitions": listed,
             "max_bytes": chance.choice(sizes),
             "min_bytes": chance.choice([0, 1, 1, 300]),
@@ -201,7 +221,7 @@ class Writer:
 
     def _list_offsets(self) -> Step:
         chance = self.chance
-        version = chance.randrange(10)
+        version = self._version(ApiKey.LIST_OFFSETS)
         latest = [] if self.deleted else [-3]
         times = [*latest, -1, -1, -2, -2, -4, -5, -6] + [0, 1000, 3000, 2**40] * (version > 0)
         return "list_offsets", {
@@ -216,7 +236,7 @@ class Writer:
 
     def _epochs(self) -> Step:
         return "epochs", {
-            "version": self.chance.randrange(5),
+            "version": self._version(ApiKey.OFFSET_FOR_LEADER_EPOCH),
             "topic": self._topic(),
             "partition": self._partition(),
             "epoch": self._leader_epoch(),
@@ -227,13 +247,18 @@ class Writer:
         partition = self._partition()
         offset = self._offset(partition)
         self.deleted = True
-        return "delete", {"version": self.chance.randrange(3), "partition": partition, "offset": offset}
+        return "delete", {"version": self._version(ApiKey.DELETE_RECORDS), "partition": partition, "offset": offset}
 
     def _metadata(self) -> Step:
-        return "metadata", {"version": self.chance.randrange(1, 13), "topic": self._topic()}
+        return "metadata", {"version": self._version(ApiKey.METADATA), "topic": self._topic()}
 
 
-def request_sequence(seed: int, nodes: bool = False) -> RequestSequence:
+def supported(configs: dict[str, str], release: str) -> dict[str, str]:
+    """Return those topic settings that a release supports, with the names that it knows."""
+    return {n: v for n, v in settings_in(release, configs).items() if not unsupported_settings(release, {n: v})}
+
+
+def request_sequence(seed: int, nodes: bool = False, release: str = RELEASE) -> RequestSequence:
     """Return the request sequence of a seed."""
-    writer = Writer(seed)
+    writer = Writer(seed, release)
     return writer.write(writer.chance.randint(8, 24), nodes)

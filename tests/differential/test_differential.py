@@ -7,22 +7,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.differential.__main__ import PROFILES, both
+from tests.differential.__main__ import both, generated
 from tests.differential.comparing import Difference, Found, Pair, Unstable, first_difference
-from tests.differential.conversations import GROUPS, MEMBERS, TRANSACTIONS, Conversation, conversation
+from tests.differential.conversations import CLASSIC_GROUPS, GROUPS, PLAYED, TRANSACTIONS, Conversation, conversation
 from tests.differential.found import FOUND, FOUND_CONVERSATIONS
-from tests.differential.groups import GroupPlayer
 from tests.differential.playing import plain
-from tests.differential.request_sequences import RequestSequence, request_sequence
-from tests.differential.unstable import RANDOM_ID, UNSTABLE, UNSTABLE_CONVERSATIONS
-from tests.support.conformance.virtual import NEWER_RELEASE, Virtual, VirtualNewer
+from tests.differential.request_sequences import LOG, RequestSequence, request_sequence
+from tests.differential.unstable import UNSTABLE, UNSTABLE_CONVERSATIONS
 from tests.support.wire import produce
 
 SECONDS = 60.0
 FEWEST = 36
 CONVERSATIONS = 30
-PLAYS = 60
-"""The number of plays in which a random member id is before other ids with near certainty; its first character is a digit in 1 of 6 cases."""
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 
@@ -51,7 +47,14 @@ def test_random_request_sequences_are_answered_as_by_the_real_kafka(pair: Pair) 
 
 @pytest.fixture(
     scope="module",
-    params=[(TRANSACTIONS, "3.9"), (TRANSACTIONS, "4.2"), (GROUPS, "3.9"), (GROUPS, "4.2")],
+    params=[
+        (LOG, "4.2"),
+        (TRANSACTIONS, "3.9"),
+        (TRANSACTIONS, "4.2"),
+        (CLASSIC_GROUPS, "3.9"),
+        (GROUPS, "3.9"),
+        (GROUPS, "4.2"),
+    ],
     ids="-".join,
 )
 def talk(request: pytest.FixtureRequest) -> Iterator[tuple[Pair, str, str]]:
@@ -64,8 +67,8 @@ def talk(request: pytest.FixtureRequest) -> Iterator[tuple[Pair, str, str]]:
 def test_group_and_transaction_responses_that_once_differed_now_match_the_real_kafka(
     talk: tuple[Pair, str, str],
 ) -> None:
-    running, *played_here = talk
-    found = {name: c for name, c in FOUND_CONVERSATIONS.items() if [c.about, c.release] == played_here}
+    running, about, release = talk
+    found = {n: c for n, c in FOUND_CONVERSATIONS.items() if c.about in PLAYED[about] and c.release == release}
     assert found
     for name, played in found.items():
         difference = running.difference(played)
@@ -75,34 +78,14 @@ def test_group_and_transaction_responses_that_once_differed_now_match_the_real_k
 def test_random_group_and_transaction_requests_are_answered_as_by_the_real_kafka(talk: tuple[Pair, str, str]) -> None:
     running, about, release = talk
     for seed in range(CONVERSATIONS):
-        result = running.compare(conversation(about, seed, release))
+        result = running.compare(generated(about, seed, release))
         assert not isinstance(result, Found), f"seed {seed}:\n{result.request_sequence}\n{result.difference}"
         listed = (about, release, seed) in UNSTABLE_CONVERSATIONS
         assert not isinstance(result, Unstable) or listed, f"seed {seed} is unstable: {result.difference}"
 
 
-@pytest.mark.parametrize(
-    "listed", [listed for listed, reason in UNSTABLE_CONVERSATIONS.items() if reason == RANDOM_ID], ids=str
-)
-def test_responses_of_listed_unstable_conversations_depend_on_the_random_member_id(
-    listed: tuple[str, str, int],
-) -> None:
-    """This broker's own responses vary, and they are equal whenever the random id has the same place among the ids of the other members."""
-    about, release, seed = listed
-    subject = VirtualNewer(PROFILES[about]) if release == NEWER_RELEASE else Virtual(PROFILES[about], "kafka")
-    by_place: dict[int, set[str]] = {}
-    for _ in range(PLAYS):
-        player = GroupPlayer(subject)
-        seen = [player.answered(step) for step in conversation(about, seed, release).steps]
-        by_place.setdefault(sum(player.member_id > other for other in MEMBERS), set()).add(repr(seen))
-        subject.close_connections()
-    subject.stop()
-    assert {len(responses) for responses in by_place.values()} == {1}
-    assert len(set.union(*by_place.values())) > 1
-
-
 def test_equal_seeds_generate_equal_group_and_transaction_requests() -> None:
-    for about in (TRANSACTIONS, GROUPS):
+    for about in (TRANSACTIONS, GROUPS, CLASSIC_GROUPS):
         played = conversation(about, 7, "4.2")
         assert conversation(about, 7, "4.2") == played != conversation(about, 8, "4.2")
         assert eval(str(played), {"Conversation": Conversation}) == played

@@ -24,8 +24,12 @@ LEGEND = """What the lines say:
 - *distribution*: the sdist and the wheel, installed into an empty folder.
 - *kills*: a broker with a data directory is killed while members of a classic group and of a KIP-848 group join, commit and leave, or in the
   middle of transactions.
+- *conformance*: the modules of the conformance suite that `make test-all` runs on Kafka 3.9.1 but not on 4.2.0, because they take minutes.
 - *conversations*: the same random requests go to this broker and to a real Kafka, and their responses are compared. A conversation is *unstable* if
-  Kafka itself responds differently when it is repeated. With *nodes*, brokers stop and start in between.
+  Kafka itself responds differently when it is repeated. With *nodes*, brokers stop and start in between. Parts with a release in their name go
+  to Kafka 3.9.1 or 4.2.0: about the *log*, *transactions*, and groups. *classic-groups-3.9* has classic members and the old coordinator, the default
+  of that release. The other groups have the coordinator in Java, half of them with members of KIP-848 and half with classic members. The parts
+  with only a number are about the log, on 3.9.1.
 - *simulation*: random clients, members of groups, transactional producers, failures and quotas in virtual time, checked against the
   [invariants](rules/invariants.md) after each step.
 """

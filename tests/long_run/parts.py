@@ -8,7 +8,9 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import re
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,15 +19,19 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from benchmarks.rivals.jars import KAFKA_VERSION
+from benchmarks.rivals.jars import KAFKA_VERSION, NEWER_VERSION
 from tests.clients.long_quotas import beside_kafka, configs, for_long
 from tests.differential.__main__ import both
 from tests.differential.__main__ import run as run_conversations
+from tests.differential.conversations import CLASSIC_GROUPS, GROUPS, TRANSACTIONS
+from tests.differential.request_sequences import LOG
 from tests.distribution import NotAsPublished
 from tests.distribution import lines as distribution_lines
 from tests.long_run.simulated import many_seeds
 from tests.support.broker import group_kills, transaction_kills
 from tests.support.broker.kills import broker_processes
+from tests.support.conformance.kinds import NOT_ON_NEWER_KAFKA
+from tests.support.conformance.virtual import NEWER_RELEASE, RELEASE
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -36,6 +42,18 @@ KILLS = 100
 KILLED_RELEASES = "3.9", "4.2"
 """The releases whose brokers are killed in the middle of transactions: without and with transaction version 2."""
 CONVERSATIONS, CONVERSATIONS_OF_A_PART, WITH_NODES = 2_000, 200, 20
+COMPARED = (
+    (LOG, NEWER_RELEASE),
+    (TRANSACTIONS, RELEASE),
+    (TRANSACTIONS, NEWER_RELEASE),
+    (CLASSIC_GROUPS, RELEASE),
+    (GROUPS, RELEASE),
+    (GROUPS, NEWER_RELEASE),
+)
+"""What conversations are about, and the release of Kafka, for the parts with one range of seeds each."""
+SUITE = "tests/conformance/test_suite.py"
+SUMMARY = re.compile(r"^(\d+ (?:passed|failed).*) in ", re.MULTILINE)
+"""The last line of pytest, without the time."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +97,14 @@ def all_parts() -> list[Part]:
         Part("distribution", _distribution),
         Part("kills-with-groups", _kills),
         Part("kills-in-transactions", _kills_in_transactions),
+        Part(f"conformance-{NEWER_RELEASE}", _conformance),
+        *(
+            Part(
+                f"conversations-{about}-{release}",
+                partial(_conversations, 0, CONVERSATIONS_OF_A_PART, 0, about, release),
+            )
+            for about, release in COMPARED
+        ),
         Part("conversations-with-nodes", partial(_conversations, CONVERSATIONS, 0, WITH_NODES)),
         *(
             Part(f"conversations-{first:05}", partial(_conversations, first, CONVERSATIONS_OF_A_PART, 0))
@@ -102,9 +128,9 @@ def _simulation(first: int, count: int) -> list[Finding]:
     return [Finding(line, not broken), *broken]
 
 
-def _conversations(first: int, count: int, nodes: int) -> list[Finding]:
-    with both() as pair:
-        compared = run_conversations(pair, first, count, nodes)
+def _conversations(first: int, count: int, nodes: int, about: str = LOG, release: str = RELEASE) -> list[Finding]:
+    with both(about, release) as pair:
+        compared = run_conversations(pair, first, count, nodes, about=about, release=release)
     last = first + count + nodes - 1
     findings = [
         Finding(f"seed {seed} differs: {comparison.difference.step}", False)
@@ -115,7 +141,23 @@ def _conversations(first: int, count: int, nodes: int) -> list[Finding]:
         for seed, comparison in compared.unstable.items()
     ]
     whole = compared.played == count + nodes and not findings
-    return [Finding(f"seeds {first} to {last} against Kafka {KAFKA_VERSION}: {compared}", whole), *findings, *unstable]
+    kafka = NEWER_VERSION if release == NEWER_RELEASE else KAFKA_VERSION
+    return [Finding(f"seeds {first} to {last} against Kafka {kafka}: {compared}", whole), *findings, *unstable]
+
+
+def _conformance() -> list[Finding]:
+    """Run the modules of the conformance suite that do not run on Kafka 4.2.0 by default."""
+    modules = sorted(NOT_ON_NEWER_KAFKA)
+    command = [sys.executable, "-m", "pytest", "-q", "-r", "fE", "-p", "no:cacheprovider", "--subjects", "real-newer"]
+    ran = subprocess.run(
+        [*command, *(f"{SUITE}::{module}.py" for module in modules)], cwd=ROOT, capture_output=True, text=True
+    )
+    summary = SUMMARY.search(ran.stdout)
+    names = ", ".join(f"`{module}`" for module in modules)
+    counted = summary[1] if summary else f"no result, exit status {ran.returncode}"
+    failures = [line for line in ran.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    line = f"{names} against Kafka {NEWER_VERSION}: {counted}"
+    return [Finding(line, ran.returncode == 0 and summary is not None), *(Finding(text, False) for text in failures)]
 
 
 def _distribution() -> list[Finding]:

@@ -109,3 +109,13 @@ class OursNewer(Newer, OursManual):
     def __init__(self, profile: str) -> None:
         super().__init__(profile, "kafka", self.release)
         self.name = f"ours-{self.release}"
+
+
+class OursNewerOnWallClock(Newer, Ours):
+    """Three brokers on the wall clock that emulate Kafka 4.2."""
+
+    release = NEWER_RELEASE
+
+    def __init__(self, profile: str) -> None:
+        super().__init__(profile, "kafka", self.release)
+        self.name = f"ours-{self.release}-on-wall-clock"
