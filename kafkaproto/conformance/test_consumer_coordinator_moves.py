@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kafkaproto.conformance.consumer_groups import ALL, TIMEOUT_MS, ConsumerGroup
+from kafkaproto.conformance.internal_topics import reassign
 from kafkaproto.conformance.scene import make_lead
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.test_consumer_rebalances import split
-from kafkaproto.conformance.test_coordinator_moves import reassign
 from kafkaproto.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 PROFILE = "consumer"
@@ -19,9 +19,9 @@ NOT_COORDINATOR, AWAY_EPOCH = 16, -2
 
 def move(group: ConsumerGroup, before: int, after: int) -> None:
     """Move the first partition of the offsets topic, whose only replica is on broker `before`, so that broker `after` coordinates the group."""
-    reassign(group, before, after)
+    reassign(group.offsets, before, after)
     make_lead(group.offsets, after)
-    reassign(group, after)
+    reassign(group.offsets, after)
     assert group.coordinator() == after
     group.connection = group.connect()
 

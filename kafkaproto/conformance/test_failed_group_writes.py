@@ -8,9 +8,9 @@ from contextlib import contextmanager
 import pytest
 
 from kafkaproto.conformance.groups import OFFSETS_TOPIC, Group, commit, enter_together, has_new_coordinator
+from kafkaproto.conformance.internal_topics import reassign
 from kafkaproto.conformance.scene import held, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
-from kafkaproto.conformance.test_coordinator_moves import reassign
 from kafkaproto.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -60,7 +60,7 @@ def test_commits_and_assignments_fail_while_too_few_replicas_are_in_sync(subject
     coordinator = alone.coordinator()
     stopped = 1 if coordinator != 1 else 2  # requests go to broker 0
     subject.need_broker(stopped)
-    reassign(alone, coordinator, stopped)
+    reassign(alone.offsets, coordinator, stopped)
     try:
         leader, follower = syncing.client(), syncing.client()
         enter_together(leader, follower)
@@ -83,7 +83,7 @@ def test_commits_and_assignments_fail_while_too_few_replicas_are_in_sync(subject
         assert alone.committed() == {(topic, 0): 7}
     finally:
         subject.restore()
-        reassign(alone, coordinator)
+        reassign(alone.offsets, coordinator)
 
 
 @pytest.mark.rule("GO-23")
@@ -106,7 +106,7 @@ def test_offset_commit_that_is_not_replicated_in_time_gets_an_error(subject: Sub
     coordinator = group.coordinator()
     follower = 1 if coordinator != 1 else 2  # requests go to broker 0, which must not be held
     subject.need_broker(follower)
-    reassign(group, coordinator, follower)
+    reassign(group.offsets, coordinator, follower)
     client = group.client()
     try:
         with held(subject, group.offsets, follower):
@@ -118,4 +118,4 @@ def test_offset_commit_that_is_not_replicated_in_time_gets_an_error(subject: Sub
         error = NOT_AVAILABLE if has_new_coordinator(subject) else TIMED_OUT
         assert answer.message.topics[0].partitions[0].error_code == error
     finally:
-        reassign(group, coordinator)
+        reassign(group.offsets, coordinator)
