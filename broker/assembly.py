@@ -201,7 +201,7 @@ def attach_observers(
     """Attach observers to `events`: the journal, the observers that write log messages, and `others`.
 
     The request log is attached only if the journal keeps details of requests. release_name: the emulated release, for
-    diagnostic messages. timers: for checks that these messages need some time after a request.
+    diagnostic messages. timers: run the checks that diagnostic messages need some time after a request.
     """
     logs = ThrottleLog(), UndeliverableLog(), Diagnostics(release_name, timers, journal)
     for observer in (journal, *others, *logs):

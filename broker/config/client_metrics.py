@@ -83,7 +83,7 @@ class SubscriptionResource:
         return Setting(name, "string")
 
     def check_deletion(self, name: str) -> None:
-        """Accept every deletion."""
+        """Accept the deletion of any setting `name`, even of one that does not exist."""
 
     def in_force(self, name: str) -> str:
         return self.own.get(name, "")

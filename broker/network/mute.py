@@ -37,7 +37,10 @@ TRANSITIONS: dict[tuple[MuteState, MuteEvent], MuteState] = {
 
 
 def after(state: MuteState, event: MuteEvent) -> MuteState:
-    """Return the state after an event; NOT_MUTED instead of MUTED, which does not last. Raises ValueError for an event impossible in `state`."""
+    """Return the state of a connection after an event. Raises ValueError for an event that is impossible in `state`.
+
+    In Kafka a connection is briefly MUTED before it is unmuted; here it is NOT_MUTED at once.
+    """
     following = TRANSITIONS.get((state, event))
     if following is None:
         raise ValueError(

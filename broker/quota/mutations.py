@@ -124,7 +124,7 @@ class MutationCharge:
     def take(self, partitions: int) -> None:
         """Take tokens for creating or deleting `partitions` partitions.
 
-        Raises KafkaError THROTTLING_QUOTA_EXCEEDED if the charge is strict and the bucket is below zero.
+        Raises KafkaError THROTTLING_QUOTA_EXCEEDED (89), and takes nothing, if the bucket is below zero and the request version has this error.
         """
         if not self._quotas.enabled:
             return

@@ -22,7 +22,7 @@ from kafkaproto.releases import versions
 logger = logging.getLogger("kafkaproto")
 
 MOST_LINES = 20
-"""The maximum number of brokers, and of topics, that the start report lists, one per line. It only counts the others."""
+"""The maximum number of brokers, and of topics, that the start report lists, one per line. For further ones it gives only the number."""
 NOT_SERVED = {"share groups": 76, "streams groups": 88}
 """Maps each kind of group that this broker does not serve to the key of an API of such groups (KIP-932, KIP-1071)."""
 DEFAULT = -1
