@@ -114,7 +114,10 @@ def new_config(
 def new_mutations(
     config: ClusterConfig, store: ClientQuotaStore, semantics: Semantics, timers: Timers
 ) -> MutationQuotas:
-    """Return the object that enforces the controller mutation quotas of a new cluster (KIP-599)."""
+    """Return the object that enforces the controller mutation quotas of a new cluster (KIP-599).
+
+    store: has the configured quotas. semantics: how quotas apply to clients with an empty client id, "kip" or "kafka".
+    """
     samples, window_s = (config.get(-1, f"controller.quota.window.{name}") for name in ("num", "size.seconds"))
     return MutationQuotas(store, semantics, timers, samples, window_s * 1000)
 

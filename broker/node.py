@@ -372,7 +372,7 @@ class Node:
         self._let_in_soon()
 
     def _drop_surplus(self) -> None:
-        """Close the least recently used client connections beyond max.connections, even busy ones (W-12).
+        """Close the least recently used client connections, even busy ones, until the broker is within max.connections (W-12).
 
         Connections of a separate listener between brokers stay.
         """

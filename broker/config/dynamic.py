@@ -158,7 +158,7 @@ class TopicResource:
         return as_text(self._cluster.config.topic_value(self._broker_id, self.own, name)) or ""
 
     def check(self, own: Mapping[str, str]) -> None:
-        """Raise KafkaError for an illegal name of the topic, then for invalid settings, then if the topic does not exist."""
+        """Raise KafkaError for an illegal name of the topic, then for invalid settings `own`, then if the topic does not exist."""
         if not self._name:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
         self._cluster.controller.check_topic_name(self._name)

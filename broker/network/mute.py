@@ -20,7 +20,7 @@ class MuteEvent(IntEnum):
     REQUEST_RECEIVED = auto()
     THROTTLE_STARTED = auto()
     RESPONSE_SENT = auto()
-    """The event that the response was written completely, or that there is none (acks=0)."""
+    """The event that the whole response was written, or that a request without a response (acks=0) was handled."""
     THROTTLE_ENDED = auto()
 
 

@@ -98,7 +98,7 @@ class ReplicationQuota:
 
 
 _ANSWER_BYTES = 16
-"""The size in bytes that is counted for a Fetch response without partitions: 12 in versions 13 to 17, and 4 that Kafka adds."""
+"""The bytes that a Fetch response without partitions counts: its 12 bytes (versions 13 to 17), and 4 that Kafka adds."""
 _TOPIC_BYTES = 18
 _PARTITION_BYTES = 36
 

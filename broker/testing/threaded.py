@@ -339,7 +339,7 @@ def _detach(watch: Watch, events: Events, loop: asyncio.AbstractEventLoop, threa
 
 
 async def _finish_calls() -> None:
-    """Wait until the calls that other threads made into the broker's loop have returned their results."""
+    """Wait, for at most one second, until the calls that other threads made into the broker's loop have returned their results."""
     calls = asyncio.all_tasks() - {asyncio.current_task()}
     if calls:
         await asyncio.wait(calls, timeout=1)
