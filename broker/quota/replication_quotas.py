@@ -89,7 +89,7 @@ class ReplicationQuota:
         return self.bound != NO_LIMIT and self._samples.measure(now_ms) > self.bound
 
     def record(self, size_bytes: int, now_ms: int) -> None:
-        """Count bytes of throttled replicas that were sent or received. A call with 0 bytes also affects the rate's windows (Q-2)."""
+        """Count bytes of throttled replicas that were sent or received. Even 0 bytes count as an event, which may start a new window (Q-2)."""
         self._samples.record(size_bytes, now_ms)
 
     def rate(self, now_ms: int) -> float:
