@@ -114,7 +114,10 @@ def new_config(
 def new_mutations(
     config: ClusterConfig, store: ClientQuotaStore, semantics: Semantics, timers: Timers
 ) -> MutationQuotas:
-    """Return the object that enforces the controller mutation quotas of a new cluster (KIP-599)."""
+    """Return the object that enforces the controller mutation quotas of a new cluster (KIP-599).
+
+    store: has the configured quotas. semantics: how quotas apply to clients with an empty client id, "kip" or "kafka".
+    """
     samples, window_s = (config.get(-1, f"controller.quota.window.{name}") for name in ("num", "size.seconds"))
     return MutationQuotas(store, semantics, timers, samples, window_s * 1000)
 
@@ -201,7 +204,7 @@ def attach_observers(
     """Attach observers to `events`: the journal, the observers that write log messages, and `others`.
 
     The request log is attached only if the journal keeps details of requests. release_name: the emulated release, for
-    diagnostic messages. timers: for checks that these messages need some time after a request.
+    diagnostic messages. timers: run the checks that diagnostic messages need some time after a request.
     """
     logs = ThrottleLog(), UndeliverableLog(), Diagnostics(release_name, timers, journal)
     for observer in (journal, *others, *logs):

@@ -42,10 +42,11 @@ DEFAULT_REGEX_REFRESH_MS = 600_000
 
 
 def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -> Callable[[], GroupCoordinator]:
-    """Return a function that creates the group coordinator of one broker, with no groups. It writes to the offsets topic through `replicas`.
+    """Return a function that creates the group coordinator of one broker, with no groups.
 
-    The settings are read and checked now, but the modules of the coordinator are imported only when the returned function is called. rng: generates
-    member ids. Raises ConfigError for an assignor that this broker does not have.
+    The settings are read and checked now, but the modules of the coordinator are imported only when the returned function is called. replicas: the
+    broker's replicas, through which the coordinator writes to the offsets topic. rng: generates member ids. Raises ConfigError for an assignor that
+    this broker does not have.
     """
     get = shared.config.for_broker(replicas.broker_id)
     settings = GroupSettings(

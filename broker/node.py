@@ -232,8 +232,8 @@ class Node:
         self.counted_ms = 0.0
         """The total handler time in ms that was charged to requests of this broker.
 
-        While a handler runs, it can complete other requests, whose handler time is added to this total. The time of the first request is reduced by
-        the growth of the total, so that no time is charged twice.
+        A handler can complete other, waiting requests while it runs. Their time is added here at once, and is then not charged to the handler's own
+        request: its time is reduced by the growth of this total.
         """
         self.reader = Reader(replicas, cluster.strict_kip)
         self.quotas = self._new_quotas()
@@ -372,7 +372,7 @@ class Node:
         self._let_in_soon()
 
     def _drop_surplus(self) -> None:
-        """Close the least recently used client connections beyond max.connections, even busy ones (W-12).
+        """Close the least recently used client connections, even busy ones, until the broker is within max.connections (W-12).
 
         Connections of a separate listener between brokers stay.
         """

@@ -1,4 +1,4 @@
-"""The names of the config resources that belong to one broker: its id, as text."""
+"""Broker ids in requests about settings, where the name of a broker's config resource is the broker's id as text."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class SubscriptionSetting(NamedTuple):
 
 
 class Configured(Protocol):
-    """Interface of the cluster that stores settings of subscriptions to client metrics and of groups, with a method that persists them."""
+    """Interface of the cluster, with what is needed to change the settings of groups and subscriptions to client metrics."""
 
     @property
     def config(self) -> ClusterConfig: ...
@@ -83,7 +83,7 @@ class SubscriptionResource:
         return Setting(name, "string")
 
     def check_deletion(self, name: str) -> None:
-        """Accept every deletion."""
+        """Accept the deletion of any setting `name`, even of one that does not exist."""
 
     def in_force(self, name: str) -> str:
         return self.own.get(name, "")

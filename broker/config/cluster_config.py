@@ -237,7 +237,7 @@ class ClusterConfig:
     def _fallback(self, broker_id: int, setting: Setting) -> Any:
         """Return the value in ms of a time setting such as `log.retention.ms` that is not set.
 
-        It is converted from the equivalent setting in minutes or hours. Returns None if there is no such setting.
+        It is converted from the equivalent setting in minutes or hours. Returns None if the setting has no such equivalent.
         """
         if not setting.name.endswith(".ms"):
             return None

@@ -136,7 +136,7 @@ class Definitions:
 
     @property
     def other(self) -> Definitions:
-        """Return the table of the other Kafka version: that of 4.2.0 for the table of 3.9.1, and that of 3.9.1 for the table of 4.2.0."""
+        """Return the other of the two tables, 3.9.1 or 4.2.0, to look up settings that this one lacks."""
         return _definitions(NEWER_TABLE if self.table == OLDER_TABLE else OLDER_TABLE)
 
 

@@ -108,9 +108,10 @@ def _is_replaced(config: ClusterConfig, broker_id: int, name: str) -> bool:
 def _broker_synonyms(
     config: ClusterConfig, broker_id: int, names: Sequence[str], at_start: Mapping[str, str]
 ) -> tuple[Synonym, ...]:
-    """Return the values of a setting and its fallbacks in look-up order, beginning with the first value of the setting itself.
+    """Return the values of a setting and its fallbacks in look-up order, as DescribeConfigs lists them under the setting.
 
-    names: the setting and its fallbacks, in look-up order. at_start: the settings given at start, as text. Follows `ConfigHelper.configSynonyms`.
+    A fallback's value that would come before the first value of the setting itself is left out, as in `ConfigHelper.configSynonyms`. names: the
+    setting and its fallbacks, in look-up order. at_start: the settings given at start, as text.
     """
     settings = [config.dynamic_setting(name) for name in names]
     # A setting with `only_dynamic` has no default to describe, and neither has a setting of one listener.

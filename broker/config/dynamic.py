@@ -131,9 +131,9 @@ class Resource(Protocol):
 
 
 class TopicResource:
-    """The settings of a topic. Settings that the topic does not set are inherited from broker `broker_id`.
+    """The settings of a topic, whose changes are validated in Kafka's order. Other settings are inherited from broker `broker_id`.
 
-    As in Kafka, the name of the topic is checked after the operations, and its existence after all its settings.
+    First the operations of the request are checked, then the topic's name, then the new settings, and finally whether the topic exists.
     """
 
     bad_value = ErrorCode.INVALID_CONFIG
@@ -152,13 +152,13 @@ class TopicResource:
         return Setting(name, "list" if known is not None and known.kind == "list" else "string")
 
     def check_deletion(self, name: str) -> None:
-        """Accept every deletion: deleting a setting that the topic does not have is not an error."""
+        """Accept the deletion of any setting `name`, even of one that the topic does not have."""
 
     def in_force(self, name: str) -> str:
         return as_text(self._cluster.config.topic_value(self._broker_id, self.own, name)) or ""
 
     def check(self, own: Mapping[str, str]) -> None:
-        """Raise KafkaError for an illegal name of the topic, then for invalid settings, then if the topic does not exist."""
+        """Raise KafkaError for an illegal name of the topic, then for invalid settings `own`, then if the topic does not exist."""
         if not self._name:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
         self._cluster.controller.check_topic_name(self._name)
@@ -275,7 +275,10 @@ def resource(node: ConfiguredBroker, resource_type: int, name: str) -> Resource:
 
 
 def is_forwarded(node: ConfiguredBroker, resource_type: int) -> bool:
-    """Return whether a broker leaves the changes of a resource to the controller, which checks them: topics, groups, subscriptions to metrics."""
+    """Return whether Kafka's controller, not the broker that gets the request, checks and makes changes to resources of this type.
+
+    This is true of topics and, in releases that have them, of groups and subscriptions to client metrics.
+    """
     config = node.cluster.config
     return (
         resource_type == TOPIC
@@ -370,7 +373,7 @@ def _check_list(setting: Setting, operation: int) -> None:
 
 
 def _edited(operation: int, held: str, text: str) -> str:
-    """Return the text of a list after the items in `text` were appended to it or subtracted from it. held: the list before."""
+    """Return the new text of a list setting. operation: APPEND or SUBTRACT. held: the list before. text: the items to append or subtract."""
     items = _items(held)
     if operation == Operation.APPEND:
         items += [item for item in dict.fromkeys(_items(text)) if item not in items]

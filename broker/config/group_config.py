@@ -39,7 +39,7 @@ class GroupResource:
         return Setting(name, "string")
 
     def check_deletion(self, name: str) -> None:
-        """Accept every deletion, also of unknown settings."""
+        """Accept the deletion of any setting `name`, even of one that does not exist."""
 
     def in_force(self, name: str) -> str:
         if name not in self._cluster.config.definitions.group:

@@ -1,7 +1,7 @@
 """The loggers of the broker as a config resource of type 8: their names, their levels, and changes of levels (KIP-412).
 
-The loggers are those of Python below `kafkaproto`, which Kafka's name `root` stands for. The brokers of a process share them. The functions raise
-KafkaError INVALID_REQUEST (42), or INVALID_CONFIG (40) for an unknown logger or level (AD-42).
+They are Python's logger `kafkaproto`, which clients address as `root`, and the loggers below it. All brokers of a process share them. The functions
+raise KafkaError INVALID_REQUEST (42), or INVALID_CONFIG (40) for an unknown logger or level (AD-42).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LEVELS = {
 
 
 def levels() -> Iterator[tuple[str, str]]:
-    """Yield the name and the level of each logger, which may be inherited, in the order of the names."""
+    """Yield (name, level) of each logger: `root`, then the others by name. A logger without a level of its own has that of its parent."""
     names = [name for name in logging.root.manager.loggerDict if _existing(name)]
     for name in (ROOT, *sorted(names)):
         yield name, _name_of(_logger(name).getEffectiveLevel())
@@ -47,9 +47,9 @@ def check_broker_id(name: str, own_id: int, kind: str, expected: str) -> None:
 
 
 def change_levels(own_id: int, broker: str, changes: Sequence[Change], validate_only: bool) -> None:
-    """Set the levels of loggers, or delete them so that they are inherited: all of them or, if one change is invalid, none.
+    """Set or delete the levels of loggers. If one change is invalid, none is made. A logger whose level is deleted inherits that of its parent.
 
-    own_id: the id of the broker that received the request. broker: the name of the resource.
+    own_id: the id of the broker that received the request. broker: the name of the resource, which must be this id. validate_only: only check.
     """
     check_broker_id(broker, own_id, "Node", f". Expected {own_id},")
     for change in changes:
@@ -88,5 +88,5 @@ def _logger(name: str) -> logging.Logger:
 
 
 def _name_of(level: int) -> str:
-    """Return the name of the lowest of Kafka's levels that is not below a level of Python."""
+    """Return the name of the Kafka level for a Python level: the lowest Kafka level that is equal or higher, otherwise FATAL."""
     return next((name for name in sorted(LEVELS, key=LEVELS.__getitem__) if LEVELS[name] >= level), "FATAL")

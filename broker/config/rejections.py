@@ -1,7 +1,7 @@
-"""Kafka's messages about invalid settings of topics and groups, as the responses to CreateTopics, AlterConfigs and IncrementalAlterConfigs have them.
+"""Kafka's error messages for invalid settings of topics and groups, in responses to CreateTopics, AlterConfigs and IncrementalAlterConfigs.
 
-Follows `LogConfig.validate` and the validators of `ConfigDef`. It is imported when the first setting is rejected. The errors for the user of this
-broker, at start and in the test API, are those of `values`.
+Follows `LogConfig.validate` and the validators of `ConfigDef`. This module is imported when the first setting is rejected. The module `values` has
+other messages, for invalid settings on the command line and in the test API.
 """
 
 from __future__ import annotations

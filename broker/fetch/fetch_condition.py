@@ -48,9 +48,9 @@ class FetchCondition:
 
     @property
     def watchers(self) -> list[dict[Watcher, None]]:
-        """Return one dict for each partition of the fetch, whose keys are the waiting requests to check when the partition changes.
+        """Return the watchers of each partition of the fetch: the set of requests to check when the partition changes, as the keys of a dict.
 
-        The dicts serve as ordered sets, to each of which the caller adds this fetch.
+        A fetch that waits adds itself to each of these sets.
         """
         return [partition.watchers for _, partition in self._partitions]
 

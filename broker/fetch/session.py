@@ -310,7 +310,7 @@ class SessionCache:
         now_ms: int,
         names: dict[Hashable, str],
     ) -> int:
-        """Create a session and return its id, or 0 if no slot is free (S-2, S-13). privileged: for a follower. names: maps topic ids to names."""
+        """Create a session, of a follower if `privileged`, and return its id; 0 if no slot is free (S-2, S-13). names: maps topic ids to names."""
         if len(self._sessions) >= self.slots and not self._evict_for(privileged, len(partitions), now_ms):
             return NO_SESSION
         session = Session(self._unused_id(), privileged, uses_topic_ids, now_ms, partitions, now_ms, names=names)

@@ -77,7 +77,7 @@ def describe_configs(exchange: Exchange, request: DescribeConfigsRequest) -> Rep
 
 
 def _is_described(exchange: Exchange, resource_type: int) -> bool:
-    """Return whether the release knows a type of resources."""
+    """Return whether DescribeConfigs supports a type of resources in the emulated release."""
     if resource_type == GROUP:
         return bool(exchange.node.config.cluster.definitions.group)
     if resource_type == CLIENT_METRICS:

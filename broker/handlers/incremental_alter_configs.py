@@ -2,9 +2,9 @@
 
 v1 is flexible.
 Behaviour: each resource has one result, and either all its changes are made or none. A broker changes only its own dynamic settings; the empty broker
-name stands for the dynamic settings of all brokers. APPEND and SUBTRACT apply to lists. An unknown operation on a topic, a group or a subscription
-fails all resources that pass the checks of the broker, because the controller gets them as one request (AD-38). The
-resource type 8 stands for the loggers of the broker (AD-42).
+name stands for the dynamic settings of all brokers. APPEND and SUBTRACT apply to lists. The changes that pass the broker's own checks go to the
+controller as one request, so an unknown operation on a topic, a group or a subscription makes all of them fail (AD-38). The resource type 8 stands
+for the loggers of the broker (AD-42).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _operations(altered: AlterConfigsResource) -> list[Change]:
 
 
 def _has_unknown_operation(exchange: Exchange, altered: AlterConfigsResource) -> bool:
-    """Return whether the changes of a resource, which the broker leaves to the controller, contain an unknown operation."""
+    """Return whether the controller will reject the changes of a resource because of an unknown operation."""
     return is_forwarded(exchange.node, altered.resource_type) and any(
         c.config_operation not in OPERATIONS for c in altered.configs
     )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 NO_FILTER = -1
 LONGEST_ID = 32767
-"""The maximum length of a transactional id, in bytes: that of a string in a message."""
+"""The maximum length of a transactional id in bytes, because strings in messages cannot be longer."""
 STATES = frozenset(state.label for state in State)
 
 

@@ -14,9 +14,9 @@ from kafkaproto.broker.metadata.image import NO_LEADER, Image, PartitionState
 def among_the_living(image: Image, p: PartitionState, unclean: bool) -> PartitionState:
     """Return the partition after brokers started or stopped, with a leader and in-sync replicas that are running.
 
-    If no in-sync replica is running, the first running eligible leader replica becomes the leader and the only member of the ISR. Without one,
-    `unclean` (unclean.leader.election.enable) allows this for any running replica. If none can lead, the partition has no leader; its ISR becomes
-    empty, or keeps only its first member in releases without eligible leader replicas. p: the partition before.
+    If no in-sync replica is running, the first running eligible leader replica becomes the leader and the only member of the ISR. If there is none
+    either, and `unclean` (unclean.leader.election.enable) is true, the first running replica does. If no replica can lead, the partition has no
+    leader; its ISR becomes empty, or keeps only its first member in releases without eligible leader replicas. p: the partition before.
     """
     alive = image.is_alive
     isr = tuple(r for r in p.isr if alive(r)) or (() if ELIGIBLE_LEADER_REPLICAS in image.features else p.isr[:1])
@@ -46,7 +46,7 @@ def with_eligible(old: Image, new: Image, changed: Sequence[str], config: Cluste
 
 
 def without_eligible(image: Image, names: Sequence[str], config: ClusterConfig) -> Image:
-    """Return the image without the eligible leader replicas of the named topics, which a change of min.insync.replicas removes."""
+    """Return the image without the eligible leader replicas of the topics `names`, because their min.insync.replicas changed."""
     if not has_eligible_leader_replicas(config.release):
         return image
     from kafkaproto.broker.metadata.eligible import removed

@@ -20,7 +20,7 @@ from kafkaproto.error_codes import ErrorCode
 MOST_PARTITIONS = 10_000
 """The maximum number of partitions of a topic, which protects memory. Kafka has this limit per request (`ReplicationControlManager`)."""
 _MANUAL = "The manual partition assignment includes"
-"""Begins Kafka's errors about the replicas that a request gives."""
+"""The beginning of Kafka's error messages for invalid replicas in a request."""
 _LONGEST_NAME = 249
 _LEGAL_NAME = re.compile(rf"[a-zA-Z0-9._-]{{1,{_LONGEST_NAME}}}\Z")
 

@@ -20,7 +20,7 @@ class MuteEvent(IntEnum):
     REQUEST_RECEIVED = auto()
     THROTTLE_STARTED = auto()
     RESPONSE_SENT = auto()
-    """The event that the response was written completely, or that there is none (acks=0)."""
+    """The event that the whole response was written, or that a request without a response (acks=0) was handled."""
     THROTTLE_ENDED = auto()
 
 
@@ -37,7 +37,10 @@ TRANSITIONS: dict[tuple[MuteState, MuteEvent], MuteState] = {
 
 
 def after(state: MuteState, event: MuteEvent) -> MuteState:
-    """Return the state after an event; NOT_MUTED instead of MUTED, which does not last. Raises ValueError for an event impossible in `state`."""
+    """Return the state of a connection after an event. Raises ValueError for an event that is impossible in `state`.
+
+    In Kafka a connection is briefly MUTED before it is unmuted; here it is NOT_MUTED at once.
+    """
     following = TRANSITIONS.get((state, event))
     if following is None:
         raise ValueError(

@@ -174,7 +174,7 @@ class ClusterPersistence:
             self.metadata_log.note_if_possible(records.group_gone(group_id))
 
     def _forget_deleted_topics(self) -> None:
-        """Delete the committed offsets of topics that no longer exist, because the process was killed before it wrote their tombstones (GO-25)."""
+        """Delete committed offsets of topics that no longer exist. There are some if a process was killed while it deleted a topic (GO-25)."""
         cluster = self._cluster
         topics = {topic for _, _, offsets in cluster.groups.offsets() for topic, _ in offsets}
         for topic in sorted(topics - cluster.controller.image.topics.keys()):

@@ -28,7 +28,7 @@ from kafkaproto.error_codes import ErrorCode
 
 logger = logging.getLogger("kafkaproto.persistence")
 LEAST_GROWTH_BYTES = 4 << 20
-"""The minimum growth in bytes since the last rewrite before the metadata log is rewritten, which makes it shorter.
+"""By how many bytes the metadata log must have grown since it was last rewritten, before it is rewritten again to make it shorter.
 
 The log must also have more than doubled in size.
 """

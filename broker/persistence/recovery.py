@@ -60,7 +60,8 @@ class Recovered(NamedTuple):
 def recover(store: Store, facts: LogFacts, verify: bool, now_ms: int) -> Recovered:
     """Restore the segments and the index of `store` from its folder, and return the state of its log.
 
-    verify: whether to verify checksums, which is necessary if the previous process did not stop properly.
+    facts: what the metadata log contains about this log. verify: whether to verify checksums, which is necessary if the previous process did not
+    stop properly.
     """
     assert store.folder is not None
     state = facts.state

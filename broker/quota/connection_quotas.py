@@ -187,10 +187,7 @@ class ConnectionQuotas:
 
     @property
     def surplus(self) -> int:
-        """Return how many connections must be closed so that the broker is within max.connections, usually 0.
-
-        The caller closes them, but never connections of a protected listener.
-        """
+        """Return by how many connections the broker exceeds max.connections, usually 0. The node then closes that many, this class closes none."""
         return max(0, self.total - self._current().connections)
 
     def is_protected(self, listener: str) -> bool:

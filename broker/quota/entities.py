@@ -34,10 +34,10 @@ _CLIENT_KEYS = {
     CONTROLLER_MUTATION_RATE: None,
 }
 _IP_KEYS = {CONNECTION_CREATION_RATE: 2**31 - 1}
-"""Maps each quota key of an IP address to its largest allowed integer; None allows any number above 0 (Kafka's `QuotaConfigs`)."""
+"""Maps the keys of quotas that an IP address may have to the largest allowed value (Kafka's `QuotaConfigs`)."""
 
 _TYPES = {2**63 - 1: "a LONG", 2**31 - 1: "an INT"}
-"""Kafka's names of the types with these largest numbers, as errors have them."""
+"""Maps the largest allowed value of a quota to Kafka's name for its integer type, for the error about a larger value."""
 
 _FRACTION_TOLERANCE = 1e-6
 

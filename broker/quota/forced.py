@@ -70,7 +70,7 @@ class ForcedThrottle:
 
     @property
     def is_spent(self) -> bool:
-        """Return whether the rule has throttled all the requests that its number `times` allows; False if that is None."""
+        """Return whether the rule has throttled `times` requests; always False if `times` is None."""
         return self.times is not None and self.hits >= self.times
 
     def to_json(self) -> dict[str, Any]:

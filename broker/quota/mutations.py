@@ -74,7 +74,7 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
         )
 
     def begin(self, user: str, client_id: str | None, strict: bool, now_ms: int) -> MutationCharge:
-        """Start to charge one request. The request then takes tokens from the returned charge, topic by topic.
+        """Return the charge of one request, with which its handler then takes tokens, topic by topic.
 
         strict: whether topics are rejected while the bucket is below zero, as in newer request versions; otherwise the client is throttled
         afterwards.
@@ -84,8 +84,8 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
     def take(self, user: str, client_id: str | None, partitions: int, strict: bool, now_ms: int) -> int | None:
         """Take one token per partition. Returns the time in ms until the bucket is refilled, or None if the client need not wait.
 
-        strict: True if the request is rejected, and takes no tokens, while the bucket is below zero; the time is then for the error response. False
-        if it always takes tokens; its client must then wait if the bucket is below zero afterwards.
+        strict: True if the request is to be rejected while the bucket is below zero. No tokens are taken then, and the time is for the error
+        response. False if tokens are always taken. The client must then wait if the bucket is below zero afterwards.
         """
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         sensor = client.sensor
@@ -124,7 +124,7 @@ class MutationCharge:
     def take(self, partitions: int) -> None:
         """Take tokens for creating or deleting `partitions` partitions.
 
-        Raises KafkaError THROTTLING_QUOTA_EXCEEDED if the charge is strict and the bucket is below zero.
+        Raises KafkaError THROTTLING_QUOTA_EXCEEDED (89), and takes nothing, if the bucket is below zero and the request version has this error.
         """
         if not self._quotas.enabled:
             return

@@ -29,10 +29,10 @@ class Levels(IntFlag):
 
 
 class Binding(NamedTuple):
-    """The quota that applies to one client, and the tags of its sensor: the measurements that all clients with the same tags share.
+    """The quota that applies to one client, and the tags that tell which clients it shares its measurements with.
 
-    user, client_id: the tags; "" stands for any user or client id. bound: the quota per second, None for no limit. entity: the entity for which the
-    quota is configured.
+    user, client_id: the tags; all clients with the same tags are measured together, and "" stands for any user or client id. bound: the quota per
+    second, None for no limit. entity: the entity for which the quota is configured.
     """
 
     user: str

@@ -89,7 +89,7 @@ class ReplicationQuota:
         return self.bound != NO_LIMIT and self._samples.measure(now_ms) > self.bound
 
     def record(self, size_bytes: int, now_ms: int) -> None:
-        """Count bytes of throttled replicas that were sent or received. A call with 0 bytes also affects the rate's windows (Q-2)."""
+        """Count bytes of throttled replicas that were sent or received. Even 0 bytes count as an event, which may start a new window (Q-2)."""
         self._samples.record(size_bytes, now_ms)
 
     def rate(self, now_ms: int) -> float:
@@ -98,7 +98,7 @@ class ReplicationQuota:
 
 
 _ANSWER_BYTES = 16
-"""The size in bytes that is counted for a Fetch response without partitions: 12 in versions 13 to 17, and 4 that Kafka adds."""
+"""The bytes that a Fetch response without partitions counts: its 12 bytes (versions 13 to 17), and 4 that Kafka adds."""
 _TOPIC_BYTES = 18
 _PARTITION_BYTES = 36
 

@@ -16,7 +16,7 @@ LARGEST = 2**63 - 1
 
 
 def round_half_up(value: float) -> int:
-    """Return the nearest integer, rounding halves up, at most LARGEST: Java's `Math.round`, which also accepts infinity.
+    """Return the nearest integer, rounding halves up as Java's `Math.round` does; 2^63 - 1 for infinity and all larger numbers.
 
     Python's `round` rounds halves to the even neighbour.
     """

@@ -54,13 +54,13 @@ The text read so far matches if execution can continue at the end of the list, a
 
 
 def in_order(programs: Sequence[Program]) -> Program:
-    """Return a program that matches if the given programs match one after the other. Raises ExpressionError if it is too large."""
+    """Return a program that matches if the given programs match one after the other. Raises ExpressionError if the result is too large."""
     _check_size(sum(map(len, programs)))
     return [instruction for program in programs for instruction in program]
 
 
 def any_of(programs: Sequence[Program]) -> Program:
-    """Return a program that matches if one of the given programs matches. Raises ExpressionError if it is too large."""
+    """Return a program that matches if one of the given programs matches. Raises ExpressionError if the result is too large."""
     if len(programs) == 1:
         return programs[0]
     size = sum(len(program) + 1 for program in programs)

@@ -92,9 +92,9 @@ class AwaitedPartitions:
 
     @property
     def watchers(self) -> list[dict[Watcher, None]]:
-        """Return a set of watchers (waiting requests) for each partition.
+        """Return the watchers of each partition: the set of requests to check when the partition changes, as the keys of a dict.
 
-        The caller adds its request to all of them, so that the request is checked whenever one of the partitions changes.
+        A delayed request adds itself to each of these sets.
         """
         return [awaited.partition.watchers for awaited in self._awaited]
 

@@ -197,7 +197,7 @@ class ReplicaFetcher:
             self._wait_until(self._wait_ends_ms)
 
     def _fetch_next(self, followed: FollowedPartition, now_ms: int, delay_ms: int) -> None:
-        """Schedule a fetch of a partition, and of all others due then: in `delay_ms` ms, or after the delay that a test has set for the partition."""
+        """Make a partition due, and schedule the next fetch: in `delay_ms` ms, or after the delay that a test has set for the partition."""
         if followed.is_delayed(now_ms):
             return
         followed.due = True
@@ -271,7 +271,7 @@ class ReplicaFetcher:
         return received
 
     def _leave_out(self, now_ms: int) -> list[FollowedPartition]:
-        """Leave throttled partitions out of the next fetch if the follower's quota is exceeded (R-7). Returns those left out before but not now."""
+        """Leave throttled partitions out of the next fetch while the follower's quota is exceeded (R-7). Returns those no longer left out."""
         again: list[FollowedPartition] = []
         removes = False
         for followed in self._followed.values():

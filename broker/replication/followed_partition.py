@@ -187,6 +187,6 @@ class FollowedPartition:
         return size_bytes
 
     def acknowledge(self, now_ms: int) -> None:
-        """Report the follower's log end and log start to the leader, as its next fetch does."""
+        """Report the follower's log end and log start to the leader, as Kafka's follower does with its next fetch."""
         log = self.follower.log
         self.leader.follower_fetched(self.follower.broker_id, log.log_end_offset, log.log_start_offset, now_ms)

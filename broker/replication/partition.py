@@ -152,7 +152,7 @@ class Partition:
         self.is_leader = False
         self.gone = False
         self.held_from = (0, 0)
-        """The time in ms at which this replica was created, and the number of bytes that producers had written to the partition before that time."""
+        """(Time in ms at which this replica was created, bytes that producers had written to the partition by then), for `bytes_in_rate`."""
         self.replicas: tuple[int, ...] = ()
         self.isr: frozenset[int] = frozenset()
         self.followers: dict[int, Follower] = {}

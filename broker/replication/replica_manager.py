@@ -134,7 +134,7 @@ class ReplicaManager:
         self._leader_quota_changed(before)
 
     def limit_replication(self) -> None:
-        """Apply the current replication rates from the settings to both replication quotas, and to bytes counted before (R-2)."""
+        """Set the limits of both replication quotas to the rates in the settings. They also apply to bytes counted before (R-2)."""
         before = self.leader_quota.active
         self.leader_quota.limit(self._config[LEADER_RATE])
         self.follower_quota.limit(self._config[FOLLOWER_RATE])

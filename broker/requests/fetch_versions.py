@@ -1,4 +1,4 @@
-"""The versions of Fetch in which the layout changes, as far as the handler and the encoding of responses depend on them."""
+"""The versions of Fetch that introduced a field or feature which the handler, or the encoding of responses, has to check for."""
 
 FIRST_WITH_THROTTLE_TIME = 1
 FIRST_WITH_SESSIONS = 7

@@ -1,4 +1,4 @@
-"""The results of handlers: a reply, the reply to a fetch, or no reply. A request that waits returns a `Delayed` instead."""
+"""The results of request handlers: a reply, the reply to a fetch, or no reply. If the request must wait, its handler returns a `Delayed` instead."""
 
 from __future__ import annotations
 

@@ -62,7 +62,10 @@ class MuteThrottling:
         send(exchange, encode(exchange, outcome.message), charged.throttle_ms, held=False)
 
     def _settle_fetch(self, exchange: Exchange, reply: FetchReply, forced: ForcedThrottle | None) -> None:
-        """Encode the response of a fetch, charge its size, remove its data if the client is throttled, and send it."""
+        """Encode the response of a fetch, charge its size, remove its data if the client is throttled, and send it.
+
+        forced: the forced throttle that applies to the request, or None.
+        """
         frame = encode(exchange, reply.message)
         if reply.charge is Charge.EXEMPT:
             charge(exchange, reply, None)

@@ -54,7 +54,7 @@ TABLE: dict[int, dict[int, Replacement]] = {
 }
 """Maps an API and an error of the transaction coordinator to the error that some versions of the API return instead.
 
-For example, old producers get NOT_ENOUGH_REPLICAS (19) where they must send the batch again.
+For example, Produce returns NOT_ENOUGH_REPLICAS (19) while the coordinator is loading, because producers then send the batch again.
 """
 
 

@@ -1,4 +1,4 @@
-"""What the group coordinator and the transaction coordinator have in common: the form of a record in an internal topic, and a table of errors.
+"""Records of internal topics, and the errors of coordinators: what the group and the transaction coordinator have in common.
 
 This module does not depend on groups, transactions or the log.
 """

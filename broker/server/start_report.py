@@ -22,9 +22,12 @@ from kafkaproto.releases import versions
 logger = logging.getLogger("kafkaproto")
 
 MOST_LINES = 20
-"""The maximum number of brokers, and of topics, that the start report lists, one per line. It only counts the others."""
+"""The maximum number of brokers, and of topics, that the start report lists, one per line. For further ones it gives only the number."""
 NOT_SERVED = {"share groups": 76, "streams groups": 88}
-"""Maps each kind of group that this broker does not serve to the key of an API of such groups (KIP-932, KIP-1071)."""
+"""Maps each kind of group that this broker lacks (KIP-932, KIP-1071) to the key of one of its APIs.
+
+The report names a kind if the emulated release of Kafka has this API.
+"""
 DEFAULT = -1
 """The number of partitions or replicas that stands for the default in the broker's settings."""
 

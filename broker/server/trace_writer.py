@@ -22,9 +22,9 @@ logger = logging.getLogger("kafkaproto.trace")
 QUEUE_PIECES = 20_000
 QUEUE_BYTES = 32 * 1024 * 1024
 ROUND_BYTES = 1024 * 1024
-"""The maximum number of bytes that the thread writes at once.
+"""The maximum number of bytes of queued entries that the thread joins to one write.
 
-Each write releases the GIL (Python's interpreter lock), and the thread must then wait until the event loop releases it.
+Fewer writes are faster: each one releases the GIL (Python's interpreter lock), and the thread must then wait until the event loop releases it.
 """
 FILE_BYTES = 64 * 1024 * 1024
 REST_S = 0.1

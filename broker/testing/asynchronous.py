@@ -96,7 +96,7 @@ class AsyncTestCluster(Handle):
         return self
 
     async def stop(self) -> None:
-        """Stop the cluster: close connections and listeners, and raise RuntimeError in each `wait_for...`. Does nothing if it does not run."""
+        """Stop the cluster, if it is running: close connections and listeners, and raise RuntimeError in pending `wait_for...` calls."""
         self._refuse_in_fork()
         if self._running:
             self._running = False

@@ -229,7 +229,7 @@ def for_coordinator(group_id: str, broker_id: int) -> Wait:
 
 
 def _offsets_in(cluster: Cluster, topic: str, partition: int | None) -> int:
-    """Return the number of offsets from log start to log end, summed over a topic or for one partition: an upper bound of the records."""
+    """Return the number of offsets from log start to log end, of one partition or of all: an upper bound for the number of records."""
     count = len(cluster.controller.image.topics[topic].partitions)
     indexes = range(count) if partition is None else [partition]
     logs = [leader_of(cluster, topic, index).log for index in indexes]

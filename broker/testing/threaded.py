@@ -41,7 +41,7 @@ T = TypeVar("T")
 C = TypeVar("C", bound=Handle)
 WAIT_SECONDS = 10.0
 _LOOK_SECONDS = 0.1
-"""The interval in seconds at which a call from another thread, while it waits for the broker's thread, checks whether this thread has ended."""
+"""How often, in seconds, a thread that waits for a result from the broker's thread checks whether the broker's thread has ended."""
 
 
 class ClockHandle:
@@ -120,7 +120,7 @@ class TestCluster(Handle):
         return server
 
     def stop(self) -> None:
-        """Stop the cluster: close connections and listeners, and raise RuntimeError in each `wait_for...`. Does nothing if it does not run."""
+        """Stop the cluster, if it is running: close connections and listeners, and raise RuntimeError in pending `wait_for...` calls."""
         self._refuse_in_fork()
         self._refuse_in_condition()
         with self._starting:
@@ -128,7 +128,7 @@ class TestCluster(Handle):
                 self._end()
 
     def _refuse_in_condition(self) -> None:
-        """Raise RuntimeError if the caller is in the broker's own thread, which would wait for itself forever."""
+        """Raise RuntimeError in a condition of `wait_for`: it runs in the broker's thread, which would wait for itself forever."""
         if self._thread is threading.current_thread():
             raise RuntimeError(
                 "a condition of wait_for runs inside the broker: it can read the cluster, but not stop it or wait"
@@ -339,7 +339,7 @@ def _detach(watch: Watch, events: Events, loop: asyncio.AbstractEventLoop, threa
 
 
 async def _finish_calls() -> None:
-    """Wait until the calls that other threads made into the broker's loop have returned their results."""
+    """Wait, for at most one second, until the calls that other threads made into the broker's loop have returned their results."""
     calls = asyncio.all_tasks() - {asyncio.current_task()}
     if calls:
         await asyncio.wait(calls, timeout=1)

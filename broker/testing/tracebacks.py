@@ -21,7 +21,7 @@ def is_hidden(excinfo: Any) -> bool:
 
 
 class without_frames_of_the_broker:
-    """A context manager that removes the broker's frames from the traceback of an error. kinds: error types besides KafkaError, ConfigError."""
+    """A context manager that removes the broker's frames from the tracebacks of KafkaError, ConfigError and the error types `kinds`."""
 
     def __init__(self, *kinds: type[Exception]) -> None:
         self._kinds = (KafkaError, ConfigError, *kinds)

@@ -129,7 +129,8 @@ class TransactionMethods(Base):
         """Abort the open transaction of a producer, as though the producer had aborted it. The producer's next commit fails.
 
         Raises ValueError, which names the ids with open transactions, if this id has no open transaction. Raises KafkaError CONCURRENT_TRANSACTIONS
-        (51) while a change of the id is being replicated, COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state` has too few in-sync replicas.
+        (51) while the transaction's last change is not replicated, COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state` has too few in-sync
+        replicas.
         """
 
         def act() -> None:
@@ -146,7 +147,8 @@ class TransactionMethods(Base):
         """Abort the open transaction of a producer, as though its timeout had passed. The producer is fenced.
 
         Raises ValueError, which names the ids with open transactions, if this id has no open transaction. Raises KafkaError CONCURRENT_TRANSACTIONS
-        (51) while a change of the id is being replicated, COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state` has too few in-sync replicas.
+        (51) while the transaction's last change is not replicated, COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state` has too few in-sync
+        replicas.
         """
 
         def act() -> None:
@@ -161,8 +163,8 @@ class TransactionMethods(Base):
         """Raise the epoch of a transactional id, as a second process with this id does. An open transaction is aborted.
 
         Raises ValueError, which names the existing ids, if there is no such id. Raises KafkaError CONCURRENT_TRANSACTIONS (51) while the last
-        transaction of the id is being completed or a change of the id is being replicated, COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state`
-        has too few in-sync replicas.
+        transaction of the id is being completed or its last change is not replicated, COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state` has
+        too few in-sync replicas.
         """
 
         def act() -> None:

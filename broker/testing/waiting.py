@@ -12,10 +12,10 @@ __tracebackhide__ = is_hidden
 
 
 MOST_CHECKS = 10
-"""The maximum number of times in a row that a check of a `wait_for` condition may cause the next check.
+"""How many times in a row a `wait_for` condition may be checked again because of what its own check did.
 
-A condition that only reads may cause a few checks, because a read may first run the timers that are due. If a condition causes more checks than
-this, it changes the cluster, and the wait fails.
+A condition that only reads may cause a few checks, because a read may first run the timers that are due. A condition that causes more checks
+changes the cluster, which is forbidden, so the wait fails.
 """
 
 
@@ -33,7 +33,7 @@ class Watch(Observer):
     """An observer that checks a condition, and passes its first result other than None, or an exception that it raises, to `future`.
 
     The condition is checked when `look` is called, and after every request, throttle, append, journal event and change of a group. Attach this
-    observer after the journal.
+    observer after the journal, so that the condition finds the latest event in the journal.
     """
 
     def __init__(self, condition: Callable[[], object | None], future: Settable) -> None:
