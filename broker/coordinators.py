@@ -101,7 +101,7 @@ def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupS
 
         return value
 
-    check_bounds(get)
+    check_bounds(get, is_release_4=is_release_4(shared.release_name))
     has_group_version = GROUP_VERSION in supported_features(shared.release_name)
     policy = get["group.consumer.migration.policy"].lower()
     return ConsumerGroupSettings(
@@ -121,10 +121,11 @@ def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupS
     )
 
 
-def check_bounds(get: BrokerConfig) -> None:
+def check_bounds(get: BrokerConfig, *, is_release_4: bool) -> None:
     """Check that the timeouts of consumer groups are between their minimum and maximum settings, as Kafka does at start (GN-67).
 
-    Raises ConfigError if one is not.
+    is_release_4: whether the broker emulates Kafka 4.0 or later, where the heartbeat interval must be below the session timeout. Raises ConfigError
+    if a check fails.
     """
     for name in ("heartbeat.interval.ms", "session.timeout.ms"):
         value, least, most = (get[f"group.consumer.{bound}{name}"] for bound in ("", "min.", "max."))
@@ -135,7 +136,7 @@ def check_bounds(get: BrokerConfig) -> None:
     interval_ms, timeout_ms = (
         get[f"group.consumer.{name}"] for name in ("heartbeat.interval.ms", "session.timeout.ms")
     )
-    if interval_ms >= timeout_ms:
+    if is_release_4 and interval_ms >= timeout_ms:
         raise ConfigError(
             f"group.consumer.heartbeat.interval.ms must be below group.consumer.session.timeout.ms ({timeout_ms}) (got {interval_ms})"
         )

@@ -26,8 +26,9 @@ class Codec:
     """The codec of requests and responses of one version of one API.
 
     Its four functions are generated code. ``decode_*(view, pos, end)`` returns the object and the position after it, and reads nothing at or after
-    ``end``; records are returned as slices of ``view``. ``encode_*(obj, out, splices)`` appends to ``out``; a records value that is neither None nor
-    bytes-like is appended to ``splices`` as ``(position in out, value)``. The functions raise only DecodeError and EncodeError.
+    ``end``; records are returned as slices of ``view``. ``encode_*(obj, out, splices)`` appends the encoded object to ``out``. Records in a file need
+    not be copied into ``out``: each range of a file is appended to ``splices`` as ``(position in out, range)``, so that the program can send it from
+    the file at this position. The functions raise only DecodeError and EncodeError.
     """
 
     def __init__(self, info: ApiInfo, version: int) -> None:
@@ -56,7 +57,8 @@ class Codec:
     def encode_request(self) -> Encode:
         """Return the function that encodes a request: ``(request, out, splices) -> None``.
 
-        out: the bytearray to which the bytes are appended. splices: the list for records to send without copying; None if records must be bytes.
+        out: the bytearray to which the bytes are appended. splices: the list to which records that are ranges of files are appended instead, as
+        (position in ``out``, range); None if all records must be bytes.
         """
         return self.request.encode_flat
 
@@ -72,7 +74,8 @@ class Codec:
     def encode_response(self) -> Encode:
         """Return the function that encodes a response: ``(response, out, splices) -> None``.
 
-        out: the bytearray to which the bytes are appended. splices: the list for records to send without copying; None if records must be bytes.
+        out: the bytearray to which the bytes are appended. splices: the list to which records that are ranges of files are appended instead, as
+        (position in ``out``, range); None if all records must be bytes.
         """
         return self.response.encode_flat
 

@@ -63,15 +63,15 @@ class ArrayType(LengthPrefixed):
 
     @property
     def is_heavy(self) -> bool:
-        """Return whether a decoder must count the memory of the items, because an item in memory can be much larger than its encoded bytes."""
+        """Return whether the decoder must limit the memory of the items, because an item can be much larger in memory than its encoded bytes."""
         return self._weight_of_item(memory.HEAVY) > 0
 
     @cached_property
     def item_weight(self) -> int:
-        """Return the bytes of memory that the decoder deducts from the message's memory limit for each item, before it decodes the items.
+        """Return the memory in bytes that the decoder counts for each item, before it decodes the items.
 
-        It is the most memory that an item can take, minus the `memory.FREE` bytes that each encoded byte may take without being counted. Arrays
-        inside the item are not included: their items are deducted when they are decoded.
+        This is the most memory that an item can take beyond `memory.FREE` bytes for each of its encoded bytes, which are not counted. The items of
+        arrays inside the item are not included: the decoder counts them when it reaches these arrays.
         """
         return max(0, self._weight_of_item(memory.FREE))
 

@@ -52,7 +52,7 @@ class Response(NamedTuple):
 
 
 class UnexpectedResponse(ProtocolError):
-    """Raised if a response answers no pending request according to its correlation id, or another request than the oldest pending one."""
+    """Raised for a response whose correlation id is not that of the oldest pending request, or not that of any pending request."""
 
 
 class NoCommonVersion(UnsupportedVersion):

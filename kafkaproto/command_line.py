@@ -94,7 +94,7 @@ def main(command: str, arguments: Sequence[str], served: Served | None = None) -
 
 
 def forget_output() -> None:
-    """Discard the output that is still buffered. Otherwise Python would report a broken pipe when it writes this output at exit."""
+    """Discard the buffered output after a failed write, because Python would write it at exit and report the error again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -186,9 +186,10 @@ def _layout(options: argparse.Namespace) -> Message[Any]:
 
 
 def show(options: argparse.Namespace) -> Iterator[str]:
-    """Yield lines with the fields and wire types of an API's request and response in one version, or of data inside messages.
+    """Yield lines with the fields and wire types of an API's request and response in one version.
 
-    Without the option --layout, the source text of the generated decoder and encoder follows the fields of each message.
+    For the name of data inside messages or records, such as ConsumerProtocolSubscription, yield the same lines about this data. Without the option
+    --layout, the source text of the generated decoder and encoder follows the fields of each message.
     """
     if is_data(options.api):
         name, layout = find_data(options.api, options.version)
@@ -282,10 +283,11 @@ def _range(versions: tuple[int, int]) -> str:
 
 
 def data_names(release: str | None) -> Iterator[str]:
-    """Yield the lines of a table of the data inside messages and records: name, versions and, for the key of a coordinator's record, its topic.
+    """Yield the lines of a table of the data inside messages and records, such as ConsumerProtocolSubscription.
 
-    The version of such a key is the int16 that precedes it. release: the value of the option --release, None without this option. Raises
-    CommandError if the option is given, because it cannot be combined with --data.
+    Columns: name, versions, and for the key of a coordinator's record the topic that contains the record. The version of such a key is the int16 that
+    precedes the key. release: the value of the option --release, None without this option. Raises CommandError if the option is given, because it
+    cannot be combined with --data.
     """
     if release:
         raise CommandError("--data and --release cannot be combined")

@@ -1,8 +1,8 @@
-"""State of one message while it is decoded or encoded field by field: the wire type of a value passes it to the wire types of the value's parts.
+"""State that wire types share while a message is decoded or encoded field by field, such as the memory that may still be used.
 
-The library construct passes a context, a dictionary of the fields read so far, to every construct. A message inside a user's own `construct.Struct`
-receives such a dictionary with arbitrary fields. `Message` therefore replaces it by a `Reading` or a `Writing`, and wire types ignore any other
-context. This module does not depend on wire types.
+The library construct passes a context, usually a dictionary of the fields decoded so far, to every construct. `Message` passes a `Reading` or a
+`Writing` instead. A wire type that a user puts into a `construct.Struct` still gets such a dictionary, and ignores it. This module does not depend on
+wire types.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import Any, BinaryIO
 class Reading:
     """State of one message while it is decoded field by field.
 
-    - room: bytes of memory that the rest of the message may still take (`kafkaproto.memory`); infinite if the layout does not count memory.
-    - skip: a function that skips the valid items of an array without building objects, and returns their number; None to decode every item.
-    - follow: a function called with ``(wire type, path, offset, size, value)`` for each encoded part of the message, in the order of the bytes; None
-      to call nothing. For a count, a null marker or a tag, the wire type is None, and the value is a text or None.
+    - room: bytes of memory that the rest of the message may still take (`kafkaproto.memory`); infinite if no limit applies.
+    - skip: a function that skips the valid items at the start of an array, to find an invalid item quickly, and returns their number; None to decode
+      every item.
+    - follow: a function called with ``(wire type, path, offset, size, value)`` for each encoded part of the message, in the order of the bytes, for
+      programs that show these parts; None to call nothing. For a count, a null marker or a tag, the wire type is None and the value a text or None.
     """
 
     __slots__ = ("follow", "room", "skip")
@@ -44,10 +45,10 @@ class Reading:
 
 
 class Writing:
-    """State of one message while it is encoded.
+    """State of one message while it is encoded field by field.
 
-    splices: a list for records that are given as parts of log files: each is appended as (position in the output, part of a file) and left out
-    of the output, so that the caller can send it from the file. None if all records must be bytes.
+    splices: records in a file need not be copied into the output. Each range of a file is appended to this list, as (position in the output at which
+    the range belongs, range), so that a broker can send it from the file. None if all records must be bytes.
     """
 
     __slots__ = ("splices",)
@@ -57,7 +58,7 @@ class Writing:
 
 
 NO_MESSAGE = Reading()
-"""The `Reading` for a wire type that decodes bytes outside a message."""
+"""The state for a wire type that decodes bytes outside a message: without a memory limit."""
 
 
 def reading(context: Any) -> Reading:

@@ -1,9 +1,8 @@
 """Explanation of a decoding failure: decodes the rejected message again, slowly, to find the invalid field and byte.
 
-The generated decoders (`kafkaproto.flat`) are fast and do not know in which field they failed; the slow decoder goes field by field. A client that
-sends damaged frames of 100 MB must not cost minutes of CPU time for each. A generated decoder therefore skips the valid items of an array, and only
-the first invalid item is decoded slowly; nested arrays are handled in the same way. This costs one fast pass for each level of nesting, whatever the
-size, and keeps no decoded object. This module does not depend on any API.
+The generated decoders (`kafkaproto.flat`) are fast and do not know in which field they failed; the slow decoder goes field by field. It would take
+minutes for a damaged frame of 100 MB. Therefore it decodes only the first invalid item of an array, after a generated decoder has skipped the valid
+items before. Arrays inside this item are handled in the same way. This module does not depend on any API.
 """
 
 from __future__ import annotations
@@ -65,8 +64,8 @@ def explain_decode_failure(layout: StructType[Any], view: flat.Buffer, pos: int,
 def skip_sound_items(array: ArrayType, count: int, stream: Window, context: Reading) -> int:
     """Advance the stream to the first item of an array that cannot be decoded, or past the last item. Returns the number of items skipped.
 
-    count: the number of items. context: the state of the message; the memory that decoding the arrays inside the items would take is deducted from
-    its `room`.
+    count: the number of items in the array. context: the state of the message. The memory that decoding the skipped items would take is deducted from
+    `context.room`, so that the memory limit applies to them, too.
     """
     if array.is_numeric:
         size: int = array.item.size
@@ -80,10 +79,10 @@ def skip_sound_items(array: ArrayType, count: int, stream: Window, context: Read
 
 @cache
 def skipper(item: WireType) -> Callable[..., tuple[int, int, float]]:
-    """Return a function that skips the valid items of an array whose items have this type.
+    """Return a fast function that finds the first invalid item of an array. item: the wire type of the items.
 
-    The function takes ``(view, position, end, count, room)``, and returns (number of valid items, position after them, room left). room: bytes of
-    memory that decoding may still use.
+    The function takes ``(view, position of the first item, end of the message, number of items, room)``, and returns (number of valid items before
+    the first invalid one, position after them, room left). room: bytes of memory that decoding may still use.
     """
     code = FlatCode(decoding=True, weighed=True)
     with code.block("for i in range(count):"):

@@ -1,10 +1,10 @@
-"""Flat code: fast decoders and encoders as straight-line Python functions, generated from the wire types of a message layout.
+"""Flat code: the source text of fast decoders and encoders, which are generated from the wire types of a message's fields.
 
-`FlatCode` collects the generated lines of one function. It joins neighbouring fixed-width fields into one `struct.Struct`, keeps names unique and
-collects the constants that the text refers to. It does not depend on messages or the meaning of fields.
+`FlatCode` collects the lines of one generated function and the constants that these lines use. It decodes or encodes neighbouring fields of fixed
+width with one `struct.Struct`, and gives variables unique names. It does not depend on messages or the meaning of fields.
 
-Inside a decoder ``b`` is the buffer, ``p`` the position and ``n`` its end; inside an encoder ``out`` is the caller's bytearray, and ``splices`` is
-the caller's list for ranges of records that are sent without being copied, or None.
+Variables of a generated decoder: ``b`` is the buffer, ``p`` the current position and ``n`` the end of the message. Variables of a generated encoder:
+``out`` is the bytearray for the output, and ``splices`` is None or the list for records that are sent without being copied into it (`Splices`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ HALF_OF_A_PAIR = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
 def replace_as_java_does(error: UnicodeError) -> tuple[str, int]:
-    """Replace invalid UTF-8 as Python's "replace" does, except that an encoded surrogate becomes one U+FFFD, as in Java, not three."""
+    """Handle a decoding error of UTF-8 like Python's "replace", except that an encoded surrogate becomes one U+FFFD, as in Java, not three.
+
+    Returns (text for the rest of the bytes, their end), as codec error handlers do.
+    """
     if not isinstance(error, UnicodeDecodeError):
         raise error
     # decode the whole rest at once: a call for each invalid byte would be a hundred times slower
@@ -59,7 +62,7 @@ class FlatCode:
         self.copied = copied
         """Whether the decoder first copies the message into `bytes`; otherwise its buffer ``b`` may be a memoryview."""
         self.weighed = weighed
-        """Whether the decoder counts the memory that it may still use, in the variable ``room`` (`kafkaproto.memory`)."""
+        """Whether the generated decoder has a memory limit. Its variable ``room`` has the bytes that are left (`kafkaproto.memory`)."""
         self.out = "out"
         self.names: dict[str, Any] = {}
         self.locals: list[str] = []
@@ -93,7 +96,7 @@ class FlatCode:
         self._run.append((fmt, item))
 
     def before(self, *lines: str) -> None:
-        """Add lines before the pending code, which `fixed` has collected but not added yet.
+        """Add lines before the pending code that `fixed` has collected, so that more fields can join this code.
 
         The lines must change neither the decoder's position nor the encoder's output.
         """
@@ -105,7 +108,7 @@ class FlatCode:
         self.before(*lines)
 
     def spend(self, count: str, each: int) -> None:
-        """Add code that reduces the memory that decoding may still use, if this decoder counts memory.
+        """Add code that deducts the memory of items from the memory limit, if the decoder has one, and fails when the limit is exceeded.
 
         count: the source text of the number of items. each: the memory in bytes to deduct for each item.
         """
@@ -151,7 +154,7 @@ class FlatCode:
         return "\n".join([header, *prologue, "    try:", *body, *epilogue, ""])
 
     def compile(self, text: str, name: str) -> Callable[..., Any]:
-        """Execute the text and return the function that it defines."""
+        """Execute generated source text, and return the function ``name`` that it defines."""
         namespace = dict(self.names)
         exec(compile(text, f"<flat {name}>", "exec"), namespace)
         function: Callable[..., Any] = namespace[name]
@@ -336,9 +339,9 @@ def array_unpackers(fmt: str) -> tuple[Callable[..., tuple[Any, ...]], ...]:
 
 @cache
 def endless(cls: type) -> Iterator[Any]:
-    """Return an iterator that yields new empty objects of a class without end. It is cheaper than a call for each object.
+    """Return an iterator that yields new empty objects of the class without end, because this is faster than a call for each object.
 
-    All users of a class share one iterator, because it has no state.
+    Every call for a class returns the same iterator, which has no state.
     """
     return map(object.__new__, repeat(cls))
 

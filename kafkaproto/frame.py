@@ -124,9 +124,9 @@ def spliced_parts(out: bytearray, splices: Splices) -> Iterator[memoryview | Byt
 
 
 class LeftOut:
-    """A stand-in for the value of a records field whose bytes must not be copied.
+    """A stand-in for records in a message, with which the message is encoded without them.
 
-    The encoder writes the length of the records, and reports the position at which they are missing as a splice.
+    The encoder writes the length of the records, but not their bytes. It adds the position at which they are missing to its list of splices.
     """
 
     __slots__ = ("records",)

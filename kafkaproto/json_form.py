@@ -50,7 +50,7 @@ def wire_path(layout: StructType[Any], path: str) -> str:
 def to_json(layout: Message[Any], obj: Any) -> dict[str, Json]:
     """Return a message as values for `json.dumps`.
 
-    Raises EncodeError, as encoding does, if a field that this version lacks would be lost.
+    Raises EncodeError, as encoding does, if a field that does not exist in this version has another value than its default, which would be lost.
     """
     with layout.naming_versions():
         return _struct_to_json(layout, obj, layout.cls.__name__)

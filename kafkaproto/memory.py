@@ -1,9 +1,9 @@
 """Memory limit for decoding: `LIMIT` bytes per input byte, excluding records, plus the constant `SLACK`.
 
-A few bytes can describe large objects: three bytes are an empty name, an empty list and no tags, which Python stores in two hundred bytes. So each
-wire type declares its *weight*: the most memory that a decoded value takes, minus a given number of bytes for each of its encoded bytes. A decoder
-counts memory only if the items of an array in its layout can weigh more than the limit. It starts with the memory that the size of the message
-allows, and deducts the items of each array before it decodes them. Ordinary messages never reach the limit.
+A few bytes can describe large objects: three bytes are an empty name, an empty list and no tags, which Python stores in two hundred bytes. So a
+decoder starts with the memory that the size of the message allows, and deducts the items of each array before it decodes them. The *weight* of a wire
+type is the most memory that a decoded value takes, minus a given number of bytes for each of its encoded bytes. A decoder counts nothing if no items
+of its arrays can exceed the limit. Ordinary messages never reach the limit.
 
 Sizes are those of CPython, including the garbage collector's header of an object; `docs/explanation/memory.md` explains each constant, and a test
 compares them with `sys.getsizeof`. This module does not depend on wire types.
@@ -21,9 +21,9 @@ LIMIT = 40
 """The bytes of memory allowed for each byte of a message outside records."""
 
 HEAVY = LIMIT - 1
-"""The bytes of memory that a decoded value may take for each of its encoded bytes. Memory is counted only for arrays whose items can take more.
+"""The bytes of memory that decoded values may take for each encoded byte. Decoders count memory only for arrays whose items can take more.
 
-It is `LIMIT` minus 1, because the decoder's copy of the message takes one byte for each encoded byte.
+`LIMIT` includes one further byte, for the decoder's copy of the message.
 """
 
 FREE = 12
@@ -33,7 +33,7 @@ ROOM_PER_BYTE = HEAVY - FREE
 SLACK = 32 * 1024
 """The bytes of memory that a message of any length may take, in addition to `LIMIT` bytes for each of its bytes.
 
-The documented addition is 64 KiB. It also covers the objects that every message has, whatever its length.
+The documentation promises 64 KiB instead, because decoders do not count the objects that every message has, whatever its length.
 """
 
 OBJECT = 32  # including the garbage collector's header
@@ -50,7 +50,10 @@ UNKNOWN_TAG = 83
 
 
 def room_for(size: int) -> int:
-    """Return the maximum memory in bytes that decoding a message of `size` bytes may take."""
+    """Return how many bytes of memory a decoder may count for a message of `size` bytes.
+
+    The message may also take `FREE` bytes for each of its bytes, which are not counted, and one for the decoder's copy of the message.
+    """
     return SLACK + ROOM_PER_BYTE * size
 
 

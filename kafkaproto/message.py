@@ -46,9 +46,9 @@ class _NotWhole(Exception):
 class Message(StructType[T]):
     """A wire layout of the dataclass ``cls``: its fields in wire order, with the tag section last if there is one.
 
-    ``versions`` names the versions with this layout in error messages. ``absent`` names fields that this layout lacks: encoding fails if one of them
-    differs from its default. ``leading`` is True for headers: their decoder does not copy the buffer, because the copy would include the message
-    after the header.
+    ``versions`` is a text for error messages: the versions with this layout. ``absent`` names fields that do not exist in these versions: encoding
+    fails if one of them differs from its default. ``leading`` is True for headers: their decoder does not copy the buffer, because the copy would
+    include the message after the header.
     """
 
     def __init__(
@@ -88,7 +88,8 @@ class Message(StructType[T]):
     def encode_flat(self) -> Callable[[T, bytearray, Splices | None], None]:
         """Return the fast encoder ``(object, out, splices) -> None``.
 
-        It appends the bytes to ``out``, and ranges of records as (position in ``out``, range) to ``splices``. If it raises, both are unchanged.
+        It appends the encoded object to ``out``. Records that are a `ByteRange` are not copied, but appended to ``splices`` as (position in ``out``,
+        range). If the encoder raises an error, ``out`` and ``splices`` are unchanged.
         """
         text, code = self.encoder_text()
         code.names.update(failures=flat.ENCODE_FAILURES, explain=self._explain_encode_failure)
@@ -173,7 +174,7 @@ class Message(StructType[T]):
     def _explain_encode_failure(self, obj: T, can_splice: bool, error: Exception) -> EncodeError:
         """Encode the object again field by field, and return the EncodeError that this raises. It names the field and the reason.
 
-        can_splice: whether records may be spliced into the output; otherwise they must be bytes. error: the exception of the fast encoder.
+        can_splice: whether records may be ranges of files; otherwise they must be bytes. error: the exception of the fast encoder.
         """
         try:
             self.build_spliced(obj, [] if can_splice else None)
@@ -198,20 +199,20 @@ class Message(StructType[T]):
     # Use inside construct's own classes, compiled by `construct.Construct.compile`
 
     def _emitparse(self, code: Any) -> str:
-        """Return source text that decodes this message, for the code that construct compiles: a call of the generated decoder."""
+        """Return the source text of a call of the generated decoder, for the source text that construct's `compile` generates."""
         code.linkedparsers[id(self)] = self._parse_flat
         return f"linkedparsers[{id(self)}](io)"
 
     def _emitbuild(self, code: Any) -> str:
-        """Return source text that encodes this message, for the code that construct compiles: a call of the generated encoder."""
+        """Return the source text of a call of the generated encoder, for the source text that construct's `compile` generates."""
         code.linkedbuilders[id(self)] = self._build_flat
         return f"linkedbuilders[{id(self)}](obj, io)"
 
     @cached_property
     def _decode_in_place(self) -> Callable[[flat.Buffer, int, int], tuple[T, int]]:
-        """Return a generated decoder that does not copy the buffer. It raises `_NotWhole` instead of DecodeError.
+        """Return a generated decoder that does not copy the buffer, for a message in a stream. It raises `_NotWhole` instead of DecodeError.
 
-        With many messages in one stream, `decode_flat` would copy the whole rest of the stream for each.
+        `decode_flat` copies the buffer: if a stream contains many messages, it would copy the whole rest of the stream for each of them.
         """
         return self._decoder(False, lambda view, pos, end, stopped: _NotWhole(stopped))
 

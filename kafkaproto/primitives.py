@@ -18,7 +18,7 @@ from kafkaproto.wire_type import TYPE_NAMES, WireType, parse_uvarint, read, rema
 
 
 class ByteRange(Protocol):
-    """A range of bytes stored elsewhere, for example in a file. The encoder writes only its length and reports its position as a splice."""
+    """Bytes stored elsewhere, such as a range of a file. An encoder writes only their length, and adds their position to a list of `Splices`."""
 
     def __len__(self) -> int: ...
 
@@ -26,8 +26,8 @@ class ByteRange(Protocol):
 RecordsValue: TypeAlias = bytes | bytearray | memoryview | ByteRange
 """The value of a records field: record batches in wire format.
 
-Decoding returns a memoryview slice of the frame. To encode, pass bytes, or a range that is spliced into the output. Type checkers see a range;
-``isinstance(records, memoryview)`` narrows the type to a decoded value.
+Decoders return a memoryview slice of the frame. Encoders accept bytes, or a `ByteRange` whose bytes are sent from elsewhere. Code that gets a decoded
+message checks ``isinstance(records, memoryview)``, so that type checkers know the type.
 """
 
 Splices: TypeAlias = list[tuple[int, ByteRange]]
@@ -323,7 +323,7 @@ class BytesType(LengthPrefixed):
         code.line(f"if not isinstance({data}, BYTES_LIKE): raise TypeError", f"{code.out} += {data}")
 
     def emit_measure(self, code: FlatCode, source: str) -> tuple[str, str]:
-        """Add code that stores the bytes to send for ``source``, and the number in their length prefix, in two variables. Returns their names."""
+        """Add code that assigns the bytes of ``source`` and the number to send as their length prefix to two variables. Returns their names."""
         data, length = code.local("data"), code.local("length")
         code.before(f"{data} = {source}")
         if self.nullable:
@@ -340,8 +340,8 @@ BYTES_LIKE = (bytes, bytearray, memoryview)
 class RecordsType(BytesType):
     """Wire type of record batches, which are neither copied nor interpreted.
 
-    The fast decoder returns a slice of the caller's memoryview. Encoding appends `bytes` to the output. Any other object must have a length: the
-    encoder writes this length and appends ``(position, value)`` to the caller's list of splices.
+    The fast decoder returns a slice of the memoryview that contains the message. The encoder appends bytes to the output. For a `ByteRange`, which is
+    sent without being copied, it writes only the length, and appends (position in the output, range) to the list of splices.
     """
 
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:

@@ -1,7 +1,7 @@
-"""Wire type of structs: those fields of a dataclass that a wire layout contains, in wire order.
+"""Wire types of structs. A struct is a dataclass with the fields of all versions; its wire type lists the fields of one version, in wire order.
 
-``_parse`` and ``_build`` decode and encode the fields one by one, and name path and offset in errors; ``emit_decode`` and ``emit_encode`` generate
-equivalent fast code. This module does not depend on any API, on the JSON form or on the explanation of failures.
+There are two ways to decode and to encode. ``_parse`` and ``_build`` go through the fields one by one, and name path and offset in errors.
+``emit_decode`` and ``emit_encode`` generate fast code that does the same. This module does not depend on any API or on the JSON form.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ T = TypeVar("T")
 
 
 class StructType(WireType, Generic[T]):
-    """A struct of the dataclass ``cls``: its fields in wire order, with the tag section last if there is one.
+    """The wire type of a struct in some versions: the fields of the dataclass ``cls`` in wire order, with the tag section last if there is one.
 
-    ``absent`` names fields that this layout lacks and that Kafka marks as ``ignorable: false``: encoding raises EncodeError if one of them differs
-    from its default. Layouts are declared as `kafkaproto.message.Message`, which adds the functions that callers need.
+    ``absent`` names fields that do not exist in these versions and that Kafka marks as ``ignorable: false``: encoding raises EncodeError if one of
+    them differs from its default. Layouts are declared as the subclass `kafkaproto.message.Message`, which has ``decode`` and ``encode``.
     """
 
     def __init__(self, cls: type[T], *fields: Construct, absent: tuple[str, ...] = ()) -> None:
@@ -48,12 +48,12 @@ class StructType(WireType, Generic[T]):
 
     @cached_property
     def is_heavy(self) -> bool:
-        """Return whether the decoder must count the memory that it uses (`kafkaproto.memory`)."""
+        """Return whether the decoder must limit its memory, because an object can be much larger than its bytes (`kafkaproto.memory`)."""
         return any(isinstance(part, ArrayType) and part.is_heavy for part in parts(self))
 
     @cached_property
     def loses_tags(self) -> bool:
-        """Return whether an object may have unknown tags that would be lost, because the version of this layout is not flexible."""
+        """Return whether encoding must check an object for unknown tags, because this version is not flexible and cannot encode them."""
         return self.tags is None and UNKNOWN_TAGS in self.defaults
 
     @cached_property
@@ -123,7 +123,10 @@ class StructType(WireType, Generic[T]):
 
     @cached_property
     def row(self) -> str | None:
-        """Return the struct format of all fields together; None if a field has no fixed width or if the struct has a tag section."""
+        """Return the format with which `struct` decodes all fields at once, so that an array of these structs is decoded in one pass.
+
+        None if the struct has a tag section, or a field without a fixed width.
+        """
         formats = [wire_type.fmt for _, wire_type in self.fields if isinstance(wire_type, FixedWidth)]
         return "".join(formats) if formats and len(formats) == len(self.fields) and not self.tags else None
 

@@ -50,7 +50,7 @@ class Struct:
 
 
 def _names(struct: Struct) -> Mapping[str, Any]:
-    """Return a mapping whose keys are the names of all fields, including those inherited from base classes. The values are not used."""
+    """Return the names of all fields, including those inherited from base classes, as the keys of a mapping."""
     fields: Mapping[str, Any] = struct.__dataclass_fields__  # type: ignore[attr-defined]  # every subclass is a dataclass
     return fields
 
@@ -102,7 +102,8 @@ class Whole(Struct):
     def to_json(self, version: int) -> dict[str, Any]:
         """Return the message as JSON values, in the form of kafka-clients' JsonConverter.
 
-        Raises UnsupportedVersion for a version that the message does not have, and EncodeError if a field that this version lacks would be lost.
+        Raises UnsupportedVersion for a version that the message does not have, and EncodeError if a field that does not exist in this version has
+        another value than its default, which would be lost.
         """
         return json_form.to_json(self.layout(version), self)
 

@@ -125,9 +125,9 @@ class Tags(WireType):
                 code.line(f"{target}.{UNKNOWN_TAGS}, p = read_raw_tags(b, p, n, {count})")
 
     def values_weight(self, per_byte: int, defaults: Defaults) -> int:
-        """Return the most memory, in bytes, that the known tagged fields take beyond ``per_byte`` bytes for each encoded byte.
+        """Return by how much the memory of the known tagged fields can exceed ``per_byte`` times the size of the tag section, in bytes.
 
-        Unknown tags are counted separately.
+        The memory of unknown tags is not included. defaults: maps field names to functions that create the defaults.
         """
         absent = {field.name: memory.size_of_default(defaults[field.name]()) for field in self.fields}
         return sum(max(absent[f.name], f.type.weight(per_byte) - 2 * per_byte) for f in self.fields) - per_byte

@@ -58,7 +58,7 @@ class GroupChanges:
             self._notes.setdefault(group_id, {}).setdefault(member_id, Cause(kind, member_id))
 
     def note_request(self, group: Group, member_id: str, before: Protocols, after: Protocols) -> None:
-        """Remember that a member of a classic group sent JoinGroup again, if this starts a rebalance or changes the member's subscription.
+        """Note for the next report that a member of a classic group sent JoinGroup again, if it starts a rebalance or changes its subscription.
 
         before, after: the previous and the new protocols of the member. The subscription is that of the first protocol.
         """
@@ -171,7 +171,7 @@ def _causes(before: _Seen, after: _Seen, notes: dict[str | None, Cause]) -> tupl
 
     notes: maps member ids to the causes that were passed to `GroupChanges.note`.
 
-    a. If another member now has the instance id of a removed static member, it replaced this member. Notes about the old member are ignored.
+    a. A removed static member was replaced if another member now has its instance id. Causes about the removed member in `notes` are ignored.
     b. Any other member that is only in `after` has joined. A member that is only in `before` has the cause in `notes`, or was removed.
     c. A member in both snapshots may have left temporarily, have another subscription, or have a cause in `notes`.
     d. The group may have changed its protocol.

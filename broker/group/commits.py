@@ -99,10 +99,10 @@ class Commits:
         return {key: offsets.get(key) for key in partitions}
 
     def refuses_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> int:
-        """Return the error code for an OffsetFetch with this member id and member epoch, or 0 if it is allowed (GO-31).
+        """Return the error code for which an OffsetFetch with this member id and member epoch is rejected, or 0 if it is allowed (GO-31).
 
-        Only groups of the new protocol (KIP-848) check them. member_id is None and member_epoch is -1 if the client is not a member. An epoch
-        without a member id is UNKNOWN_SERVER_ERROR (-1), as in Kafka.
+        Only groups of the new protocol (KIP-848) check the id and the epoch. A client that is not a member sends None as its member id and -1 as its
+        epoch. Any other epoch without a member id gets UNKNOWN_SERVER_ERROR (-1), as in Kafka.
         """
         group = self._groups.get_consumer(group_id)
         if group is None or (member_id is None and member_epoch < 0):
@@ -222,7 +222,7 @@ class Commits:
 
 
 def _being_written(group: AnyGroup) -> Counter[PartitionKey]:
-    """Return how many commits of each partition are not replicated yet. Offsets of open transactions do not count."""
+    """Return the number of commits that are not replicated yet, by partition. Offsets of open transactions do not count."""
     return group.writing - Counter(group.pending_offsets.partitions()) if group.pending_offsets else group.writing
 
 

@@ -123,14 +123,14 @@ class ConsumerGroup:
     owners: dict[Place, int] = field(default_factory=dict)
     """Maps each partition that a member has, or must still revoke, to the epoch of this member (GN-21)."""
     releasing: Mapping[Place, int] = field(default_factory=dict)
-    """The former partitions of a member that took over the instance id of another member in the current request; maps them to its former epoch.
+    """The partitions that a member gave up when it took over another member's instance id in the current request, with its epoch before that.
 
         Other members cannot get these partitions before the next request (GN-32).
     """
     fenced: set[str] = field(default_factory=set)
     """The ids of removed members whose next heartbeat gets FENCED_MEMBER_EPOCH instead of UNKNOWN_MEMBER_ID, until they join again."""
     unreconciled: set[str] = field(default_factory=set)
-    """The ids of the members that are not STABLE at the epoch of the target assignment."""
+    """The ids of the members that have not reached their target assignment. The group is not Stable while there is one."""
     offsets: dict[PartitionKey, CommittedOffset] = field(default_factory=dict)
     writing: Counter[PartitionKey] = field(default_factory=Counter)
     """The number of commits of each partition that are not effective yet: they are not replicated, or belong to an open transaction."""

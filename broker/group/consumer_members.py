@@ -310,7 +310,7 @@ def _check_static(
 
 
 def _check_epoch(member: ConsumerMember, request: ConsumerHeartbeat) -> None:
-    """Check the epoch in a member's heartbeat. Raises KafkaError FENCED_MEMBER_EPOCH (110) if it is not the member's current epoch.
+    """Check that a heartbeat has the current epoch of its member. Raises KafkaError FENCED_MEMBER_EPOCH (110) for another epoch.
 
     The previous epoch is accepted, too, if the heartbeat repeats one whose response was lost (GN-12).
     """

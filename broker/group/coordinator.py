@@ -184,7 +184,7 @@ class GroupCoordinator:
     def _join_again(
         self, group: Group, member: Member, request: JoinRequest, now_ms: int, reply: JoinReply
     ) -> JoinResult | None:
-        """Handle a JoinGroup request from a current member.
+        """Handle a JoinGroup request from a current member. Returns the result if it is known now; None if `reply` is called with it later.
 
         a. During the join phase the member joins the new generation.
         b. During the sync phase, with unchanged protocols, the member gets the JoinGroup response again, because it has missed the first one.

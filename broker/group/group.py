@@ -147,9 +147,10 @@ class Group:
         return self.leader_id == member_id
 
     def not_a_member(self, member_id: str, instance_id: str | None) -> int:
-        """Return 0 if `member_id` is a member of the group and the owner of `instance_id`, unless that is None (KIP-345).
+        """Return 0 if the group has a member with this member id and instance id, otherwise an error code (KIP-345).
 
-        Otherwise return FENCED_INSTANCE_ID (82) if another member has this instance id, UNKNOWN_MEMBER_ID (25) in all other cases.
+        instance_id: None in requests that do not name one; then only the member id is checked. The error code is FENCED_INSTANCE_ID (82) if another
+        member has the instance id, otherwise UNKNOWN_MEMBER_ID (25).
         """
         if instance_id is not None:
             current = self.static_ids.get(instance_id)

@@ -47,9 +47,9 @@ def is_too_long(metadata: str, max_bytes: int) -> bool:
 def split_by_metadata(
     offsets: Mapping[PartitionKey, CommittedOffset], max_bytes: int
 ) -> tuple[dict[PartitionKey, CommittedOffset], dict[PartitionKey, int]]:
-    """Return the offsets that may be stored, and the error code OFFSET_METADATA_TOO_LARGE (12) for each partition of the others.
+    """Return (the offsets that may be stored, an error code for each partition whose offset has too long metadata).
 
-    The others have metadata that is longer than `max_bytes` (`offset.metadata.max.bytes`).
+    max_bytes: the maximum length of metadata (`offset.metadata.max.bytes`). The error code is OFFSET_METADATA_TOO_LARGE (12).
     """
     errors = {
         key: int(ErrorCode.OFFSET_METADATA_TOO_LARGE)
@@ -89,15 +89,15 @@ def errors_by_topic(
     *,
     repeats: bool = False,
 ) -> list[tuple[K, list[tuple[int, int]]]]:
-    """Return the errors of OffsetCommit or OffsetDelete by topic, as (topic, [(partition, error), ...]), in the order of Kafka's response (GO-15).
+    """Return the error codes for a response to OffsetCommit or OffsetDelete as [(topic, [(partition, error), ...]), ...], in Kafka's order (GO-15).
 
-    topics: the topics of the request, by name or by id, with their partition indexes. results: maps (topic, partition index) to an error code.
-    otherwise: a function that returns the error code for the partitions of a topic that are missing in `results`. unknown_topics: the topics of the
-    request that do not exist; they are listed even without partitions. repeats: whether a partition that the request repeats is listed each time, as
-    in Kafka's new group coordinator (default from 4.0 on); otherwise it is listed once.
+    topics: the topics of the request, by name or by id, with their partition indexes. results: the error codes of the partitions that were handled,
+    by (topic, partition index). otherwise: a function of the topic that returns the error code of its other partitions. unknown_topics: the topics of
+    the request that do not exist; they are listed even without partitions. repeats: whether a partition that the request repeats is listed each time,
+    as in Kafka's new group coordinator (default from 4.0 on); otherwise it is listed once.
 
-    Topics with partitions that are missing in `results` come first, and in each topic these partitions come first. With `repeats`, if no partition is
-    missing and all topics exist, topics and partitions are listed exactly as in the request.
+    Topics with partitions that were not handled come first, and in each topic these partitions come first. With `repeats`, if all partitions were
+    handled and all topics exist, topics and partitions are listed as in the request.
     """
     if repeats and not unknown_topics and all((key, index) in results for key, indexes in topics for index in indexes):
         return [(key, [(index, int(results[(key, index)])) for index in indexes]) for key, indexes in topics if indexes]

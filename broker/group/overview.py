@@ -35,8 +35,8 @@ def _overview(group: AnyGroup) -> GroupOverview:
 def described(group: Group | None, group_id: str, *, keeps_assignments: bool) -> GroupDescription:
     """Describe a classic group. If `group` is None, the group is unknown and described as Dead.
 
-    As in Kafka, metadata of the members is included only while the group is stable, and so are their assignments unless `keeps_assignments` is true:
-    then a group that rebalances has the assignments of the generation before, as with the coordinator in Java (GC-52).
+    As in Kafka, the metadata of the members is empty unless the group is stable. keeps_assignments: whether a group that rebalances shows the
+    assignments of the generation before, as in Kafka's new group coordinator (default from 4.0 on); otherwise they are empty, too (GC-52).
     """
     if group is None:
         return GroupDescription(group_id, UNKNOWN_GROUP)

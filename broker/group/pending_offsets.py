@@ -1,8 +1,8 @@
 """The offsets that producers committed to a group in transactions that are still open (TX-43).
 
-When the transaction commits, they become committed offsets. An offset is skipped if a later commit of the same partition is already visible: a commit
-of the group itself, or of a transaction that ended earlier. When the transaction aborts, they are dropped. No operation on one producer or one
-partition looks at those of others. This module does not depend on coordinators or logs.
+When a transaction commits, its offsets become committed offsets of the group. An offset is skipped if the partition has been committed since, by the
+group itself or in another transaction that has already ended. When a transaction aborts, its offsets are dropped. The time of an operation does not
+depend on the number of other producers and partitions. This module does not depend on coordinators or logs.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 
 
 class PendingOffsets:
-    """The pending offsets of one group, by producer id and partition. They get numbers in the order in which the caller adds them.
+    """The pending offsets of one group, by producer id and partition. They are numbered in the order in which they are added.
 
-    A later visible commit of a partition replaces all its pending offsets up to some number: when their transactions end, these are skipped.
+    A commit of a partition replaces the pending offsets of this partition that were added before: they are skipped when their transactions end.
     """
 
     __slots__ = ("_by_producer", "_last_number", "_producers", "_replaced")
 
     def __init__(self) -> None:
         self._by_producer: dict[int, dict[PartitionKey, tuple[int, CommittedOffset]]] = {}
-        """Maps a producer id to the (number, offset) of each partition. It may be empty, see `remove`."""
+        """Maps a producer id to its pending offsets: a dict of partitions to (number, offset), which `remove` may leave empty."""
         self._producers: dict[PartitionKey, int] = {}
         """Maps a partition with pending offsets to the number of producers that have one."""
         self._replaced: dict[PartitionKey, int] = {}
-        """Maps a partition to the largest number of a pending offset that a later commit has replaced."""
+        """Maps a partition to a number: its pending offsets up to this number have been replaced by a commit."""
         self._last_number = 0
 
     def __bool__(self) -> bool:
@@ -65,7 +65,7 @@ class PendingOffsets:
             self._replaced.pop(key, None)
 
     def supersede(self, keys: Iterable[PartitionKey]) -> None:
-        """Record that the group committed these partitions itself, so that offsets which are pending now do not replace the new commits."""
+        """Record that the group itself committed offsets of these partitions, so that the offsets pending now are skipped later."""
         self._replaced.update((key, self._last_number) for key in keys if key in self._producers)
 
     def remove(self, keys: Collection[PartitionKey], *, keeps_producers: bool = False) -> list[PartitionKey]:
@@ -86,7 +86,7 @@ class PendingOffsets:
         """Remove the pending offsets of a producer, because its transaction ended.
 
         Returns the partitions that had pending offsets, and the offsets that become committed offsets; there are none if `committed` is false.
-        Offsets that other producers added before them are skipped from now on.
+        Pending offsets of the latter partitions that other producers added earlier are skipped when their transactions end.
         """
         pending = self._by_producer.pop(producer_id, {})
         offsets = {}

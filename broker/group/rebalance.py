@@ -88,7 +88,7 @@ class Rebalance:
         """Take over the protocols and timeouts in the JoinGroup request of a current member, and park the request.
 
         An earlier parked JoinGroup of the member gets REBALANCE_IN_PROGRESS. reply: the function that sends the response at the end of the join
-        phase; None if the caller responds itself, so that the request is not parked.
+        phase; None if other code sends the response, so that the request is not parked.
         """
         self.changes.note_request(group, member.member_id, member.protocols, request.protocols)
         self.answer_join(member, JoinResult(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS))

@@ -223,11 +223,11 @@ class Registry:
     def _expire(self, group: AnyGroup, now_ms: int) -> None:
         """Delete the offsets that are past their retention (KIP-211).
 
-        a. If the group had members and has none now, retention counts from the time when the last one left.
-        b. In a stable consumer group, offsets of subscribed topics are kept. For other topics retention counts from each commit.
-        c. If the group never had members, retention counts from each commit.
-        d. In a group of the new protocol (KIP-848) rule b applies in every state, even without members.
-        e. Otherwise (during a rebalance, or without the consumer protocol) nothing expires.
+        a. In a classic group that had members and has none now, retention counts from the time when the last member left.
+        b. In a stable classic group of consumers, offsets of subscribed topics are kept. For other topics retention counts from each commit.
+        c. In a classic group that never had members, retention counts from each commit.
+        d. In a group of the new protocol (KIP-848), rule b applies in every state, even without members.
+        e. In other classic groups (during a rebalance, or with another protocol than that of consumers) nothing expires.
         """
         retention_ms = self._rebalance.settings.offsets_retention_ms
         none: frozenset[str] = frozenset()
@@ -326,7 +326,7 @@ class Registry:
 
 
 def release(group: AnyGroup, keys: Iterable[PartitionKey]) -> None:
-    """Record that one commit for each partition in `keys` is no longer being written."""
+    """Lower the number of commits that are not effective yet (`writing`) by one for each partition in `keys`."""
     for key in keys:
         group.writing[key] -= 1
         if group.writing[key] <= 0:
@@ -334,9 +334,9 @@ def release(group: AnyGroup, keys: Iterable[PartitionKey]) -> None:
 
 
 def settle(group: AnyGroup, keys: list[PartitionKey], now_ms: int) -> None:
-    """Record that one commit for each partition in `keys` has ended, and call the functions of requests that wait until commits are replicated.
+    """Record that one commit for each partition in `keys` has ended, and continue the requests that wait until all commits are replicated.
 
-    Each function is called once, with error code 0. It checks again whether commits are pending, and waits further if necessary.
+    A request that must wait for further commits registers itself again.
     """
     if not keys:
         return

@@ -45,6 +45,7 @@ _COMMIT_ERRORS: dict[int, int] = {
     **LOG_ERRORS,
     **dict.fromkeys(_TOO_LARGE, ErrorCode.INVALID_COMMIT_OFFSET_SIZE),
 }
+"""Maps an error of the log to that of a commit with Kafka's old coordinator; the one in Java has the errors of groups (GO-23)."""
 _GROUP_ERRORS: dict[int, int] = {
     **LOG_ERRORS,
     **dict.fromkeys(_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
@@ -57,7 +58,7 @@ class LoggedRecord(KeyedRecord, Protocol):
 
     @property
     def producer_id(self) -> int:
-        """Return the id of the producer whose transaction contains the record, or is ended by it; -1 without a transaction."""
+        """Return the id of the producer whose transaction contains the record, or is ended by the record; -1 without a transaction."""
         ...
 
     @property
@@ -147,8 +148,10 @@ class GroupStorage:
         """
         entries = [offset_entry(group_id, key, committed, self._versions) for key, committed in offsets.items()]
 
+        errors = _GROUP_ERRORS if self.is_new_coordinator else _COMMIT_ERRORS
+
         def done(error: int, at_ms: int) -> None:
-            stored(_COMMIT_ERRORS.get(error, error), at_ms)
+            stored(errors.get(error, error), at_ms)
 
         if producer is None or self._log is None:
             self._append(group_id, entries, now_ms, done)

@@ -51,9 +51,9 @@ class Transitions:
     # ---- epochs and targets --------------------------------------------------------------------------------------------------
 
     def advance_epoch(self, group: ConsumerGroup, entries: list[Entry], *, bumps: bool) -> None:
-        """Start a new epoch if `bumps` is true or the subscribed topics changed, and from 4.0 on if the group has no epoch yet (GN-16, GN-17).
+        """Start a new epoch if `bumps` is true or the subscribed topics changed (GN-16, GN-17).
 
-        entries: the list to which the records of the change are added.
+        Kafka 4.0 and later also do so if the group has no epoch yet. entries: the list to which the records of the change are added.
         """
         image, seen = self.topics.image(), group.seen_topics
         group.seen_topics = image
@@ -63,7 +63,7 @@ class Transitions:
             self._next_epoch(group, entries)
 
     def update_topics(self, group: ConsumerGroup, entries: list[Entry]) -> bool:
-        """Set the topics of a group to the existing subscribed ones, and return whether they changed.
+        """Look up which of the topics that a group subscribes to exist, store them in the group, and return whether they changed.
 
         Releases that store a hash of the topics compare only the hash; others add the record of changed topics to `entries` (GO-8).
         """
@@ -116,8 +116,8 @@ class Transitions:
         """Compute the target assignment of the current epoch, and add its records to `entries` (GN-18, GN-48).
 
         new_assignor: an assignor that a member prefers since this request and no member preferred before; None if there is none. were_equal: whether
-        to assign partitions as if all members had the subscription of one of them. Kafka does so if the subscriptions were equal until the current
-        request, and this request started no new epoch (GN-38).
+        all members had equal subscriptions before this request, and it started no new epoch. Kafka then assigns partitions as if all members had the
+        subscription of one of them (GN-38).
         """
         members = [
             MemberSubscription(
@@ -226,7 +226,10 @@ class Transitions:
         self._next_epoch(group, entries)
 
     def drop_regexes(self, group: ConsumerGroup, regexes: Iterable[str], entries: list[Entry]) -> None:
-        """Forget the regular expressions to which no member subscribes any more, each with a tombstone. Empty ones stand for none."""
+        """Remove those of the regular expressions to which no member subscribes any more from the group, and add their tombstones to `entries`.
+
+        Empty texts in `regexes` are ignored, because they stand for no regular expression.
+        """
         for regex in dict.fromkeys(regexes):
             if regex and regex not in group.regex_subscribers:
                 group.regexes.pop(regex, None)
@@ -333,9 +336,9 @@ def _have_changed(names: Iterable[str], before: Mapping[str, object], after: Map
 
 
 def _were_equal(group: ConsumerGroup, member: ConsumerMember, changes: Changes) -> bool:
-    """Return whether to assign partitions as if all members had equal subscriptions, because they had until the current request (GN-38).
+    """Return whether all members had equal subscriptions before the current request, so that Kafka assigns partitions as if they still had (GN-38).
 
-    This is the case only if the request changed a regular expression or added a member. member: the member that sent the request. changes: what the
+    Always False if the request neither changed a regular expression nor added a member. member: the member that sent the request. changes: what the
     request changed.
     """
     if changes.regex_before is None and not changes.is_new:

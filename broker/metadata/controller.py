@@ -272,19 +272,19 @@ class Controller:
     def ensure_internal(self, name: str) -> Topic:
         """Return the internal topic `name`, creating it if it does not exist.
 
-        Raises KafkaError INVALID_REPLICATION_FACTOR (38) if too few brokers are running.
+        Raises KafkaError INVALID_REPLICATION_FACTOR (38) if too few brokers are registered. Stopped ones count, as for every new topic (GO-2).
         """
         existing = self.image.topics.get(name)
         if existing is not None:
             return existing
         assert name in INTERNAL_TOPICS
         prefix = "offsets.topic" if name == "__consumer_offsets" else "transaction.state.log"
-        alive = sum(b.alive for b in self.image.brokers.values())
+        registered = sum(b.registered for b in self.image.brokers.values())
         factor = self._config.get(-1, f"{prefix}.replication.factor")
-        if factor > alive:
+        if factor > registered:
             raise KafkaError(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
-                f"{name} needs {factor} brokers ({prefix}.replication.factor), but only {alive} are alive.",
+                f"{name} needs {factor} brokers ({prefix}.replication.factor), but only {registered} are registered.",
             )
         topic = self.plan_topic(
             name, self._config.get(-1, f"{prefix}.num.partitions"), factor, None, _internal_settings(name, self._config)

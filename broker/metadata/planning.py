@@ -170,8 +170,9 @@ def _laid_out(image: Image, config: ClusterConfig, partitions: int, replication_
 
 
 def _spread(image: Image, count: int, factor: int, first: int = 0) -> list[tuple[int, ...]]:
-    racks = {b.broker_id: b.rack for b in image.brokers.values()}
-    down = [b.broker_id for b in image.brokers.values() if not b.alive]
+    registered = [b for b in image.brokers.values() if b.registered]
+    racks = {b.broker_id: b.rack for b in registered}
+    down = [b.broker_id for b in registered if not b.alive]
     wrong = ErrorCode.INVALID_REPLICATION_FACTOR
     if factor > len(racks):
         reason = f"The target replication factor of {factor} cannot be reached because only {len(racks)} broker(s) are registered."

@@ -89,7 +89,7 @@ class Reached:
         """Record, after a fetch response, the next offset that a client reads in a partition.
 
         index: the partition number. broker_id, connection_id: the broker that sent the response, and the connection on which it did so. end: the
-        next offset. If there are then more than 10,000 offsets, those of one partition are removed: the one that was recorded first.
+        next offset. If there are then more than 10,000 offsets, all offsets in the least recently added partition are removed.
         """
         clients = self._of.setdefault((topic, index), {})
         self._count += client_id not in clients

@@ -38,7 +38,7 @@ If the queue of the trace writer is full, only this large entry is dropped.
 
 
 class Traced:
-    """The recorded fields of one exchange (a request and its response), stored in its attribute `recording` until the response is sent.
+    """What the trace contains about one request and its response, collected from the arrival of the request until the response is sent.
 
     kept: the request's frame without records, and the length in bytes of each of its records fields. wait_ns: the time in purgatory in ns, negative
     while the request is parked. ready_ns: when the response was encoded, 0 before; throttle_ms, flags, out and splices are set at that time, too.
@@ -84,21 +84,21 @@ class Traced:
 
 
 _ONE_LOG = struct.Struct(">HHi")
-"""Three adjacent fields of a `State` trace entry, which never change for one log: number of logs (1), length of the topic name, partition."""
+"""Three adjacent fields of a trace entry about the offsets of one log (`State`): number of logs (1), length of the topic name, partition."""
 
 Waiting = bytes | Traced | tuple[Callable[..., bytes], tuple[Any, ...]]
-"""A collected trace entry: encoded bytes, an exchange (request and response) to encode, or an offset change to encode.
+"""A trace entry that has been collected: encoded bytes, or an exchange (request and response) or offset change that is encoded later.
 
-An offset change is (encoder, arguments); the second argument is the sequence number.
+An offset change is (function that encodes it, arguments of the function); the second argument is the sequence number of the entry.
 """
 
 
 class StateOfOne(NamedTuple):
-    """A fast encoder of trace entries of kind `State`, which contain the offsets of one log.
+    """A fast encoder of the trace entries about the offsets of one log (`State`), in which equal parts are encoded only once.
 
-    `kafkaproto.trace.format.encoded` returns the same bytes but takes longer. pack: a function that returns the entry for the arguments (head, seq,
-    broker, clock_ms, at_ns, log, flags, four offsets, name). head, log, name: encoded parts of an entry, to be passed to `pack`, which are equal in
-    all entries about the log: its start, then the number of logs (1) with the partition, then the topic name.
+    `kafkaproto.trace.format.encoded` returns the same bytes but takes longer. pack: a function that returns an encoded entry. Its arguments are
+    (head, seq, broker, clock_ms, at_ns, log, flags, four offsets, name). head, log, name: the encoded parts that are equal in all entries about the
+    log, as arguments for `pack`: length and kind of the entry, number of logs (1) and partition, topic name.
     """
 
     pack: Callable[..., bytes]
@@ -108,7 +108,7 @@ class StateOfOne(NamedTuple):
 
 
 def state_of_one(topic: str, partition: int) -> StateOfOne:
-    """Return an encoder for the `State` entries of one log. It encodes only once the parts that are equal in all of these entries."""
+    """Return an encoder for the trace entries about the offsets of the log of one partition."""
     name = topic.encode()
     log = _ONE_LOG.pack(1, len(name), partition)
     layout = struct.Struct(f">{LENGTH_AND_KIND.size}sQiqq{len(log)}sBqqqq{len(name)}s")

@@ -162,9 +162,9 @@ class TelemetryInstances:
         return TelemetryPush(text_of(instance.client_instance_id), client_id, request.terminating, compression, payload)
 
     def _refusal(self, instance: Instance, request: PushRequest, now_ms: int) -> int:
-        """Return the error code for a push that must be rejected, or 0.
+        """Return the error code with which a push is rejected, or 0 if it is accepted.
 
-        The push starts a new push interval, unless it comes too early or after the last push of a client that was closing.
+        A new push interval starts with this push, even if it is rejected, unless it comes too early or after the client's last push.
         """
         if instance.is_terminating:
             return ErrorCode.INVALID_REQUEST

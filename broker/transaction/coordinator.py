@@ -81,7 +81,7 @@ class TransactionCoordinator:
         now_ms: int,
         reply: ProducerReply,
     ) -> None:
-        """Give a producer its id and next epoch (TX-10 to TX-17). expected: its current (producer id, epoch), None for a new producer.
+        """Give a producer its id and next epoch (TX-10 to TX-17). expected: the (producer id, epoch) in the request, None for a new producer.
 
         If a transaction is open, it is aborted, and the error is CONCURRENT_TRANSACTIONS (51), so that the producer sends the request again.
         """
@@ -121,7 +121,7 @@ class TransactionCoordinator:
     def _prepare_epoch(
         self, transaction: Transaction, timeout_ms: int, expected: tuple[int, int] | None, now_ms: int
     ) -> None:
-        """Prepare InitProducerId's transition, or raise KafkaError if it is not allowed (TX-12). expected: (id, epoch) in the request, or None."""
+        """Prepare a producer's next epoch. Raises KafkaError if it may not have one (TX-12). expected: (id, epoch) in the request, or None."""
         data = transaction.data
         if transaction.pending is not None:
             raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
@@ -214,7 +214,7 @@ class TransactionCoordinator:
     def end(self, request: EndRequest, now_ms: int, reply: ProducerReply, cause: Cause = Cause.ENDED) -> None:
         """Commit or abort the transaction of a producer. `reply` is called when this decision is stored; the markers follow (TX-39).
 
-        cause: for observers; the cause of a fence replaces it.
+        cause: the cause that observers get; if the transaction is aborted because of a fence, they get the cause of the fence instead.
         """
         try:
             if not request.transactional_id:
@@ -282,7 +282,10 @@ class TransactionCoordinator:
     def fence(
         self, transaction: Transaction, now_ms: int, cause: Cause, reply: ProducerReply = lambda result, at_ms: None
     ) -> None:
-        """Abort an open transaction without a pending transition, and raise its producer's epoch. cause: FENCED or TIMED_OUT, for observers."""
+        """Abort an open transaction, and raise its producer's epoch. The transaction must have no pending transition.
+
+        cause: the cause that observers get, FENCED or TIMED_OUT.
+        """
         transaction.prepare_fence(cause)
         self._fence(transaction, now_ms, reply)
 

@@ -11,9 +11,9 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 
 
 class PeriodicCheck:
-    """A check that runs at multiples of `interval_ms` after `start_ms`, as long as something is due.
+    """A check that runs at multiples of `interval_ms` after `start_ms`, while a transaction can time out or an id can expire.
 
-    check: a function that is called with the time in ms. It returns when the next transaction or id is due, None if there is none.
+    check: a function that is called with the time in ms. It returns the time in ms of the next timeout or expiry, None if there is none.
     """
 
     def __init__(self, timers: Timers, start_ms: int, interval_ms: int, check: Callable[[int], int | None]) -> None:
@@ -25,7 +25,10 @@ class PeriodicCheck:
         self._at_ms = 0
 
     def expect(self, due_ms: int, now_ms: int) -> None:
-        """Set the timer for the first check that is neither before `due_ms` nor before `now_ms`, unless an earlier check is set."""
+        """Set the timer for the first regular time that is not before `due_ms` and `now_ms`, unless it is set for an earlier one.
+
+        due_ms: when the next transaction times out or the next id expires.
+        """
         intervals = max(1, -((self._start_ms - max(due_ms, now_ms)) // self._interval_ms))
         at_ms = self._start_ms + intervals * self._interval_ms
         if self._timer is not None:

@@ -13,12 +13,10 @@ _FETCHED_AHEAD_AT = BLOCK_SIZE * 9 // 10
 
 
 class ProducerIds:
-    """The producer ids that one broker assigns.
+    """The producer ids that one broker assigns, from blocks of 1,000 ids that it requests from the controller.
 
-    A broker has no block of ids when it starts: the first producer makes it request one from the controller. Source: `RPCProducerIdManager`.
-
-    new_block: reserves a block of 1,000 ids in the whole cluster and returns its first id. delay_ms: how many milliseconds the controller takes to
-    respond.
+    As in Kafka's `RPCProducerIdManager`, a broker requests its first block when the first producer needs an id. new_block: a function that reserves a
+    block for this broker and returns its first id. delay_ms: a function that returns how many milliseconds the controller takes to respond.
     """
 
     def __init__(self, new_block: Callable[[], int], delay_ms: Callable[[], int]) -> None:
@@ -44,7 +42,7 @@ class ProducerIds:
         return self.take()
 
     def take(self) -> int:
-        """Return an id that no producer of the cluster has. Unlike `next_id`, reserves a new block at once if the current one is used up.
+        """Return an id that no producer of the cluster has, without waiting for the controller: a new block of ids is reserved at once if necessary.
 
         Raises KafkaError KAFKA_STORAGE_ERROR (56) if the block cannot be persisted.
         """

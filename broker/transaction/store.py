@@ -144,7 +144,7 @@ class TransactionStore:
     def change(self, led: Mapping[int, int], partition_count: int, now_ms: int) -> None:
         """Load the partitions that this broker leads now, and unload those that it no longer leads.
 
-        led: maps the partitions that it leads to their leader epochs. partition_count: the partitions of the topic; 0 if it does not exist.
+        led: maps the partitions that it leads to their leader epochs. partition_count: how many partitions the topic has; 0 if it does not exist.
         """
         kept = [index for index, epoch in led.items() if self._epochs.get(index, epoch) == epoch]
         if len(kept) < len(led):

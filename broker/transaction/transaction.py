@@ -61,10 +61,10 @@ LEGAL_FROM: dict[TransactionState, frozenset[TransactionState]] = {
 class TransactionData(NamedTuple):
     """The stored state of a transactional id (TX-4).
 
-    epoch: the current epoch of the producer. last_epoch: the epoch before it, with which a producer may repeat its request; -1 for none. It is
-    not written to the log. previous_producer_id: the producer id before the last transition. next_producer_id: the id that follows when the epochs
-    of the producer id are exhausted, otherwise -1. partitions: the partitions in the transaction. start_ms: when the transaction started, -1 for
-    none. update_ms: when the state last changed. client_version: the transaction version of the producer, 0 to 2 (KIP-890).
+    epoch: the current epoch of the producer. last_epoch: the epoch before that, with which a producer may repeat its request; -1 for none, and in
+    data that was read from the log. previous_producer_id: the producer id before the last transition. next_producer_id: the id that follows when
+    the epochs of the producer id are exhausted, otherwise -1. partitions: the partitions in the transaction. start_ms: when the transaction
+    started, -1 for none. update_ms: when the state last changed. client_version: the transaction version of the producer, 0 to 2 (KIP-890).
     """
 
     producer_id: int
@@ -120,7 +120,7 @@ class Transaction:
         self.pending: TransactionData | None = None
         self.has_failed_fence = False
         self._without_marker: dict[PartitionKey, None] = {}
-        """While the transaction is being ended: its partitions that have no marker yet, the same dict as `data.partitions`."""
+        """The partitions that have no marker yet, while the transaction is being ended. This is the dict in `data.partitions`."""
         self.cause = Cause.LOADED
 
     @property
@@ -212,7 +212,7 @@ class Transaction:
 
         client_version: the transaction version of the producer; with version 2, the epoch rises (TX-38).
 
-        next_producer_id: the id to continue with, if this epoch is the last one of the producer id. cause: for observers.
+        next_producer_id: the id to continue with, if this epoch is the last one of the producer id. cause: the cause that observers get.
         """
         data = self.data
         epoch, last_epoch = data.epoch, data.last_epoch
@@ -264,9 +264,9 @@ class Transaction:
         return self.pending
 
     def take_fenced_epoch(self, *, bumps: bool) -> None:
-        """Give the transaction the raised epoch of its pending fence, and end the pending state, so that the abort can be prepared.
+        """Apply the raised epoch of the pending fence, so that the abort of the transaction can be prepared.
 
-        bumps: whether the abort itself raises the epoch, so that the epoch stays as it is here.
+        bumps: whether the abort raises the epoch itself, as with transaction version 2; then the pending fence is only dropped.
         """
         assert self.pending is not None
         if not bumps:

@@ -48,13 +48,16 @@ def served_ranges(subject: Subject) -> Ranges:
 
 
 class ConsumerGroup(Group):
-    """A group of the new protocol, and a topic of six partitions for its members. All heartbeats go over one connection."""
+    """A group of the new protocol, and a topic of six partitions for its members. All heartbeats go over one connection.
 
-    def __init__(self, subject: Subject) -> None:
+    index: the partition of the offsets topic that the group must be in; None for any.
+    """
+
+    def __init__(self, subject: Subject, index: int | None = None) -> None:
         self._ranges = served_ranges(subject)
         self.version = min(self._ranges[ApiKey.CONSUMER_GROUP_HEARTBEAT][1], REGEX_VERSION)
         self._ids: dict[str, bytes] = {}
-        super().__init__(subject)
+        super().__init__(subject, index)
         self.connection = self.connect()
         if self.heartbeat("nobody", INVALID_EPOCH).error_code == ErrorCode.UNSUPPORTED_VERSION:
             pytest.skip("not prepared: needs consumer in group.coordinator.rebalance.protocols")

@@ -151,6 +151,26 @@ def test_member_without_heartbeats_is_removed_after_its_session_timeout(subject:
     assert group.client().enter().generation_id == 3
 
 
+@pytest.mark.rule("GC-29", "GC-45")
+def test_member_with_a_parked_join_outlives_its_session_timeout(subject: Subject) -> None:
+    """A waits for B, which sends only heartbeats, longer than A's session timeout. After the rebalance, A's session starts again."""
+    group = Group(subject)
+    a, b = group.client(session_ms=SESSION_MS), group.client(session_ms=60_000)
+    make_stable(a, b)
+    generation = a.generation
+    a.send_join()
+    start_ms = subject.now_ms()
+    while subject.now_ms() - start_ms < SESSION_MS + 1_000:
+        assert a.is_parked()
+        assert b.heartbeat() == 27
+        subject.pass_ms(350)
+    assert group.state() == ("PreparingRebalance", 2)
+    assert (b.join().generation_id, a.joined().generation_id) == (generation + 1, generation + 1)
+    b.send_sync()
+    assert (a.sync({}).error_code, b.synced().error_code) == (0, 0)
+    assert (a.heartbeat(), group.state()) == (0, ("Stable", 2))
+
+
 @pytest.mark.rule("GC-19", "GC-24")
 def test_rebalance_waits_for_a_pending_member_until_the_member_leaves(subject: Subject) -> None:
     group = Group(subject)

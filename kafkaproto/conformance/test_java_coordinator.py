@@ -11,6 +11,15 @@ import pytest
 
 from kafkaproto.conformance.consumer_groups import ConsumerGroup
 from kafkaproto.conformance.groups import Group, subscription
+from kafkaproto.conformance.pending_members import (
+    LEAVES,
+    Leave,
+    Outcome,
+    described_in_rebalances,
+    group_after_offset_delete_without_commit,
+    outcome_in_stable_group,
+    outcome_in_sync_phase,
+)
 from kafkaproto.conformance.scene import new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.test_topic_ids import UNKNOWN_PARTITION, Parts, commit, committed
@@ -160,3 +169,26 @@ def test_kip_848_coordinator_lists_a_partition_as_often_as_offset_delete_names_i
     named = [OffsetDeleteRequestPartition(0), OffsetDeleteRequestPartition(0)]
     response = group.ask(OffsetDeleteRequest(group.id, [OffsetDeleteRequestTopic(topic, named)]), 0)
     assert [(p.partition_index, p.error_code) for p in response.topics[0].partitions] == [(0, 0), (0, 0)]
+
+
+@pytest.mark.rule("GC-19", "GC-48")
+@pytest.mark.parametrize("leave", LEAVES)
+def test_kip_848_coordinator_rebalances_a_classic_group_that_a_pending_member_leaves(
+    java: Subject, leave: Leave
+) -> None:
+    assert outcome_in_stable_group(java, leave) == Outcome((), (27, 27), "PreparingRebalance")
+    assert outcome_in_sync_phase(java, leave) == Outcome((27, 27), (27, 27), "PreparingRebalance")
+
+
+@pytest.mark.rule("GC-52")
+def test_kip_848_coordinator_shows_the_old_assignments_while_a_group_rebalances(java: Subject) -> None:
+    assert described_in_rebalances(java) == [
+        ("PreparingRebalance", [(b"", b"a0"), (b"", b"")]),
+        ("CompletingRebalance", [(b"", b"a0"), (b"", b"")]),
+        ("PreparingRebalance", [(b"", b""), (b"", b"")]),
+    ]
+
+
+@pytest.mark.rule("GC-64")
+def test_kip_848_coordinator_keeps_an_empty_group_despite_an_offset_delete(java: Subject) -> None:
+    assert group_after_offset_delete_without_commit(java) == "Empty"

@@ -48,7 +48,7 @@ def banner(sources: str) -> str:
 
 
 def module(messages: list[Message], sources: str) -> str:
-    """Return the module of one API: the classes of request and response, then their layouts.
+    """Return the source text of a generated module: the classes of its messages, such as request and response of an API, then their layouts.
 
     sources: the names of the files with the definitions, for the first line of the module.
     """
@@ -125,7 +125,7 @@ DATA_TEXTS = {
     "SnapshotHeaderRecord": "Value of the first control record in a snapshot of a KRaft quorum's log (KIP-630)",
     "VotersRecord": "Value of the control record that lists the voters of a KRaft quorum (KIP-853)",
 }
-"""Maps the name of data inside messages and records, other than keys and values of coordinator records, to the start of its docstring."""
+"""Maps the names of definitions to the start of the generated class's docstring. Keys and values of coordinators' records are not listed."""
 
 
 def docstring(struct: Struct, message: Message, names: dict[str, str]) -> str:
@@ -230,7 +230,10 @@ def default_text(field: Field, names: dict[str, str]) -> str:
 
 
 def layout_texts(message: Message, layouts: Layouts) -> Iterator[str]:
-    """Yield the source texts of a message's layouts in the order of versions, each after the layouts that it uses; then the table of versions."""
+    """Yield the source text of each wire layout of a message, in the order of versions; then that of the dict from versions to layouts.
+
+    The layouts of nested structs precede the layouts that contain them.
+    """
     written: set[str] = set()
     prefix = layouts.of(message.name, message.versions.lowest).constant.rpartition("_V")[0]
     for version in message.versions:
@@ -245,7 +248,7 @@ def layout_texts(message: Message, layouts: Layouts) -> Iterator[str]:
 
 
 def struct_layouts(layouts: Layouts, name: str, version: int, written: set[str]) -> Iterator[str]:
-    """Yield the layout of a struct in a version, preceded by those of its inner structs. Layouts named in ``written`` are skipped."""
+    """Yield the source texts of the layouts of nested structs, then that of the struct. ``written`` has the names of those yielded before."""
     layout = layouts.of(name, version)
     if layout.constant in written:
         return
@@ -273,7 +276,7 @@ def layout_text(layout: Layout, cls: str, *, leading: bool) -> str:
 
 
 def index(apis: list[tuple[str, Message]]) -> str:
-    """Return ``messages/__init__.py``: API keys and the modules of their messages. ``apis``: (name, request) in order of keys."""
+    """Return the text of ``messages/__init__.py``: API keys and the modules of their messages. ``apis``: (name, request) in order of keys."""
     lines = [
         banner("schemas/messages/*.json"),
         '"""Index of the messages: API keys, versions and modules. Importing it imports no message."""\n',
@@ -302,7 +305,7 @@ def index(apis: list[tuple[str, Message]]) -> str:
 
 
 def data_index(data: list[Message]) -> str:
-    """Return ``data/__init__.py``: names and versions of the data, and the keys and values of the coordinators' topics."""
+    """Return the text of ``data/__init__.py``: names and versions of the data, and the keys and values of the coordinators' topics."""
     topics = sorted({message.topic for message in data if message.topic})
     lines = [
         banner("schemas/data/*.json"),
@@ -333,7 +336,7 @@ def data_index(data: list[Message]) -> str:
 
 
 def release_table(source: dict[str, Any]) -> str:
-    """Return ``release_table.py``, with one string for each release, which is parsed on first use.
+    """Return the text of ``release_table.py``, with one string for each release, which is parsed on first use.
 
     source: the parsed content of ``schemas/releases.json``.
     """
@@ -371,7 +374,7 @@ def _wrapped(text: str) -> list[str]:
 
 
 def error_codes(errors: list[dict[str, int | str | bool]]) -> str:
-    """Return ``error_codes.py`` from the rows of ``schemas/errors.json``."""
+    """Return the text of ``error_codes.py`` from the rows of ``schemas/errors.json``."""
     retriable = [f"        {error['number']},  # {error['name']}" for error in errors if error["retriable"]]
     return "\n".join(
         [

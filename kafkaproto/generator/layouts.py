@@ -42,7 +42,8 @@ class Layout:
 class Layouts:
     """The distinct wire layouts (lists of fields in wire order, with their types) of each struct in one message definition.
 
-    ``class_names`` maps a struct's name to the name of its Python class. The names differ if both request and response have a struct of this name.
+    ``class_names`` maps the name of a struct in the definition to the name of its Python class. If the request and the response of an API both have a
+    struct of this name, the class names begin with the message's name.
     """
 
     def __init__(self, message: Message, class_names: dict[str, str]) -> None:

@@ -125,7 +125,7 @@ def served(jar: Path) -> dict[str, Json]:
 def data(older: Path, newer: Path) -> dict[str, Json]:
     """Return the facts of every definition for ``schemas/data``, by name. older, newer: the folders with the jars of the two releases.
 
-    The definition of a coordinator record's key also names the record's topic and value. Its version is the int16 in front of the key.
+    For the key of a coordinator's record, the facts include the topic of the record and the name of the value's definition.
     """
     texts = {name: (text, topic) for jar, topic in DATA_JARS.items() for name, text in _data_of(newer, jar).items()}
     texts |= {name: (_data_of(older, jar)[name], DATA_JARS[jar]) for name, jar in OLDER_DATA.items()}

@@ -204,7 +204,7 @@ class _Parser:
         return Message(self.name, kind, key, versions, self.flexible, structs, topic, value)
 
     def struct(self, name: str, fields: list[Json], versions: VersionRange) -> None:
-        """Parse the fields of a struct, nested structs first, and add the struct to `structs`."""
+        """Parse a struct and add it to `structs`, after the structs nested in it. versions: the message's versions that contain the struct."""
         parsed = tuple(self.field(name, field, versions) for field in fields)
         self.check_names_and_tags(name, parsed)
         if name in self.structs:

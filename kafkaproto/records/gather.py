@@ -110,9 +110,8 @@ def _cut(b: bytes, starts: Ints, sizes: Ints) -> list[bytes | None]:
 def _fields(b: bytes, count: int) -> _Fields:
     """Return all fields of the ``count`` decompressed records in ``b``.
 
-    Raises _Unusual, IndexError or ValueError if the records are damaged, or need the slower decoder in `kafkaproto.records.walk`. Positions only
-    increase, and the last one must equal the end of the record, so no field extends past that end. numpy raises IndexError for a position after all
-    bytes.
+    Raises _Unusual, IndexError or ValueError if the records are damaged, or need the slower decoder in `kafkaproto.records.walk`. The last field of
+    each record must end where the record ends; because each field begins after the one before, no field of a record can extend into the next record.
     """
     padded = b + _PADDING
     words = np.ndarray((len(padded) - 1,), "<u2", padded, 0, (1,))  # the two bytes at every position
@@ -182,10 +181,10 @@ def _bodies(b: bytes, count: int) -> tuple[Ints, Ints]:
 
 
 def _same_size(b: bytes, model: int, pos: int, stride: int, width: int, most: int) -> int:
-    """Return how many consecutive records, starting at ``pos``, have the same size field as a model record.
+    """Return how many consecutive records, from the one at ``pos`` on, have the same size as the record at ``model``.
 
-    b: the decompressed records, in which the positions ``model`` (of the model record) and ``pos`` are.
-    most: the maximum to return. stride: the size in bytes of these records. width: the size in bytes of the size field.
+    b: the decompressed records. stride: the size in bytes of the record at ``model``, including its size field. width: the size in bytes of this
+    field. most: the maximum to return.
     """
     alike = min(most, (len(b) - pos) // stride)
     for at in range(width):
@@ -196,9 +195,9 @@ def _same_size(b: bytes, model: int, pos: int, stride: int, width: int, most: in
 
 @cache
 def _short() -> tuple[Ints, Ints]:
-    """Return two tables, indexed by a number of two bytes, low byte first: the varint that these bytes begin with, and its width in bytes.
+    """Return two tables for decoding short varints: the value of the varint, and its width in bytes.
 
-    The width is 0 if the varint has more than two bytes.
+    Index of both: the first two bytes as a number, low byte first. The width is 0 if the varint has more than two bytes.
     """
     words = np.arange(1 << 16, dtype=np.int64)
     low, high = words & 0xFF, words >> 8
@@ -208,10 +207,10 @@ def _short() -> tuple[Ints, Ints]:
 
 
 def _varints(padded: bytes, words: Ints, at: Ints, widest: int = 9) -> tuple[Ints, Ints]:
-    """Return two arrays: the varints at the positions ``at``, and the positions after them.
+    """Decode the varints at the positions ``at``. Returns two arrays: their values, and the positions after them.
 
-    padded: the records, with `_PADDING` after them. words: the two bytes at every position, as a number. Raises _Unusual for a varint of more than
-    ``widest`` bytes.
+    padded: the decompressed records, with `_PADDING` after them. words: for every position, the two bytes there as a number, low byte first. Raises
+    _Unusual for a varint of more than ``widest`` bytes.
     """
     values, widths = _short()
     first_two = words[at]

@@ -4,7 +4,7 @@ A batch of magic 2 and a message of magic 0 or 1 begin alike: an offset, the len
 `kafkaproto.records.batch` and `kafkaproto.records.message_set` decode the rest of the header. `walk_headers` ends without an error at an incomplete
 batch or at invalid bytes; a caller that needs the error decodes the header at that position.
 
-Four places read these headers themselves:
+Four places in other modules decode these headers without this module, each for a reason:
 
 - `kafkaproto.broker.log.scan.find_batch` also needs the last offset of each batch. Every fetch calls it, and one loop
   over the chunk saves up to 2.8 % of its instructions.
@@ -24,9 +24,9 @@ from typing import TypeAlias
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 Read: TypeAlias = Callable[[int, int], Buffer]
-"""A function ``(position, size) -> bytes`` that returns the bytes from ``position`` on.
+"""A function ``(position, size) -> bytes`` that returns the bytes from ``position`` on, for example from a file.
 
-It may return more or fewer than ``size`` bytes. It returns fewer bytes than a header has only at the end of the data.
+``size`` is only a hint: the function may return more or fewer bytes, but at least those of a header unless the data ends before.
 """
 
 PREFIX_BYTES = 12

@@ -86,7 +86,7 @@ class MessageHeader(NamedTuple):
 
     @property
     def compression(self) -> int:
-        """Return the number of the compression kind in the header, which may be unknown."""
+        """Return the compression kind in the header as a number, because the kind may be unknown (`Compression` has the known ones)."""
         return self.attributes & COMPRESSION_MASK
 
     @property

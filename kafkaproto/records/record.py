@@ -24,7 +24,7 @@ class NewRecord(NamedTuple):
     """A record to append, which has no offset yet."""
 
     value: bytes | None
-    """The value; None is a tombstone."""
+    """The value; None for a tombstone."""
     key: bytes | None = None
     """The key; None if the record has none."""
     timestamp: int = 0

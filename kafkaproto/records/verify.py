@@ -92,10 +92,10 @@ def _message_problems(batch: Buffer, header: MessageHeader, limit_bytes: int) ->
 
 
 def _wrong_offsets(name: str, deltas: Iterator[int]) -> Iterator[Problem]:
-    """Yield a problem for the first offset delta that differs from the sequence 0, 1, 2, ….
+    """Yield a problem if the offsets of a batch are not consecutive; only the first wrong offset is reported.
 
-    name: the name of the batch in the path of the invalid field, such as "RecordBatch". deltas: the offset of each record, relative to the start of
-    the batch.
+    name: the name of the batch in the path of the invalid field, such as "RecordBatch". deltas: the offset of each record minus the base offset of
+    the batch, which must be 0, 1, 2, ….
     """
     for i, delta in enumerate(deltas):
         if delta != i:

@@ -55,16 +55,16 @@ class Shape(NamedTuple):
 
 @lru_cache(1024)
 def _cutters(at: int, size: int, stride: int) -> tuple[Struct, Struct]:
-    """Return two structs that extract ``size`` bytes at index ``at`` of a record: from one record, and from `_AT_ONCE` records.
+    """Return two `struct.Struct` objects that extract a field: from one record, and from `_AT_ONCE` consecutive records.
 
-    stride: the size in bytes of a record.
+    at, size: the index and the size in bytes of the field in each record. stride: the size in bytes of a record.
     """
     pattern = f"{at}x{size}s{stride - at - size}x"
     return Struct(pattern), Struct(pattern * _AT_ONCE)
 
 
 class Stretch:
-    """Consecutive records of one shape without headers.
+    """Consecutive records of the same shape (fields of the same sizes at the same positions), without headers.
 
     pos: the index at which the first of these records begins in the decompressed records of the batch. Every method takes the decompressed records as
     its argument ``b``.
@@ -79,7 +79,7 @@ class Stretch:
         self.shape = shape
 
     def column(self, b: bytes, at: int) -> bytes:
-        """Return a string of bytes, one of each record: the byte at index ``at`` of the record."""
+        """Return the bytes at index ``at`` of all records: byte N of the result is that of record N."""
         stride = self.shape.stride
         return b[self.pos + at : self.pos + self.count * stride : stride]
 
@@ -114,7 +114,10 @@ class Stretch:
         )
 
     def _numbers(self, b: bytes, at: int, end: int, base: int) -> Sequence[int]:
-        """Return, for each record, ``base`` plus the varint from index ``at`` up to ``end``. Fast if all varints are equal or increase by one."""
+        """Return a number of each record: ``base`` plus the varint at index ``at`` of the record, which ends at index ``end``.
+
+        This is fast if the varints of all records are equal, or each is by one larger than that before.
+        """
         columns = [self.column(b, place) for place in range(at, end)]
         first = base + read_varint(b, self.pos + at)[0]
         if all(column.count(column[0]) == self.count for column in columns):
@@ -132,9 +135,9 @@ class Stretch:
 
 @cache
 def _counting_up(width: int) -> tuple[int, list[bytes]]:
-    """Return (smallest number, columns): the encoded varints of all non-negative numbers that take ``width`` bytes (1 or 2), in ascending order.
+    """Return (smallest number, columns) for the varints of all non-negative numbers that take ``width`` bytes (1 or 2), in ascending order.
 
-    Column N contains byte N of each of these varints.
+    smallest number: the number that the first of these varints encodes. columns: column N contains byte N of each varint.
     """
     if width == 1:
         return 0, [bytes(range(0, 0x80, 2))]
@@ -143,9 +146,10 @@ def _counting_up(width: int) -> tuple[int, list[bytes]]:
 
 
 def _counting(width: int, first: int, count: int) -> list[bytes]:
-    """Return the varints of the ``count`` numbers ``first``, ``first`` + 1, … as ``width`` columns; column N has byte N of each varint.
+    """Return the varints of the ``count`` numbers ``first``, ``first`` + 1, …, to compare them with those in consecutive records.
 
-    The columns are shorter than ``count`` if later numbers need a wider varint.
+    The result has ``width`` columns; column N contains byte N of each varint. The columns are shorter than ``count`` if later numbers need a wider
+    varint; there are no columns if ``first`` needs a narrower one.
     """
     smallest, columns = _counting_up(width)
     begin = first - smallest
@@ -269,7 +273,7 @@ def _read_one(b: bytes, p: int) -> tuple[SingleRecord, int]:  # noqa: C901 - var
 
 
 def _read_raw(b: bytes, p: int) -> tuple[int, int]:
-    """Return an unsigned varint of any width, and the position after it. The sign of a zigzag number is still in the lowest bit."""
+    """Decode the varint at position ``p`` as an unsigned number, without undoing its zigzag encoding. Returns (number, position after it)."""
     value, p = read_varint(b, p)
     return value << 1 ^ value >> 63, p
 
@@ -299,7 +303,9 @@ def read_headers(b: bytes, p: int, end: int) -> tuple[tuple[Header, ...], int]:
 
 
 def _shape(b: bytes, pos: int, first: SingleRecord, stride: int) -> Shape | None:
-    """Return the shape of the record ``first`` at ``pos``, of ``stride`` bytes, or None if a `Stretch` cannot contain it.
+    """Return the shape of a record, or None if a `Stretch` cannot contain the record.
+
+    b: the decompressed records. pos: the position of the record. first: the decoded record. stride: its size in bytes.
 
     A stretch cannot contain a record with headers, a timestamp delta of more than 8 bytes or an offset delta of more than 4 bytes.
     """
@@ -332,9 +338,9 @@ def _shape(b: bytes, pos: int, first: SingleRecord, stride: int) -> Shape | None
 
 
 def _alike(b: bytes, model: int, pos: int, shape: Shape, most: int) -> int:
-    """Return how many consecutive records, starting at ``pos``, have the shape of a model record; at most ``most``.
+    """Return how many consecutive records, from the one at ``pos`` on, have the same shape as the record at ``model``.
 
-    b: the decompressed records, in which the positions ``model`` (of the model record) and ``pos`` are. shape: the shape of the model record.
+    b: the decompressed records. shape: the shape of the record at ``model``. most: the maximum to return.
     """
     stride = shape.stride
     alike = min(most, (len(b) - pos) // stride)
@@ -359,6 +365,6 @@ def _alike(b: bytes, model: int, pos: int, shape: Shape, most: int) -> int:
 
 
 def same_bytes(column: bytes, byte: bytes) -> int:
-    """Return how many bytes at the start of ``column`` are equal to ``byte``."""
+    """Return how many bytes at the start of ``column`` are equal to the one byte in ``byte``."""
     count = len(column)
     return count if column == byte * count else count - len(column.lstrip(byte))

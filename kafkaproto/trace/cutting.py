@@ -26,7 +26,7 @@ _LOW_ATTRIBUTES_AT = 22
 LARGEST_CONTROL_BYTES = 128
 """The largest control batch that a trace stores with its record, in bytes. The marker of a transaction has 78 bytes."""
 _KEY_AND_VALUE_BYTES = 8
-"""The size in bytes of the length fields of a message's key and value. The smallest size of a message includes them; a trace omits them."""
+"""The size in bytes of the two length fields of a message's key and value, which a trace omits together with the key and the value."""
 _MESSAGE_HEAD_BYTES = {magic: PREFIX_BYTES + least - _KEY_AND_VALUE_BYTES for magic, least in SMALLEST_BYTES.items()}
 
 

@@ -93,9 +93,9 @@ def _errors(layout: Message[Any], value: Any) -> Iterator[int]:
 
 @cache
 def _error_places(layout: Message[Any]) -> tuple[bool, tuple[tuple[str, Message[Any]], ...]]:
-    """Return (whether a layout has an error code of its own, the fields of the layout whose structs can contain error codes).
+    """Return where a message or struct with this layout can contain error codes, as (has a field `error_code`, fields to search).
 
-    Each of these fields is (name, layout of its struct); its value is one struct or a list of structs.
+    The fields to search are the nested structs, and lists of structs, that can contain error codes: (name of the field, layout of the struct).
     """
     named = [*layout.fields, *((field.name, field.type) for field in (layout.tags.fields if layout.tags else ()))]
     structs = [(name, struct) for name, kind in named if (struct := _struct_of(kind)) is not None]

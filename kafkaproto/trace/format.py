@@ -166,11 +166,11 @@ def exchange(entry: Exchange) -> bytes:
 
 @cache
 def exchange_layout(lengths: int) -> tuple[int, Callable[..., bytes]]:
-    """Return (size in bytes of an exchange's fixed part, function that packs everything of the exchange before its frames).
+    """Return (size, function) for the part of an exchange's entry before the two frames.
 
-    lengths: the number of records fields. Every entry begins with its length and its kind (`LENGTH_AND_KIND`); the size does not count these. The
-    packer's arguments are the size in bytes of the entry after them, the kind (`EXCHANGE`), the values of `EXCHANGE_FIELDS`, and the original length
-    in bytes of each records field.
+    The function packs this part. Its arguments are the length in bytes of the entry, the kind of the entry (`EXCHANGE`), the values of
+    `EXCHANGE_FIELDS`, and the original length in bytes of each records field. As in every entry, length and kind come first, and the length does not
+    count them (`LENGTH_AND_KIND`). size: the size in bytes of the part, also without length and kind. lengths: the number of records fields.
     """
     layout = Struct(f"{LENGTH_AND_KIND.format}{EXCHANGE_FIELDS.format[1:]}{lengths}I")
     return layout.size - LENGTH_AND_KIND.size, layout.pack

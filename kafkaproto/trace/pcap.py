@@ -40,9 +40,9 @@ def record(at_ns: int, packet: bytes) -> bytes:
 
 
 class Talk:
-    """A TCP connection in a capture, written packet by packet. Each packet acknowledges all data that the other end has sent before.
+    """A TCP connection in a capture file, written packet by packet. Each packet acknowledges all data that the other end has sent before.
 
-    at_ns: time of the packets since the epoch.
+    Times are in ns since the epoch.
     """
 
     def __init__(self, file: BinaryIO, client: End, server: End) -> None:

@@ -71,10 +71,10 @@ class Trace:
         return self._at
 
     def entries(self, begins: int = 0, ends: int = sys.maxsize) -> Iterator[Entry]:
-        """Yield every whole entry. An incomplete entry at the end is described in `torn`. Raises TraceError for invalid bytes.
+        """Yield the complete entries of the file, or of a part of it. An incomplete last entry is described in `torn`.
 
-        begins: the byte position at which to start, which must be the end of an entry; 0 starts after the header. ends: the byte position at which to
-        stop, as if the file ended there.
+        begins: the byte position at which the first entry of the part begins; 0 for the first entry of the file. ends: the byte position at which to
+        stop, as if the file ended there. Raises TraceError for invalid bytes.
         """
         self._at = max(self._at, begins)
         with self.path.open("rb") as file:
@@ -223,7 +223,7 @@ READERS: dict[int, dict[int, Callable[[bytes], Entry]]] = {
     4: {EXCHANGE: _exchange, EVENT: _event, STATE: _state},
     VERSION: {EXCHANGE: _exchange, EVENT: _event, STATE: _state},
 }
-"""The decoder of each kind of entry, by supported version.
+"""Maps each supported version of the trace format to a dict of entry kinds to their decoders.
 
 Version 2 has no states and no time in purgatory. Version 3 has other names and facts in events. Version 4 has only the headers of control batches.
 """

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -80,6 +80,17 @@ class BrokerProcesses:
         finally:
             process.end()
         assert self._runner.stdout.readline() == "ended\n"
+
+    def kill_while_starting(self, options: Sequence[str], wait: Callable[[], None]) -> bool:
+        """Start `kafkaproto broker` with these options and kill it when `wait` returns. Returns whether it had not printed an address before."""
+        assert self._runner.stdin is not None and self._runner.stdout is not None
+        self._runner.stdin.write(json.dumps(options) + "\n")
+        self._runner.stdin.flush()
+        pid = int(self._runner.stdout.readline())
+        wait()
+        os.kill(pid, signal.SIGKILL)
+        printed = list(iter(self._runner.stdout.readline, "ended\n"))
+        return not printed
 
 
 @contextmanager

@@ -1,0 +1,105 @@
+"""Scenes of a classic group whose outcome depends on the group coordinator: Kafka's old one (in Scala) or its new one (in Java).
+
+A pending member is a client that has got a member id with MEMBER_ID_REQUIRED and has not joined with it yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kafkaproto.conformance.groups import Group, enter_together, make_stable
+from kafkaproto.conformance.scene import new_topic
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.messages.leave_group import LeaveGroupRequest
+
+PENDING, UNKNOWN_MEMBER = 79, 25
+Leave = Callable[[Group, str], None]
+"""A function that removes the member with an id from a group."""
+
+
+def leave_with_v2(group: Group, member_id: str) -> None:
+    assert group.ask(LeaveGroupRequest(group.id, member_id), 2).error_code == 0
+
+
+def leave_with_v4(group: Group, member_id: str) -> None:
+    assert group.leave((member_id, None)) == (0, [(member_id, None, 0)])
+
+
+def leave_beside_an_unknown_member(group: Group, member_id: str) -> None:
+    result = group.leave((member_id, None), ("zz", None))
+    assert result == (0, [(member_id, None, 0), ("zz", None, UNKNOWN_MEMBER)])
+
+
+def leave_of_unknown_members(group: Group, _: str) -> None:
+    """Send a LeaveGroup request in which every member is rejected."""
+    result = group.leave(("zz", None), ("", "i9"))
+    assert result == (0, [("zz", None, UNKNOWN_MEMBER), ("", "i9", UNKNOWN_MEMBER)])
+
+
+LEAVES: list[Leave] = [leave_with_v2, leave_with_v4, leave_beside_an_unknown_member]
+
+
+class Outcome(NamedTuple):
+    """What the members of a group see. syncs: the errors of their SyncGroup requests, heartbeats: those of their heartbeats."""
+
+    syncs: tuple[int, ...]
+    heartbeats: tuple[int, ...]
+    state: str
+
+
+def outcome_in_stable_group(subject: Subject, leave: Leave) -> Outcome:
+    """Let a pending member leave a stable group of two members."""
+    group = Group(subject)
+    clients = group.client(), group.client()
+    pending = group.client()
+    make_stable(*clients)
+    assert pending.join().error_code == PENDING
+    leave(group, pending.member_id)
+    return Outcome((), tuple(client.heartbeat() for client in clients), group.state()[0])
+
+
+def outcome_in_sync_phase(subject: Subject, leave: Leave) -> Outcome:
+    """Let a pending member leave a group of two members, of which one has sent SyncGroup and waits for the leader's assignment."""
+    group = Group(subject)
+    leader, follower, pending = group.client(), group.client(), group.client()
+    enter_together(leader, follower)
+    assert pending.join().error_code == PENDING
+    follower.send_sync()
+    assert follower.is_parked()
+    leave(group, pending.member_id)
+    syncs = leader.sync({leader.member_id: b"x"}).error_code, follower.synced().error_code
+    return Outcome(syncs, (leader.heartbeat(), follower.heartbeat()), group.state()[0])
+
+
+def described_in_rebalances(subject: Subject) -> list[tuple[str, list[tuple[bytes, bytes]]]]:
+    """Describe a group in three phases: a new member joins a stable group, both have joined, and a rebalance starts in the sync phase.
+
+    Returns (state, [(metadata, assignment) of the old member and of the new member]) of each phase.
+    """
+    group = Group(subject)
+    old, new = group.client(), group.client()
+
+    def described() -> tuple[str, list[tuple[bytes, bytes]]]:
+        group_now = group.describe()
+        seen = {member.member_id: (member.member_metadata, member.member_assignment) for member in group_now.members}
+        return group_now.group_state, [seen[client.member_id] for client in (old, new)]
+
+    make_stable(old)
+    new.send_enter()
+    group.wait_for("PreparingRebalance", 2)
+    phases = [described()]
+    assert (old.join().error_code, new.joined().error_code) == (0, 0)
+    phases.append(described())
+    old.protocols = [("range", b"new")]
+    old.send_join()
+    group.wait_for("PreparingRebalance", 2)
+    return [*phases, described()]
+
+
+def group_after_offset_delete_without_commit(subject: Subject) -> str:
+    """Delete the offset of an existing partition without a commit in a group that has only a pending member. Returns the state of the group."""
+    topic, group = new_topic(subject).name, Group(subject)
+    assert group.client().join().error_code == PENDING
+    assert group.delete_offsets({topic: [0]}) == (0, {(topic, 0): 0})
+    return group.state()[0]

@@ -1,0 +1,92 @@
+"""Tests of groups of the new protocol (KIP-848) whose coordinator moves to another broker."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkaproto.conformance.consumer_groups import ALL, TIMEOUT_MS, ConsumerGroup
+from kafkaproto.conformance.scene import make_lead
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.test_consumer_rebalances import split
+from kafkaproto.conformance.test_coordinator_moves import reassign
+from kafkaproto.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+
+PROFILE = "consumer"
+pytestmark = pytest.mark.needs(offsets_topic=True)
+
+NOT_COORDINATOR, AWAY_EPOCH = 16, -2
+
+
+def move(group: ConsumerGroup, before: int, after: int) -> None:
+    """Move the first partition of the offsets topic, whose only replica is on broker `before`, so that broker `after` coordinates the group."""
+    reassign(group, before, after)
+    make_lead(group.offsets, after)
+    reassign(group, after)
+    assert group.coordinator() == after
+    group.connection = group.connect()
+
+
+def members(group: ConsumerGroup) -> dict[str, tuple[str | None, int, list[int], list[int]]]:
+    """Return each member's (instance id, member epoch, assigned partitions, partitions of the target) as ConsumerGroupDescribe returns them."""
+
+    def partitions(assignment: object) -> list[int]:
+        return sorted(index for topic in assignment.topic_partitions for index in topic.partitions)  # type: ignore[attr-defined]
+
+    return {
+        m.member_id: (m.instance_id, m.member_epoch, partitions(m.assignment), partitions(m.target_assignment))
+        for m in group.described().members
+    }
+
+
+@pytest.mark.rule("GN-22", "GN-26", "GO-11", "GO-12")
+def test_member_that_must_revoke_does_so_at_the_new_coordinator_of_its_group(subject: Subject) -> None:
+    """The coordinator moves after A was told to revoke partitions and before it has done so. B gets them only when A has revoked them."""
+    group = ConsumerGroup(subject, 0)
+    before = group.coordinator()
+    after = (before + 1) % len(subject.bootstrap)
+    subject.need_broker(1)
+    kept, moved = split(group)
+    seen = members(group)
+    old = group.connection
+    try:
+        move(group, before, after)
+        request = ConsumerGroupHeartbeatRequest(group.id, "B", 2)
+        assert subject.ask(old, request, group.version).error_code == NOT_COORDINATOR
+        assert members(group) == seen == {"A": (None, 1, kept, kept), "B": (None, 2, [], moved)}
+        assert group.epochs == ("Reconciling", 2, 2)
+        assert group.beat("B", 2, []) == (2, None)
+        assert group.beat("A", 1, ALL) == (1, None)
+        assert group.beat("B", 2, []) == (2, None)
+        assert group.beat("A", 1, kept) == (2, None)
+        assert group.beat("B", 2, []) == (2, moved)
+        assert group.epochs == ("Stable", 2, 2)
+    finally:
+        move(group, after, before)
+    assert members(group) == {"A": (None, 2, kept, kept), "B": (None, 2, moved, moved)}
+    assert group.result(group.heartbeat("B", 2, moved, [group.topic.name], TIMEOUT_MS)) == (2, moved)
+
+
+@pytest.mark.rule("GN-32", "GN-35", "GO-11", "GO-12")
+def test_static_member_that_is_away_keeps_its_partitions_at_a_new_coordinator(subject: Subject) -> None:
+    """B leaves with epoch -2 before the move. Another process takes its place at the new coordinator, without a new group epoch."""
+    group = ConsumerGroup(subject, 0)
+    before = group.coordinator()
+    after = (before + 1) % len(subject.bootstrap)
+    subject.need_broker(1)
+    assert group.enter("A") == (1, ALL)
+    assert group.enter("B", instance_id="i1") == (2, [])
+    _, kept = group.beat("A", 1)
+    assert group.beat("A", 1, kept) == (2, None)
+    moved = sorted({*ALL} - {*kept})
+    assert group.result(group.heartbeat("B", 2, [], instance_id="i1")) == (2, moved)
+    assert group.result(group.heartbeat("B", AWAY_EPOCH, instance_id="i1")) == (AWAY_EPOCH, None)
+    seen = members(group)
+    try:
+        move(group, before, after)
+        assert members(group) == seen == {"A": (None, 2, kept, kept), "B": ("i1", AWAY_EPOCH, moved, moved)}
+        assert group.enter("C", instance_id="i1") == (2, moved)
+        assert group.beat("A", 2, kept) == (2, None)
+        assert members(group) == {"A": (None, 2, kept, kept), "C": ("i1", 2, moved, moved)}
+        assert group.epochs == ("Stable", 2, 2)
+    finally:
+        move(group, after, before)

@@ -1,0 +1,97 @@
+"""Tests of settings of the new protocol (KIP-848): the session timeout, the heartbeat interval, and the maximum number of members of a group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.consumer_groups import ALL, ConsumerGroup, refusal
+from kafkaproto.conformance.groups import subscription
+from kafkaproto.conformance.needs import settings_in_force
+from kafkaproto.conformance.scene import wait_until
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.test_consumer_groups import UNKNOWN_MEMBER, unknown
+from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+
+PROFILE = "consumer-limits"
+TIMEOUTS = "group.consumer.session.timeout.ms", "group.consumer.heartbeat.interval.ms"
+pytestmark = pytest.mark.needs(*TIMEOUTS, "group.consumer.max.size", offsets_topic=True)
+
+SESSION_MS, INTERVAL_MS = 3_000, 500
+FULL, FENCED = 81, 110
+AWAY_EPOCH, STALE_EPOCH = -2, 9
+
+
+@pytest.mark.rule("GN-67")
+def test_heartbeat_responses_contain_the_heartbeat_interval_of_the_settings(subject: Subject) -> None:
+    """The settings are below the default minimum, so that the broker starts only because the minimum is set, too."""
+    bounds = [name.replace("consumer.", "consumer.min.") for name in TIMEOUTS]
+    assert settings_in_force(subject, [*TIMEOUTS, *bounds]) == dict(
+        zip([*TIMEOUTS, *bounds], ["3000", "500", "1000", "100"], strict=True)
+    )
+    group = ConsumerGroup(subject)
+    assert group.join("A").heartbeat_interval_ms == INTERVAL_MS
+    assert group.heartbeat("A", 1).heartbeat_interval_ms == INTERVAL_MS
+
+
+@pytest.mark.rule("GN-14", "GN-30")
+def test_consumer_group_member_without_successful_heartbeats_is_removed(subject: Subject) -> None:
+    """B sends only heartbeats that are rejected. After its session timeout, A gets its partitions."""
+    group = ConsumerGroup(subject)
+    assert group.enter("A") == (1, ALL)
+    assert group.enter("B") == (2, [])
+    start_ms = subject.now_ms()
+    epoch, kept = group.beat("A", 1)
+    assert group.beat("A", epoch, kept) == (2, None)
+
+    def gets_all() -> bool:
+        result = group.beat("A", 2)
+        assert result in [(2, None), (3, ALL)]
+        assert group.heartbeat("B", STALE_EPOCH).error_code == (FENCED if result[0] == 2 else UNKNOWN_MEMBER)
+        return result[0] == 3
+
+    wait_until(subject, gets_all, "B is removed")
+    assert SESSION_MS - 200 <= subject.now_ms() - start_ms <= SESSION_MS + subject.slack_ms + 200
+    assert refusal(group.heartbeat("B", 2)) == unknown("B", group)
+    assert group.epochs == ("Stable", 3, 3)
+
+
+@pytest.mark.rule("GN-30", "GN-35")
+def test_static_member_that_stays_away_is_removed_after_its_session_timeout(subject: Subject) -> None:
+    """The timeout counts from the last heartbeat before the member left with epoch -2. Its instance id is free afterwards."""
+    group = ConsumerGroup(subject)
+    assert group.enter("A", instance_id="i1") == (1, ALL)
+    start_ms = subject.now_ms()
+    subject.pass_ms(SESSION_MS / 2)
+    assert group.result(group.heartbeat("A", AWAY_EPOCH, instance_id="i1")) == (AWAY_EPOCH, None)
+    [away] = group.described().members
+    assert (away.member_id, away.member_epoch) == ("A", AWAY_EPOCH)
+    wait_until(subject, lambda: not group.described().members, "A is removed")
+    assert SESSION_MS - 200 <= subject.now_ms() - start_ms <= SESSION_MS + subject.slack_ms + 200
+    assert group.epochs == ("Empty", 2, 1)
+    assert group.enter("B", instance_id="i1") == (3, ALL)
+
+
+def classic_join(group: ConsumerGroup, version: int) -> Any:
+    """Send the JoinGroup of a new member to a group of the new protocol, and return the response."""
+    protocols = [JoinGroupRequestProtocol("range", subscription(group.topic.name))]
+    return group.ask(JoinGroupRequest(group.id, 10_000, 10_000, "", None, "consumer", protocols), version)
+
+
+@pytest.mark.rule("GC-30", "GN-14")
+def test_consumer_group_rejects_members_beyond_group_consumer_max_size(subject: Subject) -> None:
+    """A fourth member is rejected with GROUP_MAX_SIZE_REACHED, whichever protocol it uses. Members of the group may join again."""
+    group = ConsumerGroup(subject)
+    for number, member_id in enumerate("ABC", 1):
+        assert group.enter(member_id)[0] == number
+    for instance_id in (None, "i1"):
+        assert refusal(group.join("D", instance_id=instance_id))[0] == FULL
+    for version in (3, 9):
+        refused = classic_join(group, version)
+        assert (refused.error_code, refused.member_id, refused.members) == (FULL, "", [])
+    assert group.epochs[1] == 3
+    assert group.result(group.join("C"))[0] == 3
+    assert group.heartbeat("C", -1).error_code == 0
+    assert classic_join(group, 3).error_code == 0
+    assert refusal(group.join("D"))[0] == FULL

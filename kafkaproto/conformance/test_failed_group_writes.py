@@ -1,0 +1,121 @@
+"""Tests of group coordinators whose partition of the offsets topic rejects records: commits and assignments fail, and nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from kafkaproto.conformance.groups import OFFSETS_TOPIC, Group, commit, enter_together, has_new_coordinator
+from kafkaproto.conformance.scene import held, new_topic, wait_until
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.test_coordinator_moves import reassign
+from kafkaproto.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from kafkaproto.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+
+pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic=True)
+
+TOPIC, SET, DELETE = 2, 0, 1
+UNKNOWN_SERVER_ERROR, TIMED_OUT, NOT_AVAILABLE, REBALANCE, TOO_LARGE = -1, 7, 15, 27, 28
+COMMIT_TIMEOUT_MS = 5_000
+"""The default of `offsets.commit.timeout.ms`."""
+APPLIED_MS = 500
+"""The time in ms after which every broker certainly applies a changed topic setting."""
+
+
+@contextmanager
+def offsets_topic_setting(subject: Subject, name: str, value: str) -> Iterator[None]:
+    """Return a context in which the offsets topic has a setting."""
+
+    def alter(operation: int, text: str | None) -> None:
+        resource = AlterConfigsResource(TOPIC, OFFSETS_TOPIC, [AlterableConfig(name, operation, text)])
+        [response] = subject.ask_once(IncrementalAlterConfigsRequest([resource]), 1).responses
+        assert response.error_code == 0, response
+        subject.pass_ms(APPLIED_MS)
+
+    alter(SET, value)
+    try:
+        yield
+    finally:
+        alter(DELETE, None)
+
+
+@pytest.mark.rule("GC-39", "GO-23")
+def test_commits_and_assignments_fail_while_too_few_replicas_are_in_sync(subject: Subject) -> None:
+    """All SyncGroup requests of a group get the error. Offsets can be committed again once the stopped replica is back.
+
+    Afterwards the group rebalances. With the coordinator in Java, this holds only for this broker: Kafka's coordinator loses classic members.
+    """
+    topic = new_topic(subject).name
+    syncing, alone = Group(subject, 0), Group(subject, 0)
+    coordinator = alone.coordinator()
+    stopped = 1 if coordinator != 1 else 2  # requests go to broker 0
+    subject.need_broker(stopped)
+    reassign(alone, coordinator, stopped)
+    try:
+        leader, follower = syncing.client(), syncing.client()
+        enter_together(leader, follower)
+        assert commit(alone, {topic: {0: (5, "")}}) == {(topic, 0): 0}
+        with offsets_topic_setting(subject, "min.insync.replicas", "2"):
+            subject.stop_broker(stopped)
+            wait_until(subject, lambda: alone.offsets.partition().isr_nodes == [coordinator], "one is in sync")
+            follower.send_sync()
+            assert follower.is_parked()
+            failed = leader.sync({leader.member_id: b"a", follower.member_id: b"b"}), follower.synced()
+            assert [(synced.error_code, synced.assignment) for synced in failed] == [(NOT_AVAILABLE, b"")] * 2
+            if not has_new_coordinator(subject):
+                assert syncing.state() == ("PreparingRebalance", 2)
+                assert (leader.heartbeat(), follower.heartbeat()) == (REBALANCE, REBALANCE)
+            assert commit(alone, {topic: {0: (6, "")}}) == {(topic, 0): NOT_AVAILABLE}
+            assert alone.committed() == {(topic, 0): 5}
+            subject.start_broker(stopped)
+            wait_until(subject, lambda: len(alone.offsets.partition().isr_nodes) == 2, "both are in sync")
+        assert commit(alone, {topic: {0: (7, "")}}) == {(topic, 0): 0}
+        assert alone.committed() == {(topic, 0): 7}
+    finally:
+        subject.restore()
+        reassign(alone, coordinator)
+
+
+@pytest.mark.rule("GO-23")
+def test_offset_commit_that_exceeds_max_message_bytes_of_its_topic_is_rejected(subject: Subject) -> None:
+    """The old coordinator has an error of its own for this case; the coordinator in Java returns UNKNOWN_SERVER_ERROR."""
+    topic = new_topic(subject).name
+    group = Group(subject)
+    assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}
+    error = UNKNOWN_SERVER_ERROR if has_new_coordinator(subject) else TOO_LARGE
+    with offsets_topic_setting(subject, "max.message.bytes", "100"):
+        assert commit(group, {topic: {0: (6, "m" * 100)}}) == {(topic, 0): error}
+        assert group.committed() == {(topic, 0): 5}
+    assert commit(group, {topic: {0: (7, "m" * 100)}}) == {(topic, 0): 0}
+
+
+@pytest.mark.rule("GO-23")
+def test_offset_commit_that_is_not_replicated_in_time_gets_an_error(subject: Subject) -> None:
+    topic = new_topic(subject).name
+    group = Group(subject, 0)
+    coordinator = group.coordinator()
+    follower = 1 if coordinator != 1 else 2  # requests go to broker 0, which must not be held
+    subject.need_broker(follower)
+    reassign(group, coordinator, follower)
+    client = group.client()
+    try:
+        with held(subject, group.offsets, follower):
+            partition = OffsetCommitRequestPartition(0, 6)
+            request = OffsetCommitRequest(group.id, topics=[OffsetCommitRequestTopic(topic, partitions=[partition])])
+            subject.send(client.connection, request, 8)
+            answer = subject.answer(client.connection)
+        subject.assert_took(answer, COMMIT_TIMEOUT_MS)
+        error = NOT_AVAILABLE if has_new_coordinator(subject) else TIMED_OUT
+        assert answer.message.topics[0].partitions[0].error_code == error
+    finally:
+        reassign(group, coordinator)

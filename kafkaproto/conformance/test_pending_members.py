@@ -1,0 +1,118 @@
+"""Tests of pending members, and of DescribeGroups in a rebalance. Kafka's two group coordinators (in Scala and in Java) differ here.
+
+These tests run with the default settings, with which Kafka 3.9 has the old coordinator, and Kafka 4 the one in Java.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import pytest
+
+from kafkaproto.conformance.groups import Group, has_new_coordinator, make_stable
+from kafkaproto.conformance.pending_members import (
+    LEAVES,
+    PENDING,
+    Leave,
+    Outcome,
+    described_in_rebalances,
+    group_after_offset_delete_without_commit,
+    leave_of_unknown_members,
+    outcome_in_stable_group,
+    outcome_in_sync_phase,
+)
+from kafkaproto.conformance.scene import new_topic
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.messages.delete_groups import DeleteGroupsRequest
+from kafkaproto.messages.list_groups import ListGroupsRequest
+
+pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic=True)
+UNKNOWN_SERVER_ERROR = -1
+
+
+@pytest.mark.rule("GC-19", "GC-48")
+@pytest.mark.parametrize("leave", LEAVES)
+def test_leave_of_a_pending_member_rebalances_only_in_the_java_coordinator(subject: Subject, leave: Leave) -> None:
+    """A stable group and one in the sync phase rebalance. The old coordinator only forgets the member id."""
+    if has_new_coordinator(subject):
+        assert outcome_in_stable_group(subject, leave) == Outcome((), (27, 27), "PreparingRebalance")
+        assert outcome_in_sync_phase(subject, leave) == Outcome((27, 27), (27, 27), "PreparingRebalance")
+    else:
+        assert outcome_in_stable_group(subject, leave) == Outcome((), (0, 0), "Stable")
+        assert outcome_in_sync_phase(subject, leave) == Outcome((0, 0), (0, 0), "Stable")
+
+
+@pytest.mark.rule("GC-48", "GC-49")
+def test_leave_group_that_removes_no_member_starts_no_rebalance(subject: Subject) -> None:
+    leave = leave_of_unknown_members
+    assert outcome_in_stable_group(subject, leave) == Outcome((), (0, 0), "Stable")
+    assert outcome_in_sync_phase(subject, leave) == Outcome((0, 0), (0, 0), "Stable")
+
+
+@pytest.mark.rule("GC-19")
+def test_group_whose_only_pending_member_leaves_stays_empty(subject: Subject) -> None:
+    group = Group(subject)
+    client = group.client()
+    assert client.join().error_code == PENDING
+    assert group.leave((client.member_id, None)) == (0, [(client.member_id, None, 0)])
+    assert group.state() == ("Empty", 0)
+    assert client.join().error_code == 25
+
+
+@pytest.mark.rule("GC-52")
+def test_describe_groups_shows_old_assignments_in_a_rebalance_only_in_java(subject: Subject) -> None:
+    """The old member has its previous assignment until a rebalance starts in the sync phase, which drops all assignments."""
+    kept = b"a0" if has_new_coordinator(subject) else b""
+    assert described_in_rebalances(subject) == [
+        ("PreparingRebalance", [(b"", kept), (b"", b"")]),
+        ("CompletingRebalance", [(b"", kept), (b"", b"")]),
+        ("PreparingRebalance", [(b"", b""), (b"", b"")]),
+    ]
+
+
+@pytest.mark.rule("GC-64")
+@pytest.mark.parametrize("partitions", [None, [], [9]])
+def test_offset_delete_of_no_existing_partition_keeps_an_empty_group(
+    subject: Subject, partitions: list[int] | None
+) -> None:
+    """OffsetDelete names no partition that exists. It deletes neither a group that has only a pending member nor one whose member has left.
+
+    partitions: the partitions of an existing topic in the request; None for a request without topics.
+    """
+    topic, pending, left = new_topic(subject).name, Group(subject), Group(subject)
+    named: Mapping[str, Iterable[int]] = {} if partitions is None else {topic: partitions}
+    client, gone = pending.client(), left.client()
+    assert client.join().error_code == PENDING
+    make_stable(gone)
+    left.leave((gone.member_id, None))
+    for group in (pending, left):
+        assert group.delete_offsets(named) == (0, {(topic, index): 3 for index in partitions or ()})
+        assert group.state() == ("Empty", 0)
+        assert group.id in [listed.group_id for listed in group.ask(ListGroupsRequest(), 4).groups]
+    assert client.join().generation_id == 1
+    [result] = left.ask(DeleteGroupsRequest([left.id]), 2).results
+    assert result.error_code == 0
+
+
+@pytest.mark.rule("GC-64")
+def test_offset_delete_without_a_commit_deletes_an_empty_group_only_in_scala(subject: Subject) -> None:
+    expected = "Empty" if has_new_coordinator(subject) else "Dead"
+    assert group_after_offset_delete_without_commit(subject) == expected
+
+
+@pytest.mark.rule("GC-20")
+@pytest.mark.parametrize(("version", "name"), [(5, ""), (9, None)])
+def test_pending_member_id_cannot_join_with_a_group_instance_id(
+    subject: Subject, version: int, name: str | None
+) -> None:
+    """The response is UNKNOWN_SERVER_ERROR without a member id. The id stays pending. name: the protocol name in the response."""
+    group = Group(subject)
+    client = group.client(version=version)
+    assert client.join().error_code == PENDING
+    client.instance = "i1"
+    refused = client.join()
+    assert (refused.error_code, refused.member_id, refused.generation_id) == (UNKNOWN_SERVER_ERROR, "", -1)
+    assert (refused.protocol_name, refused.leader, refused.members) == (name, "", [])
+    assert group.state() == ("Empty", 0)
+    client.instance = None
+    assert client.join().generation_id == 1
