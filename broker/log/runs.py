@@ -168,8 +168,8 @@ class Runs:
     def upper_bound(self, offset: int, size_bytes: int) -> int:
         """Return an offset above all records of a read: `size_bytes` bytes that begin with the batch that holds `offset`.
 
-        Like Kafka's `fetchUpperBoundOffset` it may be higher than needed. It is the last offset of the first later batch with an index
-        entry, or the end offset of the segment if it has no such batch.
+        Like Kafka's `fetchUpperBoundOffset` it may be higher than needed, because only batches in the index are looked up. It is the last offset of
+        the first batch after these bytes that has an index entry, or the end offset of the segment if it has no such batch.
         """
         place = self.locate(offset)
         run, segment_end = place.run, self.store.segment_end(place.position)
