@@ -37,8 +37,8 @@ _UNRESOLVED = re.compile(r"\[((?:unresolved dependency|download failed): .*)\]")
 CODE_CACHE = "240m"
 """The size of the JVM's code cache, enough for all queries of a report.
 
-By default, a JVM that has only the C1 compiler uses 48 MB. They are full after about thirty queries; the JVM then recompiles constantly and can
-crash.
+By default, a JVM that has only the C1 compiler uses 48 MB. This cache is full after about thirty queries; the JVM then recompiles constantly and
+can crash.
 """
 
 

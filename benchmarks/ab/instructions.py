@@ -87,7 +87,7 @@ def of_start(side: Side) -> dict[str, Count]:
 def read_parts(folder: Path) -> dict[tuple[int, int], int]:
     """Return the number of instructions in each part of each process, by (process id, part number).
 
-    folder: has the files `callgrind.*` that callgrind wrote. Each dump of its counters ends a part of the process.
+    folder: has the files `callgrind.*` that callgrind wrote. A part of a process ends when callgrind dumps its counters.
     """
     parts = {}
     for path in folder.iterdir():

@@ -32,7 +32,7 @@ FAR_ABOVE = 1e12
 SMALL_QUOTA = 100.0
 """A quota in bytes per second that is so small that a few requests exceed it."""
 THROTTLE_MS = 30_000
-"""A time in ms that no throttle in a benchmark row exceeds."""
+"""The time in ms by which the clock advances to unmute all connections: no throttle time in a benchmark row is longer."""
 SESSION_PARTITIONS = 100
 TIMESTAMP_MS = 1_700_000_000_000
 """The time in ms since the epoch at which a `ManualClock` starts."""

@@ -101,7 +101,8 @@ def cleanable(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> Cleanable
 def is_due(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> bool:
     """Return whether the log should be cleaned now.
 
-    The log should be cleaned if the dirty share of its cleanable bytes exceeds min.cleanable.dirty.ratio, or max.compaction.lag.ms has passed.
+    The log should be cleaned if the dirty share of its cleanable bytes exceeds min.cleanable.dirty.ratio, or if one of its dirty segments is older
+    than max.compaction.lag.ms. A segment is dirty if it was not compacted yet.
     """
     candidates = cleanable(log, limits, now_ms)
     if not candidates.dirty:

@@ -2,8 +2,8 @@
 
 An entry takes 24 bytes in three packed columns: position, base offset, and the largest max_timestamp of the batches from this entry up to the next.
 Offsets increase within the batches of one replica, but not over the whole store, so every lookup takes a range of positions: `start` inclusive, `end`
-exclusive. The index does not know the batches between two entries. It therefore returns positions or ranges of positions at which the caller scans
-the batches. It replaces both Kafka's `OffsetIndex` and `TimeIndex`. This module does not depend on segments, replicas or records.
+exclusive. The index does not know the batches between two entries. It therefore returns positions, or ranges of positions, from which the batches are
+then scanned. It replaces both Kafka's `OffsetIndex` and `TimeIndex`. This module does not depend on segments, replicas or records.
 """
 
 from __future__ import annotations

@@ -39,9 +39,9 @@ class Replica(Protocol):
     expiry: Expiry | None
 
     def expired(self, now_ms: int) -> None:
-        """Propagate the log start offset that the deletion of expired segments has raised on this replica.
+        """Handle the deletion of expired segments, which has raised the log start offset of this replica.
 
-        Requests that wait for this offset are checked again. A follower also reports the offset to the leader in its next fetch.
+        Requests that wait for a higher log start offset are checked again. A follower reports the new offset to the leader in its next fetch.
         """
 
 
@@ -53,8 +53,8 @@ class LogTask(ABC):
     """A periodic maintenance task for all replicas, such as retention or compaction.
 
     A check does the work that is due, and schedules the next check for the earliest time at which more work may be due. interval: the name of the
-    setting with the time between two checks in ms. looked: a function called at the start of each check; `LogManager` then schedules checks again at
-    the next change.
+    setting with the time between two checks in ms. looked: a function called at the start of each check, after which the next change of
+    a log schedules a check again.
     """
 
     interval: str
@@ -79,7 +79,7 @@ class LogTask(ABC):
         self._look_at(now_ms + self._interval_ms)
 
     def rest(self) -> None:
-        """Cancel the next check whether logs need this task. None runs until `look_soon` is called."""
+        """Cancel the scheduled check whether logs need this task. No check takes place until `look_soon` is called."""
         if self._timer is not None:
             self._timer.cancel()
 

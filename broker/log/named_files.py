@@ -69,7 +69,7 @@ class SegmentOnDisk(NamedTuple):
 
 
 class SegmentFolder:
-    """The folder of one partition's segment files. The first file creates it."""
+    """The folder of one partition's segment files, which is created together with the first file."""
 
     __slots__ = ("path", "pool")
 

@@ -279,8 +279,8 @@ class ProducerStates:
     def before(self, offset: int) -> dict[int, ProducerEntry]:
         """Return a dict that maps producer ids to states, for the producers whose state depends on the log below `offset`.
 
-        These producers have a stored batch, a last marker or an open transaction that begins below `offset`. The caller persists their states when it
-        raises the log start to `offset`, because they cannot be rebuilt once the batches are gone.
+        These producers have a stored batch, a last marker or an open transaction that begins below `offset`. Their states are persisted before
+        the log start is raised to `offset`, because they cannot be rebuilt once the batches are gone.
         """
         return {i: entry for i, entry in self.producers.items() if entry.first_offset < offset}
 

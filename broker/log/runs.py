@@ -94,7 +94,10 @@ class Runs:
 
     @property
     def deleted_bytes(self) -> int:
-        """Return the size of the batches before the log start that are in the segment of the log start, which Kafka deletes as a whole (AD-41)."""
+        """Return the size in bytes of the batches before the log start that Kafka would still store (AD-41).
+
+        These are the batches in the same segment as the log start, because Kafka deletes only whole segments.
+        """
         if not self._deleted_bytes or not self._runs:
             return self._deleted_bytes
         first = self._runs[0]
@@ -102,7 +105,7 @@ class Runs:
         return 0 if begins_segment else self._deleted_bytes
 
     def forget_deleted(self) -> None:
-        """Stop counting the batches before the log start, because their segment is gone."""
+        """Set `deleted_bytes` to 0, because the segment with the batches before the log start was deleted."""
         self._deleted_bytes = 0
 
     def extend(self, position: int, size_bytes: int, base_offset: int, end_offset: int) -> None:
@@ -165,8 +168,8 @@ class Runs:
     def upper_bound(self, offset: int, size_bytes: int) -> int:
         """Return an offset above all records of a read: `size_bytes` bytes that begin with the batch that holds `offset`.
 
-        Like Kafka's `fetchUpperBoundOffset` it may be higher than needed. It is the last offset of the first later batch with an index
-        entry, or the end offset of the segment if it has no such batch.
+        Like Kafka's `fetchUpperBoundOffset` it may be higher than needed, because only batches in the index are looked up. It is the last offset of
+        the first batch after these bytes that has an index entry, or the end offset of the segment if it has no such batch.
         """
         place = self.locate(offset)
         run, segment_end = place.run, self.store.segment_end(place.position)
@@ -216,9 +219,9 @@ class Runs:
         return end_offset
 
     def cut_start(self, offset: int) -> None:
-        """Remove every batch whose last offset is below `offset`. Removed batches in the segment that holds `offset` count in `deleted_bytes`.
+        """Remove every batch whose last offset is below `offset`.
 
-        If no batch remains, the removed batches of the active segment count in it.
+        `deleted_bytes` then counts the removed batches in the segment that holds `offset` or, if no batch remains, in the active segment.
         """
         segments = list(self.segments())
         self.replace_below(offset, ())

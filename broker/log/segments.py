@@ -33,9 +33,9 @@ class Segment(Protocol):
     Methods take offsets in bytes, counted from the segment's first byte. `end` is valid once the segment is sealed; until then only the store knows
     the end.
 
-    One segment of the log may extend over several segments of the store. `carried_bytes` is the size in bytes of its parts in earlier segments of the
-    store. `untimed_ms` is the time (ms of the broker's clock) at which a batch without a timestamp was last appended, -1 if there was none.
-    `has_leftover` is whether bytes of a failed append are still in the file after the end.
+    One segment of the log may extend over several segments of the store. `carried_bytes` is the size of the parts of the log's segment that are in
+    earlier segments of the store. `untimed_ms` is the time (ms of the broker's clock) at which a batch without a timestamp was last appended, -1 if
+    there was none. `has_leftover` is True if the file still has bytes of a failed append after the end.
     """
 
     base: int
@@ -237,8 +237,8 @@ class PieceSegment(_Extent):
 class NamedSegment(_Extent):
     """Bytes in a file of a data directory. The file is created by the first append; `path` is None before.
 
-    The pool of open files may close the file at any time; the segment opens it again by its path. `is_cleaned` is whether compaction
-    writes it. Bytes after the end would be read after a restart, so a failed append must leave none.
+    The pool of open files may close the file at any time; the segment opens it again by its path. `is_cleaned` is True if
+    compaction writes the segment. A failed append must leave no bytes in the file, because recovery would read them as records after a restart.
     """
 
     __slots__ = ("_fd", "_folder", "is_cleaned", "path")

@@ -73,7 +73,7 @@ class TransactionIndex:
     def truncate(self, offset: int, producer_ids: Collection[int]) -> None:
         """Remove the transactions that ended at `offset` or later, and the open transactions of `producer_ids`, because the log was truncated.
 
-        The caller then reads the batches of these producers again, and adds their transactions that are still open.
+        To add those transactions that are still open, the remaining batches of these producers must then be read again.
         """
         self._open = {first: i for first, i in self._open.items() if i not in producer_ids}
         self._unreplicated = {first: marker for first, marker in self._unreplicated.items() if marker < offset}
@@ -81,10 +81,10 @@ class TransactionIndex:
         del self._aborted[bisect_left(self._aborted, offset, key=attrgetter("last_offset")) :]
 
     def cleaned_below(self, offset: int, remaining: Iterable[AbortedTransaction]) -> list[AbortedTransaction]:
-        """Return which aborted transactions the log has after its part below `offset` was compacted. Changes nothing.
+        """Return the aborted transactions of the log after its part below `offset` was compacted. Changes nothing.
 
-        remaining: of the transactions whose marker is below `offset`, those of which the compacted log has both a batch and the marker. The
-        transactions with a later marker are returned, too.
+        The result is `remaining`, followed by the transactions whose marker is at `offset` or later. remaining: the transactions that still have both
+        a batch and their marker in the compacted part.
         """
         return [*remaining, *self._aborted[bisect_left(self._aborted, offset, key=attrgetter("last_offset")) :]]
 

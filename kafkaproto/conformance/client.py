@@ -1,7 +1,7 @@
 """A raw client: one connection whose requests are built with the codec. It never retries and never hides an error.
 
 `SocketConnection` uses a blocking socket. A test suite may add connections without a socket, for example to a broker in the same process. The
-connection reads no clock: the caller passes each time in, and `subject.Subject` waits for responses on the clock of the cluster under test.
+connection reads no clock: times are arguments of its methods, and `subject.Subject` waits for responses on the clock of the cluster under test.
 """
 
 from __future__ import annotations

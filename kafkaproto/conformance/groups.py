@@ -261,8 +261,8 @@ class Client:
     def sync(self, assignments: Mapping[str, bytes] | None = None, version: int = 3, **changes: Any) -> Any:
         """Send SyncGroup and return the response.
 
-        assignments: maps member ids to assignments, as the group leader sends them; None for no assignments. changes: fields of the request that
-        differ from the member id, instance id and generation of this client.
+        assignments: maps member ids to assignments, as the group leader sends them; None for no assignments. changes: fields of the request. By
+        default, the request has the member id, instance id and generation of this client.
         """
         self.send_sync(assignments, version, **changes)
         return self.synced()
@@ -272,7 +272,7 @@ class Client:
     def heartbeat(self, **changes: Any) -> int:
         """Send a Heartbeat and return its error code.
 
-        changes: fields of the request that differ from the member id, instance id and generation of this client.
+        changes: fields of the request. By default, the request has the member id, instance id and generation of this client.
         """
         fields: dict[str, Any] = {
             "generation_id": self.generation,
@@ -284,7 +284,7 @@ class Client:
     def commit(self, offsets: Offsets, version: int = 8, **changes: Any) -> dict[tuple[str, int], int]:
         """Commit offsets and return the errors by topic and partition.
 
-        changes: fields of the request that differ from the member id, instance id and generation of this client.
+        changes: fields of the request. By default, the request has the member id, instance id and generation of this client.
         """
         fields: dict[str, Any] = {"generation_id_or_member_epoch": self.generation, "member_id": self.member_id}
         if version >= 7:
@@ -295,10 +295,10 @@ class Client:
 def commit(
     group: Group, offsets: Offsets, version: int = 8, timestamp: int = -1, **fields: Any
 ) -> dict[tuple[str, int], int]:
-    """Commit offsets and return the error codes by topic and partition. fields: further fields of the request, such as the member id.
+    """Commit offsets and return the error codes by topic and partition.
 
-    By default the request names no member, like a commit of a client that is not in the group. timestamp: the commit time in ms, which only version 1
-    of the request contains; -1 for the broker's time.
+    timestamp: the commit time in ms, which only version 1 of the request contains; -1 for the broker's time. fields: further fields of the request,
+    such as the member id. By default the request names no member, like a commit of a client that is not in the group.
     """
     topics = [
         OffsetCommitRequestTopic(

@@ -95,7 +95,7 @@ class Topic:
     def metadata(self, broker_id: int = 0, lowest: int = 0) -> Any:
         """Return the topic's entry in one broker's Metadata response.
 
-        lowest: the lowest version of the response that has the fields that the caller reads.
+        lowest: the lowest version of Metadata whose response has the fields that the test needs.
         """
         version = self.subject.version(ApiKey.METADATA, self.subject.metadata_version, lowest)
         request = MetadataRequest([MetadataRequestTopic(name=self.name)], allow_auto_topic_creation=False)

@@ -21,7 +21,7 @@ TIMEOUT_MS = 60_000
 RESOLVED_MS = 300
 """The time in ms within which the coordinator resolves regular expressions."""
 REFRESH_MS = 10_500
-"""The minimum time in ms between two resolutions of the regular expressions of one group, plus half a second."""
+"""The time in ms after which the coordinator may resolve the regular expressions of a group again: 10 s, plus half a second of tolerance."""
 
 
 @pytest.fixture

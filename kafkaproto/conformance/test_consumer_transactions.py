@@ -18,9 +18,9 @@ ILLEGAL_GENERATION, UNKNOWN_MEMBER = 22, 25
 
 
 def begun_for(group: ConsumerGroup) -> tuple[Producer, Callable[..., int]]:
-    """Return a producer whose open transaction has a group, and a function that commits an offset in it and returns the error.
+    """Return a producer that has added the group to a transaction, and a function that commits an offset in this transaction.
 
-    The function takes the version of the request, and fields of the request, such as the member id.
+    The function takes the version of TxnOffsetCommit and further fields of the request, such as the member id. It returns the error code.
     """
     producer, topic = Producer(group.subject), group.topic.name
     producer.init()

@@ -111,7 +111,7 @@ def test_batch_of_an_unknown_producer_is_rejected_if_its_epoch_is_below_minus_1(
 def _produced(subject: Subject, producer: Producer, topic: str, *numbers: tuple[int, int], acks: int) -> list[int]:
     """Produce a transactional batch to each (partition, producer id) in one request, and return the error codes in the order of partitions.
 
-    producer: the request has its transactional id; the producer ids in the batches may be others. acks: the required acknowledgements, such as -1.
+    producer: its transactional id goes into the request; the producer ids in the batches may differ. acks: the required acknowledgements.
     """
     data = [
         PartitionProduceData(

@@ -17,7 +17,7 @@ HEARTBEAT_MS = 5_000
 ONE_JOIN = 3
 """The last version of JoinGroup without MEMBER_ID_REQUIRED, so that a member joins with one request.
 
-In later versions, the check for expired offsets deletes a group whose only member has not joined a second time.
+In later versions a member joins twice. Between the two requests, the check for expired offsets could delete the group.
 """
 WITH_TIME = 1
 """The version of OffsetCommit with a commit time in the request. Kafka 4 does not support it; the test then waits for the retention time."""

@@ -24,7 +24,7 @@ MISSING = RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not
 MECHANISM = UNKNOWN_MECHANISM, "Unknown SCRAM mechanism"
 NO_NAME = UNACCEPTABLE_CREDENTIAL, "Username must not be empty"
 Upsert = tuple[Any, ...]
-"""A credential to set: (user, mechanism, iterations, salt, salted password). All values after the user may be left out from the end on."""
+"""A credential to set: (user, mechanism, iterations, salt, salted password), or a shorter tuple; the missing values have defaults."""
 
 
 def alter(

@@ -63,7 +63,7 @@ def test_static_member_that_returns_with_another_subscription_starts_a_group_epo
 def test_member_that_takes_over_an_instance_id_gets_partitions_only_at_its_next_heartbeat(subject: Subject) -> None:
     """B joins again with the instance id of A, which is away, and takes over A's target assignment.
 
-    The response has no partitions: B itself owned them before, and such partitions are not free before the next request.
+    The response has no partitions: B owned them before it joined again, and the coordinator assigns such partitions only with the next heartbeat.
     """
     group = ConsumerGroup(subject)
     assert group.enter("B", instance_id="i2") == (1, ALL)

@@ -38,7 +38,7 @@ Parts = tuple[str | bytes, Sequence[tuple[int, int]]]
 def write(topic: Topic, *parts: tuple[bytes, Sequence[int]], acks: int = -1) -> list[Parts]:
     """Produce a batch to each of these partitions, with topics given by id. Returns the error codes in the order of the response.
 
-    parts: (topic id, partitions). topic: its leader gets the request.
+    topic: the leader of its first partition gets the request. parts: (topic id, partitions).
     """
     data = [TopicProduceData("", key, [PartitionProduceData(index, batch(b"x")) for index in ps]) for key, ps in parts]
     answer = topic.subject.ask_once(ProduceRequest(None, acks, 5000, data), PRODUCE_BY_ID, topic.leader())

@@ -45,7 +45,7 @@ def like(producer: Producer, producer_id: int, epoch: int) -> Producer:
 def errors(producer: Producer, topic: Topic, group: Group) -> dict[str, list[int]]:
     """Send each request of a transactional producer in each version. Returns the errors by API, in the order of versions.
 
-    topic: its first partition is named. group: the offsets of this group are committed.
+    topic: the requests name its first partition. group: the requests commit offsets of this group.
     """
     newer = bumps_epochs(producer.subject)
     key = topic.name, 0
@@ -64,10 +64,10 @@ def errors(producer: Producer, topic: Topic, group: Group) -> dict[str, list[int
 
 
 def without_change(subject: Subject, error: int, old: int, **others: list[int]) -> dict[str, list[int]]:
-    """Return the expected result of `errors` if APIs differ only in their first versions.
+    """Return the expected result of `errors` if only the oldest tested versions of some APIs return another error than all others.
 
-    error: the error in recent versions. old: the one in InitProducerId v3, and in the first two versions of AddPartitionsToTxn, AddOffsetsToTxn and
-    EndTxn. others: the errors of APIs that differ from this.
+    error: the error code in all other versions. old: the error code in InitProducerId v3, and in the first two versions of AddPartitionsToTxn,
+    AddOffsetsToTxn and EndTxn. others: for exceptions, maps an API to its error codes in the order of versions.
     """
     newer = bumps_epochs(subject)
     return {

@@ -17,7 +17,10 @@ NOT_COORDINATOR, NOT_ENOUGH_REPLICAS = 16, 19
 
 @contextmanager
 def coordinated_by_two(producer: Producer) -> Iterator[int]:
-    """Let brokers 0 and 1 have the producer's partition until the end of the `with` block. Yields the id of the one that does not lead it."""
+    """Place replicas of the producer's `__transaction_state` partition on brokers 0 and 1 until the end of the `with` block.
+
+    Yields the id of the broker that is not the leader, and so not the transaction coordinator.
+    """
     producer.subject.need_broker(1)
     before = producer.log.partition().replica_nodes
     reassign(producer.log, 0, 1)

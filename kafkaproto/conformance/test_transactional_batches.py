@@ -16,7 +16,10 @@ LATEST, EARLIEST = -1, -2
 
 @pytest.mark.rule("TX-27")
 def test_leader_verifies_a_batch_depending_on_the_epoch_of_the_open_transaction(subject: Subject) -> None:
-    """A transactional id that does not exist shows whether the leader asks a coordinator, which then reports an invalid mapping."""
+    """The leader does not verify a batch whose epoch is that of the open transaction.
+
+    The batches have a transactional id that does not exist: if the leader asks the coordinator to verify one, an error is returned.
+    """
     topic, producer, newer = new_topic(subject), Producer(subject), bumps_epochs(subject)
     producer.init()
     producer.init()

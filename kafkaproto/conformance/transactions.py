@@ -247,7 +247,7 @@ class Producer:
     ) -> dict[tuple[str, int], int]:
         """Send TxnOffsetCommit to the group's coordinator, and return the error of each partition.
 
-        offsets: maps (topic, partition) to the offset to commit. options: fields of the request that differ from the defaults, such as the member id.
+        offsets: maps (topic, partition) to the offset to commit. options: further fields of the request, such as the member id.
         """
         topics = [
             TxnOffsetCommitRequestTopic(name, [TxnOffsetCommitRequestPartition(index, offset)])

@@ -73,10 +73,10 @@ class Conversation:
         """True after the response to a SaslHandshake of version 0. SASL tokens without headers follow it (KIP-43)."""
         self._stretch = 0
         self._ordered_stretch: int | None = None
-        """The number of gaps before those requests whose responses come in order, so that the next response belongs to the oldest pending one.
+        """If the oldest pending request has this number of gaps before it (`PendingRequest.stretch`), the next response belongs to it.
 
-        For a request with another number of gaps before it in the capture (`PendingRequest.stretch`), only the correlation id shows which response
-        belongs to it. None if a response may be missing; then this applies to all requests.
+        Otherwise, the response with its correlation id belongs to it. None if a response may be missing; then the correlation id decides for every
+        request.
         """
         self.requests = Finder(self._request_begins, self._find_request)
         self.responses = Finder(self._response_begins, self._find_response)

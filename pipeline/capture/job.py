@@ -37,7 +37,7 @@ Note = Callable[[int, int], None]
 
 BATCH_BYTES = 4 * 1024 * 1024
 PACKETS_PER_BATCH = 1000
-"""Number of rows in an Arrow batch. It is small, because a packet of the loopback interface can have 64 KB."""
+"""Maximum number of rows in an Arrow batch. It is small to limit memory: a packet of the loopback interface can have 64 KB."""
 _PER_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 _PACKETS = pa.schema(

@@ -106,7 +106,7 @@ def _broker_id(server: str, brokers: dict[tuple[str, int], int]) -> int:
     """Return the id of the broker with this address; -1 if it is unknown.
 
     brokers: maps (host, port) to the broker id, from Metadata responses. The host may be a name, which cannot be compared with the captured IP
-    address. If no address matches, the function returns the only broker with a host name and this port.
+    address. If no address matches and exactly one broker with this port has a name as its host, the id of that broker is returned.
     """
     host, _, port = server.rpartition(":")
     address = host.strip("[]")

@@ -156,7 +156,7 @@ def _mbeans(spark: SparkSession, method: str, *arguments: object) -> Any:
 
 
 def _windowed_counts(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[Cell]:
-    """Run the job that counts the events of a topic per minute twice, and return the checks of its results.
+    """Run the job that counts the events of each minute two times, and return the checks of its results.
 
     The second run continues from the checkpoint of the first run, and counts only events that were sent since.
     """

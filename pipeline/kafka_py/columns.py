@@ -58,7 +58,7 @@ class Rows:
         self._shifts, self._kinds = array("q"), array("i")
         """Two arrays with an entry for each record.
 
-        `_shifts`: the number to add to a record's byte positions to get its positions in all payloads joined. `_kinds`: its timestamp type.
+        `_shifts`: the byte position at which the payload of the record's batch begins in all payloads joined. `_kinds`: the timestamp type.
         """
         self._wanted_from = array("q")
         self._cuts = False
@@ -124,11 +124,12 @@ def _arrow(column: array[int]) -> pa.Array:
 
 
 def _cut(payload: Buffer, starts: array[int], ends: array[int], shifts: pa.Array) -> pa.Array:
-    """Return an Arrow array with the bytes of each record's key or value, cut out of the payload; null if its start is negative.
+    """Return an Arrow array with the bytes of the key (or value) of each record, cut out of `payload`; null where `starts` is negative.
 
-    payload: the payloads of all batches, joined. starts, ends: for each record, byte positions (inclusive and exclusive) in the payload of its own
-    batch. shifts: for each record, the position of that payload in `payload`. For speed, Arrow reads the payload in place, as alternating values
-    and gaps, and takes the values.
+    payload: the payloads of all batches, joined. starts, ends: where each key begins (inclusive) and ends (exclusive), as byte positions in the
+    payload of the record's own batch. shifts: for each record, the byte position in `payload` at which the payload of its batch begins.
+
+    For speed, no Python object is made for a record: Arrow views `payload` as an alternation of keys and the gaps between them, and takes the keys.
     """
     count = len(starts)
     null = pc.less(_arrow(starts), 0)

@@ -242,7 +242,7 @@ class _Fetcher:
     def _visible(self, entries: list[Entry], aborted: list[AbortedTransaction] | None) -> Iterator[Entry]:
         """Yield the entries that a consumer may see: no control batches and, with read_committed, no aborted batches.
 
-        As in ``CompletedFetch``, a producer is in an aborted transaction from its first offset to its marker.
+        As in ``CompletedFetch``, a batch is aborted if it lies between the first offset of an aborted transaction of its producer and the marker.
         """
         ahead = (
             sorted(aborted or [], key=lambda transaction: transaction.first_offset)

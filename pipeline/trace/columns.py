@@ -1,7 +1,7 @@
 """Table columns and rows (see `schema`) that are made from a single request and its response.
 
-Every function depends on one exchange only (a request and its response), not on earlier ones. In all of them, `keys` has the columns that identify
-the request of a row, and `where` the columns that identify the partition. This module does not depend on where rows are stored.
+No function here depends on earlier requests. In all functions, `keys` has the columns that identify the request of a row, and `where` the columns
+that identify the partition. This module does not depend on where rows are stored.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def recording_columns(exchange: Exchange) -> Row:
 
 
 def throttle(facts: Row) -> Row:
-    """Return the `throttle_quota` and `quota_*` columns for the facts of a throttle event; the numbers are None for a forced throttle."""
+    """Return the columns `throttle_quota` and `quota_*`, from the fields of a throttle event. The numbers are None if a test forced the throttle."""
     window_ms = facts.get("window_ms")
     return {
         "throttle_quota": facts.get("quota", "Forced"),

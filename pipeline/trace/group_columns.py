@@ -1,7 +1,7 @@
 """Rows of the tables `groups` and `group_offsets`: the contents of group members' requests and of their responses.
 
-Every function depends on one exchange only (a request and its response), so these rows are the same for the trace of a broker, of a proxy, and for a
-capture. In all of them, `keys` has the columns that identify the request of a row. This module does not depend on where rows are stored.
+The rows of a request are made from this request and its response only. They are therefore the same whether a broker, a proxy or a packet capture
+recorded the traffic. In all functions, `keys` has the columns that identify the request. This module does not depend on where rows are stored.
 """
 
 from __future__ import annotations

@@ -113,9 +113,10 @@ class Sessions:
             self._close(key)
 
     def step(self, exchange: Exchange, request: Any, response: Any, throttle_ms: int) -> Step:
-        """Return the covered partitions and columns of one fetch, and update its session.
+        """Update the session of a fetch, and return what this fetch adds to the tables: the partitions that it covers, and columns of its row.
 
-        response: None if it is unknown. throttle_ms: if it is not 0 the response is empty (KIP-219), and its partitions are not checked.
+        response: None if it is unknown. throttle_ms: the throttle time of the response. If it is not 0, the response is empty (KIP-219), and its
+        partitions are not checked.
         """
         named = {
             (t.topic, t.topic_id, p.partition): RequestedPartition(

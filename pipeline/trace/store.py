@@ -150,7 +150,7 @@ class Store:
         self._finish()
 
     def _finish(self) -> None:
-        """Move the committed files. Every step can be repeated after a crash, because the manifest is moved last."""
+        """Move the committed files from the folder `_commit` to their final places, the manifest last. Can be repeated after a crash."""
         committed = self.path / COMMIT
         if (committed / MANIFEST).exists():
             for run in sorted(committed.glob("*/run=*")):

@@ -1,8 +1,8 @@
 """Rows of the table `transactions`: the contents of requests about transactions, and of their responses.
 
-The requests come from transactional producers, coordinators and admin tools. Every function depends on one exchange only (a request and its
-response), so these rows are the same for the trace of a broker, of a proxy, and for a capture. In all of them, `keys` has the columns that identify
-the request of a row. The offsets of a TxnOffsetCommit are rows of `group_offsets`.
+The requests come from transactional producers, coordinators and admin tools. The rows of a request are made from this request and its response only.
+They are therefore the same whether a broker, a proxy or a packet capture recorded the traffic. In all functions, `keys` has the columns that identify
+the request. The offsets of a TxnOffsetCommit are rows of `group_offsets`.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class _Connection:
         self.served = False
         """True if the last fetch was throttled in the recording but not in the replay.
 
-        The retry of this fetch in the recording is then not replayed.
+        The replay then skips the next recorded request of the connection, which repeated this fetch.
         """
         self.closed_ms = 0
 

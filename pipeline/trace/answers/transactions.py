@@ -72,7 +72,10 @@ SPANS = f"""
                     ELSE '{OPEN}' END AS outcome
         FROM known
     )"""
-"""SQL: CTEs, of which `spans` has one row per transaction: the accepted requests with one producer id and epoch up to an EndTxn."""
+"""SQL: CTEs, of which `spans` has one row per transaction: when it was opened and closed, and its outcome.
+
+A transaction consists of the accepted requests with one producer id and epoch, up to and including an EndTxn.
+"""
 
 HELD = f"""
     WITH {SPANS}, watermarks AS (

@@ -17,10 +17,10 @@ EARLY_MS = 5
 DEFAULT_WINDOW_NUM = 11
 UNSUPPORTED_VERSION = 35
 ANY_SESSION_FETCH = "-1L"
-"""SQL: a value of the column `step` that stands for all fetches of a connection, instead of the sequence number of a single fetch.
+"""SQL: the value of the column `step` for an incremental fetch. The column has the sequence number of any other fetch.
 
-Incremental fetches have it: their response may omit a partition whose offsets another response on the connection shows, so they are compared with
-all fetches of the connection.
+`not_early` looks up the offsets of partitions in the responses with the same connection and step. The response to an incremental fetch may omit
+partitions, so every response of a connection also counts with this value.
 """
 WRONG_CORRELATION_ID = "problem RLIKE '^the (correlation id of the response|answer.s correlation id) is '"
 """SQL: true for a response with the correlation id of another request. Tables made by earlier versions of this program contain another wording."""

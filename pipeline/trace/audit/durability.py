@@ -36,8 +36,8 @@ def same_bytes(tables: Tables) -> DataFrame:
 def not_skipped(tables: Tables) -> DataFrame:
     """Check that no fetch response skips an acknowledged batch. Returns one row per acknowledged batch.
 
-    A response skips a batch if it contains a later batch but not the base offset of this batch, and if either its fetch offset or another of its
-    batches is before this batch. Only topics whose cleanup policy is known to be "delete" are checked.
+    A response skips a batch if a later batch is in its place: after an earlier batch in the response, or first although the fetch offset is not above
+    the base offset of the skipped batch. Only topics whose cleanup policy is known to be "delete" are checked.
     """
     rows = tables.sql(f"""
         WITH plain AS (SELECT run, where_ FROM {{policies}} WHERE NOT compacts

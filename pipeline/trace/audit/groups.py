@@ -33,14 +33,15 @@ def _partitions(column: str) -> str:
 
 
 def _floors(checks: str) -> str:
-    """Return SQL that adds a column `floor` to rows about classic groups: the highest generation that the group is known to have had before.
+    """Return SQL that adds a column `floor` to rows about classic groups: the highest generation that responses showed before the row.
 
+    `floor` is a struct (epoch, at_ns, seq): the generation, and the time and sequence number of the response that showed it; null if there is none.
     checks: SQL for the rows, with columns run, seq, broker, group_id, member_id, epoch, begun_ns, ready_ns and detail (string). Rows of groups
     that use the consumer group protocol are dropped.
 
-    An earlier generation counts if its members had received their assignments, because the coordinator has then stored it, or if the same broker
-    returned it. The generations of a group start again after the group is deleted, or when a member joins at generation 1 and neither this member
-    nor the leader was in the group before.
+    SyncGroup responses of all brokers count, because the coordinator has then stored the generation, and JoinGroup responses of the same broker. The
+    generations of a group start again after the group is deleted, or when a member joins at generation 1 and neither this member nor the leader was
+    in the group before.
     """
     return f"""
         WITH joined AS (

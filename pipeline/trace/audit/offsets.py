@@ -213,8 +213,7 @@ def latest(tables: Tables) -> DataFrame:
     """Check that the latest offset from ListOffsets is between the high watermarks in earlier and later fetch responses of the same broker.
 
     Returns one row for each request and partition that was looked up with the timestamp LATEST; its column `broken` is True if the offset is not
-    between them. For a request that reads committed records only,
-    last stable offsets are compared instead of high watermarks.
+    between them. For a request that reads committed records only, last stable offsets are compared instead of high watermarks.
     """
     rows = tables.sql(f"""
         WITH lookups AS (

@@ -269,11 +269,12 @@ GAPS = f"""
     SELECT run, sum(entries) AS entries,
            collect_list(struct(from_ns, until_ns + IF(coalesce(has_topic_events, false), 0L, {LONGEST_EXCHANGE_NS}) AS until_ns)) AS gaps
     FROM grouped LEFT JOIN topic_recorders USING (run) GROUP BY run"""
-"""SQL for the derived table `gaps`: when missing entries of each run (recording) may have occurred.
+"""SQL for the derived table `gaps`: the times at which entries that are missing in a run (a recording) may have occurred.
 
-Sequence numbers are assigned when a request or event begins, so a missing entry began between its neighbours. A recorder that observes topics,
-brokers and quotas numbers each change when it happens. A proxy sees a change only in an exchange, which may take `LONGEST_EXCHANGE_NS`. The entries
-of a capture are numbered by packet, so only the reported holes in its connections count; a hole is noticed at the packet after it.
+A request or event gets its sequence number when it begins, so a missing one began between the entries with the numbers before and after it. In a
+broker, the recorder numbers each change of topics, brokers and quotas when it happens. A proxy sees a change only as a request with its response,
+which may come `LONGEST_EXCHANGE_NS` later. A capture has no such numbers: only reported gaps in its connections count, each detected at the next
+packet.
 """
 ALL = -1
 """The value of the column `acks` for a Produce whose response waits until all in-sync replicas have the records."""

@@ -269,8 +269,9 @@ def first_sequences(tables: Tables) -> DataFrame:
 
 
 def epochs_in_responses(tables: Tables) -> DataFrame:
-    """Check that a coordinator never lowers the epoch of a producer id, and never returns an epoch twice to producers that had no id.
+    """Check that a coordinator never lowers the epoch of a producer id.
 
+    The response to an InitProducerId without a producer id must have a higher epoch of the returned id than all earlier responses.
     Returns one row per response with a producer id that an earlier response contained, too.
     """
     rows = tables.sql("""

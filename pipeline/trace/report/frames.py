@@ -51,7 +51,11 @@ def _runs(trace: Path) -> list[Run]:
 
 
 def _exchange_texts(entry: Exchange) -> Iterator[str]:
-    """Yield request and response as text. Offsets refer to the frame in the trace, where records are cut to batch headers."""
+    """Yield two texts, which list the fields of the request and of its response, each field with its byte offset in the recorded frame.
+
+    A trace does not store records, only the headers of their batches, so offsets after records are lower than in the original frame. A request
+    whose header cannot be decoded yields one text with the reason; a request without a response yields only its own text.
+    """
     decoded = Decoded(entry)
     if decoded.header is None:
         yield f"a request that cannot be decoded: {decoded.problem}"
@@ -65,7 +69,7 @@ def _exchange_texts(entry: Exchange) -> Iterator[str]:
 
 
 def _fields(key: int, version: int, kind: str, frame: bytes, offset: int) -> Iterator[Place]:
-    """Yield each field of the body of a frame, with its place. kind: "request" or "response".
+    """Yield each field of the body of a frame, with its path, byte offset, size and value. kind: "request" or "response".
 
     key, version: API key and version of the frame. offset: byte position in the frame at which the body begins. Raises ProtocolError while
     iterating if the frame cannot be decoded, or if its API version is unknown.

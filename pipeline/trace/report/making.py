@@ -234,9 +234,9 @@ def _side_by_side(work: Callable[[A], B], items: Iterable[A]) -> list[B]:
 
 @contextmanager
 def fast_tables(spark: SparkSession, frames: Sequence[DataFrame], requests: int) -> Iterator[Tables]:
-    """Yield the tables for the queries of a report. Small tables are configured for many quick queries.
+    """Yield the tables for the queries of a report. If they are small, Spark is configured for many quick queries until the end of the context.
 
-    Small tables are cached, and Spark neither generates code for them nor plans adaptively. frames: the tables of a trace, in the order of
+    Spark then caches the tables, and neither generates code nor plans adaptively. frames: the tables of a trace, in the order of
     `schema.TABLES`. requests: number of rows of the table `requests`; above `SMALL_RUN_REQUESTS` the tables are not small.
     """
     if requests > SMALL_RUN_REQUESTS:
