@@ -226,7 +226,7 @@ class Connection:
         self.close(why)
 
     def close(self, why: str = THIS_SIDE) -> None:
-        """Close the connection from the broker's side. The request in progress is dropped. why: the reason, for observers."""
+        """Close this connection to the client, and drop its request in progress. why: the reason that the journal and the trace show."""
         if not self.closed:
             self._forget(why)
             self._skin.close()

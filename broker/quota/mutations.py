@@ -140,5 +140,5 @@ class MutationCharge:
             )
 
     def reason(self) -> ThrottleReason:
-        """Record that the client is throttled, and return the reason. Must be called once, and only if `throttle_ms` is not 0."""
+        """Return why the client is throttled, and report the throttle to observers. Call it once, and only if `throttle_ms` is not 0."""
         return self._quotas.throttled(self._user, self._client_id, self.partitions, self.throttle_ms, self._now_ms)

@@ -342,7 +342,7 @@ class Partition:
             self._change_isr(self, self.isr - late)
 
     def expired(self, now_ms: int) -> None:
-        """Propagate the new log start offset after retention deleted records of this replica. A follower reports it in its next fetch (N-15)."""
+        """Apply the new log start offset after retention deleted records. A follower reports it to the leader in its next fetch (N-15)."""
         self.changed()
         if self.following is not None:
             self.following.refetch_soon(self, now_ms)
