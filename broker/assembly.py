@@ -130,7 +130,8 @@ def enter_static_quotas(config: ClusterConfig, store: ClientQuotaStore) -> None:
 def new_balance(controller: Controller, config: ClusterConfig, timers: Timers, actions: ActionQueue) -> LeaderBalance:
     """Return the component that moves leadership back to preferred replicas.
 
-    It reads `auto.leader.rebalance.enable` and `leader.imbalance.check.interval.seconds` again at each check.
+    It reads `auto.leader.rebalance.enable` and `leader.imbalance.check.interval.seconds` again at each check. timers: start the
+    checks. actions: gives the time on the cluster's clock, in ms.
     """
     return LeaderBalance(
         controller,
@@ -159,6 +160,7 @@ def new_node(
 
     stores: the memory and files for records. rng: seeds the random numbers of this broker. group_seed: seeds the random member ids of its group
     coordinator. change_isr: proposes new in-sync replicas to the controller. running: returns the broker with an id, None while it is stopped.
+    shared: the state that all brokers of the cluster share. log_manager: runs the log maintenance tasks of the cluster.
     """
     config = shared.config.for_broker(broker_id)
 
@@ -219,7 +221,10 @@ def new_histories(started_ms: int) -> tuple[RebalanceHistory, TransactionHistory
 
 
 def publish_journal(cluster: Publishing, events: Events, name: str) -> JournalTopic:
-    """Publish the journal in topic `name`. Raises ConfigError if the topic cannot be created."""
+    """Publish the journal in topic `name` of the cluster. Raises ConfigError if the topic cannot be created.
+
+    events: the source of the journal's entries.
+    """
     from kafkaproto.broker.observe.journal_topic import JournalTopic
 
     try:

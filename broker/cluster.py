@@ -129,7 +129,7 @@ class Cluster:
             raise
 
     def _begin(self, brokers: int, cluster_id: str, rng: Random, journal_topic: str | None) -> None:
-        """Build all parts of the cluster in their initial state, and restore persisted data. journal_topic: the topic for the journal, or None."""
+        """Build all parts of the cluster, and restore persisted data. journal_topic: the topic for the journal; None publishes none."""
         self.rng = rng
         kept = self.persistence
         self.quota_store = ClientQuotaStore(self._quota_changed, None if kept is None else kept.remember_quotas)
@@ -332,7 +332,7 @@ class Cluster:
             before.end()
 
     def set_request_cost(self, api: str, cost_ms: float) -> None:
-        """Set the handler time in ms of each request of `api` (for example "Metadata") on a manual clock, which does not advance by itself.
+        """Set `cost_ms`, the handler time of each request of `api` (for example "Metadata") on a manual clock, which does not advance by itself.
 
         Raises ValueError for an unknown API and for a time that is negative or infinite.
         """

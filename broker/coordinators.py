@@ -46,7 +46,7 @@ def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -
 
     The settings are read and checked now, but the modules of the coordinator are imported only when the returned function is called. replicas: the
     broker's replicas, through which the coordinator writes to the offsets topic. rng: generates member ids. Raises ConfigError for an assignor that
-    this broker does not have.
+    this broker does not have. shared: the state that all brokers of the cluster share.
     """
     get = shared.config.for_broker(replicas.broker_id)
     settings = GroupSettings(
@@ -88,7 +88,7 @@ def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -
 
 
 def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupSettings:
-    """Return the settings of the new group protocol (KIP-848). Releases before 3.7 do not have these settings."""
+    """Return one broker's settings of the new group protocol (KIP-848), or the defaults for a release before 3.7, which lacks these settings."""
     get, known = shared.config.for_broker(broker_id), shared.config.definitions.broker
     if "group.consumer.assignors" not in known:
         return ConsumerGroupSettings()
@@ -126,7 +126,7 @@ def check_bounds(get: BrokerConfig, *, is_release_4: bool) -> None:
     """Check that the timeouts of consumer groups are between their minimum and maximum settings, as Kafka does at start (GN-67).
 
     is_release_4: whether the broker emulates Kafka 4.0 or later, where the heartbeat interval must be below the session timeout. Raises ConfigError
-    if a check fails.
+    if a check fails. get: the settings of the broker.
     """
     for name in ("heartbeat.interval.ms", "session.timeout.ms"):
         value, least, most = (get[f"group.consumer.{bound}{name}"] for bound in ("", "min.", "max."))
@@ -286,7 +286,10 @@ class TransactionParts:
 
 
 def transaction_settings(get: BrokerConfig, shared: SharedState) -> TransactionSettings:
-    """Return the settings of the transaction coordinator of one broker."""
+    """Return the settings of the transaction coordinator of one broker.
+
+    get: the settings of this broker. shared: the state that all brokers of the cluster share.
+    """
     from kafkaproto.broker.transaction.settings import TransactionSettings
 
     return TransactionSettings(

@@ -63,7 +63,7 @@ def replaced(api_key: int, api_version: int, frame: memoryview, replace: Replace
     """Return a response frame with its broker addresses replaced, or None if it contains none.
 
     frame: the response without its length prefix. The returned frame has no length prefix either. Raises ProtocolError if the frame cannot be
-    decoded.
+    decoded. api_key, api_version: those of the request. replace: maps (broker id, host, port) to the new (host, port).
     """
     if api_key not in _PLACES:
         return None

@@ -153,7 +153,10 @@ def _message_options(made: Parser, is_required: bool) -> None:
 
 
 def encode(options: argparse.Namespace) -> Iterator[str]:
-    """Encode a message given as JSON or as the output of `decode`. Writes the bytes to stdout, or with --hex yields them as hex digits."""
+    """Encode a message given as JSON or as the output of `decode`. Writes the bytes to stdout, or with --hex yields them as hex digits.
+
+    options: those of `kafkaproto encode`.
+    """
     layout = _layout(options)
     text = read_input(options.file)
     try:
@@ -241,7 +244,7 @@ def type_name(kind: WireType) -> str:
 
 
 def apis(options: argparse.Namespace) -> Iterator[str]:
-    """Yield the lines of a table of APIs.
+    """Yield the lines of the table of APIs that `kafkaproto apis` prints.
 
     Columns: key, name, lowest and highest version, the versions that this project's broker serves when it emulates the release given by --release,
     first flexible version. With --data, it is the table of the data inside messages instead.

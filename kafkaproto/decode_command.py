@@ -121,6 +121,7 @@ def _parts(
     """Yield the JSON of the message in `data` from index `start` on.
 
     with_header: whether a request or response header precedes the message. left: the number of bytes after the frame, which the JSON reports.
+    api_codec: the codec of the message's API and version.
     """
     if is_response and with_header:
         api_codec = codec(api_codec.key, response_version(api_codec.key, api_codec.version, memoryview(data)[start:]))

@@ -44,7 +44,10 @@ class Window:
 
 
 def explain(layout: StructType[Any], view: memoryview, pos: int, end: int) -> DecodeError | None:
-    """Decode a message field by field and return the error; None if there is none. The message is at ``pos`` up to ``end``, exclusive."""
+    """Decode a message field by field and return the error; None if there is none.
+
+    layout: the type of the message. view: the buffer that has the message from ``pos`` up to ``end``, exclusive.
+    """
     context = Reading(room_for(end - pos) if layout.is_heavy else inf, skip_sound_items)
     try:
         layout._parse(Window(view[:end], pos), context, "(parsing)")  # type: ignore[arg-type]
@@ -56,7 +59,7 @@ def explain(layout: StructType[Any], view: memoryview, pos: int, end: int) -> De
 def explain_decode_failure(layout: StructType[Any], view: flat.Buffer, pos: int, end: int, stopped: int) -> DecodeError:
     """Return the error in a message, from ``pos`` up to ``end``, that the fast decoder rejected.
 
-    stopped: the position at which the fast decoder failed.
+    stopped: the position at which the fast decoder failed. layout: the type of the message. view: the buffer with the message.
     """
     return explain(layout, memoryview(view), pos, end) or DecodeError(layout.cls.__name__, stopped, "cannot be read")
 

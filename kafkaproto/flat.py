@@ -184,25 +184,37 @@ class FlatCode:
 
 
 def identifier(fmt: str) -> str:
-    """Return a `struct` format in a form that variable names may contain: `?` becomes `t`."""
+    """Return a `struct` format in a form that variable names may contain: `?` becomes `t`.
+
+    fmt: format characters without byte order, such as "hi?".
+    """
     return fmt.replace("?", "t")
 
 
 @cache
 def layout(fmt: str) -> struct.Struct:
-    """Return the big-endian `Struct` of a format, the same object every time."""
+    """Return the big-endian `Struct` of a format, the same object every time.
+
+    fmt: format characters without byte order, such as "hi?".
+    """
     return struct.Struct(">" + fmt)
 
 
 @cache
 def packer(fmt: str) -> Callable[..., bytes]:
-    """Return the method ``pack`` of the `Struct` of a format, the same object every time."""
+    """Return the method ``pack`` of the `Struct` of a format, the same object every time.
+
+    fmt: format characters without byte order, such as "hi?".
+    """
     return layout(fmt).pack
 
 
 @cache
 def unpacker(fmt: str) -> Callable[..., tuple[Any, ...]]:
-    """Return the method ``unpack_from`` of the `Struct` of a format, the same object every time."""
+    """Return the method ``unpack_from`` of the `Struct` of a format, the same object every time.
+
+    fmt: format characters without byte order, such as "hi?".
+    """
     return layout(fmt).unpack_from
 
 
@@ -297,10 +309,10 @@ def read_raw_tags(b: Buffer, p: int, n: int, count: int) -> tuple[RawTags | None
 
 
 def write_tags(out: bytearray, known: list[tuple[int, bytes]], unknown: RawTags | None) -> None:
-    """Append the tag section: the tagged fields to send and the unknown tags, each as (tag, value's bytes), in ascending order of tags.
+    """Append a tag section to ``out``: the tagged fields in ``known`` and ``unknown``, in ascending order of tags.
 
-    Raises ValueError for a repeated or negative tag, as Kafka's ``RawTaggedFieldWriter`` does, and for a tag
-    of more than 32 bits, which no decoder accepts.
+    Raises ValueError for a repeated or negative tag, as Kafka's ``RawTaggedFieldWriter`` does, and for a tag of more than 32 bits, which no decoder
+    accepts. known, unknown: (tag, encoded value) of each field; None stands for no unknown fields.
     """
     fields = sorted([*known, *(unknown or ())], key=_tag_number)
     out += uvarint(len(fields))
@@ -348,7 +360,10 @@ def endless(cls: type) -> Iterator[Any]:
 
 @cache
 def rows_unpacker(fmt: str) -> Callable[[Buffer], Iterator[tuple[Any, ...]]]:
-    """Return ``iter_unpack`` of a format, which decodes the fields of consecutive structs, one tuple for each struct."""
+    """Return a function that decodes the fields of consecutive structs in a buffer, and yields one tuple for each struct.
+
+    fmt: the format characters of one struct, without byte order, such as "hi?".
+    """
     return layout(fmt).iter_unpack
 
 
@@ -373,5 +388,8 @@ def read_long_array(b: Buffer, p: int, n: int, count: int, fmt: str) -> tuple[li
 
 
 def write_long_array(values: list[Any], fmt: str) -> bytes:
-    """Return the encoded numbers of an array, without their count."""
+    """Return the encoded numbers of an array, without their count.
+
+    fmt: the format character of one number, for example "i".
+    """
     return struct.pack(f">{len(values)}{fmt}", *values)

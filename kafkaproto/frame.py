@@ -55,7 +55,7 @@ def frame_length(buffer: bytes | bytearray | memoryview, pos: int = 0) -> int | 
 
 
 def take_frame(received: bytearray) -> bytes | None:
-    """Remove the first frame from a buffer and return it without its length prefix. Raises DecodeError for a negative length.
+    """Remove the first frame from ``received`` and return it without its length prefix. Raises DecodeError for a negative length.
 
     Returns None, and removes nothing, if the frame is incomplete.
     """

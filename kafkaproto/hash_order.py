@@ -44,7 +44,7 @@ def scala_order(texts: Iterable[str]) -> list[str]:
 
 
 def _trie_order(texts: list[str], shift: int) -> list[str]:
-    """Return strings in the order of a node of the map: strings alone in their slot come before those in nodes below.
+    """Return strings in the order of one node of a Scala `HashMap`: strings alone in their slot come before those in nodes below.
 
     shift: how many bits of the hashes the nodes above have used. A slot is the number in the next five bits.
     """

@@ -35,7 +35,7 @@ def decode_request_header(view: memoryview, pos: int, end: int) -> tuple[Request
     """Return the request header at ``pos``, and the position after it.
 
     Raises DecodeError if the header is damaged, and for an unknown API key, whose header version is unknown. For an unknown API version, the header
-    is decoded as in the newest known version.
+    is decoded as in the newest known version. view: the buffer. end: the index at which the frame ends.
     """
     if end - pos < 4:
         raise DecodeError("RequestHeader", pos, f"API key and version take 4 bytes, but only {end - pos} are left")
@@ -62,7 +62,8 @@ _START_V1 = struct.Struct(">iib")
 def start_response(correlation_id: int, header_version: int) -> bytearray:
     """Return a new response frame: 4 bytes reserved for its length, then the response header with no tags.
 
-    Does the same as `start_frame` and `encode_response_header`, in one step to save time for every response.
+    Does the same as `start_frame` and `encode_response_header`, in one step to save time for every response. header_version: that of the response
+    header; version 1 ends with an empty tag section, version 0 has no tag section.
     """
     return bytearray((_START_V1.pack(0, correlation_id, 0)) if header_version else _START_V0.pack(0, correlation_id))
 

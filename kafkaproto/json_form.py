@@ -31,7 +31,10 @@ WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def wire_name(layout: StructType[Any], name: str) -> str:
-    """Return Kafka's name of a field: ``throttleTimeMs`` for ``throttle_time_ms``."""
+    """Return Kafka's name of a field: ``throttleTimeMs`` for ``throttle_time_ms``.
+
+    layout: the struct that has the field.
+    """
     exception = OTHER_NAMES.get(layout.cls.__name__, {}).get(name)
     return exception or camel_case(name)
 
@@ -42,7 +45,10 @@ def camel_case(name: str) -> str:
 
 
 def wire_path(layout: StructType[Any], path: str) -> str:
-    """Return a path in Kafka's names, without the message: ``topics[0].fetchOffset`` for ``FetchRequest.topics[0].fetch_offset``."""
+    """Return a path in Kafka's names, without the message: ``topics[0].fetchOffset`` for ``FetchRequest.topics[0].fetch_offset``.
+
+    layout: the type of the message.
+    """
     first, *others = path.removeprefix(f"{layout.cls.__name__}.").split(".")
     return ".".join([wire_name(layout, first), *map(camel_case, others)])
 
@@ -51,6 +57,7 @@ def to_json(layout: Message[Any], obj: Any) -> dict[str, Json]:
     """Return a message as values for `json.dumps`.
 
     Raises EncodeError, as encoding does, if a field that does not exist in this version has another value than its default, which would be lost.
+    layout: the type of the message in one version. obj: the message.
     """
     with layout.naming_versions():
         return _struct_to_json(layout, obj, layout.cls.__name__)
@@ -111,8 +118,8 @@ def _base64(value: Any, path: str) -> str:
 def from_json(layout: Message[T], data: Json) -> T:
     """Return the message that JSON describes.
 
-    Tagged fields may be missing. Number ranges are checked by encoding, not here. Kafka ignores unknown names; here they are errors.
-    Raises EncodeError, naming the field that is missing, unknown or of another type.
+    Tagged fields may be missing. Number ranges are checked by encoding, not here. Kafka ignores unknown names; here they are errors. Raises
+    EncodeError, naming the field that is missing, unknown or of another type. layout: the type of the message in one version. data: the parsed JSON.
     """
     with layout.naming_versions():
         obj: T = _struct_from_json(layout, data, layout.cls.__name__)

@@ -33,7 +33,7 @@ class Place(NamedTuple):
 def places(layout: Message[Any], data: bytes, start: int = 0) -> Iterator[Place]:
     """Yield the encoded parts of the message that begins at ``start``, in the order of the bytes. Offsets count from the buffer's start.
 
-    Raises DecodeError at the part that cannot be decoded, after yielding the parts before it.
+    Raises DecodeError at the part that cannot be decoded, after yielding the parts before it. layout: the type of the message. data: the buffer.
     """
     pieces: list[Place] = []
 

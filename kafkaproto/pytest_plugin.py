@@ -276,7 +276,7 @@ def cluster_fixture(
     port: int = 0,
     **options: Unpack[Options],
 ) -> Any:
-    """Return a pytest fixture with a cluster that runs for the whole scope. The arguments are those of `kafkaproto.testing.cluster`.
+    """Return a pytest fixture with a cluster that runs for the whole scope. The other arguments are those of `kafkaproto.testing.cluster`.
 
         orders = cluster_fixture("module", brokers=3, topics={"orders": 4})
 

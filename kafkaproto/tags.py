@@ -43,7 +43,7 @@ class Tags(WireType):
     def parse_values(self, stream: BinaryIO, context: Any, path: str) -> dict[str, Any]:
         """Decode a tag section. Returns a dict of field names to values, with the unknown tags under `UNKNOWN_TAGS`.
 
-        context: the state (`Reading`) of the message. path: the path of the struct, for errors.
+        context: the state (`Reading`) of the message. path: the path of the struct, for errors. stream: positioned at the start of the tag section.
         """
         known = {field.tag: field for field in self.fields}
         message = reading(context)

@@ -52,7 +52,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import `cluster_fixture` on first use, so that only tests which use it need pytest."""
+    """Import `cluster_fixture` on first use, so that only tests which use it need pytest.
+
+    Raises AttributeError for any other name.
+    """
     if name != "cluster_fixture":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from kafkaproto.pytest_plugin import cluster_fixture

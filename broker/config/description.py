@@ -133,7 +133,8 @@ def _broker_synonyms(
 def shown(setting: Setting, text: str | None) -> str | None:
     """Return the text of a value as Kafka writes it after parsing it.
 
-    For example, `TRUE` becomes `true`. A list loses its spaces and, from Kafka 4.0 on, repeated items.
+    For example, `TRUE` becomes `true`. A list loses its spaces and, from Kafka 4.0 on, repeated items. Returns None if `text` is None, which means
+    that the setting has no value.
     """
     if text is None:
         return None
@@ -175,7 +176,8 @@ def effective_topic_values(
     """Yield (name, value, source) of each setting of a new topic, as CreateTopics returns them (`KafkaConfigSchema`).
 
     If a value comes from a setting in minutes or hours, the source is the source of that setting. DescribeConfigs reports such values differently.
-    overrides: the settings of the topic itself.
+    overrides: the settings of the topic itself. The source is the layer that a value comes from; the value is None if no layer has one. broker_id:
+    the broker whose settings are the defaults.
     """
     at_start = _given_at_start(config, broker_id)
     for name, setting in config.definitions.topic.items():

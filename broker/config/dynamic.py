@@ -341,7 +341,7 @@ def applied(resource: Resource, changes: Iterable[Change], strict_kip: bool) -> 
 
 
 def check_changes(changes: Sequence[Change]) -> None:
-    """Check that no setting is named twice, and that no value is null. Kafka checks this before it looks at the resource.
+    """Check that no setting is named twice, and that only deletions have the value null. Kafka checks this before it looks at the resource.
 
     Raises KafkaError INVALID_REQUEST (42).
     """
@@ -365,7 +365,7 @@ def _check_threads(name: str, current: int, count: int) -> None:
 
 
 def _check_list(setting: Setting, operation: int) -> None:
-    """Raise KafkaError INVALID_CONFIG (40) if items are appended to a setting that is not a list, or subtracted from it."""
+    """Raise KafkaError INVALID_CONFIG (40) unless a setting is a list. operation: APPEND or SUBTRACT, for the error message."""
     if setting.kind != "list":
         name = Operation(operation).name
         message = f"Can't {name} to key {setting.name} because its type is not LIST."

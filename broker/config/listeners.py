@@ -74,7 +74,7 @@ def listeners_of(config: BrokerConfig, host: str, port: int) -> list[Listener]:
 
 
 def _check_protocols(config: BrokerConfig, names: list[str]) -> None:
-    """Raise ConfigError unless the protocol map has PLAINTEXT for every listener: TLS and SASL are not supported."""
+    """Raise ConfigError unless the protocol map has PLAINTEXT for every listener in `names`: TLS and SASL are not supported."""
     text = _given(config, "listener.security.protocol.map")
     protocols = {DEFAULT_NAME: "PLAINTEXT"}
     for part in (text or "").split(","):

@@ -37,7 +37,7 @@ def levels() -> Iterator[tuple[str, str]]:
 
 
 def check_broker_id(name: str, own_id: int, kind: str, expected: str) -> None:
-    """Raise KafkaError unless the name of a resource is the id of the broker that received the request.
+    """Raise KafkaError unless `name`, the name of a resource, is `own_id`, the id of the broker that received the request.
 
     kind: what the error message calls the broker. expected: the part of the message with the expected id.
     """

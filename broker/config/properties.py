@@ -36,11 +36,11 @@ class Property(NamedTuple):
 def settings_of_file(
     path: str | os.PathLike[str], definitions: Definitions, warn: Callable[[str], None] = logger.warning
 ) -> dict[str, str]:
-    """Return a dict of the settings in a file. The name `2.broker.rack` stands for `broker.rack` of broker 2.
+    """Return the settings in a file as a dict of names to values. The name `2.broker.rack` stands for `broker.rack` of broker 2.
 
-    If two lines have the same name, the later one wins. An unknown setting is left out, as Kafka ignores it. warn: called once for each
-    unknown setting with a text that has file, line and the most similar known name. Raises ConfigError for a file that cannot be read or
-    has another encoding and, with the line, for a malformed escape and an invalid value.
+    If two lines have the same name, the later one wins. An unknown setting is left out, as Kafka ignores it. warn: called once for each unknown
+    setting with a text that has file, line and the most similar known name. Raises ConfigError for a file that cannot be read or has another encoding
+    and, with the line, for a malformed escape and an invalid value. definitions: the known settings.
     """
     try:
         with open(path, "rb") as file:
@@ -85,7 +85,7 @@ def _known(name: str, definitions: Definitions) -> Setting | None:
 
 
 def _check(entry: Property, setting: Setting) -> None:
-    """Raise _InvalidLine if a line sets an invalid value."""
+    """Raise _InvalidLine if a line of a file sets an invalid value. entry: the line. setting: the definition of the setting."""
     try:
         parse(setting, entry.value)
     except ConfigError as error:

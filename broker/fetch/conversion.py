@@ -34,7 +34,8 @@ def for_client(
 ) -> PartitionRead:
     """Return the result of reading one partition in a form that a client before version 10 understands.
 
-    partition: None if this broker has no replica of it; the result is then unchanged. Otherwise the first case that applies decides:
+    fetch: the requested partition. read: its result. partition: None if this broker has no replica of it; the result is then unchanged. Otherwise
+    the first case that applies decides:
 
     A. The topic's compression.type is zstd: error UNSUPPORTED_COMPRESSION_TYPE (76), even if the read failed.
     B. The request has version 4 or later: the result is unchanged.

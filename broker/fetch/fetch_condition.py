@@ -21,6 +21,8 @@ def must_answer_now(
 
     A. max_wait_ms is 0 or less; B. no requested partition can be read; C. `min_bytes` were read; D. reading a partition failed; E. epochs
     diverge; F. a closer replica exists. An error detected before reading (F-23) does not end the wait by itself.
+
+    results: those of the first read, one for each of `fetches`.
     """
     if params.max_wait_ms <= 0 or sum(r.size_bytes for r in results) >= min_bytes:
         return True

@@ -168,7 +168,10 @@ class ConsumerGroup(Group):
         return response.member_epoch, assigned
 
     def beat(self, member_id: str, epoch: int, owned: Owned | None = None) -> tuple[int, Any]:
-        """Send a heartbeat of a member that has joined. Returns (member epoch, assignment); see `result` for the form of the assignment."""
+        """Send a heartbeat of a member that has joined. Returns (member epoch, assignment); see `result` for the form of the assignment.
+
+        owned: the partitions that the member owns; None leaves them unchanged.
+        """
         return self.result(self.heartbeat(member_id, epoch, owned))
 
     def enter(self, member_id: str, *names: str, **fields: Any) -> tuple[int, Any]:
@@ -203,7 +206,10 @@ class ConsumerGroup(Group):
 
 
 def refusal(response: Any) -> tuple[int, str | None]:
-    """Return (error code, error message) of the response to a rejected heartbeat, and check that all its other fields have their defaults."""
+    """Return (error code, error message) of the response to a rejected heartbeat, and check that all its other fields have their defaults.
+
+    The message is None if the broker sent none.
+    """
     fields = (response.member_id, response.member_epoch, response.heartbeat_interval_ms, response.assignment)
     assert fields == (None, 0, 0, None), response
     return response.error_code, response.error_message

@@ -102,7 +102,10 @@ class Foreign(WallClock):
         return super().offered() if ranges is None or release_of(ranges) is None else restricted(ranges)
 
     def need_release(self, applies: ReleaseRange) -> None:
-        """Skip the test if it does not apply to the cluster's release, which is recognised by the API versions that the cluster offers."""
+        """Skip the test if the cluster's release is not in the range `applies`, the releases for which the test is meant.
+
+        The release is recognised by the API versions that the cluster offers. If it is not recognised, the test is not skipped.
+        """
         release = release_of(self._served_by(0).offered)
         if release is not None and not applies.includes(release):
             pytest.skip(f"not prepared: needs Kafka {applies} (the cluster serves the versions of {release})")

@@ -44,7 +44,10 @@ class GroupLog:
             yield record
 
     def kinds(self) -> list[tuple[int, str, int | None]]:
-        """Return (type, member id, version of the value) of each record written since the last call of `new` or `kinds`."""
+        """Return (type, member id, version of the value) of each record written since the last call of `new` or `kinds`.
+
+        The member id is "" if the record is not about a member; the version is None for a tombstone.
+        """
         return [record[:3] for record in self.new()]
 
 

@@ -121,7 +121,7 @@ class Group:
     ) -> tuple[int, list[tuple[str, str | None, int]]]:
         """Remove members, given as (member id, group instance id), with LeaveGroup.
 
-        Returns (error of the response, [(member id, group instance id, error) of each member]).
+        Returns (error of the response, [(member id, group instance id, error) of each member]). A group instance id is None for a dynamic member.
         """
         response = self.ask(LeaveGroupRequest(self.id, members=[MemberIdentity(*m) for m in members]), version)
         return response.error_code, [(m.member_id, m.group_instance_id, m.error_code) for m in response.members]

@@ -112,7 +112,10 @@ def _listed(ids: Sequence[int]) -> str:
 
 
 def settings_in_force(subject: Subject, names: Iterable[str]) -> dict[str, str | None]:
-    """Return the current values of these broker settings on broker 0, by name, as DescribeConfigs returns them."""
+    """Return the current values of these broker settings on broker 0, by name, as DescribeConfigs returns them.
+
+    A value is None if the setting has none or is sensitive. A setting that the broker does not have is missing from the dict.
+    """
     request = DescribeConfigsRequest([DescribeConfigsResource(BROKER, "0", list(names))])
     [resource] = subject.ask_once(request, subject.version(ApiKey.DESCRIBE_CONFIGS, 2)).results
     assert resource.error_code == 0, (resource.error_code, resource.error_message)

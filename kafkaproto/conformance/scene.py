@@ -138,6 +138,7 @@ class Topic:
         """Append batches to partition `index`, one request for each, waiting for each response. Returns the partition's responses.
 
         A new leader may not know about its leadership yet although another broker reports it; requests that it rejects for that reason are resent.
+        acks: as in a Produce request.
         """
         answers: list[Any] = []
         has_zstd = any(read_header(data).compression == Compression.ZSTD for data in batches)
@@ -185,7 +186,10 @@ def new_topic(
 
 
 def _need(subject: Subject, assignment: dict[int, list[int]], configs: dict[str, str]) -> None:
-    """Skip the test if the cluster cannot create a topic with this replica assignment and these settings, or lacks one of the brokers."""
+    """Skip the test if the cluster cannot create a topic with this replica assignment and these settings, or lacks one of the brokers.
+
+    assignment: maps partitions to broker ids, the leader first. configs: maps names of settings to values.
+    """
     for brokers in assignment.values():
         for broker_id in brokers:
             subject.need_broker(broker_id)
@@ -217,9 +221,10 @@ def _create(subject: Subject, name: str, assignment: dict[int, list[int]], confi
 
 
 def _wait_until_known(topic: Topic, assignment: dict[int, list[int]]) -> None:
-    """Wait until every broker reports the leaders, and each leader accepts requests for its partitions.
+    """Wait until every broker reports the leaders in `assignment`, and each leader accepts requests for its partitions.
 
-    Both are necessary, because a broker reports a new topic before it opens the topic's log.
+    Both are necessary, because a broker reports a new topic before it opens the topic's log. assignment: maps partitions to broker ids, the leader
+    first.
     """
     for _ in range(ROUNDS):
         entries = [topic.metadata(broker_id) for broker_id in range(len(topic.subject.bootstrap))]

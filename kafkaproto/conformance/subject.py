@@ -92,7 +92,7 @@ class Subject(Complete, ABC):
         self._open.clear()
 
     def new_name(self, prefix: str = "t") -> str:
-        """Return a topic name that is unique, also among earlier runs on the same cluster."""
+        """Return a topic name that starts with `prefix` and is unique, also among earlier runs on the same cluster."""
         self.names.append(f"{prefix}-{len(self.names) + 1}-{time.time_ns()}")
         return self.names[-1]
 
@@ -124,7 +124,10 @@ class Subject(Complete, ABC):
             return self.ask(connection, request, version)
 
     def answer(self, connection: Connection, within_ms: float = PATIENCE_MS) -> Answer:
-        """Return the next response. Raises AssertionError if it does not arrive in time, and Closed if the broker closes the connection."""
+        """Return the next response on a connection.
+
+        Raises AssertionError if it does not arrive within `within_ms` on the subject's clock, and Closed if the broker closes the connection.
+        """
         answer = self.answer_or_none(connection, within_ms)
         assert answer is not None, f"no response within {within_ms:.0f} ms"
         return answer
@@ -147,7 +150,7 @@ class Subject(Complete, ABC):
         return False
 
     def assert_took(self, answer: Answer, expected_ms: float) -> None:
-        """Check that the response arrived `expected_ms` after its request, within the tolerances of the clock of the cluster under test."""
+        """Check that a response arrived `expected_ms` after its request, within the tolerances of the clock of the cluster under test."""
         assert expected_ms - self.early_ms <= answer.elapsed_ms <= expected_ms + self.slack_ms, (
             f"answered after {answer.elapsed_ms:.1f} ms, expected {expected_ms} to {expected_ms + self.slack_ms}"
         )

@@ -36,7 +36,11 @@ Operations = Sequence[tuple[str, int, str | None]]
 
 
 def changed(subject: Subject, *resources: tuple[int, str, Operations], validate_only: bool = True) -> list[Error]:
-    """Send IncrementalAlterConfigs for (type, name, operations), and return (error code, message) of each resource in the order of the request."""
+    """Send IncrementalAlterConfigs, and return (error code, message) of each resource in the order of the request.
+
+    resources: (resource type, name, operations), with (setting, operation, value) for each operation. The value is None for null. validate_only:
+    whether the broker only checks the changes. A message is None if there is no error.
+    """
     listed = [AlterConfigsResource(t, n, [AlterableConfig(*operation) for operation in c]) for t, n, c in resources]
     results = subject.ask_once(IncrementalAlterConfigsRequest(listed, validate_only), 1).responses
     found = {(r.resource_type, r.resource_name): (r.error_code, r.error_message) for r in results}
@@ -44,14 +48,20 @@ def changed(subject: Subject, *resources: tuple[int, str, Operations], validate_
 
 
 def replaced(subject: Subject, topic: str, configs: dict[str, str]) -> Error:
-    """Validate the settings of a topic with AlterConfigs, and return (error code, message)."""
+    """Send AlterConfigs for a topic with validate_only, and return (error code, message).
+
+    configs: maps names of settings to values. The message is None if there is no error.
+    """
     resource = ReplacedResource(TOPIC, topic, [ReplacedConfig(*config) for config in configs.items()])
     [result] = subject.ask_once(AlterConfigsRequest([resource], True), 2).responses
     return result.error_code, result.error_message
 
 
 def created(subject: Subject, name: str, configs: dict[str, str | None]) -> Error:
-    """Validate a new topic with CreateTopics, and return (error code, message)."""
+    """Send CreateTopics for a new topic with validate_only, and return (error code, message).
+
+    configs: maps names of settings to values, None for null. The message is None if there is no error.
+    """
     topic = CreatableTopic(name, 1, 1, configs=[CreatableTopicConfig(*config) for config in configs.items()])
     [result] = subject.ask_once(CreateTopicsRequest([topic], 5_000, True), 5).topics
     return result.error_code, result.error_message

@@ -83,9 +83,10 @@ OLDER, NEWER = pytest.mark.releases("3.9", "4.0"), pytest.mark.releases("4.2")
 
 
 def alter(subject: Subject, name: str, *changes: tuple[str, int, str | None], validate_only: bool = False) -> Any:
-    """Change settings of a client metrics subscription, each change given as (setting, operation, value). Returns (error code, error message).
+    """Change settings of a client metrics subscription with IncrementalAlterConfigs, and return (error code, error message).
 
-    name: the name of the subscription.
+    name: the name of the subscription. changes: (setting, operation, value) of each change; the value is None for null. validate_only: whether the
+    broker only checks them. The message is None if there is no error.
     """
     resource = AlterConfigsResource(CLIENT_METRICS, name, [AlterableConfig(*change) for change in changes])
     [response] = subject.ask_once(IncrementalAlterConfigsRequest([resource], validate_only), 1).responses

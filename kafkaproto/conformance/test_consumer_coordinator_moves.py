@@ -27,7 +27,10 @@ def move(group: ConsumerGroup, before: int, after: int) -> None:
 
 
 def members(group: ConsumerGroup) -> dict[str, tuple[str | None, int, list[int], list[int]]]:
-    """Return each member's (instance id, member epoch, assigned partitions, partitions of the target) as ConsumerGroupDescribe returns them."""
+    """Return (instance id, member epoch, assigned partitions, partitions of the target assignment) of each member by its id.
+
+    The values are those of ConsumerGroupDescribe. The instance id is None for a dynamic member.
+    """
 
     def partitions(assignment: object) -> list[int]:
         return sorted(index for topic in assignment.topic_partitions for index in topic.partitions)  # type: ignore[attr-defined]

@@ -44,9 +44,10 @@ def numbered(first: int, count: int, value_bytes: int = 60, **options: Any) -> b
 def read(
     topic: Topic, offset: int, version: int, partition_max: int = 1 << 20, replica_id: int = -1
 ) -> tuple[int, bytes | None, Any]:
-    """Fetch partition 0 of a topic. Returns (error, records, the partition's whole response).
+    """Fetch partition 0 of a topic, and return (error code, records, the partition's whole response).
 
-    version: the version of Fetch. partition_max: the partition's limit in bytes. replica_id: the broker id of a follower, -1 for a consumer.
+    version: the version of Fetch. partition_max: the partition's limit in bytes. replica_id: the broker id of a follower, -1 for a consumer. The
+    records are None if the broker sends null.
     """
     request = FetchRequest(
         replica_id=replica_id,

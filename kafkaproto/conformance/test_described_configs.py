@@ -37,7 +37,10 @@ class Setting(NamedTuple):
 
 
 def described(subject: Subject, kind: int, name: str, keys: list[str] | None = None) -> dict[str, Setting]:
-    """Describe a broker or topic with its synonyms. keys: the settings to ask for, None for all."""
+    """Return the settings of a broker or topic by name, with their synonyms, from DescribeConfigs.
+
+    kind: the resource type, `TOPIC` or `BROKER`. name: the topic or the broker id. keys: the settings to request; None requests all.
+    """
     request = DescribeConfigsRequest([DescribeConfigsResource(kind, name, keys)], include_synonyms=True)
     [result] = subject.ask(subject.connect(), request, 4).results
     assert result.error_code == 0
@@ -55,12 +58,18 @@ def described(subject: Subject, kind: int, name: str, keys: list[str] | None = N
 
 
 def source_of(subject: Subject, kind: int, name: str, key: str) -> int:
-    """Return the source of the value of a setting of a broker or topic."""
+    """Return the number of the layer from which a setting of a broker or topic gets its value, as in DescribeConfigs.
+
+    kind: the resource type, `TOPIC` or `BROKER`. name: the topic or the broker id. key: the setting.
+    """
     return described(subject, kind, name, [key])[key].source
 
 
 def alter(subject: Subject, kind: int, name: str, values: Mapping[str, str | None]) -> None:
-    """Set settings of a broker or topic, or delete those whose value is None."""
+    """Set settings of a broker or topic, or delete those whose value is None.
+
+    kind: the resource type, `TOPIC` or `BROKER`. name: the topic or the broker id. values: maps names of settings to values.
+    """
     configs = [AlterableConfig(key, DELETE if value is None else SET, value) for key, value in values.items()]
     request = IncrementalAlterConfigsRequest([AlterConfigsResource(kind, name, configs)])
     [result] = subject.ask_once(request, 1).responses
@@ -155,7 +164,11 @@ def test_describe_configs_rejects_other_brokers_and_missing_topics(subject: Subj
 
 
 def created(subject: Subject, configs: dict[str, str]) -> tuple[int, dict[str, tuple[str | None, int, bool]]]:
-    """Create a topic, and return the error code and (value, source, read only) of each setting in the response."""
+    """Create a topic, and return the error code and a dict of the settings in the response to (value, source, read only).
+
+    configs: maps the names of the topic's own settings to values. A source is the number of a layer, as in DescribeConfigs.
+    A value is None if the setting has none.
+    """
     topic = CreatableTopic(
         subject.new_name(), 1, 1, configs=[CreatableTopicConfig(*config) for config in configs.items()]
     )

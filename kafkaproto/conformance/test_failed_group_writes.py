@@ -34,7 +34,7 @@ APPLIED_MS = 500
 
 @contextmanager
 def offsets_topic_setting(subject: Subject, name: str, value: str) -> Iterator[None]:
-    """Return a context in which the offsets topic has a setting."""
+    """Return a context in which the setting `name` of the offsets topic is `value`. At its end the setting is deleted."""
 
     def alter(operation: int, text: str | None) -> None:
         resource = AlterConfigsResource(TOPIC, OFFSETS_TOPIC, [AlterableConfig(name, operation, text)])

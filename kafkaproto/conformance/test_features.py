@@ -197,7 +197,8 @@ def test_update_features_changes_all_features_or_none_from_4_0_on(subject: Subje
 def error_of(answer: Any) -> tuple[int, str | None]:
     """Return (error code, message) of an UpdateFeatures response for one feature.
 
-    Before 4.0 the code and message are in the result of the feature, later at the top of the response.
+    Before 4.0 the code and message are in the result of the feature, later at the top of the response. answer: the response. The message is None if
+    there is no error.
     """
     if answer.error_code:
         return answer.error_code, answer.error_message.removeprefix(ALL_FAILED)
@@ -302,7 +303,10 @@ def alter_min_insync(subject: Subject, broker: str, value: str | None) -> tuple[
 
 
 def min_insync(subject: Subject, broker: str) -> list[tuple[str | None, int]]:
-    """Return the synonyms of `min.insync.replicas` as (value, source), the effective one first. broker: a broker id, or "" for all brokers."""
+    """Return the synonyms of `min.insync.replicas` as (value, source), the effective one first.
+
+    broker: a broker id, or "" for the default of all brokers. A source is the number of a layer, as in DescribeConfigs.
+    """
     request = DescribeConfigsRequest([DescribeConfigsResource(4, broker, [MIN_INSYNC])], include_synonyms=True)
     return [(s.value, s.source) for c in subject.ask_once(request, 4).results[0].configs for s in c.synonyms]
 

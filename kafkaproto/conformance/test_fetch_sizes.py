@@ -213,5 +213,5 @@ def test_fetch_returns_records_of_a_zstd_topic_in_every_version_from_release_4_o
 
 
 def headers(answer: Any) -> list[BatchHeader]:
-    """Return the headers of the batches in the response for one partition."""
+    """Return the headers of the batches in one partition's entry of a Fetch response."""
     return [header for entry in batches(answer.records) if isinstance(header := entry.header, BatchHeader)]

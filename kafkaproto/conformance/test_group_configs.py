@@ -29,9 +29,9 @@ Change = tuple[str, int, str | None]
 
 
 def alter(subject: Subject, group_id: str, *changes: Change) -> tuple[int, str | None]:
-    """Send changes of a group's settings, only to validate them. Returns (error code, error message).
+    """Send changes of a group's settings with validate_only, and return (error code, error message).
 
-    changes: (setting, operation, value) of each change.
+    changes: (setting, operation, value) of each change. The value is None for null. The message is None if there is no error.
     """
     resource = AlterConfigsResource(GROUP, group_id, [AlterableConfig(*change) for change in changes])
     [response] = subject.ask_once(IncrementalAlterConfigsRequest([resource], validate_only=True), 1).responses

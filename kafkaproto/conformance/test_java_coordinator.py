@@ -120,7 +120,10 @@ def test_kip_848_coordinator_ignores_blanks_around_the_states_of_list_groups(jav
 
 
 def classic_join(group: ConsumerGroup, member_id: str, instance_id: str | None = None, kind: str = "consumer") -> Any:
-    """Send JoinGroup of the classic protocol to a group of the new protocol, and return the response. kind: the protocol type."""
+    """Send JoinGroup of the classic protocol to a group of the new protocol, and return the response.
+
+    instance_id: the group instance id; None for a dynamic member. kind: the protocol type.
+    """
     protocols = [JoinGroupRequestProtocol("range", subscription(group.topic.name))]
     request = JoinGroupRequest(group.id, 10_000, 10_000, member_id, instance_id, kind, protocols)
     return group.ask(request, 9)

@@ -21,7 +21,7 @@ def stamped(*timestamps: int, **options: Compression) -> bytes:
 
 
 def summary(result: object) -> tuple[int, int, int, int]:
-    """Return (error, offset, timestamp, leader epoch) of a partition's response."""
+    """Return (error code, offset, timestamp in ms, leader epoch) of one partition's entry in a ListOffsets response."""
     return result.error_code, result.offset, result.timestamp, result.leader_epoch  # type: ignore[attr-defined]
 
 

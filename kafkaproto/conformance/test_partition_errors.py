@@ -33,7 +33,11 @@ Error = tuple[int, str | None]
 
 
 def created(subject: Subject, count: int, factor: int, assignment: Sequence[tuple[int, Sequence[int]]] = ()) -> Error:
-    """Validate a new topic, and return (error code, message)."""
+    """Send CreateTopics for a new topic with validate_only, and return (error code, message).
+
+    count: the number of partitions. factor: the replication factor. assignment: (partition, broker ids) of each partition; if it is empty, the broker
+    chooses the replicas. The message is None if there is no error.
+    """
     assignments = [CreatableReplicaAssignment(index, list(replicas)) for index, replicas in assignment]
     topic = CreatableTopic(subject.new_name(), count, factor, assignments)
     [result] = subject.ask_once(CreateTopicsRequest([topic], 5_000, True), 5).topics
@@ -41,7 +45,11 @@ def created(subject: Subject, count: int, factor: int, assignment: Sequence[tupl
 
 
 def enlarged(subject: Subject, topic: str, count: int, assignment: Sequence[Sequence[int]] | None = None) -> Error:
-    """Validate CreatePartitions for a topic, and return (error code, message)."""
+    """Send CreatePartitions for a topic with validate_only, and return (error code, message).
+
+    count: the new number of partitions. assignment: the broker ids of each added partition; None lets the broker choose. The message is None if there
+    is no error.
+    """
     given = None if assignment is None else [CreatePartitionsAssignment(list(replicas)) for replicas in assignment]
     request = CreatePartitionsRequest([CreatePartitionsTopic(topic, count, given)], 5_000, True)
     [result] = subject.ask_once(request, 3).results
@@ -49,7 +57,10 @@ def enlarged(subject: Subject, topic: str, count: int, assignment: Sequence[Sequ
 
 
 def reassigned(subject: Subject, topic: str, index: int, replicas: Sequence[int] | None) -> Error:
-    """Reassign a partition, and return (error code, message)."""
+    """Reassign a partition, and return (error code, message).
+
+    replicas: the broker ids of its new replicas; None cancels a reassignment. The message is None if there is no error.
+    """
     partition = ReassignablePartition(index, None if replicas is None else list(replicas))
     request = AlterPartitionReassignmentsRequest(5_000, topics=[ReassignableTopic(topic, [partition])])
     [result] = subject.ask_once(request, 0).responses

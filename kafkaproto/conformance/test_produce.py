@@ -31,7 +31,7 @@ def write(topic: Topic, data: bytes, version: int = LATEST, connection: Connecti
 
 
 def summary(answer: Any) -> tuple[int, int, int, int]:
-    """Return (error, base offset, log append time, log start offset) of a partition's response."""
+    """Return (error code, base offset, log append time in ms, log start offset) of one partition's entry in a Produce response."""
     return answer.error_code, answer.base_offset, answer.log_append_time_ms, answer.log_start_offset
 
 

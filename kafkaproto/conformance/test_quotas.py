@@ -252,7 +252,10 @@ def test_throttled_client_that_reconnects_is_served_at_once_with_a_longer_thrott
 
 
 def fetched(subject: Subject, payer: Payer, version: int = 11) -> tuple[Any, int]:
-    """Fetch all records. Returns the response and the time in ms at which the request was sent."""
+    """Fetch partition 0 of the payer's topic from offset 0, on the payer's connection.
+
+    payer: a client with its own client id and quota. version: that of Fetch. Returns the response and the time in ms at which the request was sent.
+    """
     now_ms = round(subject.now_ms())
     answer = subject.ask(payer.connection, fetch((payer.topic.name, 0, 0), version=version), version)
     return answer, now_ms

@@ -32,7 +32,8 @@ def alter(
 ) -> dict[str, tuple[int, str | None]]:
     """Delete and set SCRAM credentials. Returns a dict of users to (error code, error message).
 
-    deletions: (user, mechanism) of each credential to delete. upserts: the credentials to set.
+    deletions: (user, mechanism) of each credential to delete. upserts: the credentials to set. mechanism: its number in the protocol. An error
+    message is None if there is no error.
     """
     upsertions = []
     for upsert in upserts:
@@ -46,7 +47,10 @@ def alter(
 
 
 def described(subject: Subject, *names: str) -> dict[str, tuple[int, str | None, list[tuple[int, int]]]]:
-    """Return (error code, error message, sorted [(mechanism, iterations)]) of each user in the response; without `names`, of all users."""
+    """Return a dict of users to (error code, error message, sorted [(mechanism, iterations)]) from DescribeUserScramCredentials.
+
+    names: the users to request, by default all. A mechanism is its number in the protocol. A message is "" if there is no error.
+    """
     answer = subject.ask_once(DescribeUserScramCredentialsRequest([UserName(name) for name in names]), 0)
     assert (answer.error_code, answer.error_message) == (0, "")
     infos = {r.user: sorted((i.mechanism, i.iterations) for i in r.credential_infos) for r in answer.results}

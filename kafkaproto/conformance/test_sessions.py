@@ -56,13 +56,13 @@ class Session:
 
 
 def summary(answer: Any) -> list[tuple[int, int, int]]:
-    """Return (partition, error, size of the records in bytes) for each partition of a response, in order."""
+    """Return (partition, error code, size of the records in bytes) for each partition of a Fetch response, in order."""
     return [(data.partition_index, data.error_code, len(data.records)) for _, data in flat(answer)]
 
 
 @contextmanager
 def named(subject: Subject, name: str) -> Iterator[None]:
-    """Return a context in which new topics get this name."""
+    """Return a context in which `subject.new_name` always returns `name`, so that new topics get this name."""
     subject.new_name = lambda prefix="t": name  # type: ignore[method-assign]
     try:
         yield

@@ -36,9 +36,10 @@ Parts = tuple[str | bytes, Sequence[tuple[int, int]]]
 
 
 def write(topic: Topic, *parts: tuple[bytes, Sequence[int]], acks: int = -1) -> list[Parts]:
-    """Produce a batch to each of these partitions, with topics given by id. Returns the error codes in the order of the response.
+    """Produce a batch to each of these partitions, with topics given by id.
 
-    topic: the leader of its first partition gets the request. parts: (topic id, partitions).
+    topic: the leader of its first partition gets the request. parts: (topic id, partitions). acks: as in a Produce request. Returns (topic id,
+    [(partition, error code)]) of each topic, in the order of the response.
     """
     data = [TopicProduceData("", key, [PartitionProduceData(index, batch(b"x")) for index in ps]) for key, ps in parts]
     answer = topic.subject.ask_once(ProduceRequest(None, acks, 5000, data), PRODUCE_BY_ID, topic.leader())

@@ -200,7 +200,10 @@ def test_add_partitions_to_txn_from_brokers_can_verify_or_add_partitions(subject
 
 
 def _end(producer: Producer, commit: bool, offset: int, version: int) -> tuple[int, int]:
-    """Send EndTxn and return (error, epoch in the response). offset: the number added to the producer's epoch in the request."""
+    """Send EndTxn and return (error code, epoch in the response).
+
+    commit: False aborts the transaction. offset: the number added to the producer's epoch in the request.
+    """
     error_code, _, epoch = producer.end(commit=commit, epoch=producer.epoch + offset, version=version)
     return error_code, epoch
 

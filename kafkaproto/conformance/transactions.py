@@ -210,7 +210,7 @@ class Producer:
     ) -> tuple[int, int, int]:
         """Send EndTxn, and return (error, producer id, epoch); the last two are -1 before version 5.
 
-        producer_id, epoch: the values in the request, by default those of this producer.
+        producer_id, epoch: the values in the request, by default those of this producer. commit: False aborts the transaction.
         """
         answer = self.ask(EndTxnRequest(self.id, *self._numbers(producer_id, epoch), commit), version)
         return answer.error_code, answer.producer_id, answer.producer_epoch
@@ -226,7 +226,7 @@ class Producer:
         wait_until(self.subject, lambda: self.describe().transaction_state == state, f"{self.id} is {state}")
 
     def finish(self, *, commit: bool) -> None:
-        """End the transaction, and wait until it is complete."""
+        """Commit or, if `commit` is False, abort the transaction, and wait until it is complete."""
         assert self.end(commit=commit)[0] == 0
         self.wait_for("CompleteCommit" if commit else "CompleteAbort")
 

@@ -15,7 +15,10 @@ FOLDERS = ("messages", "data")
 
 
 def generate(schemas: Path = SCHEMAS) -> dict[str, str]:
-    """Return the text of every generated file by its path, relative to the package."""
+    """Return the texts of all generated files, keyed by their paths relative to the package.
+
+    schemas: the folder with the JSON definitions.
+    """
     definitions = {path.stem: load(path) for path in sorted((schemas / "messages").glob("*.json"))}
     files = {"error_codes.py": emit.error_codes(json.loads((schemas / "errors.json").read_text()))}
     files["release_table.py"] = emit.release_table(json.loads((schemas / "releases.json").read_text()))

@@ -60,7 +60,10 @@ class Layouts:
         return (struct_name, version) in self._of_version
 
     def of(self, struct_name: str, version: int) -> Layout:
-        """Return the layout of a struct in one version."""
+        """Return the layout of a struct in one version.
+
+        struct_name: its name in the definition.
+        """
         key = (struct_name, version)
         if key not in self._of_version:
             self._of_version[key] = self._make(self.structs[struct_name], version)

@@ -21,9 +21,10 @@ class MergeError(ValueError):
 
 
 def merge(older: Json, newer: Json) -> Json:
-    """Return one definition with the versions of both releases.
+    """Return one definition of a message with the versions of both releases.
 
-    Raises MergeError if the definitions contradict each other, or if there is a gap between the versions of the two releases.
+    Raises MergeError if the definitions contradict each other, or if there is a gap between the versions of the two releases. older, newer: the
+    definitions in the two releases.
     """
     old, new = (VersionRange.parse(definition["validVersions"]) for definition in (older, newer))
     if new.highest <= old.highest:
@@ -45,7 +46,10 @@ def merge(older: Json, newer: Json) -> Json:
 
 
 def _structs(older: Json, newer: Json, last: int) -> list[Json]:
-    """Merge the common structs (Kafka's `commonStructs`) of both definitions. last: the highest version taken from the older release."""
+    """Merge the common structs (Kafka's `commonStructs`) of both definitions. last: the highest version taken from the older release.
+
+    older, newer: the definitions of the message in the two releases.
+    """
     new = {struct["name"]: struct for struct in newer.get("commonStructs", [])}
     result = []
     for struct in older.get("commonStructs", []):

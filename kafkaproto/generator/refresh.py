@@ -153,7 +153,10 @@ def _data_of(folder: Path, jar: str) -> dict[str, str]:
 
 
 def merged(older: dict[str, Json], newer: dict[str, Json]) -> dict[str, Json]:
-    """Merge the definitions of two releases into one set. A renamed API keeps its new name."""
+    """Merge the definitions of two releases into one set. A renamed API keeps its new name.
+
+    older, newer: map the names of messages to their definitions.
+    """
     renamed = {(definition.get("apiKey"), definition["type"]) for definition in newer.values()}
     result = dict(newer)
     for name, definition in older.items():
@@ -197,7 +200,10 @@ def _format(source: Json, depth: int) -> str:
 
 
 def read_errors(jar: Path) -> list[Json]:
-    """Return number, name and retriability of every error code, read from Kafka's ``Errors`` in a Java process."""
+    """Return number, name and retriability of every error code as JSON objects, read from Kafka's ``Errors`` in a Java process.
+
+    jar: the kafka-clients jar; all jars in its folder are on the class path.
+    """
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "ListErrors.java"
         program.write_text(ERRORS_PROGRAM)
@@ -209,7 +215,10 @@ def read_errors(jar: Path) -> list[Json]:
 
 
 def refresh(older: Path, newer: Path, schemas: Path = SCHEMAS) -> None:
-    """Rewrite ``schemas/messages``, ``schemas/data`` and ``schemas/errors.json`` from the jars of two releases."""
+    """Rewrite ``schemas/messages``, ``schemas/data`` and ``schemas/errors.json`` from the jars of two releases.
+
+    older, newer: the kafka-clients jars; the other jars of each release are in the same folder. schemas: the folder to write to.
+    """
     (schemas / "messages").mkdir(parents=True, exist_ok=True)
     for name, definition in merged(served(older), served(newer)).items():
         (schemas / "messages" / f"{name}.json").write_text(to_text(definition))

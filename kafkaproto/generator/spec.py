@@ -155,7 +155,7 @@ def check_form(source: Any, form: str, where: str) -> None:
     """Check the keys in one part of a definition, and the JSON types of their values, recursively.
 
     form: the kind of the part, a key of `FORMS`. where: path of the part for the error message. Raises SpecError for a missing or unknown key and for
-    a value of another type.
+    a value of another type. source: the part, as parsed JSON.
     """
     known, needed = FORMS[form]
     if not isinstance(source, dict):
@@ -204,7 +204,10 @@ class _Parser:
         return Message(self.name, kind, key, versions, self.flexible, structs, topic, value)
 
     def struct(self, name: str, fields: list[Json], versions: VersionRange) -> None:
-        """Parse a struct and add it to `structs`, after the structs nested in it. versions: the message's versions that contain the struct."""
+        """Parse a struct and add it to `structs`, after the structs nested in it. versions: the message's versions that contain the struct.
+
+        fields: the definitions of its fields, as parsed JSON.
+        """
         parsed = tuple(self.field(name, field, versions) for field in fields)
         self.check_names_and_tags(name, parsed)
         if name in self.structs:

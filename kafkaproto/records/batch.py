@@ -317,7 +317,8 @@ def build_batch(
     ``attributes`` are the bits beside the compression kind (`TRANSACTIONAL`, `CONTROL`, `LOG_APPEND_TIME`). ``max_timestamp``, in ms, is the append
     time if the batch has one; by default it is the records' largest timestamp. ``delete_horizon_ms`` (KIP-534) becomes the base timestamp, and the
     attribute bit that says so is set. Raises EncodeError if there are no records, because producers send no empty batch, and for values that do not
-    fit.
+    fit. ``producer_id``, ``producer_epoch`` and ``base_sequence`` are written into the header; -1 means that the producer is not idempotent. A
+    ``leader_epoch`` of -1 means that it is unknown.
     """
     listed = list(new_records)
     if not listed:

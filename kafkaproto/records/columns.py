@@ -82,9 +82,9 @@ def header_columns(payload: bytes, count: int) -> HeaderColumns:
 
 
 def keys(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> list[bytes | None]:
-    """Return the key of each record of one batch. batch: exactly the bytes of one batch.
+    """Return the key of each record of one batch; None for a record without a key.
 
-    Raises DecodeError for damaged records, or for more than ``limit_bytes`` bytes of decompressed records.
+    Raises DecodeError for damaged records, or for more than ``limit_bytes`` bytes of decompressed records. batch: exactly the bytes of one batch.
     """
     header, b = payload(batch, limit_bytes)
     if not _begins_evenly(b) and (gather := _gather()):
@@ -157,7 +157,10 @@ def _places(stretch: Stretch, at: int, size: int) -> Sequence[int]:
 
 
 def walked_keys(b: bytes, header: BatchHeader) -> list[bytes | None]:
-    """Return all keys of a batch, without numpy. b: its decompressed records. header: its header. Raises DecodeError for damaged records."""
+    """Return the key of each record of one batch, without numpy; None for a record without a key.
+
+    b: the decompressed records of the batch. header: the header of the batch. Raises DecodeError for damaged records.
+    """
     record_keys: list[bytes | None] = []
     for part in walk(b, header.record_count):
         if isinstance(part, Stretch):

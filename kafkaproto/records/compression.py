@@ -162,7 +162,7 @@ def _decompress_gzip(data: bytes, limit_bytes: int) -> bytes:
     """Decompress all gzip members in order, as Java's reader does.
 
     The input is passed in pieces that double in size. A `decompressobj` copies all input after the end of its member: if it received the whole input,
-    many small members would take quadratic time.
+    many small members would take quadratic time. Raises DecodeError if the data is damaged or larger than `limit_bytes` after decompression.
     """
     out = bytearray()
     pos = 0

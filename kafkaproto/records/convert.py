@@ -83,6 +83,8 @@ def up_convert(
     - compression_level: the level of that kind. None: Kafka's default level.
     - log_append_time_ms: the broker's time, which becomes the timestamp of all records (`LogAppendTime`). None: messages keep their timestamps;
       those of magic 0 have none (-1).
+    - leader_epoch: the epoch in the batch's header; -1 if it is unknown.
+    - limit_bytes: the maximum size of the messages inside a compressed message, after decompression; DecodeError above it.
 
     Raises EncodeError if there are no messages, if a compressed message is not alone (Kafka accepts only one), or if magics differ; DecodeError for
     damage.

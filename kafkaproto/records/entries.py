@@ -88,7 +88,10 @@ def check_crc(batch: Buffer) -> bool:
 
 
 def records(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Iterator[Record]:
-    """Return the records of one batch or message. batch: exactly its bytes. Iterating raises DecodeError for damage."""
+    """Return the records of one batch or message.
+
+    batch: exactly its bytes. Iterating raises DecodeError for damage, and for more than `limit_bytes` bytes of decompressed records.
+    """
     if read_header(batch).magic < magic_2.MAGIC:
         return message_set.records(batch, limit_bytes)
     return magic_2.records(batch, limit_bytes)

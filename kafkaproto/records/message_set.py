@@ -273,6 +273,7 @@ def build_message_set(
 
     ``log_append_time_ms`` becomes the timestamp of all messages; in magic 1 they are also marked as having the broker's time. Raises EncodeError if
     there are no records, if a record has headers or the compression is zstd (magic 0 and 1 support neither), and for values that do not fit.
+    ``base_offset`` is the offset of the first record.
     """
     listed = list(new_records)
     try:

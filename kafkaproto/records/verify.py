@@ -30,7 +30,7 @@ def problems(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> list[Prob
     """Return all problems of one batch or message of any magic. batch: exactly its bytes. An empty list means that it is valid.
 
     A decoding error is not raised, but becomes the last problem. A batch that a cleaner has compacted is reported as having gaps in its offsets,
-    because a producer's batch has none.
+    because a producer's batch has none. limit_bytes: the maximum size of the decompressed records; exceeding it is a problem.
     """
     result: list[Problem] = []
     try:

@@ -92,11 +92,17 @@ class Stretch:
         return self._numbers(b, self.shape.timestamp_at, self.shape.offset_at, base)
 
     def keys(self, b: bytes) -> Iterable[bytes | None]:
-        """Return the key of each record."""
+        """Return the key of each record.
+
+        b: the decompressed records of the batch. A key is None if the record has none.
+        """
         return self._cut(b, self.shape.key_at, self.shape.key_size)
 
     def values(self, b: bytes) -> Iterable[bytes | None]:
-        """Return the value of each record."""
+        """Return the value of each record.
+
+        b: the decompressed records of the batch. A value is None if it is null.
+        """
         return self._cut(b, self.shape.value_at, self.shape.value_size)
 
     def _cut(self, b: bytes, at: int, size: int) -> Iterable[bytes | None]:

@@ -27,7 +27,7 @@ Conversation = tuple[str, int, int]
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the capture file (`kafkaproto trace cut`).
+    """Write the requests that the options select, with their responses, to a capture file (`kafkaproto trace cut`).
 
     Returns the exit status: 0, 1 if a trace ends in the middle of an entry, 2 if no request was selected. Raises TraceError and OSError.
     """

@@ -68,7 +68,10 @@ def cut_request(frame: Buffer) -> tuple[RequestHeader, Cut]:
 
 
 def is_silent(header: RequestHeader, cut: Cut) -> bool:
-    """Return whether the request expects no response: a Produce request with acks=0."""
+    """Return whether the request expects no response: a Produce request with acks=0.
+
+    cut: the stored request. The result is False if the request was not decoded.
+    """
     return header.api_key == ApiKey.PRODUCE and cut.message is not None and cut.message.acks == 0
 
 

@@ -144,7 +144,10 @@ def _lengths(count: int) -> Struct:
 
 
 def _exchange(body: bytes, layout: Struct = EXCHANGE_FIELDS, defaults: tuple[int, ...] = ()) -> Exchange:
-    """Decode an exchange. layout: the fixed fields in a version of the format. defaults: values of the last fields, if the version lacks them."""
+    """Decode the body of a trace entry that contains an exchange.
+
+    layout: the fixed fields in a version of the format. defaults: values of the last fields, if the version lacks them.
+    """
     if len(body) < layout.size:
         raise ValueError(f"the trace entry of an exchange takes at least {layout.size} bytes (got {len(body)})")
     fields: tuple[int, ...] = (*layout.unpack_from(body), *defaults)
@@ -212,7 +215,7 @@ def _event(body: bytes) -> Event:
 
 
 def _earlier_event(body: bytes) -> Event:
-    """Decode an event of version 2 or 3, in which events of kind "problem" have the kind "trouble"."""
+    """Decode the body of a trace entry with an event of format version 2 or 3, in which events of kind "problem" have the kind "trouble"."""
     event = _event(body)
     return event._replace(kind="problem") if event.kind == "trouble" else event
 
