@@ -117,7 +117,8 @@ class Reader:
     ) -> list[PartitionRead]:
         """Read all partitions in order (F-6 to F-11). When the byte limit is reached, later partitions get their real offsets and no records.
 
-        image: the metadata of the cluster, by which a closer replica is chosen.
+        params: the parameters of the Fetch request, such as its byte limit. fetches: its partitions; the results have the same order. image: the
+        metadata of the cluster, by which a closer replica is chosen.
         """
         remaining = params.max_bytes
         privileged = params.version >= FIRST_VERSION_WITH_PRIVILEGE
@@ -141,8 +142,8 @@ class Reader:
     ) -> PartitionRead:
         """Read one partition, after the checks of leader epoch, leadership, replica membership and offset, in Kafka's order (F-24).
 
-        remaining: the bytes left of the request's limit. privileged: whether the first batch may exceed the limits (F-7). image: the metadata of the
-        cluster, by which a closer replica is chosen.
+        params, fetch: the parameters of the Fetch request, and its entry for this partition. remaining: the bytes left of the request's limit.
+        privileged: whether the first batch may exceed the limits (F-7). image: the metadata of the cluster, by which a closer replica is chosen.
         """
         if fetch.error:
             return PartitionRead(error_code=int(fetch.error), lists_aborted=True)
@@ -162,7 +163,10 @@ class Reader:
         return self._slice(params, fetch, partition, remaining, privileged, now_ms)
 
     def check(self, params: FetchParams, fetch: PartitionFetch, partition: Partition) -> int:
-        """Return the error code if leader epoch, leadership or replica membership forbid reading (F-21, F-24, F-25), otherwise 0."""
+        """Return the error code if leader epoch, leadership or replica membership forbid reading (F-21, F-24, F-25), otherwise 0.
+
+        params, fetch: the parameters of the Fetch request, and its entry for this partition.
+        """
         error = partition.check_leader_epoch(fetch.wanted_epoch)
         if error:
             return error
@@ -222,7 +226,8 @@ class Reader:
     ) -> PartitionRead | None:
         """Return an error result if the requested offset is not readable (F-16, F-17, D1); None if it is readable.
 
-        result: a result with the offsets of the replica. It gets the error and is returned, unless the error must be sent without offsets.
+        params, fetch: the parameters of the Fetch request, and its entry for this partition. result: a result with the offsets of the replica. It
+        gets the error and is returned, unless the error must be sent without offsets.
         """
         log, offset = partition.log, fetch.offset
         high_watermark = log.high_watermark  # under `kip` a follower's high watermark may be beyond its log end (D2)
@@ -250,6 +255,7 @@ class Reader:
         """Return whether the replication quota withholds the records of a partition from a follower now (R-4).
 
         The records are never withheld from in-sync followers (D11). Call this only for followers: replication quotas never affect consumers (R-8).
+        params: the parameters of the follower's Fetch request.
         """
         quota = self._replicas.leader_quota
         return (
@@ -262,7 +268,7 @@ class Reader:
     def has_stale_high_watermark(self, params: FetchParams, partition: Partition) -> bool:
         """Return whether the high watermark that a follower knows is out of date, so that its fetch must not wait (D5).
 
-        Always False unless the setting is `semantics=kip`.
+        Always False unless the setting is `semantics=kip`. params: the parameters of the Fetch request.
         """
         if not self._strict_kip or not params.from_follower:
             return False
@@ -278,7 +284,10 @@ class Reader:
         )
 
     def bound(self, params: FetchParams, partition: Partition) -> int:
-        """Return the first offset that the client of this fetch must not see, such as the high watermark for a consumer (F-15)."""
+        """Return the first offset that the client of this fetch must not see, such as the high watermark for a consumer (F-15).
+
+        For a follower it is the log end offset. params: the parameters of the Fetch request, such as the isolation level.
+        """
         log = partition.log
         if params.from_follower:
             return log.log_end_offset

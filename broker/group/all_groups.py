@@ -55,6 +55,9 @@ class AllGroups:
         return GroupDescription(group_id, UNKNOWN_GROUP)
 
     def offsets(self) -> Iterator[tuple[str, str | None, Mapping[PartitionKey, CommittedOffset]]]:
-        """Yield (group id, protocol type, committed offsets) of every group that has committed offsets."""
+        """Yield (group id, protocol type, committed offsets) of every group that has committed offsets.
+
+        The protocol type is None if the group has none. The committed offsets are a dict by (topic, partition index).
+        """
         for coordinator in self._coordinators():
             yield from coordinator.offsets()

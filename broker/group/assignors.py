@@ -36,10 +36,10 @@ Assignor = Callable[[Sequence[MemberSubscription], Mapping[bytes, int]], dict[st
 
 
 def assign_range(members: Sequence[MemberSubscription], counts: Mapping[bytes, int]) -> dict[str, Assignment]:
-    """Give each subscriber of a topic a consecutive range of its partitions (GN-40). counts: maps topic ids to numbers of partitions.
+    """Give each subscriber of a topic a consecutive range of its partitions (GN-40).
 
     Static members come first, in the order of their instance ids, then dynamic members in the order of their member ids. The result does not depend
-    on the current targets.
+    on the current targets. counts: maps topic ids to numbers of partitions. Returns the target assignments by member id.
     """
     ordered = sorted(members, key=lambda m: (m.instance_id is None, m.instance_id or m.member_id))
     targets: dict[str, dict[bytes, frozenset[int]]] = {member.member_id: {} for member in members}
@@ -55,10 +55,11 @@ def assign_range(members: Sequence[MemberSubscription], counts: Mapping[bytes, i
 
 
 def assign_uniform(members: Sequence[MemberSubscription], counts: Mapping[bytes, int]) -> dict[str, Assignment]:
-    """Give each member about the same number of partitions, and move as few as possible. counts: maps topic ids to numbers of partitions.
+    """Give each member about the same number of partitions, and move as few as possible.
 
     If all members have the same subscription, their numbers of partitions differ by at most one (GN-42). Otherwise the partitions of each topic are
-    balanced among its subscribers by moving single partitions (GN-46).
+    balanced among its subscribers by moving single partitions (GN-46). counts: maps topic ids to numbers of partitions. Returns the target
+    assignments by member id.
     """
     ordered = sorted(members, key=lambda member: member.member_id)
     if _is_homogeneous(ordered):

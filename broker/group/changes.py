@@ -52,7 +52,7 @@ class GroupChanges:
     def note(self, group_id: str, kind: CauseKind, member_id: str | None = None) -> None:
         """Store the cause of a change, which the next call of `report` includes. Only the first cause of a member is kept.
 
-        member_id: None if the cause concerns the whole group.
+        kind: what happened, such as "joined". member_id: None if the cause concerns the whole group.
         """
         if self._events.group_changed is not None:
             self._notes.setdefault(group_id, {}).setdefault(member_id, Cause(kind, member_id))
@@ -223,7 +223,7 @@ def _changed_topics(before: _Seen, after: _Seen) -> tuple[str, ...]:
     """Return the topics that were created or deleted, or whose number of partitions changed. Changes of the subscriptions do not count.
 
     If the name of a deleted topic is unknown, the hexadecimal digits of its id are returned instead. Such a topic is left out if subscriptions
-    changed, too, because it may be a topic to which no member subscribes any more.
+    changed, too, because it may be a topic to which no member subscribes any more. before, after: snapshots of the group at its last report and now.
     """
     old, new = ({name for _, topics, _ in seen.members.values() for name in topics} for seen in (before, after))
     names = set()

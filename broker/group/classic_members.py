@@ -87,7 +87,7 @@ class ClassicMembers:
     ) -> ConsumerMember:
         """Add or update the member that sends JoinGroup, move it towards its target assignment, and start its timers.
 
-        entries: the list to which the records of the changes are added.
+        subscription: the decoded subscription in `request`. entries: the list to which the records of the changes are added.
         """
         is_downgrade = False
         is_restart = request.group_instance_id is not None and request.member_id == UNKNOWN_MEMBER_ID
@@ -145,7 +145,10 @@ class ClassicMembers:
     def heartbeat(
         self, group: ConsumerGroup, generation_id: int, member_id: str, instance_id: str | None, now_ms: int
     ) -> int:
-        """Handle Heartbeat and return its error code; REBALANCE_IN_PROGRESS if the member must join again (GN-56)."""
+        """Handle Heartbeat and return its error code; REBALANCE_IN_PROGRESS if the member must join again (GN-56).
+
+        generation_id: the member epoch, which a member of the classic protocol sends as its generation id. instance_id: None for a dynamic member.
+        """
         try:
             member = self._members.find_classic(group, member_id, instance_id)
         except KafkaError as error:

@@ -64,6 +64,7 @@ class Commits:
 
         A client that stores offsets without joining the group sends a generation_id of -1 and an empty member id. This is allowed while the group has
         no members. has_member_epoch: whether the request's version has member epochs (9 and later), which groups of the new protocol (KIP-848) need.
+        group_instance_id: None for a dynamic member.
         """
         group = self._groups.get_any(group_id)
         if group is None:
@@ -148,7 +149,7 @@ class Commits:
         group.stable_waiters.append(look)
 
     def delete(self, group_id: str, keys: Iterable[PartitionKey], now_ms: int, reply: OffsetDeletionReply) -> None:
-        """Delete offsets for OffsetDelete. Before 4.0, an empty group is deleted together with its last offset (GC-64).
+        """Delete a group's committed offsets of the partitions `keys`. Before 4.0, an empty group is deleted together with its last offset (GC-64).
 
         `reply` gets an error code for each partition, or a single one for the whole group (GC-60). It is called at once, or, if the broker emulates
         Kafka's new group coordinator (default from 4.0 on), when the tombstones are replicated.
@@ -227,7 +228,11 @@ def _being_written(group: AnyGroup) -> Counter[PartitionKey]:
 
 
 def _refusal(group: Group, generation_id: int, member_id: str, instance_id: str | None) -> int:
-    """Return the error code for a commit that must be rejected, or 0 if the commit is allowed."""
+    """Return the error code for a commit that must be rejected, or 0 if the commit is allowed.
+
+    A client that is not a member of the group sends a generation_id below 0 and an empty member_id. instance_id: the `group.instance.id`, None for a
+    dynamic member.
+    """
     if generation_id < 0 and group.is_in(GroupState.EMPTY):
         return ErrorCode.NONE
     if generation_id < 0 and member_id == UNKNOWN_MEMBER_ID and instance_id is None:

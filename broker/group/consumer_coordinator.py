@@ -200,7 +200,8 @@ class ConsumerCoordinator:
     def remove(self, group_id: str, leaving: Sequence[LeavingMember], now_ms: int, reply: LeaveReply) -> None:
         """Remove the members of a LeaveGroup request (GN-62). `reply` is called when the change is replicated, or with the error of the request.
 
-        Before 4.0, LeaveGroup removes only members that use the classic protocol; others get UNKNOWN_MEMBER_ID.
+        Before 4.0, LeaveGroup removes only members that use the classic protocol; others get UNKNOWN_MEMBER_ID. leaving: the entries of the request,
+        each with a member id, an instance id or both.
         """
         group = self._groups.get_consumer(group_id)
         if group is None:

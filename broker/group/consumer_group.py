@@ -190,7 +190,7 @@ class ConsumerGroup:
         return self.targets.get(member_id, NOTHING)
 
     def owner_epoch(self, topic_id: bytes, index: int) -> int:
-        """Return the epoch of the member that has a partition or must still revoke it; -1 if no member does."""
+        """Return the member epoch of the member that has a partition or must still revoke it; -1 if there is no such member."""
         place = topic_id, index
         return self.owners.get(place, self.releasing.get(place, NO_EPOCH))
 
@@ -242,7 +242,7 @@ class ConsumerGroup:
         self.unreconciled = {member.member_id for member in self.members.values() if not self._is_reconciled(member)}
 
     def subscribe(self, member: ConsumerMember, topic_names: Iterable[str], topic_regex: str) -> None:
-        """Set the topic names and the regular expression that a member subscribes to."""
+        """Set the topic names and the regular expression that a member subscribes to. topic_regex: empty for no expression."""
         self._unsubscribe(member)
         member.topic_names, member.topic_regex = frozenset(topic_names), topic_regex
         self._subscribe(member)

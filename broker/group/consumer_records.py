@@ -95,7 +95,7 @@ def target_entry(group_id: str, member_id: str, target: Assignment) -> Entry:
 
 
 def current_entry(group_id: str, member_id: str, current: Current) -> Entry:
-    """Return the record of the partitions that a member has now, and of those that it must still revoke."""
+    """Return the record of a member's current state: its epochs, the partitions that it has, and those that it must still revoke."""
     value = current_value.ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=current.epoch,
         previous_member_epoch=current.previous_epoch,

@@ -261,7 +261,7 @@ class GroupCoordinator:
         return ErrorCode.NONE
 
     def leave(self, group_id: str, leaving: Sequence[LeavingMember], now_ms: int, reply: LeaveReply) -> None:
-        """Handle LeaveGroup for one or many members. `reply` is called once. An administrator may remove static members by instance id."""
+        """Handle LeaveGroup: call `reply` once with a result for each entry of `leaving`. An administrator removes static members by instance id."""
         if not group_id:
             reply(LeaveResult(ErrorCode.INVALID_GROUP_ID), now_ms)
         elif (group := self.groups.get(group_id)) is None:
@@ -338,7 +338,7 @@ class GroupCoordinator:
         return self.describe(group_id) if consumer is None else described_consumer(consumer)
 
     def offsets(self) -> Iterator[tuple[str, str | None, Mapping[PartitionKey, CommittedOffset]]]:
-        """Yield (group id, protocol type, committed offsets) of every group that has committed offsets."""
+        """Yield (group id, protocol type or None, dict of (topic, partition) to offset) of every group that has committed offsets."""
         for group in self.groups:
             if group.offsets:
                 protocol_type = CONSUMER_PROTOCOL if isinstance(group, ConsumerGroup) else group.protocol_type

@@ -147,7 +147,8 @@ def to_classic_group(group: ConsumerGroup, leaving: Collection[str], topics: Map
 def decode_subscription(metadata: bytes) -> ConsumerProtocolSubscription:
     """Return a consumer's decoded subscription. Raises DecodeError if it is malformed.
 
-    A version that is newer than the newest known one is decoded like the newest known one.
+    A version that is newer than the newest known one is decoded like the newest known one. metadata: a member's metadata for one protocol in
+    JoinGroup.
     """
     decoded = _decode(ConsumerProtocolSubscription, metadata)
     assert isinstance(decoded, ConsumerProtocolSubscription)

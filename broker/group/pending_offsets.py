@@ -65,7 +65,10 @@ class PendingOffsets:
             self._replaced.pop(key, None)
 
     def supersede(self, keys: Iterable[PartitionKey]) -> None:
-        """Record that the group itself committed offsets of these partitions, so that the offsets pending now are skipped later."""
+        """Record that the group itself committed offsets of these partitions.
+
+        The offsets that transactions have pending for them now are then ignored when these transactions commit.
+        """
         self._replaced.update((key, self._last_number) for key in keys if key in self._producers)
 
     def remove(self, keys: Collection[PartitionKey], *, keeps_producers: bool = False) -> list[PartitionKey]:

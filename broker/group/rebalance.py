@@ -57,7 +57,10 @@ class Rebalance:
     # Members come and change
 
     def add_member(self, group: Group, member_id: str, request: JoinRequest, reply: JoinReply, now_ms: int) -> None:
-        """Add a new member, whose JoinGroup gets its response later, and start a rebalance unless the group is in its join phase."""
+        """Add a new member, and start a rebalance unless the group is in its join phase.
+
+        `reply` is called with the result of the member's JoinGroup request when the join phase ends.
+        """
         if group.is_in(GroupState.PREPARING_REBALANCE) and group.generation_id == 0:
             group.new_member_added = True
         cancel(group.pending.pop(member_id, None))
@@ -224,7 +227,10 @@ class Rebalance:
     # The sync phase
 
     def park_sync(self, group: Group, member: Member, reply: SyncReply) -> None:
-        """Hold the member's SyncGroup request back until the leader sends the assignment."""
+        """Hold the member's SyncGroup request back until the leader sends the assignment; `reply` is called then.
+
+        If an earlier SyncGroup request of the member still waits, it gets REBALANCE_IN_PROGRESS.
+        """
         self.answer_sync(member, SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))
         member.sync_reply = reply
         self.has_synced(group, member)

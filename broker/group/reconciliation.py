@@ -61,8 +61,9 @@ class Goal(NamedTuple):
 def reconcile(current: Current, goal: Goal, owned: Assignment | None) -> Current:
     """Return the next state of a member (GN-22, GN-23), which may equal `current`.
 
-    owned: the partitions that the member reports in its heartbeat, None if it reports none. Raises FencedMember if the state of the member is
-    UNKNOWN and `owned` is None or not empty (GN-22).
+    current: the state now. goal: the target assignment, and what the next step depends on, such as the release. owned: the partitions that the member
+    reports in its heartbeat, None if it reports none. Raises FencedMember if the state of the member is UNKNOWN and `owned` is None or not empty
+    (GN-22).
     """
     if current.state is MemberState.STABLE:
         if current.epoch != goal.epoch:
@@ -81,14 +82,18 @@ def reconcile(current: Current, goal: Goal, owned: Assignment | None) -> Current
 
 
 def _owns(owned: Assignment | None, revoked: Assignment) -> bool:
-    """Return whether the member still owns one of the `revoked` partitions. A member that reports no partitions counts as owning them."""
+    """Return whether the member still owns one of the `revoked` partitions.
+
+    owned: the partitions that the member reports; None if it reports none, in which case it counts as owning them.
+    """
     return owned is None or intersects(owned, revoked)
 
 
 def _without_unsubscribed(current: Current, goal: Goal, owned: Assignment | None) -> Current:
     """Return the state without partitions of topics that the member no longer subscribes to.
 
-    Kafka 4.2 and later remove these even before the group has a new target assignment (KAFKA-19431). Earlier releases return `current`.
+    Kafka 4.2 and later remove these even before the group has a new target assignment (KAFKA-19431). Earlier releases return `current`. goal:
+    contains the subscribed topics, and whether the rules of 4.2 apply. owned: the partitions that the member reports, None if it reports none.
     """
     if not goal.is_release_4_2 or not goal.is_resubscribed or goal.subscribed is None:
         return current

@@ -93,7 +93,10 @@ class GroupRecord(NamedTuple):
 def offset_entry(
     group_id: str, key: PartitionKey, committed: CommittedOffset | None, versions: RecordVersions
 ) -> Entry:
-    """Return the record of a committed offset. If `committed` is None, it is a tombstone."""
+    """Return the record of a committed offset. If `committed` is None, it is a tombstone.
+
+    versions: the versions in which the emulated release writes its records.
+    """
     encoded = write_key(OffsetCommitKey(group_id, *key), _OFFSET_KEY)
     if committed is None:
         return encoded, None
@@ -105,7 +108,10 @@ def offset_entry(
 
 
 def group_entry(group_id: str, group: StoredGroup | None, versions: RecordVersions) -> Entry:
-    """Return the record of a classic group's generation. If `group` is None, it is a tombstone."""
+    """Return the record of a classic group's generation. If `group` is None, it is a tombstone.
+
+    versions: the versions in which the emulated release writes its records.
+    """
     key = write_key(GroupMetadataKey(group_id), _GROUP_KEY)
     if group is None:
         return key, None

@@ -348,7 +348,10 @@ def settle(group: AnyGroup, keys: list[PartitionKey], now_ms: int) -> None:
 
 
 def _end(group: AnyGroup, rebalance: Rebalance, now_ms: int) -> None:
-    """Cancel the timers of a group that this broker drops from memory, and respond to its waiting requests with NOT_COORDINATOR."""
+    """Cancel the timers of a group that this broker drops from memory, and respond to its waiting requests with NOT_COORDINATOR.
+
+    rebalance: responds to the waiting JoinGroup and SyncGroup requests of a classic group.
+    """
     waiters = group.stable_waiters[:]
     group.stable_waiters.clear()
     for waiter in waiters:

@@ -43,7 +43,7 @@ class StaticMembers:
     def restart(
         self, group: Group, member: Member, new_id: str, request: JoinRequest, now_ms: int, reply: JoinReply
     ) -> None:
-        """Handle the join of a static member that has no member id because its process was restarted. The member gets the id `new_id`.
+        """Handle the join of a restarted static member, which has no member id. It gets the id `new_id`; `reply` is called with the result.
 
         a. In a stable group whose protocol stays the same, the member keeps its assignment. It gets the result when the new id is stored (GC-34).
         b. During the join phase the request is parked like those of the other members.
@@ -88,7 +88,10 @@ class StaticMembers:
         return before
 
     def _undo(self, group: Group, member: Member, before: _Before, error_code: int, now_ms: int) -> JoinResult:
-        """Give a static member its old id back, because the new one could not be stored. Returns the JoinGroup result with `error_code`."""
+        """Give a static member its old id and settings `before` back, because the new id could not be stored.
+
+        Returns the JoinGroup result with `error_code`.
+        """
         if group.members.get(member.member_id) is member:
             member.protocols = before.protocols
             member.session_timeout_ms = before.session_timeout_ms
@@ -104,8 +107,8 @@ class StaticMembers:
 def _result(group: Group, new_id: str, leader_before: str, request: JoinRequest) -> JoinResult:
     """Return the JoinGroup result for a restarted member that keeps its generation (GC-33).
 
-    leader_before: the member id of the leader before the restart. A client that does not support `skip_assignment` gets this id as the leader, so
-    that the client does not assign partitions.
+    new_id: the member's new member id. leader_before: the member id of the leader before the restart. A client that does not support
+    `skip_assignment` gets this id as the leader, so that the client does not assign partitions.
     """
     result = group.current_generation(new_id)
     if request.can_skip_assignment:

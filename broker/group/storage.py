@@ -306,7 +306,8 @@ def _apply(loaded: Loaded, record: LoggedRecord, index: int) -> None:
 def _apply_offset(loaded: Loaded, parsed: OffsetRecord, producer_id: int) -> None:
     """Apply the record of a committed or deleted offset to `loaded`.
 
-    producer_id: the producer that committed it in a transaction; -1 without a transaction.
+    loaded: the state of all groups as read from the log so far. parsed: the record. producer_id: the producer that committed it in a transaction; -1
+    without a transaction.
     """
     group_id, key, committed = parsed
     if producer_id >= 0 and committed is not None:
@@ -328,7 +329,10 @@ def _apply_offset(loaded: Loaded, parsed: OffsetRecord, producer_id: int) -> Non
 
 
 def _end_transaction(loaded: Loaded, producer_id: int, *, committed: bool) -> None:
-    """Remove the pending offsets of a producer, whose transaction ended with a marker; they become committed offsets if `committed` (TX-43)."""
+    """Remove the pending offsets of a producer, whose transaction ended with a marker, from `loaded`, the state of all groups so far.
+
+    If `committed`, they become committed offsets (TX-43).
+    """
     for group_id, pending in list(loaded.pending.items()):
         offsets = pending.end(producer_id, committed=committed)[1]
         if offsets:
@@ -366,7 +370,10 @@ def snapshot(group: Group, assignments: Mapping[str, bytes]) -> StoredGroup:
 
 
 def iterate(loaded: Loaded) -> Iterator[tuple[str, StoredGroup | None, dict[PartitionKey, CommittedOffset]]]:
-    """Yield (group id, stored generation or None, offsets) for each classic group that has a generation or offsets."""
+    """Yield (group id, stored generation, committed offsets) for each classic group in `loaded` that has a generation or offsets.
+
+    The generation is None if the group has only offsets.
+    """
     for group_id in {**loaded.groups, **loaded.offsets}:
         if group_id not in loaded.consumers:
             yield group_id, loaded.groups.get(group_id), loaded.offsets.get(group_id, {})

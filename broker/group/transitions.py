@@ -296,7 +296,7 @@ class Transitions:
         now_ms: int,
         cause: CauseKind = CauseKind.SESSION_TIMED_OUT,
     ) -> None:
-        """Remove a member for a reason other than its own request, such as a timeout. Does nothing if it is removed already."""
+        """Remove a member for a `cause` other than its own request, such as a timeout. Does nothing if it is removed already."""
         if self._groups.get_consumer(group.group_id) is not group or group.members.get(member.member_id) is not member:
             return
         self._groups.changes.note(group.group_id, cause, member.member_id)
@@ -331,7 +331,10 @@ class Transitions:
 
 
 def _have_changed(names: Iterable[str], before: Mapping[str, object], after: Mapping[str, object]) -> bool:
-    """Return whether a topic of these names was created, deleted or changed between two states of the cluster."""
+    """Return whether a topic of these names was created, deleted or changed between two states of the cluster.
+
+    before, after: map topic names to topics.
+    """
     return any(before.get(name) is not after.get(name) for name in names)
 
 

@@ -103,7 +103,7 @@ def _described(
 def _partitions(
     image: Image, reachable: set[int], states: tuple[PartitionState, ...]
 ) -> Iterator[DescribeTopicPartitionsResponsePartition]:
-    """Yield the entries of partitions. A partition without a reachable leader has no error, and leader -1.
+    """Yield the response entries of the partitions `states`. A partition without a reachable leader has no error, and leader -1.
 
     reachable: the ids of the running brokers that have an address on the client's listener.
     """

@@ -167,7 +167,7 @@ def _resolve(
 
     Partitions to read come first, then those with an error detected before reading (F-23). by_id: whether the keys have topic ids instead of names.
     from_follower: whether a follower fetches. Its errors are in the order of the request, as in `KafkaApis`; for a consumer, unknown topic ids come
-    first among the errors.
+    first among the errors. session: the context of the fetch, with the partitions of its fetch session or, without a session, of the request.
     """
     image = exchange.node.image
     good: list[tuple[Key, PartitionFetch]] = []
@@ -207,7 +207,7 @@ def _note_follower(
 ) -> None:
     """Record the fetch offset of a follower as its position (N-11), for each partition without an error or a diverging epoch.
 
-    fetches, results: the requested partitions and what was read from them, in the same order.
+    params: contains the follower's broker id. fetches, results: the requested partitions and what was read from them, in the same order.
     """
     for fetch, result in zip(fetches, results, strict=True):
         if not result.error_code and not result.diverging:

@@ -79,7 +79,10 @@ def list_offsets(exchange: Exchange, request: ListOffsetsRequest) -> Reply:
 
 
 def _merged(answers: Sequence[ListOffsetsTopicResponse]) -> list[ListOffsetsTopicResponse]:
-    """Merge the entries of a response, so that it contains each topic and each partition once, as in Kafka 4 (L-10)."""
+    """Merge the entries of a response, so that it contains each topic and each partition once, as in Kafka 4 (L-10).
+
+    If a partition is repeated, its last entry counts.
+    """
     by_topic: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
     for answer in answers:
         by_topic.setdefault(answer.name, {}).update((p.partition_index, p) for p in answer.partitions)

@@ -212,7 +212,7 @@ def _append(
     unverified: int,
     now_ms: int,
 ) -> tuple[PartitionProduceResponse, AwaitedAppend | None]:
-    """Append the records of one partition. Returns the partition's response and, for acks=all, the replication to wait for.
+    """Append the records of one partition. Returns the partition's response and the replication to wait for; None if there is nothing to wait for.
 
     unverified: the error code of the partition's verification, 0 for none. The checks, in Kafka's order: A. the partition exists; B. the request
     version may carry these bytes (P-4); C. its transaction is verified (TX-28); D. acks is valid (P-5); E. the topic is not internal; F. this broker

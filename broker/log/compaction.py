@@ -83,8 +83,8 @@ class Cleanable(NamedTuple):
 def cleanable(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> Cleanable:
     """Return the segments that may be cleaned.
 
-    These are the oldest segments, up to the first one that may not be cleaned: the active segment, a segment that ends above the last stable
-    offset, or a dirty segment whose newest record is younger than min.compaction.lag.ms.
+    These are the oldest segments, up to the first one that may not be cleaned: the active segment, a segment that ends above the last stable offset,
+    or a dirty segment whose newest record is younger than min.compaction.lag.ms. limits: the topic's compaction settings.
     """
     closed = list(log.runs.segments())[:-1]
     clean = sum(segment.end_offset <= log.first_dirty_offset for segment in closed)
@@ -102,7 +102,7 @@ def is_due(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> bool:
     """Return whether the log should be cleaned now.
 
     The log should be cleaned if the dirty share of its cleanable bytes exceeds min.cleanable.dirty.ratio, or if one of its dirty segments is older
-    than max.compaction.lag.ms. A segment is dirty if it was not compacted yet.
+    than max.compaction.lag.ms. A segment is dirty if it was not compacted yet. limits: the topic's compaction settings.
     """
     candidates = cleanable(log, limits, now_ms)
     if not candidates.dirty:
@@ -116,8 +116,8 @@ def is_due(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> bool:
 def next_due_ms(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> int | None:
     """Return the time in ms at which `is_due` may become true without an append; None if there is no such time.
 
-    It is the time when one more segment may be cleaned, or when max.compaction.lag.ms ends for a dirty segment (not compacted yet),
-    whichever is first.
+    It is the time when one more segment may be cleaned, or when max.compaction.lag.ms ends for a dirty segment (not compacted yet), whichever is
+    first. limits: the topic's compaction settings.
     """
     candidates = cleanable(log, limits, now_ms)
     due = (candidates.next_ms, _latest_start_ms(log, limits, candidates.dirty))
@@ -128,7 +128,7 @@ def _latest_start_ms(log: ReplicaLog, limits: CleaningLimits, dirty: Sequence[Lo
     """Return the time in ms by which the segments in `dirty` must be cleaned, None if there is no such time.
 
     It is max.compaction.lag.ms after the earliest timestamp among the first batches of these segments. It is None if max.compaction.lag.ms is not
-    set, or if the first batches have no timestamps. Follows `maxCompactionDelay`.
+    set, or if the first batches have no timestamps. Follows `maxCompactionDelay`. limits: the topic's compaction settings.
     """
     first_timestamps = [next(headers(log.store, *segment.parts[0]))[1].max_timestamp for segment in dirty]
     timed = [timestamp for timestamp in first_timestamps if timestamp > 0]
@@ -138,8 +138,8 @@ def _latest_start_ms(log: ReplicaLog, limits: CleaningLimits, dirty: Sequence[Lo
 def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) -> bool:
     """Clean all cleanable segments, even if too few are dirty for `is_due`. Returns whether there was any segment to clean.
 
-    shared: the results for other replicas in this cleaning round, to which the result for this log is added. Raises StorageError if the cleaned
-    batches cannot be written; then nothing has changed.
+    limits: the topic's compaction settings. shared: the results for other replicas in this cleaning round, to which the result for this log is added.
+    Raises StorageError if the cleaned batches cannot be written; then nothing has changed.
     """
     segments = cleanable(log, limits, now_ms).segments
     if not segments:

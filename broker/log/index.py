@@ -36,8 +36,8 @@ class SparseIndex:
     def add(self, position: int, base_offset: int, max_timestamp: int) -> None:
         """Add a batch to the index.
 
-        position: where the batch begins in the store, in bytes; it must be after all batches added before. max_timestamp: the largest timestamp of
-        its records in ms.
+        position: where the batch begins in the store, in bytes; it must be after all batches added before. base_offset: the offset of its first
+        record. max_timestamp: the largest timestamp of its records in ms.
         """
         if position >= self._next_entry_position:
             self._positions.append(position)

@@ -38,7 +38,8 @@ def judge_any(produced: Buffer, limits: TopicLimits, now_ms: int) -> Valid | Non
     """Return the messages as one valid batch of magic 2, ready to be appended, or None if there are none.
 
     Raises InvalidBatch if a check fails. The checks in order: A. offset, size and checksum of each message or batch; B. the number and kinds of
-    messages and batches; C. the content of a compressed message; D. each record; E. the size after conversion.
+    messages and batches; C. the content of a compressed message; D. each record; E. the size after conversion. produced: the bytes of a Produce
+    request for one partition. limits: the settings of its topic. now_ms: the broker's time, with which timestamps are compared.
     """
     try:
         data = memoryview(produced)[: entries.complete_bytes(produced)]
@@ -100,7 +101,7 @@ def _check_wrapper(entry: Entry, limits: TopicLimits) -> None:
     """Check the timestamp type of a message and, if it is compressed, the messages inside it. Raises InvalidBatch if they break a rule.
 
     A compressed message must contain at least one message. The inner messages must have the magic of the outer message and correct checksums, and
-    must not be compressed again. Their offsets are not checked, because some old clients number them wrongly.
+    must not be compressed again. Their offsets are not checked, because some old clients number them wrongly. limits: the topic's settings.
     """
     if entry.header.is_log_append_time and limits.log_append_time:
         raise InvalidBatch(ErrorCode.INVALID_TIMESTAMP, "A producer must not set the timestamp type LogAppendTime.")

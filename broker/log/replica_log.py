@@ -312,7 +312,7 @@ class ReplicaLog:
         return taken
 
     def take(self, placed: Placed) -> None:
-        """Add a batch to the end of this log. Its bytes are already in the store that all replicas of the partition share."""
+        """Add the batch `placed` to the end of this log. Its bytes are already in the store that all replicas of the partition share."""
         position, header, base_offset, epoch = placed
         end_offset = base_offset + header.last_offset_delta + 1
         self.runs.extend(position, header.batch_length + PREFIX_BYTES, base_offset, end_offset)
@@ -324,7 +324,7 @@ class ReplicaLog:
             self._learn(placed)
 
     def _learn(self, placed: Placed) -> None:
-        """Update the state of a producer for a batch that was added to the log."""
+        """Update the state of the producer whose batch `placed` was added to the log."""
         position, header, base_offset, _ = placed
         if not header.is_control:
             self.producers.update(header, base_offset)

@@ -25,7 +25,10 @@ class RetentionLimits(NamedTuple):
 
 
 def expire(log: ReplicaLog, limits: RetentionLimits, now_ms: int) -> bool:
-    """Raise the log start offset to delete the expired segments. Returns whether it was raised. Raises StorageError if it cannot be persisted."""
+    """Raise the log start offset to delete the expired segments. Returns whether it was raised.
+
+    limits: retention.ms and retention.bytes of the topic. Raises StorageError if the new log start offset cannot be persisted.
+    """
     segments = list(log.runs.segments())
     gone = _expired(log, segments, limits, now_ms)
     if not gone:
@@ -77,7 +80,7 @@ def newest_ms(store: Store, segment: LogSegment) -> int:
 def _expired(log: ReplicaLog, segments: Sequence[LogSegment], limits: RetentionLimits, now_ms: int) -> int:
     """Return how many of the oldest segments to delete: those beyond retention.bytes, and after them those older than retention.ms.
 
-    segments: all segments of the log, oldest first.
+    limits: retention.ms and retention.bytes of the topic. segments: all segments of the log, oldest first.
     """
     ends = [*(segment.first_offset for segment in segments[1:]), log.log_end_offset]
     gone = 0

@@ -25,7 +25,10 @@ class FoundRecord(NamedTuple):
 
 
 def first_at_or_after(runs: Runs, timestamp: int, log_start_offset: int) -> FoundRecord | None:
-    """Return the first record from offset `log_start_offset` on whose timestamp is `timestamp` (ms) or later; None if there is none (L-6)."""
+    """Return the first record from offset `log_start_offset` on whose timestamp is `timestamp` (ms) or later; None if there is none (L-6).
+
+    runs: the ranges of the store that contain the log's batches.
+    """
     store = runs.store
     for start, end in runs.ranges(log_start_offset):
         for span_start, span_end in store.index.spans_reaching(start, end, timestamp):
@@ -50,7 +53,10 @@ def largest_timestamp(store: Store, start: int, end: int) -> int:
 
 
 def latest(runs: Runs, log_start_offset: int) -> FoundRecord | None:
-    """Return the record with the largest timestamp in the log, the first one if there are several; None if there is no record (L-7)."""
+    """Return the record with the largest timestamp in the log, the first one if there are several; None if there is no record (L-7).
+
+    runs: the ranges of the store that contain the log's batches. log_start_offset: the search begins with the batch that contains it.
+    """
     store = runs.store
     best: tuple[int, BatchHeader] | None = None
     for start, end in runs.ranges(log_start_offset):

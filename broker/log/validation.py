@@ -93,14 +93,17 @@ class Valid(NamedTuple):
 
 
 def validate(produced: Buffer, produce_version: int, limits: TopicLimits, now_ms: int) -> Valid:
-    """Validate the bytes of a Produce request for one partition, and return the batch ready to be appended. Raises InvalidBatch if a check fails."""
+    """Validate the bytes of a Produce request for one partition, and return the batch ready to be appended.
+
+    produce_version: the version of the request. limits: the settings of the topic. now_ms: the broker's time. Raises InvalidBatch if a check fails.
+    """
     return judge(only_batch(produced, produce_version), limits, now_ms)
 
 
 def judge(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
     """Validate one whole batch of magic 2 against its topic's settings, and return it ready to be appended. Raises InvalidBatch if a check fails.
 
-    If the topic uses LogAppendTime, `now_ms` is written into the batch (P-12).
+    If the topic uses LogAppendTime, `now_ms` is written into the batch (P-12). limits: the settings of the topic.
     """
     header = _checked_header(batch, limits)
     _check_claims(header)
@@ -203,7 +206,10 @@ def _batch_size(produced: memoryview, at: int) -> int | None:
 
 
 def _checked_header(batch: memoryview, limits: TopicLimits) -> BatchHeader:
-    """Return the batch's header. Raises InvalidBatch for an invalid base offset, size, checksum or compression type, in this order (P-8)."""
+    """Return the header of a batch after its checks. Raises InvalidBatch if one fails (P-8).
+
+    The checks in order: base offset, size, checksum, compression type. limits: the settings of the topic.
+    """
     if _BASE_AND_LENGTH.unpack_from(batch)[0] != 0:
         raise InvalidBatch(
             ErrorCode.INVALID_RECORD,
@@ -227,7 +233,7 @@ def _checked_header(batch: memoryview, limits: TopicLimits) -> BatchHeader:
 
 
 def check_size(size_bytes: int, limits: TopicLimits) -> None:
-    """Raise InvalidBatch if a batch or message of `size_bytes` bytes is larger than max.message.bytes (P-8)."""
+    """Raise InvalidBatch if a batch or message of `size_bytes` bytes is larger than max.message.bytes in `limits` (P-8)."""
     if size_bytes > limits.max_message_bytes:
         raise InvalidBatch(
             ErrorCode.MESSAGE_TOO_LARGE,
@@ -236,7 +242,7 @@ def check_size(size_bytes: int, limits: TopicLimits) -> None:
 
 
 def check_fits_segment(size_bytes: int, limits: TopicLimits) -> None:
-    """Raise InvalidBatch if a batch of `size_bytes` bytes is larger than segment.bytes (P-11)."""
+    """Raise InvalidBatch if a batch of `size_bytes` bytes is larger than segment.bytes in `limits` (P-11)."""
     if size_bytes > limits.segment_bytes:
         raise InvalidBatch(
             ErrorCode.RECORD_LIST_TOO_LARGE,
@@ -265,7 +271,7 @@ def _check_claims(header: BatchHeader) -> None:
 
 
 def check_records(batch: memoryview, header: BatchHeader, limits: TopicLimits, now_ms: int) -> None:
-    """Check every record against the topic's settings.
+    """Check every record of a batch against the topic's settings `limits`.
 
     now_ms: the broker's time, with which the timestamps are compared. Raises InvalidBatch if the batch is damaged, or if records are rejected; the
     exception then contains their indexes in the batch (P-10).
@@ -314,8 +320,8 @@ def _with_clients_time(batch: memoryview, header: BatchHeader) -> Valid:
 def _recompressed(batch: memoryview, header: BatchHeader, codec: Compression, limits: TopicLimits) -> Valid:
     """Return the batch with its records compressed with `codec`, the topic's codec (P-12).
 
-    Raises InvalidBatch if the records are damaged, or if the recompressed batch is larger than max.message.bytes.
-    If the batch is marked LogAppendTime, each record gets the batch's time as its timestamp, which is what consumers would see.
+    Raises InvalidBatch if the records are damaged, or if the recompressed batch is larger than max.message.bytes. If the batch is marked
+    LogAppendTime, each record gets the batch's time as its timestamp, which is what consumers would see. limits: the topic's settings.
     """
     fixed_ms = header.max_timestamp if header.is_log_append_time else None
     rebuilt = build_batch(

@@ -40,7 +40,7 @@ class LeaderBalance:
         self._timer: Timer | None = None
 
     def image_changed(self, new: Image, changed: Sequence[str]) -> None:
-        """Schedule a check if a topic in `changed` has an imbalanced partition."""
+        """Schedule a check of all leaders, if a topic in `changed` has an imbalanced partition. new: the metadata after the change."""
         if self._timer is None and any(
             is_imbalanced(p) for t in changed if t in new.topics for p in new.topics[t].partitions
         ):

@@ -11,7 +11,7 @@ from kafkaproto.broker.runtime.events import Events
 def report_topics(events: Events, old: Image, new: Image, changed: Sequence[str], now_ms: int) -> None:
     """Report each topic in `changed` as the event `topic_changed`, and each change of a leader or ISR to the journal.
 
-    The journal is the list of requests, throttles and state changes that tests read.
+    The journal is the list of requests, throttles and state changes that tests read. old, new: the metadata before and after the change.
     """
     for name in changed:
         before, after = old.topics.get(name), new.topics.get(name)

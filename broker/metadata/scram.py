@@ -60,8 +60,8 @@ def altered(
 ) -> tuple[dict[CredentialKey, ScramCredential], dict[str, KafkaError | None]]:
     """Return all credentials after the changes of a request, and a dict of the request's users to their errors, None for success (AD-30).
 
-    A user with an error keeps the old credentials, and the other users are changed nevertheless. A user with two changes gets an error. If
-    a user has several errors, the first one is returned.
+    deletions, upsertions: the changes. A user with an error keeps the old credentials, and the other users are changed nevertheless. A user with two
+    changes gets an error. If a user has several errors, the first one is returned.
     """
     changes: dict[str, Deletion | Upsertion] = {}
     errors: dict[str, KafkaError] = {}

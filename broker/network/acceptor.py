@@ -59,7 +59,7 @@ class Acceptor:
         return bool(self._waiting)
 
     def accept(self, caller: Caller, now_ms: int) -> None:
-        """Admit or reject a new connection. If others wait, this happens after they have been admitted or rejected; otherwise at once."""
+        """Admit or reject the new connection `caller`: at once, or after the connections that already wait for admission."""
         self._waiting.append(caller)
         if len(self._waiting) == 1:
             self.proceed(now_ms)

@@ -124,9 +124,10 @@ class Diagnostics(Observer):
         self._log(exchange.node.broker_id, exchange.peer, client_id, refusal, exchange.now_ms)
 
     def _notice_searches(self, exchange: Exchange, group_ids: Sequence[str]) -> None:
-        """Count a client's FindCoordinator requests for each group that does not exist. After three requests, plan a check of the client.
+        """Count a client's FindCoordinator requests for each of `group_ids` that does not exist.
 
-        A librdkafka consumer with `group.protocol=consumer` repeats the request forever if the broker does not support that protocol (KIP-848).
+        After three requests for a group, a check is scheduled, which logs the client if the group still does not exist. A librdkafka consumer with
+        `group.protocol=consumer` repeats the request forever if the broker does not support that protocol (KIP-848).
         """
         groups = exchange.node.cluster.groups
         for group_id in group_ids:
@@ -266,7 +267,10 @@ def refused_frame(head: bytes, why: str, listener: str) -> Refusal:
 
 
 def _is_request(head: bytes) -> bool:
-    """Return whether the bytes after the frame length are the API key and the version of a request that Kafka defines."""
+    """Return whether a frame starts with the API key and the version of a request that Kafka defines.
+
+    head: the first bytes of the frame, with its length field.
+    """
     if len(head) < LENGTH_BYTES + _KEY_AND_VERSION.size:
         return False
     key, version = _KEY_AND_VERSION.unpack_from(head, LENGTH_BYTES)
@@ -278,7 +282,10 @@ def _other_protocol(listener: str) -> str:
 
 
 def client_id_of(frame: memoryview) -> str:
-    """Return the client id in a request's header, quoted and shortened for a log line; "unknown" if the header cannot be decoded."""
+    """Return the client id in a request's header, quoted and shortened for a log line; "unknown" if the header cannot be decoded.
+
+    frame: the request without its length field.
+    """
     try:
         header, _ = decode_request_header(frame, 0, len(frame))
     except ProtocolError:

@@ -168,7 +168,10 @@ def api_name(api_key: int) -> str:
 
 
 def throttle_of(exchange: Exchange, throttle_ms: int, reason: Reason, held: bool) -> ThrottleSeen:
-    """Return the journal entry for a throttle of a request in progress. held: whether the response is delayed (releases before 2.0)."""
+    """Return the journal entry for a throttle of a request in progress.
+
+    reason: the exceeded quota, or the rule that forced the throttle. held: whether the response is delayed (releases before 2.0).
+    """
     return ThrottleSeen(
         exchange.now_ms,
         exchange.node.broker_id,

@@ -99,7 +99,10 @@ class Reached:
             self._count -= len(self._of.pop(oldest))
 
     def connected(self, topic: str, index: int) -> list[tuple[str | None, int, int]]:
-        """Return (client id, broker, next offset) for each client that has read the partition and is still connected."""
+        """Return (client id, broker, next offset) for each client that has read the partition and is still connected.
+
+        The client id is None if the client sends none; the broker is an id.
+        """
         clients = self._of.get((topic, index), {})
         for client_id, (broker_id, connection_id, _) in list(clients.items()):
             if connection_id not in self._cluster.nodes[broker_id].connections:

@@ -123,7 +123,10 @@ def _of_clients(node: Node, now_ms: int) -> Values:
 
 
 def _of_mutations(sensor: SensorMetrics) -> Values:
-    """Yield the rate at which topics and partitions are created, and the tokens left in the bucket (KIP-599)."""
+    """Yield the rate at which topics and partitions are created, the tokens left in the bucket, and the throttle time (KIP-599).
+
+    sensor: the measurements of one user, client id or both. Values that were not measured are left out.
+    """
     yield "mutation-rate", sensor.quota, _identity(sensor), sensor.rate
     if sensor.tokens is not None:
         yield "tokens", sensor.quota, _identity(sensor), sensor.tokens
@@ -143,7 +146,7 @@ def _identity(sensor: SensorMetrics) -> Tags:
 
 
 def _of_replication(quota: ReplicationQuota, now_ms: int) -> Values:
-    """Yield the rate in bytes per second of the replication traffic of throttled replicas."""
+    """Yield the rate in bytes per second at which throttled replicas send or receive, as counted by `quota`."""
     yield "byte-rate", quota.group, (), quota.rate(now_ms)
 
 

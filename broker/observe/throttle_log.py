@@ -37,7 +37,7 @@ class ThrottleLog(Observer):
             self.note(throttle_of(exchange, throttle_ms, reason, held))
 
     def note(self, seen: ThrottleSeen) -> None:
-        """Log the throttle, or only count it if its quota entity or rule had a log line in the last second."""
+        """Log the throttle `seen`, or only count it if its quota entity or rule had a log line in the last second."""
         reason = seen.reason
         key: tuple[object, ...]
         if isinstance(reason, ForcedThrottle):

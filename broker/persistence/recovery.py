@@ -100,14 +100,17 @@ def _resume(
 ) -> None:
     """Make the store use `segments`, and append at byte position `end_position`.
 
-    is_open: True if the next append continues the last segment, False if it starts a new one.
+    folder: where a new segment gets its file. is_open: True if the next append continues the last segment, False if it starts a new one.
     """
     following = [] if is_open else [NamedSegment(end_position, 0, folder, is_cleaned=False)]
     store.resume([*segments, *following], end_position)
 
 
 def _as_a_log(store: Store, facts: LogFacts, files: _Files) -> Recovered:
-    """Rebuild the log from its last persisted state and its files, truncate it where a batch is damaged, and return the result."""
+    """Rebuild the log from its last persisted state and its files, truncate it where a batch is damaged, and return the result.
+
+    facts: what the metadata log contains about this log. files: its segment files. store: the store of these files.
+    """
     state = facts.state
     runs, damaged_at = _kept_runs(store, files, state.runs)
     log = ReplicaLog(store)
@@ -213,7 +216,8 @@ class _Files:
 def _kept_runs(store: Store, files: _Files, runs: Sequence[OffsetRange]) -> tuple[list[OffsetRange], int | None]:
     """Return the runs of the log up to its first damaged batch, and the byte position of that batch, or None. Fills the store's index.
 
-    runs: the runs of the log as last recorded, in the order of their offsets; a run is a range of byte positions in the store, with its offsets.
+    files: the partition's segment files. runs: the runs of the log as last recorded, in the order of their offsets; a run is a range of byte
+    positions in the store, with its offsets.
     """
     first = files.first_position
     there = [] if first is None else [run._replace(start=max(run.start, first)) for run in runs if run.end > first]
@@ -243,7 +247,8 @@ def _kept_runs(store: Store, files: _Files, runs: Sequence[OffsetRange]) -> tupl
 def _take_tail(log: ReplicaLog, files: _Files, facts: LogFacts) -> int:
     """Append the batches that were written after the log's last persisted state. Returns the number of damaged bytes that were removed.
 
-    If the offset of a batch lies below the end of the log, a new leader had truncated the log there, so the log is truncated first.
+    If the offset of a batch lies below the end of the log, a new leader had truncated the log there, so the log is truncated first. files: the
+    partition's segment files. facts: the log's persisted state, and the later changes of its start offset.
     """
     starts = deque(facts.starts)
     for segment in files.segments:

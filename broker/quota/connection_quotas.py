@@ -160,7 +160,8 @@ class ConnectionQuotas:
     def quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
         """Apply the changed connection rate of an IP address, or the default rate of all other addresses. Other quotas are ignored.
 
-        key: the key of the quota. value: connections per second, None if the quota was removed.
+        entity: whose quota changed. key: the key of the quota, such as "connection_creation_rate". value: connections per second, None if the quota
+        was removed.
         """
         if entity.ip is None or key != CONNECTION_CREATION_RATE:
             return

@@ -60,7 +60,7 @@ class ReplicationQuota:
         self._listed: dict[str, AllPartitions | frozenset[int]] = {}
 
     def limit(self, rate: int) -> None:
-        """Set the limit in bytes a second. It also applies to bytes that were counted before. NO_LIMIT removes it."""
+        """Set the limit to `rate` bytes a second. It also applies to bytes that were counted before. NO_LIMIT removes it."""
         self.bound = rate
         self._look()
 
@@ -89,7 +89,7 @@ class ReplicationQuota:
         return self.bound != NO_LIMIT and self._samples.measure(now_ms) > self.bound
 
     def record(self, size_bytes: int, now_ms: int) -> None:
-        """Count bytes of throttled replicas that were sent or received. Even 0 bytes count as an event, which may start a new window (Q-2)."""
+        """Count `size_bytes` bytes of throttled replicas that were sent or received. Even 0 bytes count and may start a new window (Q-2)."""
         self._samples.record(size_bytes, now_ms)
 
     def rate(self, now_ms: int) -> float:

@@ -180,7 +180,7 @@ class ClientSensors(Generic[S]):
             self._expiry.cancel()
 
     def bound(self, user: str, client_id: str | None) -> float | None:
-        """Return the quota per second that applies to a client; None if it has none."""
+        """Return the quota of a client in bytes, percent or partitions per second; None if it has none."""
         return self._resolve(user, client_id).bound if self.enabled else None
 
     def metrics(self, now_ms: int) -> Iterator[SensorMetrics]:
@@ -201,7 +201,8 @@ class ClientSensors(Generic[S]):
     def quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
         """Apply a changed quota from the next request on. Values that were recorded before count against the new quota, too (Q-10).
 
-        key: the key of the quota; quotas of another type are ignored. value: the new quota per second, None if it was removed.
+        entity: whose quota changed. key: the key of the quota, such as "producer_byte_rate"; quotas of another type are ignored. value: the new quota
+        per second, None if it was removed.
         """
         if key != self.key:
             return
@@ -228,7 +229,7 @@ class ClientSensors(Generic[S]):
         return resolve(self._lookup, self._levels, user, client_id or "", self._semantics)
 
     def _bound_of(self, user_tag: str, client_tag: str) -> float | None:
-        """Return the quota that applies to all clients whose measurements have these user and client-id tags."""
+        """Return the quota per second of all clients whose measurements have these user and client-id tags; None if there is none."""
         return of_tags(self._lookup, user_tag, client_tag).bound
 
     def _lookup(self, entity: QuotaEntity) -> float | None:

@@ -77,9 +77,10 @@ class Pattern:
         )
 
     def _reachable(self, state: _State, next_character: str | None) -> set[int]:
-        """Return the indexes of instructions that can be reached without reading a character. next_character: None at the end of the text.
+        """Return the indexes of instructions that can be reached without reading a character.
 
-        The index after the last instruction is among them if the pattern matches the characters read so far.
+        The index after the last instruction is among them if the pattern matches the characters read so far. state: the state of the match after
+        these characters. next_character: the character that follows, None at the end of the text.
         """
         boundary = state.after_word != (next_character in WORD_CHARACTERS)
         holds = {

@@ -138,7 +138,7 @@ class FollowedPartition:
         )
 
     def charge(self, follower_quota: ReplicationQuota, size_bytes: int, now_ms: int) -> None:
-        """Count received bytes in the quota if the follower's replica is listed as throttled, whether it is in sync or not (R-7)."""
+        """Count `size_bytes` received bytes in the quota if the follower's replica is listed as throttled, whether it is in sync or not (R-7)."""
         if follower_quota.active and follower_quota.lists(*self.name):
             follower_quota.record(size_bytes, now_ms)
 

@@ -183,7 +183,10 @@ class Partition:
     # ---- roles ---------------------------------------------------------------------------------------------------------------
 
     def apply(self, state: PartitionState, now_ms: int) -> None:
-        """Apply the controller's decision about leader and ISR. A new leader adds its leader epoch to its log before any other write (E-3)."""
+        """Apply `state`, the controller's decision about leader and ISR.
+
+        A new leader adds its leader epoch to its log before any other write (E-3).
+        """
         was_leader, old_epoch = self.is_leader, self.leader_epoch
         self.replicas = state.replicas
         self.isr = frozenset(state.isr)

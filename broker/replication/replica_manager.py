@@ -124,7 +124,7 @@ class ReplicaManager:
                 self._apply_topic(topic)
 
     def _list_throttled(self, name: str, configs: Mapping[str, str]) -> None:
-        """Store which replicas of a topic on this broker are throttled, according to the topic's settings (R-1).
+        """Store which replicas of a topic on this broker are throttled, according to the topic's settings `configs` (R-1).
 
         Fetches that are waiting are not completed by this change (R-12).
         """
@@ -338,7 +338,7 @@ class ReplicaManager:
     def preferred_read_replica(
         self, partition: Partition, image: Image, fetch_offset: int, client: ClientMetadata, now_ms: int
     ) -> int:
-        """Return the id of the broker from which a consumer should read a partition that this broker leads; -1 for this broker (N-2 to N-5)."""
+        """Return the id of the broker where `client` should read from `fetch_offset` on; -1 for this broker, the partition's leader (N-2 to N-5)."""
         if self.selector is None:
             return -1
         for fetcher in partition.fetchers.values():

@@ -123,7 +123,8 @@ def charge_mutations(
 ) -> Charged:
     """Charge controller mutations and request time. The longer of the two throttle times applies; if they are equal, request time applies (Q-18).
 
-    request_percent: the handler time in percent of one second of one thread.
+    mutations: the tokens that the request took, and the resulting throttle time. request_percent: the handler time in percent of one second of one
+    thread.
     """
     if mutations.throttle_ms == 0:
         return charge_request(quotas, user, client_id, request_percent, now_ms)

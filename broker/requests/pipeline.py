@@ -128,7 +128,11 @@ def _decode_unsupported(node: Node, peer: Peer, frame: memoryview, key: int, ver
 
 
 def dispatch(exchange: Exchange, registration: Registration, request: Any) -> Outcome | Delayed:
-    """Call the handler of a request. Its time is measured only while some client has a request-time quota (Q-1, Q-15)."""
+    """Call the handler of a request, and return the outcome, or a Delayed if the request must wait.
+
+    The handler's time is measured only while some client has a request-time quota (Q-1, Q-15). registration: the API with its handler. request: the
+    decoded request; None for an unsupported version of ApiVersions, which gets UNSUPPORTED_VERSION.
+    """
     node = exchange.node
     if request is None:
         return registration.failed(exchange, None, ErrorCode.UNSUPPORTED_VERSION)
@@ -141,7 +145,10 @@ def dispatch(exchange: Exchange, registration: Registration, request: Any) -> Ou
 
 
 def _call(registration: Registration, exchange: Exchange, request: Any) -> Outcome | Delayed:
-    """Call the handler of a request. If it raises, return the error response of its API; the connection stays open (W-7)."""
+    """Call the handler of a request. If it raises, return the error response of its API; the connection stays open (W-7).
+
+    registration: the API with its handler. Returns the outcome, or a Delayed if the request must wait.
+    """
     try:
         return registration.handler(exchange, request)
     except KafkaError as error:
@@ -172,7 +179,7 @@ def _timed(exchange: Exchange, work: Callable[[], T]) -> T:
 
 
 def _park(exchange: Exchange, delayed: Delayed) -> None:
-    """Let the request wait until it completes. No other request of its connection is handled meanwhile."""
+    """Let the request wait until `delayed` completes. No other request of its connection is handled meanwhile."""
     exchange.peer.parked = delayed
     if exchange.node.events.request_parked is not None:
         exchange.node.events.request_parked(exchange)
