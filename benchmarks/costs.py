@@ -50,7 +50,7 @@ def cells(of_batches: float, of_requests: float) -> list[Cell]:
 
 
 def set_quotas(address: str) -> None:
-    """Set quotas for many clients, including the client id and user of the benchmark's own client."""
+    """Set quotas, too high to be reached, for many clients, including the benchmark's own client id and user. address: host:port of the broker."""
     clients = ["race", *(f"client-{i}" for i in range(MANY - 1))]
     users = ["ANONYMOUS", *(f"user-{i}" for i in range(MANY - 1))]
     entities = [[("client-id", name)] for name in clients] + [[("user", name)] for name in users]
@@ -138,7 +138,10 @@ def main() -> int:
 
 
 def measured(name: str, rounds: int) -> list[str]:
-    """Measure the rows of the feature `name`, and write its section of docs/benchmarks.md. Returns a description of each row below its limit."""
+    """Measure the rows of the feature `name`, and write its section of docs/benchmarks.md. Returns a description of each row below its limit.
+
+    rounds: how often each row is measured.
+    """
     feature = FEATURES[name]
     free = ours()
     free.name = WITHOUT

@@ -38,7 +38,7 @@ def seconds_each(work: Callable[[], object], least: int = 15, budget_s: float = 
 def by_partitions(address: str, counts: list[int]) -> Points:
     """Measure a full fetch of partitions without records. Returns a dict of the number of partitions to the seconds per fetch.
 
-    counts: the numbers of partitions to measure.
+    address: host:port of the broker. counts: the numbers of partitions to measure.
     """
     seconds_by_count = {}
     for count in counts:
@@ -59,7 +59,7 @@ def by_partitions(address: str, counts: list[int]) -> Points:
 def by_connections(address: str, counts: list[int]) -> Points:
     """Measure a round trip on one connection while others are idle. Returns a dict of the number of open connections to the seconds per round trip.
 
-    counts: the numbers of open connections to measure.
+    address: host:port of the broker. counts: the numbers of open connections to measure.
     """
     seconds_by_count, connections = {}, []
     data = client.frame(1, MetadataRequest([]))
@@ -84,7 +84,7 @@ def by_connections(address: str, counts: list[int]) -> Points:
 def by_log_length(address: str, megabytes: list[int]) -> Points:
     """Measure a fetch of one 16 KB batch at a random offset. Returns a dict of the size of the log in MB to the seconds per fetch.
 
-    megabytes: the sizes of the log to measure.
+    address: host:port of the broker. megabytes: the sizes of the log to measure.
     """
     topic = client.new_topic(address)
     batch = client.batch_of(16, 1000)

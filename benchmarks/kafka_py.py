@@ -61,8 +61,8 @@ def batch_of(records: int) -> bytes:
 def filled(address: str, cell: Cell, records: int) -> tuple[str, int]:
     """Create topics of one partition for a benchmark row, and write records into them.
 
-    records: the approximate number of records in all topics. Returns (topic names, separated by commas as in the option `subscribe`, exact number of
-    records in all topics).
+    address: host:port of the broker. cell: the row, which has the number of records per batch. records: the approximate number of records in all
+    topics. Returns (topic names, separated by commas as in the option `subscribe`, exact number of records in all topics).
     """
     batch = batch_of(cell.batch_records)
     batches = max(1, records // TOPICS // cell.batch_records)
@@ -76,8 +76,8 @@ def filled(address: str, cell: Cell, records: int) -> tuple[str, int]:
 def read(spark: SparkSession, source: str, address: str, topics: str, cell: Cell) -> tuple[float, Any]:
     """Read all records once with a source. Returns (seconds, [(number of records, sum of CRCs, sum of offsets)]).
 
-    source: name of the Spark data source. topics: names of the topics, separated by commas. cell: the benchmark row, which has the options of the
-    read.
+    source: name of the Spark data source. address: host:port of the broker. topics: names of the topics, separated by commas. cell: the benchmark
+    row, which has the options of the read.
     """
     from pyspark.sql import functions as f
 
@@ -92,7 +92,8 @@ def read(spark: SparkSession, source: str, address: str, topics: str, cell: Cell
 def measured(spark: SparkSession, address: str, cell: Cell, records: int, rounds: int) -> dict[str, float]:
     """Return the median rows per second of each source, by name of the source.
 
-    The first round warms up and does not count. Raises RuntimeError if the sources return different records, or not all records.
+    address: host:port of the broker. cell: the benchmark row. records: the approximate number of records to read. rounds: how often each source reads
+    them, besides a first round that warms up and does not count. Raises RuntimeError if the sources return different records, or not all records.
     """
     topics, written = filled(address, cell, records)
     seconds: dict[str, list[float]] = {CONNECTOR: [], OURS: []}

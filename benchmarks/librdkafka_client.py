@@ -31,7 +31,10 @@ _CONSUMER = {
 
 
 def produce(address: str, topic: str, value_bytes: int, count: int) -> float:
-    """Return MB/s of writing `count` values with acks=1 to an existing topic. Raises RuntimeError unless all are acknowledged."""
+    """Write `count` values with acks=1 to an existing topic, and return MB/s. Raises RuntimeError unless all are acknowledged.
+
+    address: host:port of the broker. value_bytes: the size of each value.
+    """
     producer = Producer({"bootstrap.servers": address, **_PRODUCER})
     acknowledged, failed = 0, ""
 
@@ -61,7 +64,10 @@ def produce(address: str, topic: str, value_bytes: int, count: int) -> float:
 
 
 def consume(address: str, topic: str, value_bytes: int, count: int) -> float:
-    """Return MB/s of reading `count` values from the beginning. Raises RuntimeError if they do not all arrive."""
+    """Read `count` values of a topic from the beginning, and return MB/s. Raises RuntimeError if they do not all arrive.
+
+    address: host:port of the broker. value_bytes: the size of each value.
+    """
     consumer = Consumer({"bootstrap.servers": address, "group.id": uuid.uuid4().hex, **_CONSUMER})
     consumer.assign([TopicPartition(topic, index, 0) for index in range(PARTITIONS)])
     received, start = 0, time.perf_counter()

@@ -75,7 +75,7 @@ def create(sock: socket.socket, name: str, partitions: int, replicas: int = 1) -
 
 
 def produce(sock: socket.socket, topic: str, partition: int, batch: bytes, count: int = 1) -> None:
-    """Send the same batch `count` times, with many requests in flight, and check every response."""
+    """Send the same batch `count` times, with up to 200 requests in flight, and check every response. sock: a connection to the broker."""
     request = ProduceRequest(
         None, 1, 30_000, [TopicProduceData(topic, partition_data=[PartitionProduceData(partition, batch)])]
     )
@@ -97,7 +97,7 @@ def produce(sock: socket.socket, topic: str, partition: int, batch: bytes, count
 
 
 def read_all(sock: socket.socket, topic: str, batch_bytes: int, count: int) -> None:
-    """Fetch `count` batches of one record and `batch_bytes` each, from the beginning."""
+    """Fetch `count` batches of one record and `batch_bytes` each from partition 0, from the beginning. sock: a connection to the broker."""
     buffer = fetch_buffer()
     offset = 0
     while offset < count:

@@ -46,7 +46,10 @@ class Spent(NamedTuple):
 
 
 def per_request(with_quotas: bool) -> dict[str, Spent]:
-    """Return the cost of each function for one produce request of 1 KB: a long run minus a short one, so that the start does not count."""
+    """Return the cost of each function for one produce request of 1 KB: a long run minus a short one, so that the start does not count.
+
+    with_quotas: whether quotas are set for many clients, including this one; they are never reached.
+    """
     short, long = profiled(with_quotas, REQUESTS // 5), profiled(with_quotas, REQUESTS // 5 + REQUESTS)
     nothing = Spent(0.0, 0.0)
     return {
@@ -59,7 +62,10 @@ def per_request(with_quotas: bool) -> dict[str, Spent]:
 
 
 def profiled(with_quotas: bool, requests: int) -> dict[str, Spent]:
-    """Return the cost of each function of a broker that handles `requests` produce requests, from its start to its end."""
+    """Return the cost of each function of a broker that handles `requests` produce requests, from its start to its end.
+
+    with_quotas: whether quotas are set for many clients, including this one; they are never reached.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "stats")
         broker = Program("profiled", [sys.executable, "-c", RUN, str(path), *OPTIONS])

@@ -192,7 +192,7 @@ def start_ratio() -> float:
 def run_cells(racers: Sequence[Program], todo: Sequence[Cell], rounds: int) -> None:
     """Run benchmark rows against each program. The order of the programs alternates, because one program can slow down the next.
 
-    todo: the rows. rounds: how often each row is measured. The results are in `seen` of each program.
+    racers: the programs. todo: the rows. rounds: how often each row is measured. The results are added to the attribute `seen` of each program.
     """
     for number in range(rounds):
         for cell in todo:
@@ -245,7 +245,7 @@ def running(racers: Sequence[Program]) -> Iterator[None]:
 def race(rounds: int, alone: bool) -> list[Program]:
     """Run the benchmark `benchmarks.race`, and return all programs with their results, this broker first.
 
-    alone: whether to leave out Kafka and kfake.
+    rounds: how often each row is measured. alone: whether to leave out Kafka and kfake.
     """
     racers = [ours(), floor()]
     if not alone:
@@ -268,7 +268,7 @@ def race(rounds: int, alone: bool) -> list[Program]:
 def race_on_disk(rounds: int) -> list[Program]:
     """Run the benchmark `benchmarks.race` with all records on disk, against the minimal asyncio server (`benchmarks.floor`), which writes files, too.
 
-    Returns both programs with their results, the broker first.
+    rounds: how often each row is measured. Returns both programs with their results, the broker first.
     """
     racers = [ours(memory="0"), floor("--files")]
     with running(racers):

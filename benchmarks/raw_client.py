@@ -68,7 +68,8 @@ def new_topic(
 ) -> NewTopic:
     """Create a topic with CreateTopics and wait for its leaders.
 
-    The minimal server of `benchmarks.floor` has no CreateTopics; there a Metadata request creates the topic.
+    address: host:port of a broker. replication: the replication factor. assignments: the brokers of each partition; None to let the broker choose
+    them. The minimal server of `benchmarks.floor` has no CreateTopics; there a Metadata request creates the topic.
     """
     name = f"race-{uuid.uuid4().hex[:8]}"
     metadata = MetadataRequest([MetadataRequestTopic(name=name)])
@@ -117,7 +118,7 @@ def delete_topic(address: str, name: str) -> None:
 def ask(address: str, key: int, version: int, request: object) -> Any:
     """Send one request on a connection of its own and return the response.
 
-    key, version: API key and version of the request. Raises EOFError if the broker closes the connection instead.
+    address: host:port of the broker. key, version: API key and version of the request. Raises EOFError if the broker closes the connection instead.
     """
     with connect(address) as sock:
         sock.sendall(frame(version, request))
@@ -134,7 +135,10 @@ def batch_of(records: int, value_bytes: int) -> bytes:
 
 
 def produce(address: str, topic: str, batch: bytes, count: int, acks: int = 1) -> float:
-    """Write one batch `count` times with Produce v7, five requests in flight on one connection to the leader. Returns MB/s."""
+    """Write one batch `count` times with Produce v7, five requests in flight on one connection to the leader. Returns MB/s.
+
+    address: host:port of the leader. acks: which replicas must store the batch: 1 for the leader only, -1 for all in-sync replicas.
+    """
     data = _produce_frame(topic, batch, acks)
     sent = answered = 0
     with connect(address) as sock:
@@ -195,7 +199,10 @@ def fetch_buffer() -> memoryview:
 
 
 def records_from(sock: socket.socket, buffer: memoryview, topic: str, offset: int) -> memoryview:
-    """Fetch 10 MiB of partition 0, from `offset` on, with Fetch v11. Returns the records as a slice of the buffer."""
+    """Fetch 10 MiB of partition 0, from `offset` on, with Fetch v11. Returns the records as a slice of the buffer.
+
+    sock: a connection to the leader. buffer: memory for the response.
+    """
     partition = FetchPartition(0, -1, offset, -1, -1, FETCH_BYTES)
     request = FetchRequest(
         max_wait_ms=500, min_bytes=1, max_bytes=FETCH_BYTES, topics=[FetchTopic(topic, partitions=[partition])]
@@ -212,7 +219,7 @@ def records_from(sock: socket.socket, buffer: memoryview, topic: str, offset: in
 
 
 def round_trips(address: str, seconds: float = 1.0) -> float:
-    """Measure round trips per second of Metadata v1 without topics, one at a time."""
+    """Measure round trips per second of Metadata v1 without topics, one at a time. seconds: how long to measure."""
     ask = frame(1, MetadataRequest([]))
     with connect(address) as sock:
         count, start = 0, time.perf_counter()
@@ -224,7 +231,7 @@ def round_trips(address: str, seconds: float = 1.0) -> float:
 
 
 def pipelined(address: str, seconds: float = 1.0) -> float:
-    """Measure responses per second to ApiVersions v0, when 64 requests are sent at once."""
+    """Measure responses per second to ApiVersions v0, when 64 requests are sent at once. seconds: how long to measure."""
     ask = frame(0, ApiVersionsRequest())
     with connect(address) as sock:
         sock.sendall(ask)
@@ -238,7 +245,7 @@ def pipelined(address: str, seconds: float = 1.0) -> float:
 
 
 def many_connections(address: str, seconds: float = 1.5) -> float:
-    """Measure round trips per second of Metadata v1 on 64 connections at once."""
+    """Measure round trips per second of Metadata v1 on 64 connections at once. seconds: how long to measure."""
     data = frame(1, MetadataRequest([]))
     start = time.perf_counter()
     count = _on_many_connections(address, data, lambda _, elapsed: elapsed < seconds)
@@ -275,7 +282,8 @@ def _on_many_connections(address: str, data: bytes, go_on: Callable[[int, float]
 def fetch_many_partitions(address: str, topic: str, partitions: int, incremental: bool, seconds: float = 1.0) -> float:
     """Measure fetches per second of a topic whose partitions have no records.
 
-    incremental: whether to send incremental fetches of one fetch session instead of full fetches.
+    partitions: the number of partitions. incremental: whether to send incremental fetches of one fetch session instead of full fetches. seconds: how
+    long to measure.
     """
     requested = [FetchPartition(i, -1, 0, -1, -1, FETCH_BYTES) for i in range(partitions)]
     full = FetchRequest(max_bytes=FETCH_BYTES, session_epoch=0, topics=[FetchTopic(topic, partitions=requested)])

@@ -36,7 +36,7 @@ def ask(address: str, request: Any, version: int) -> Any:
 def set_client_quota(address: str, client_id: str, **bytes_per_second: float) -> None:
     """Set quotas of a client id with AlterClientQuotas (KIP-546). Raises RuntimeError if the broker rejects the request.
 
-    bytes_per_second: `producer_byte_rate`, `consumer_byte_rate` or both.
+    address: host:port of the broker. bytes_per_second: `producer_byte_rate`, `consumer_byte_rate` or both, in bytes per second.
     """
     entry = AlterClientQuotasRequestEntryData(
         [AlterClientQuotasRequestEntityData("client-id", client_id)],

@@ -48,7 +48,8 @@ def valgrind() -> str | None:
 def of_requests(side: Side, rows: Sequence[str], requests: int) -> dict[str, Count]:
     """Return the instructions per request of each benchmark row of `workload.py`, or the reason why they could not be counted.
 
-    rows: names of benchmark rows. requests: the number of requests that each row sends while instructions are counted.
+    side: the commit whose code is measured. rows: names of benchmark rows. requests: the number of requests that each row sends while instructions
+    are counted.
     """
     return request_counts(side, rows, requests, callgrind(side, "workload.py", "--requests", str(requests), *rows))
 
@@ -56,7 +57,8 @@ def of_requests(side: Side, rows: Sequence[str], requests: int) -> dict[str, Cou
 def request_counts(side: Side, rows: Sequence[str], requests: int, run: Run) -> dict[str, Count]:
     """Return for each row the instructions per request, or the reason why they were not counted.
 
-    rows: names of benchmark rows. requests: number of requests that each row sent while they were counted. run: a finished run of `workload.py`.
+    side: the commit whose code is measured. rows: names of benchmark rows. requests: number of requests that each row sent while instructions were
+    counted. run: a finished run of `workload.py`.
     """
     counts = {}
     for line in run.stdout.splitlines():
@@ -74,7 +76,7 @@ def request_counts(side: Side, rows: Sequence[str], requests: int, run: Run) -> 
 def of_start(side: Side) -> dict[str, Count]:
     """Return two counts by name of the benchmark row: instructions until the broker is ready, and until the end of its postponed work.
 
-    The broker is ready when it prints its first line. Postponed work is what it does only after that.
+    side: the commit whose code is measured. The broker is ready when it prints its first line. Postponed work is what it does only after that.
     """
     _, parts, why = callgrind(side, "start.py", *START_OPTIONS)
     totals = [total for (_, part), total in sorted(parts.items()) if part in (1, 2)]
@@ -100,8 +102,8 @@ def read_parts(folder: Path) -> dict[tuple[int, int], int]:
 def callgrind(side: Side, script: str, *arguments: str) -> Run:
     """Run a script under callgrind, with the code of one of the two commits. script: the name of a file in this folder, or an absolute path.
 
-    Before that, the script runs once without callgrind. This writes the compiled files of all modules that it imports, including those of Python, so
-    that compilation is not counted.
+    side: the commit. arguments: the command-line arguments of the script. Before that, the script runs once without callgrind. This writes the
+    compiled files of all modules that it imports, including those of Python, so that compilation is not counted.
     """
     plain = [str(side.python), "-P", str(HERE / script), *arguments]
     subprocess.run(plain, cwd=side.folder, env=side.environment(), capture_output=True, check=False)

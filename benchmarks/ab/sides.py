@@ -123,7 +123,10 @@ def dependencies_of(folder: Path) -> list[str]:
 
 
 def environment_of(dependencies: list[str]) -> Path:
-    """Return the folder of a virtual environment with these packages. Creates it unless an earlier comparison has left it."""
+    """Return the folder of a virtual environment with these packages. Creates it unless an earlier comparison has left it.
+
+    dependencies: the requirements of the packages, as pip accepts them.
+    """
     key = hashlib.sha256("\n".join([sys.version, *dependencies]).encode()).hexdigest()[:16]
     folder = CACHE / f"env-{key}"
     ready = CACHE / f"env-{key}.ready"

@@ -95,7 +95,7 @@ class Peer:
         return True
 
     def deliver(self, frame: bytes) -> None:
-        """Pass the bytes of a request to the connection, as a socket does."""
+        """Pass the bytes of a request to the connection, as a socket does. frame: the request with its length field."""
         connection, cluster, rest = self.client.connection, self.cluster, memoryview(frame)
         while len(rest):
             buffer = connection.get_buffer()
@@ -106,7 +106,10 @@ class Peer:
         cluster.run()
 
     def exchange(self, frame: bytes) -> None:
-        """Deliver a request and advance the clock until its response is written. The client has one request in flight."""
+        """Deliver a request and advance the clock until its response is written. The client has one request in flight.
+
+        frame: the request with its length field.
+        """
         before = self.responses
         self.deliver(frame)
         self.await_response(before)
@@ -549,7 +552,10 @@ def run(name: str, requests: int) -> dict[str, Any]:
 
 
 def run_apart(name: str, requests: int) -> None:
-    """Run a benchmark row in a forked process, and print its result or the reason for its failure."""
+    """Run a benchmark row in a forked process, and print its result or the reason for its failure, as JSON.
+
+    name: the name of the row. requests: the number of requests to send.
+    """
     pid = os.fork()
     if pid:
         os.waitpid(pid, 0)

@@ -99,7 +99,10 @@ class RecordCase:
     mixed: bool = False
 
     def plain_records(self) -> list[tuple[bytes | None, bytes]]:
-        """Return (key, value) of a thousand records; a key and its value together have a hundred bytes (on average, if mixed)."""
+        """Return (key, value) of a thousand records; a key and its value together have a hundred bytes.
+
+        If `mixed` is true, a hundred is the average, and every tenth key is None.
+        """
         if self.mixed:
             return [(None if i % 10 == 0 else b"k" * (i % 20), b"v" * (i * 37 % 181)) for i in range(RECORDS)]
         return [(b"key-%06d" % i, b"%045d" % (i * 7919) + b"v" * 45) for i in range(RECORDS)]

@@ -26,7 +26,10 @@ class NotSupportedYet(Exception):
 
 
 def record_works(case: RecordCase) -> dict[str, dict[str, Work]]:
-    """Return the functions to time, by kind of work and then by codec. Raises ValueError if the results of the codecs differ."""
+    """Return the functions to time, by kind of work and then by codec. Raises ValueError if the results of the codecs differ.
+
+    case: the kind of work and the sizes of the records.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # kafka-python uses a deprecated part of importlib
         return {case.work: WORKS[case.work](case)}
@@ -79,7 +82,7 @@ def keys(case: RecordCase) -> dict[str, Work]:
 
 
 def columns(case: RecordCase) -> dict[str, Work]:
-    """Return a dict of codecs to functions that split a batch into columns.
+    """Return a dict of codecs to functions that split a batch into columns. case: says which records the batch has.
 
     This project's codec makes arrays of numbers. Other codecs have no such function: theirs iterate over the records and make a tuple per
     column.
@@ -100,7 +103,7 @@ def columns(case: RecordCase) -> dict[str, Work]:
 
 
 def build(case: RecordCase) -> dict[str, Work]:
-    """Return a dict of codecs to functions that build a batch from keys and values."""
+    """Return a dict of codecs to functions that build a batch from keys and values. case: says which keys and values."""
     from aiokafka.record import default_records as aiokafka_python
     from aiokafka.record._crecords import DefaultRecordBatchBuilder as AiokafkaC
     from kafka.record import default_records as kafka_python

@@ -55,7 +55,10 @@ class Elsewhere:
 
 
 def our_buffers(case: MessageCase, data: bytes) -> Work:
-    """Return a function that encodes a Fetch response as a list of buffers, without copying its records. data: the encoded response."""
+    """Return a function that encodes a Fetch response as a list of buffers, without copying its records.
+
+    case: the version of the message to measure. data: the encoded response.
+    """
     layout = case.layout
     message = layout.decode(data)
     for topic in message.responses:
@@ -145,7 +148,10 @@ MESSAGE_RIVALS: dict[str, Callable[[MessageCase, bytes], Directions | None]] = {
 
 
 def message_works(case: MessageCase) -> dict[str, dict[str, Work]]:
-    """Return the functions to time, by direction (decode, encode) and then by codec. Raises ValueError if the bytes of another codec differ."""
+    """Return the functions to time, by direction (decode, encode) and then by codec. case: the message to measure, and its version.
+
+    Raises ValueError if another codec encodes the message to other bytes.
+    """
     data = case.layout.encode(case.make())
     by_codec = {"ours": ours(case, data)}
     for name, make in MESSAGE_RIVALS.items():

@@ -106,7 +106,7 @@ def sections(measured: Measured) -> list[Section]:
 
 
 def summary(all_cells: list[Cell]) -> Section:
-    """Return the section that summarises the ratios of all benchmark cases."""
+    """Return the section that summarises the ratios of all benchmark cases. all_cells: the ratios of each case, by codec."""
     pure = [cell.fastest_pure for cell in all_cells if cell.fastest_pure is not None and cell.kind != AS_BUFFERS]
     median, least = statistics.median(pure), min(pure)
     rows = [

@@ -20,7 +20,10 @@ from benchmarks.codec.rivals import Work, message_works
 
 
 def works_of(case: Case) -> dict[str, dict[str, Work]]:
-    """Return the functions to time, by kind of work and then by codec. Before that, each runs once, and the results are compared."""
+    """Return the functions to time, by kind of work and then by codec. Before that, each runs once, and the results are compared.
+
+    case: the message, or the kind of work with records, to measure.
+    """
     return message_works(case) if isinstance(case, MessageCase) else record_works(case)
 
 

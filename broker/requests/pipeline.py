@@ -207,7 +207,11 @@ def _resume(exchange: Exchange, build: Build, now_ms: int) -> None:
 
 
 def settle(exchange: Exchange, outcome: Outcome) -> None:
-    """Charge a handled request to its client's quotas, throttle the client and send the response. A forced throttle replaces the quotas' result."""
+    """Charge a handled request to its client's quotas, throttle the client and send the response.
+
+    outcome: the handler's result: a response and the quotas to charge. If a test forces a throttle of this request, it replaces the throttle time
+    that the quotas demand.
+    """
     node = exchange.node
     forced = None
     if node.forced.active and outcome.charge is not Charge.EXEMPT:

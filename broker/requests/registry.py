@@ -132,7 +132,7 @@ def load_handlers() -> None:
 
 
 def registration_of(api_key: int, min_version: int, max_version: int) -> Registration:
-    """Return the registration of an API. Its first request imports the handler."""
+    """Return the registration of an API in a range of versions, both inclusive. The first request of the API imports its handler."""
 
     def load() -> None:
         registration.handler, registration.failed = load_handler(api_key)

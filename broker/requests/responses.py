@@ -83,15 +83,15 @@ def _header_bytes(exchange: Exchange) -> int:
 
 
 def charged_bytes(exchange: Exchange, frame: Frame) -> int:
-    """Return the bytes that a consumer is charged for a response: the size of its body plus 4 (Q-12)."""
+    """Return the bytes that a consumer is charged for a response: the size of its body plus 4 (Q-12). frame: the encoded response."""
     return LENGTH_BYTES + frame[2] - _header_bytes(exchange)
 
 
 def complete_fetch(exchange: Exchange, frame: Frame, throttle_ms: int, error_code: int, session_id: int) -> None:
     """Write the values that were unknown during encoding into an encoded fetch response.
 
-    throttle_ms: the throttle time to report; 0 leaves the encoded one unchanged. error_code, session_id: the error of the whole response, and the
-    id of the fetch session. A value whose field the version lacks is not written.
+    frame: the encoded response, which is changed in place. throttle_ms: the throttle time to report; 0 leaves the encoded one unchanged.
+    error_code: the error of the whole response. session_id: the id of the fetch session. A value whose field the version lacks is not written.
     """
     body_at = _body_at(exchange)
     if throttle_ms and exchange.api_version >= fetch_versions.FIRST_WITH_THROTTLE_TIME:
@@ -101,7 +101,7 @@ def complete_fetch(exchange: Exchange, frame: Frame, throttle_ms: int, error_cod
 
 
 def send(exchange: Exchange, frame: Frame, throttle_ms: int, held: bool) -> None:
-    """Pass a response to its connection.
+    """Pass a response to its connection. frame: the encoded response.
 
     held: True if the response was already delayed by `throttle_ms` (releases before 2.0); otherwise the connection is muted for that time.
     """

@@ -64,7 +64,7 @@ class MuteThrottling:
     def _settle_fetch(self, exchange: Exchange, reply: FetchReply, forced: ForcedThrottle | None) -> None:
         """Encode the response of a fetch, charge its size, remove its data if the client is throttled, and send it.
 
-        forced: the forced throttle that applies to the request, or None.
+        reply: the handler's result, with the response. forced: the throttle that a test forces on the request, or None.
         """
         frame = encode(exchange, reply.message)
         if reply.charge is Charge.EXEMPT:

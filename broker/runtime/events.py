@@ -56,7 +56,7 @@ class Observer:
     def request_refused(self, broker_id: int, peer: Any, frame: memoryview, why: str, now_ms: int) -> None:
         """Handle the event that a request gets no response and its connection is about to be closed.
 
-        frame: header and body of the request, valid during the call only. why: the reason as text.
+        peer: the client's connection. frame: header and body of the request, valid during the call only. why: the reason as text.
         """
 
     def request_begun(
@@ -155,7 +155,7 @@ class Observer:
         """
 
     def broker_changed(self, broker_id: int, running: bool, now_ms: int) -> None:
-        """Handle the event that a broker stopped or started again. The first start of a cluster is not reported."""
+        """Handle the event that a broker stopped (`running` is False) or started again. The first start of a cluster is not reported."""
 
     def group_changed(self, broker_id: int, change: Any, now_ms: int) -> None:
         """Handle the event that a group of either protocol has another state, generation, epoch or member, or was loaded or deleted.

@@ -150,7 +150,10 @@ class Channel(asyncio.BufferedProtocol):
         return transport.get_write_buffer_size() == 0 and not transport.is_closing()
 
     async def _send(self, buffers: Sequence[object]) -> None:
-        """Send bytes by write and large ranges by sendfile, in order. After an error in the middle of a response the connection is aborted."""
+        """Send a response. If an error occurs in the middle of it, the connection is aborted.
+
+        buffers: the response, as bytes and file ranges in order. Large file ranges are sent by sendfile, everything else by write.
+        """
         transport = self._transport
         try:
             for buffer in buffers:
@@ -253,7 +256,7 @@ class Channel(asyncio.BufferedProtocol):
 
 
 def _goes_out_in_pieces(buffers: Sequence[object]) -> bool:
-    """Return whether a response must be sent in parts.
+    """Return whether a response must be sent in parts. buffers: the response, as bytes and file ranges in order.
 
     This is necessary if it has a large file range, or so many small file ranges that a copy of all of them would take too much memory.
     """

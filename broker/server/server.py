@@ -167,7 +167,7 @@ class Server(Observer):
         return server
 
     async def _bind_free_port(self, node: Node, listener: Listener) -> asyncio.Server:
-        """Bind a port that is free on all addresses of a host name such as localhost, and return the server."""
+        """Bind a port that is free on all addresses of the listener's host name, such as localhost, and return the server."""
         for _ in range(FREE_PORT_TRIES):
             server = await self._bind_port(node, listener, 0)
             ports = {bound.getsockname()[1] for bound in server.sockets}
@@ -223,7 +223,7 @@ class Server(Observer):
 def _naming_listener(node: Node, listener: Listener, port: int) -> Iterator[None]:
     """Return a context manager that re-raises OSError as ConfigError, whose message names the broker and the address that cannot be opened.
 
-    port: the port of that address.
+    listener: the listener whose host is in that address. port: the port of that address.
     """
     try:
         yield

@@ -124,7 +124,9 @@ class TelemetryInstances:
     def subscribe(self, requested_id: bytes, attributes: ClientAttributes, connection_id: int, now_ms: int) -> Instance:
         """Handle a client's request for its subscription. Returns the stored client, which contains the subscription; a new client is stored first.
 
-        requested_id: the client instance id in the request; `ZERO_ID` if the client has none yet, so that it gets a new one.
+        requested_id: the client instance id in the request; `ZERO_ID` if the client has none yet, so that it gets a new one. attributes:
+        client id, software and source address of the client; the patterns of subscriptions are compared with them. connection_id: the client's
+        connection.
 
         Raises KafkaError THROTTLING_QUOTA_EXCEEDED (89) if the client must wait until the push interval has passed.
         """
@@ -140,7 +142,10 @@ class TelemetryInstances:
     def push(
         self, request: PushRequest, attributes: ClientAttributes, connection_id: int, now_ms: int
     ) -> TelemetryPush | None:
-        """Accept metrics that a client pushes, and return them; None if the push is empty. Raises KafkaError if the push is rejected (AD-15)."""
+        """Accept metrics that a client pushes, and return them; None if the push is empty. Raises KafkaError if the push is rejected (AD-15).
+
+        attributes, connection_id: the attributes and the connection to store if the client is not stored yet.
+        """
         if request.client_instance_id in RESERVED_IDS:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
         instance = self._instance(request.client_instance_id, attributes, connection_id, now_ms)
@@ -188,7 +193,8 @@ class TelemetryInstances:
     def _instance(self, key: bytes, attributes: ClientAttributes, connection_id: int, now_ms: int) -> Instance:
         """Return the stored client whose instance id is `key`, and extend its expiry. Stores a new client if there is none, or if it has expired.
 
-        The stored client is also replaced if any client metrics subscription has changed since it was stored.
+        attributes, connection_id: the attributes and the connection of a new client. The stored client is also replaced if any client metrics
+        subscription has changed since it was stored.
         """
         version = self._config.cluster.client_metrics_version
         instance = self._instances.get(key)

@@ -232,5 +232,10 @@ def async_cluster(
     port: int = 0,
     **options: Unpack[Options],
 ) -> AsyncTestCluster:
-    """Return a cluster for the running loop. The arguments are those of `kafkaproto.testing.cluster`."""
+    """Return a cluster for the running event loop.
+
+    topics: maps names to numbers of partitions, or to the arguments of `create_topic`. config: maps Kafka's broker settings to values;
+    `1.broker.rack` is for broker 1 only. host, port: where broker 0 listens; the others take the ports after it, 0 picks free ports.
+    options: see `Options`.
+    """
     return AsyncTestCluster(arguments_of(brokers, topics, config, host, port, options))

@@ -78,5 +78,8 @@ class Base(ABC):
         """Run `action` in the broker's loop and return its result."""
 
     def run_in_loop(self, action: Callable[[], T]) -> T:
-        """Run any function in the broker's loop and return its result: `c.run_in_loop(lambda: c.state.timers.next_deadline_ms())`."""
+        """Run a function without arguments in the broker's event loop, and return its result.
+
+        For example, `c.run_in_loop(lambda: c.state.timers.next_deadline_ms())`.
+        """
         return self._run(action)

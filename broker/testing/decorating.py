@@ -87,7 +87,10 @@ def _checked_name(function: Callable[..., Any]) -> str:
 
 
 def _is(test: Callable[[Any], bool], function: Any) -> bool:
-    """Return whether a predicate such as `inspect.iscoroutinefunction` is true for a function or for the method `__call__` of a callable object."""
+    """Return whether the predicate `test` is true for a function, or for the method `__call__` of a callable object.
+
+    test: for example `inspect.iscoroutinefunction`. function: the function or the callable object.
+    """
     return test(function) or test(getattr(function, "__call__", None))  # noqa: B004 - the method itself is looked at
 
 

@@ -58,7 +58,7 @@ class Handle(TopicMethods, QuotaMethods, GroupMethods, TransactionMethods, Broke
 
     @property
     def bootstrap(self) -> str:
-        """The host:port of all brokers in one string, as most clients accept it."""
+        """The host:port of all brokers, separated by commas, as most clients accept it."""
         return ",".join(self.server.bootstrap)
 
     # ---- state ---------------------------------------------------------------------------------------------------------------

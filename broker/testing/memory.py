@@ -63,7 +63,7 @@ class VirtualCluster:
         return self.clock.now_ms()
 
     def topic(self, name: str, partitions: int = 1, replication_factor: int = 1, **configs: str) -> None:
-        """Create a topic. The names of its settings are written with underscores instead of dots."""
+        """Create a topic. configs: settings of the topic, whose names have underscores instead of dots, such as retention_ms="1000"."""
         named = {key.replace("_", "."): value for key, value in configs.items()}
         controller = self.state.controller
         controller.put_topic(controller.plan_topic(name, partitions, replication_factor, None, named))
@@ -154,7 +154,7 @@ class MemoryClient:
 
     @property
     def client_id(self) -> str | None:
-        """Return the client id that is in the header of each request."""
+        """Return the client id that is in the header of each request; None if the requests have none."""
         return self._client.client_id
 
     @property

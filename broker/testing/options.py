@@ -85,7 +85,10 @@ def arguments_of(
     port: int,
     options: Options,
 ) -> Arguments:
-    """Check and return the arguments of `cluster()`. Raises TypeError for an unknown option or wrong type, ValueError for a value out of range."""
+    """Check and return the arguments of `kafkaproto.testing.cluster`. options: its further keyword arguments, by name.
+
+    Raises TypeError for an unknown option or a wrong type, ValueError for a value out of range.
+    """
     known = ("brokers", "topics", "config", "host", "port", *Options.__annotations__)
     for option in options:
         if option not in known:

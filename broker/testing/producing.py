@@ -52,7 +52,7 @@ def as_bytes(value: object, place: str) -> bytes | None:
 def as_record(given: Given, now_ms: int, place: str = "value") -> NewRecord:
     """Return a record from a value, a (key, value) pair or a NewRecord.
 
-    now_ms: the timestamp, unless a NewRecord has its own. place: how an error message names the value. Raises TypeError for a tuple that is no
+    now_ms: the timestamp in ms, unless a NewRecord has its own. place: how an error message names the value. Raises TypeError for a tuple that is no
     pair, and if the key, value, timestamp or headers have a wrong type.
     """
     if isinstance(given, NewRecord):
@@ -129,9 +129,10 @@ def produce(
 ) -> list[tuple[int, int]]:
     """Append records as acks=1 does, in batches within the topic's limits. Returns (partition, offset) of each record, in the given order.
 
-    partition: None to choose one by key as Kafka's clients do, and in turn for records without a key. Raises TypeError for an invalid
-    record, and KafkaError, for example UNKNOWN_TOPIC_OR_PARTITION for an unknown topic while `auto.create.topics.enable` is false. In both
-    cases nothing is written. Only KAFKA_STORAGE_ERROR (the store is full) is raised later, when earlier batches are already written.
+    given: values, (key, value) pairs or NewRecords. partition: None to choose one by key as Kafka's clients do, and in turn for records without
+    a key. compression: the codec with which the batches are compressed. Raises TypeError for an invalid record, and KafkaError, for example
+    UNKNOWN_TOPIC_OR_PARTITION for an unknown topic while `auto.create.topics.enable` is false. In both cases nothing is written. Only
+    KAFKA_STORAGE_ERROR (the store is full) is raised later, when earlier batches are already written.
     """
     made = [as_record(record, cluster.actions.now_ms, f"values[{i}]") for i, record in enumerate(given)]
     known = cluster.controller.image.topics.get(topic)
@@ -181,8 +182,9 @@ def _checked(
 ) -> Iterator[_Ready]:
     """Split records into batches that the leader of the partition accepts, and yield each checked batch. Appends nothing.
 
-    made: all records of the call. numbers: the indexes in `made` of the records for this partition. Raises KafkaError if a single record is too
-    large, a record is invalid, or the partition has no leader.
+    index: number of the partition. made: all records of the call. numbers: the indexes in `made` of the records for this partition. compression:
+    the codec with which the batches are compressed. Raises KafkaError if a single record is too large, a record is invalid, or the partition has
+    no leader.
     """
     if not 0 <= index < len(topic.partitions):
         raise unknown_partition(topic, index)
@@ -214,7 +216,8 @@ def _refusal(
 ) -> KafkaError:
     """Return the error for a batch that its topic rejects. The error message contains the index of the value that the test passed.
 
-    numbers: the indexes of the batch's records in the list of values. size_bytes: the size of the batch. error: why the topic rejects the batch.
+    limits: the size limits of the topic. numbers: the indexes of the batch's records in the list of values. size_bytes: the size of the batch.
+    error: why the topic rejects the batch.
     """
     if error.error_code == ErrorCode.MESSAGE_TOO_LARGE and size_bytes > limits.max_message_bytes:
         text = (
@@ -232,7 +235,10 @@ def _refusal(
 
 
 def _append(cluster: Cluster, topic: str, index: int, valid: Valid) -> int:
-    """Append a checked batch and return the offset of its first record. Raises KafkaError KAFKA_STORAGE_ERROR (56) if it cannot be stored."""
+    """Append a checked batch and return the offset of its first record. index: number of the partition. valid: the batch.
+
+    Raises KafkaError KAFKA_STORAGE_ERROR (56) if it cannot be stored.
+    """
     leader = leader_of(cluster, topic, index)
     replicas = cluster.nodes[leader.broker_id].replicas
     try:

@@ -76,7 +76,7 @@ class QuotaMethods(Base):
         self._run(lambda: self.state.forced_throttles.cancel(rule))
 
     def set_request_cost(self, api: str, cost_ms: float) -> None:
-        """Set how much request time a request of an API is charged, in ms: `set_request_cost("Metadata", 4)`.
+        """Set the time that each request of an API is charged against the request quota, in ms: `set_request_cost("Metadata", 4)`.
 
         Needs clock="manual": with other clocks the broker measures its real handling time. Raises ValueError with such a clock, for an unknown API,
         and for a negative time.

@@ -324,7 +324,8 @@ class TestCluster(Handle):
 def _detach(watch: Watch, events: Events, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
     """Remove an observer of `wait_for` before the cluster stops. Returns when it is removed or the broker's thread has ended.
 
-    The removal itself runs in the broker's thread `thread`, through its event loop `loop`.
+    watch: the observer. events: the events of the cluster, which it observes. The removal itself runs in the broker's thread `thread`, through its
+    event loop `loop`.
     """
     detached = threading.Event()
 

@@ -140,8 +140,9 @@ class TopicMethods(Base):
         """Write records as a producer with acks=1 does, and return (partition, offset) of each. No client library is needed.
 
         values: bytes, text or None, or (key, value) pairs of them, or `NewRecord`. partition: None to choose one by key, and in turn for
-        values without a key. The values of a partition are written in one batch, or in several if `max.message.bytes` or `segment.bytes`
-        demands it. A topic that does not exist is created if `auto.create.topics.enable` allows it.
+        values without a key. compression: the codec with which the batches are compressed. The values of a partition are written in one batch, or
+        in several if `max.message.bytes` or `segment.bytes` demands it. A topic that does not exist is created if `auto.create.topics.enable`
+        allows it.
 
         Raises TypeError for other values, and KafkaError, for example MESSAGE_TOO_LARGE (10) for a value that no batch can hold. Nothing is
         written then, except that KAFKA_STORAGE_ERROR (56) leaves earlier batches in place.
@@ -214,7 +215,10 @@ def _check_topic(
     configs: object = None,
     assignment: object = None,
 ) -> None:
-    """Raise TypeError or ValueError for invalid arguments of `create_topic`. place: the beginning of the error message."""
+    """Raise TypeError or ValueError for invalid arguments of `create_topic`. place: the beginning of the error message.
+
+    The other arguments are those of `create_topic`, not checked yet. configs: settings by name. assignment: maps partitions to broker ids.
+    """
     check_text(f"{place}name", name, "orders")
     check_int(f"{place}partitions", partitions, example=3)
     check_int(f"{place}replication_factor", replication_factor, example=3)

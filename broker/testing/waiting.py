@@ -91,7 +91,7 @@ class Watch(Observer):
 
 
 def end_waits(events: Events) -> None:
-    """Raise RuntimeError in all `wait_for...` calls in progress, because the cluster stops."""
+    """Raise RuntimeError in all `wait_for...` calls in progress, because the cluster stops. events: the cluster's events; the waits observe them."""
     for watch in events.observers:
         if isinstance(watch, Watch):
             watch.end(
@@ -100,5 +100,9 @@ def end_waits(events: Events) -> None:
 
 
 def timed_out(timeout_s: float, instead: str, requests: str) -> TimeoutError:
-    """Return the error for a wait that timed out. instead: the current state as text. requests: the last requests, one per line."""
+    """Return the error for a wait that timed out.
+
+    timeout_s: how long the wait lasted, in seconds. instead: the current state as text, with which the message begins. requests: the last requests,
+    one per line.
+    """
     return TimeoutError(f"{instead} within {timeout_s} s; last requests:\n{requests or '(none)'}")

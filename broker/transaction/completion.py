@@ -95,7 +95,7 @@ class Completion:
             ending.timer.cancel()
 
     def _proceed(self, ending: _Ending, now_ms: int) -> None:
-        """Write the markers that are missing. If none is missing, store the completed state."""
+        """Write the markers that a transaction still needs. If it needs none, store its completed state. ending: the transaction being ended."""
         ending.timer = None
         transaction = ending.transaction
         if not transaction.data.partitions:

@@ -83,7 +83,8 @@ class TransactionCoordinator:
     ) -> None:
         """Give a producer its id and next epoch (TX-10 to TX-17). expected: the (producer id, epoch) in the request, None for a new producer.
 
-        If a transaction is open, it is aborted, and the error is CONCURRENT_TRANSACTIONS (51), so that the producer sends the request again.
+        timeout_ms: the transaction timeout that the producer requests. reply: called once, with the id and epoch or an error, and with the time in
+        ms. If a transaction is open, it is aborted, and the error is CONCURRENT_TRANSACTIONS (51), so that the producer sends the request again.
         """
         try:
             if not 0 < timeout_ms <= self.settings.max_timeout_ms:
@@ -284,7 +285,7 @@ class TransactionCoordinator:
     ) -> None:
         """Abort an open transaction, and raise its producer's epoch. The transaction must have no pending transition.
 
-        cause: the cause that observers get, FENCED or TIMED_OUT.
+        cause: the cause that observers get, FENCED or TIMED_OUT. reply: called with the result and the time in ms.
         """
         transaction.prepare_fence(cause)
         self._fence(transaction, now_ms, reply)

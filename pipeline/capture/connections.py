@@ -348,7 +348,7 @@ class Connection:
 
 
 def _is_tls(head: bytearray) -> bool:
-    """Return True if the bytes start like a TLS record (type, version 1.0 to 1.3).
+    """Return True if the first bytes of a connection, `head`, start like a TLS record (type, version 1.0 to 1.3).
 
     A Kafka connection cannot start like this: these bytes would be the length prefix of a frame of more than 300 MB.
     """

@@ -103,7 +103,7 @@ class ResolvedFacts:
 
 
 def _broker_id(server: str, brokers: dict[tuple[str, int], int]) -> int:
-    """Return the id of the broker with this address; -1 if it is unknown.
+    """Return the id of the broker with this address; -1 if it is unknown. server: "host:port" of the broker, from the capture.
 
     brokers: maps (host, port) to the broker id, from Metadata responses. The host may be a name, which cannot be compared with the captured IP
     address. If no address matches and exactly one broker with this port has a name as its host, the id of that broker is returned.
@@ -149,7 +149,8 @@ def entries(run: Run) -> Iterator[Entry]:
 def _connection_entries(read: CapturePass, left_out: Counter[str]) -> Iterator[ToldOfConnection]:
     """Yield the entries of all connections of a capture, each with its connection.
 
-    left_out: a counter to which the function adds the number of packets that were left out, by reason.
+    read: the pass over the packets of the capture. left_out: a counter to which the function adds the number of packets that were left out, by
+    reason.
     """
     pairs: dict[Endpoints, Pair] = {}
     for ends, segment in read.segments():

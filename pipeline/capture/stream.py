@@ -121,7 +121,7 @@ class Stream:
     def acknowledged(self, sequence: int, stamp: Stamp) -> Iterator[Piece]:
         """Yield the pieces (data and holes) that an acknowledgement completes. Must be called for each packet of the other end.
 
-        sequence: the other end has received everything before this number.
+        sequence: the other end has received everything before this number. stamp: number and time of the packet with the acknowledgement.
         """
         if self._expected is None:
             return

@@ -87,7 +87,7 @@ def _cells(
     """Compare the results of a client with the expected ones, and return table cells. Also reports the results to `progress`.
 
     client: "producer" or "consumer". total_bytes: size of all values. event_bytes: number of bytes that the quota charges for one request or
-    response.
+    response. expected_seconds: how long the transfer of all values should take under the quota.
     """
     size = total_bytes // (WRITTEN if client == "producer" else READ)
     rate, expected_rate = result.count * size / result.seconds, total_bytes / expected_seconds
@@ -215,7 +215,7 @@ def _expected_reads() -> float:
 def throttle_mismatches(answers: Sequence[Answer], event_bytes: int) -> list[Answer]:
     """Return the responses whose throttle time differs from the computed one by more than SLACK_MS.
 
-    event_bytes: number of bytes that the quota charges for each request or response.
+    answers: the responses, with their times and throttle times. event_bytes: number of bytes that the quota charges for each request or response.
     """
     rate = SampledRate()
     mismatches = []

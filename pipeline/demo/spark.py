@@ -140,7 +140,10 @@ def _received(spark: SparkSession, group: str) -> list[float]:
 
 
 def _mbeans(spark: SparkSession, method: str, *arguments: object) -> Any:
-    """Call a method of the JVM's MBean server by reflection: its class is not public, and py4j does not see its interface."""
+    """Call a method of the JVM's MBean server by reflection, and return its result as py4j converts it.
+
+    Reflection is necessary because the server's class is not public, and py4j does not see its interface. arguments: those of the method.
+    """
     context: Any = spark.sparkContext
     jvm = context._jvm
     mbean_method = next(
@@ -158,7 +161,8 @@ def _mbeans(spark: SparkSession, method: str, *arguments: object) -> Any:
 def _windowed_counts(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[Cell]:
     """Run the job that counts the events of each minute two times, and return the checks of its results.
 
-    The second run continues from the checkpoint of the first run, and counts only events that were sent since.
+    The second run continues from the checkpoint of the first run, and counts only events that were sent since. scratch: the folder in which the
+    checkpoint is stored.
     """
     brokers.create_topic(EVENTS, 2)
     brokers.create_topic(COUNTS, 1)

@@ -26,12 +26,12 @@ class Cell:
 
 
 def same(what: str, expected: object, actual: object) -> Cell:
-    """Return a table cell for a result that must equal the expected one. what: name of the check."""
+    """Return a table cell for the result `actual` of a check, which must equal the expected one. what: name of the check."""
     return Cell(what, _text(expected), _text(actual), expected == actual)
 
 
 def within(what: str, low: float, high: float, actual: float, unit: str = "", digits: int = 0) -> Cell:
-    """Return a table cell for a result that must lie between low and high, both inclusive.
+    """Return a table cell for the result `actual` of a check, which must lie between low and high, both inclusive.
 
     what: name of the check. unit: text to print after each number. digits: number of decimals to print.
     """
@@ -108,7 +108,7 @@ def markdown(steps: Sequence[Step]) -> str:
 
 
 def write_page(steps: Sequence[Step], page: Path = PAGE) -> None:
-    """Write the table of results into the page, in place of everything between two marker lines."""
+    """Write the results of the steps as a table into the Markdown file `page`, in place of everything between two marker lines."""
     text = page.read_text()
     part = f"{BEGIN}\n{markdown(steps)}\n{END}"
     page.write_text(re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: part, text, flags=re.DOTALL))

@@ -217,7 +217,7 @@ class Client:
         return self.until_done(f"cannot look up the topics {', '.join(names)}", attempt)
 
     def partitions_like(self, pattern: str) -> list[Partition]:
-        """Return all partitions of the topics whose whole name matches a regular expression. Kafka's internal topics are left out."""
+        """Return all partitions of the topics whose whole name matches the regular expression `pattern`. Internal topics are left out."""
         answer = self.until_done("cannot list the topics", lambda: self._ask_metadata(None))
         answer.topics = [
             t for t in answer.topics if not t.is_internal and not t.error_code and re.fullmatch(pattern, t.name or "")

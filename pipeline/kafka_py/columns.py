@@ -68,7 +68,7 @@ class Rows:
     def add(self, entry: Entry, start: int) -> bool:
         """Add the records of a batch or old message. Returns whether the collected rows now fill an Arrow batch.
 
-        start: records with a lower offset are left out. Raises DecodeError if the batch is damaged.
+        entry: the batch or message. start: records with a lower offset are left out. Raises DecodeError if the batch is damaged.
         """
         header = entry.header
         if isinstance(header, BatchHeader):
@@ -173,7 +173,10 @@ def _header_lists(parts: list[HeaderColumns]) -> pa.Array:
 
 
 def _old_columns(entry: Entry) -> Columns:
-    """Return the columns of messages of magic 0 and 1. Such messages are rare, so each record is converted separately."""
+    """Return the columns of a message of magic 0 or 1. Such messages are rare, so each record is converted separately.
+
+    entry: the message, which contains several records if it is compressed.
+    """
     made = Columns(memoryview(b""), *(array("q") for _ in range(6)))
     payload = bytearray()
     for record in records(entry.view):

@@ -140,7 +140,7 @@ class Connection:
             raise ConnectionError(f"{self.address} is not a Kafka broker: its first bytes are {head!r}")
 
     def _authenticate(self, security: Security, user: str) -> None:
-        """Authenticate with SASL in Kafka's own frames (KIP-152)."""
+        """Authenticate as `user` with SASL in Kafka's own frames (KIP-152). security: has the SASL mechanism and the password."""
         answer = self.ask(ApiKey.SASL_HANDSHAKE, SaslHandshakeRequest(security.mechanism))
         if answer.error_code:
             offered = ", ".join(answer.mechanisms)

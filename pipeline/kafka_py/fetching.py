@@ -42,8 +42,9 @@ class Fetched(NamedTuple):
 def fetch(client: Client, settings: SourceSettings, range_: Range) -> Iterator[Fetched]:
     """Yield the batches and old messages with records of the range, in order. The last batch may also have records after the range.
 
-    Raises DataLoss if records of the range no longer exist and `failOnDataLoss` is true, KafkaError if a broker returns a lasting error,
-    DecodeError if a batch is damaged, and TimeoutError if no record is fetched for too long.
+    range_: a partition with the first offset to read, and the offset to stop before. Raises DataLoss if records of the range no longer exist and
+    `failOnDataLoss` is true, KafkaError if a broker returns a lasting error, DecodeError if a batch is damaged, and TimeoutError if no record is
+    fetched for too long.
     """
     fetcher = _Fetcher(client, settings, range_)
     try:

@@ -146,7 +146,10 @@ class SinkSettings:
 
 
 def source_settings(options: Mapping[str, str], *, streaming: bool) -> SourceSettings:
-    """Return the settings of a read. Raises OptionError that names the missing, unknown or invalid option."""
+    """Return the settings of a read from its options, by name. Raises OptionError that names the missing, unknown or invalid option.
+
+    streaming: True for a streaming query, which has no end and starts at the latest offsets by default; False for a batch query.
+    """
     read = _Reader(options, (*SOURCE_OPTIONS, *CLIENT_OPTIONS))
     chosen = [name for name in CHOICES if read.text(name) is not None]
     if len(chosen) != 1:

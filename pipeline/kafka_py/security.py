@@ -179,7 +179,7 @@ def secured(sock: socket.socket, host: str, security: Security) -> socket.socket
 
 
 def context(security: Security) -> ssl.SSLContext:
-    """Return the TLS context. Raises OptionError for PEM that cannot be read."""
+    """Return the TLS context that the settings describe. Raises OptionError for PEM that cannot be read."""
     try:
         made = ssl.create_default_context(cafile=security.trusted, cadata=security.trusted_text)
     except (OSError, ValueError) as error:

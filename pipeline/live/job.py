@@ -76,6 +76,8 @@ def entries(spark: SparkSession, bootstrap: str, journal: str) -> DataFrame:
 def by_client(journal: DataFrame, windows: Windows) -> DataFrame:
     """Return the throttle times and the lag of each client in each window. The client id is "" for a client without one.
 
+    journal: the broker's journal, a row per entry. windows: length of the windows, and the time between their starts.
+
     throttled_ms: sum of the throttle times decided in the window, over all connections. share: throttled_ms divided by the length of the window; it
     may exceed 1, because connections are throttled at the same time. lag_max, lag_last: the largest and the latest lag of the client in any
     partition, as a number of records (high watermark minus the client's offset). Both are null for a client that read nothing.

@@ -57,7 +57,7 @@ def recording_columns(exchange: Exchange) -> Row:
 
 
 def throttle(facts: Row) -> Row:
-    """Return the columns `throttle_quota` and `quota_*`, from the fields of a throttle event. The numbers are None if a test forced the throttle."""
+    """Return the columns `throttle_quota` and `quota_*`. The numbers are None if a test forced the throttle. facts: fields of the throttle event."""
     window_ms = facts.get("window_ms")
     return {
         "throttle_quota": facts.get("quota", "Forced"),

@@ -237,7 +237,10 @@ class Rows:
             self._cluster.add_versions(offer.api_key, offer.min_version, offer.max_version)
 
     def _name_and_rack_events(self, keys: Row, exchange: Exchange, response: Any) -> Iterator[tuple[str, Row]]:
-        """Yield an event for each topic id and broker rack in a response that is new, or differs from the last one that the same broker reported."""
+        """Yield an event for each topic id and broker rack in a response that is new, or differs from the last one that the same broker reported.
+
+        keys: the columns that identify the request; they are not part of an event. Yields (table name, row).
+        """
         for topic in response.topics:
             names = columns.topic_columns(topic.name, topic.topic_id)
             if names["topic_id"] and names["topic"]:

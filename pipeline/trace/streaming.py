@@ -87,7 +87,8 @@ class FolderReader(DataSourceStreamReader):
 def start(spark: SparkSession, trace: Path, out: Path, checkpoint: Path, every: str = EVERY) -> StreamingQuery:
     """Start the streaming query and return it; the caller must `stop()` it. Raises StoreError if `out` holds other files.
 
-    trace: the folder of the trace. out: the folder of the tables. every: the trigger interval as a Spark duration.
+    trace: the folder of the trace. out: the folder of the tables. checkpoint: the folder of the query's checkpoint. every: the trigger interval as
+    a Spark duration.
     """
     Store(out)
     spark.dataSource.register(TraceFolder)

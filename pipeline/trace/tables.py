@@ -201,7 +201,7 @@ def with_spark(
 def report_progress(runs: list[Run], notes: Path, progress: Callable[[str], None]) -> Iterator[None]:
     """Return a context in which `progress` is called every few seconds with the share of the new bytes that the tasks have read.
 
-    notes: folder of the files that `note_read` writes.
+    runs: the recordings that are being read. notes: folder of the files that `note_read` writes. progress: a function called with the share as text.
     """
     total = sum(run.new_bytes for run in runs)
     finished = threading.Event()
@@ -267,9 +267,9 @@ def _files_under(folder: Path) -> int:
 
 
 def note_read(folder: Path, number: int, done_bytes: int) -> None:
-    """Write the number of bytes read of a run (a recording) into a file of `folder`, for `report_progress`. The file is replaced atomically.
+    """Write how many bytes of a run (a recording) were read, `done_bytes`, into a file for `report_progress`. The file is replaced atomically.
 
-    number: index of the run, which is the name of the file.
+    folder: the folder of the file. number: index of the run, which is the name of the file.
     """
     fresh = folder / f".{number}"
     fresh.write_text(str(done_bytes))
@@ -296,7 +296,7 @@ def read(spark: SparkSession, out: Path, table: str) -> DataFrame:
 def earlier_runs(store: Store) -> list[str]:
     """Return the names of the runs (recordings) whose tables an earlier version of this program made.
 
-    They lack the table `transactions`, and the oldest of them lack the tables of groups, too.
+    store: the folder of the tables. These runs lack the table `transactions`, and the oldest of them lack the tables of groups, too.
     """
     return sorted(name for name, entry in store.manifest().items() if entry.get(FORM) != FINGERPRINT)
 

@@ -59,7 +59,7 @@ class Tables:
         group_offsets: DataFrame | None = None,
         transactions: DataFrame | None = None,
     ) -> None:
-        """Use the given tables; a missing one is empty. Raises ValueError if none is given."""
+        """Use the given tables of a trace. A table that is None is treated as empty. Raises ValueError if all are None."""
         frames = (requests, partitions, batches, events, state, groups, group_offsets, transactions)
         spark = next((frame.sparkSession for frame in frames if frame is not None), None)
         if spark is None:

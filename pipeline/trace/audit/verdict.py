@@ -16,7 +16,7 @@ EARLIER_NOTICES = "told"
 
 
 def status(outcomes: Sequence[Outcome]) -> int:
-    """Return the exit status of an audit.
+    """Return the exit status of an audit. outcomes: the results of all rules.
 
     0 if no rule is broken, 1 if only rules of severity "warning" are broken, 2 if a rule of severity "error" is broken, and 3 if no rule had anything
     to check.
@@ -28,7 +28,7 @@ def status(outcomes: Sequence[Outcome]) -> int:
 
 
 def verdict(outcomes: Sequence[Outcome]) -> str:
-    """Return one line with the number of rules that are broken, hold, and are not exercised."""
+    """Return one line with the number of rules that are broken, hold, and are not exercised. outcomes: the results of all rules."""
     counts = {name: sum(outcome.verdict == name for outcome in outcomes) for name in (BROKEN, HOLDS, NOT_EXERCISED)}
     return (
         f"{counts[BROKEN]} of {len(outcomes)} rules broken, {counts[HOLDS]} hold, {counts[NOT_EXERCISED]} not exercised"
@@ -36,7 +36,10 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
 
 
 def text(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> str:
-    """Return the verdict, one line per rule, and the sample rows of each broken rule, as text. remarks: notes to add after the verdict."""
+    """Return the verdict, one line per rule, and the sample rows of each broken rule, as text.
+
+    outcomes: the results of the rules. remarks: notes to add after the verdict.
+    """
     lines = [verdict(outcomes), *(f"note: {remark}" for remark in [*remarks, *left_out(outcomes)]), ""]
     lines.append(f"{'rule':<10} {'verdict':<13} {'checked':>9} {'broken':>8} {'worst':>12}  statement")
     for outcome in outcomes:
@@ -58,7 +61,10 @@ def text(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> str:
 
 
 def as_json(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the content of `text` and the query of each rule as JSON values."""
+    """Return the verdict, the exit status, the remarks, and the result and query of each rule, as values that `json.dumps` accepts.
+
+    outcomes: the results of the rules. remarks: notes on the whole audit.
+    """
     rules = [
         {
             "rule": outcome.rule.number,
@@ -92,7 +98,7 @@ def left_out(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def remarks(store: Store, tables: Tables) -> list[str]:
-    """Return texts about traffic that the tables lack.
+    """Return texts about traffic that the tables lack. store: the folder of the tables.
 
     Traffic is missing because of incomplete ends of files, entries that the recorder dropped, or packets without readable Kafka traffic (TLS).
     """

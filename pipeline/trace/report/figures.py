@@ -25,7 +25,8 @@ MIN_RATE = 1000
 def swim_lanes(rows: Rows) -> str | None:
     """Draw a lane per connection, with queued and handled requests filled, waits hatched and mute intervals red.
 
-    rows: of the query `lanes` of the answer `latency`. If the wait of a request was not recorded, the whole time until its response is hatched.
+    rows: the result of the query `lanes` of the answer `latency`. If the wait of a request was not recorded, the whole time until its response is
+    hatched. Returns the SVG as text, or None if there are no rows.
     """
     if not rows:
         return None
@@ -55,7 +56,10 @@ def swim_lanes(rows: Rows) -> str | None:
 
 
 def _waiting(row: Row) -> tuple[float, float]:
-    """Return (start, duration) of a request's wait in ms: the recorded wait or, without one, the time from the handler's start to the response."""
+    """Return (start, duration) of a request's wait in ms: the recorded wait or, without one, the time from the handler's start to the response.
+
+    row: a row of the query `lanes` of the answer `latency`.
+    """
     waited_ms = row["ready_ms"] - row["handled_ms"] if row["wait_ms"] is None else row["wait_ms"]
     return row["ready_ms"] - waited_ms, waited_ms
 
@@ -63,7 +67,7 @@ def _waiting(row: Row) -> tuple[float, float]:
 def rates(rows: Rows) -> str | None:
     """Draw bytes per second of each client against its quota, and below that the longest throttle time in each interval.
 
-    rows: of the query `rates` of the answer `throttles`.
+    rows: the result of the query `rates` of the answer `throttles`. Returns the SVG as text, or None if there are no rows.
     """
     if not rows:
         return None
@@ -100,7 +104,8 @@ def rates(rows: Rows) -> str | None:
 def fetch_sizes(rows: Rows) -> str | None:
     """Draw the sizes of fetch responses against max_bytes, both logarithmic, with a line where they are equal.
 
-    rows: of the query `sizes` of the answer `fetch-sizes`. Only an oversized first batch lies above the line.
+    rows: the result of the query `sizes` of the answer `fetch-sizes`. Only an oversized first batch lies above the line. Returns the SVG as text, or
+    None if there are no rows.
     """
     if not rows:
         return None
@@ -130,7 +135,7 @@ def fetch_sizes(rows: Rows) -> str | None:
 def offsets(rows: Rows) -> str | None:
     """Draw produced and committed offsets and consumer positions of each partition over time; their distance is the lag.
 
-    rows: of the query `offsets` of the answer `ledger`.
+    rows: the result of the query `offsets` of the answer `ledger`. Returns the SVG as text, or None if there are no rows.
     """
     if not rows:
         return None
@@ -155,8 +160,8 @@ def offsets(rows: Rows) -> str | None:
 def versions(rows: Rows, is_rejected: Callable[[str, int], bool], release: str) -> str | None:
     """Draw the number of requests by client, API and version; versions that a broker of `release` rejects are outlined.
 
-    rows: of the query `versions` of the answer `census`. is_rejected: takes an API name and a version, and returns whether that broker rejects
-    them.
+    rows: the result of the query `versions` of the answer `census`. is_rejected: takes an API name and a version, and returns whether that broker
+    rejects them. Returns the SVG as text, or None if there are no rows.
     """
     if not rows:
         return None
@@ -185,7 +190,7 @@ def versions(rows: Rows, is_rejected: Callable[[str, int], bool], release: str) 
 def latency(rows: Rows) -> str | None:
     """Draw a bar for p50, p95 and p99 of each API, divided into the parts of a request's time; the total in ms is printed as text.
 
-    rows: of the query `parts` of the answer `latency`.
+    rows: the result of the query `parts` of the answer `latency`. Returns the SVG as text, or None if there are no rows.
     """
     colours = {
         "queued": SERIES[0],
@@ -230,7 +235,10 @@ def latency(rows: Rows) -> str | None:
 
 
 def racks(rows: Rows) -> str | None:
-    """Draw the bytes sent from each rack of brokers to each rack of clients. rows: of the query `bytes` of the answer `racks`."""
+    """Draw the bytes sent from each rack of brokers to each rack of clients.
+
+    rows: the result of the query `bytes` of the answer `racks`. Returns the SVG as text, or None if there are no rows.
+    """
     if not rows:
         return None
     clients = sorted({r["client_rack"] or "(none)" for r in rows})
@@ -260,7 +268,7 @@ def racks(rows: Rows) -> str | None:
 def records(sizes: Rows, costs: Rows) -> str | None:
     """Draw the number of fetches by records per fetch, and the requests per thousand records of the first ten clients in `costs`.
 
-    sizes, costs: rows of the queries `records` and `costs` of the answer `fetch-sizes`.
+    sizes, costs: the results of the queries `records` and `costs` of the answer `fetch-sizes`. Returns the SVG as text, or None if `sizes` is empty.
     """
     if not sizes:
         return None
@@ -295,7 +303,7 @@ def records(sizes: Rows, costs: Rows) -> str | None:
 def planned(rows: Rows) -> str | None:
     """Draw the share of time for which each client would be throttled under other quotas; a ring marks the recorded quota.
 
-    rows: of the query `planned` of the answer `what-if`.
+    rows: the result of the query `planned` of the answer `what-if`. Returns the SVG as text, or None if no client would be throttled.
     """
     clients = [key for key, _ in groupby(rows, key=lambda r: (r["client_id"], r["api"], r["broker"]))]
     throttled_clients = [
@@ -332,7 +340,7 @@ def planned(rows: Rows) -> str | None:
 def delivered(rows: Rows) -> str | None:
     """Draw how many acknowledged records of each partition were read, not read, or lost, for the first 20 partitions.
 
-    rows: of the query `partitions` of the answer `ledger`.
+    rows: the result of the query `partitions` of the answer `ledger`. Returns the SVG as text, or None if no partition has acknowledged records.
     """
     partitions = [r for r in rows if r["acknowledged"] and r["partition"] is not None][:20]
     if not partitions:

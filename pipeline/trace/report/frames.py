@@ -25,7 +25,8 @@ MAX_VALUE_LENGTH = 100
 def exchanges(trace: Path, outcomes: Iterable[Outcome]) -> dict[str, list[str]]:
     """Return the request and response, as text, of the worst row of each broken rule. The keys are rule numbers.
 
-    trace: the path in which the exchanges are looked up. A rule whose exchange is not there is left out.
+    trace: the path in which the requests and responses are looked up. outcomes: the results of the rules. A rule whose request is not there is
+    left out.
     """
     rules_by_exchange: dict[tuple[str, int], list[str]] = {}
     for outcome in outcomes:
@@ -51,10 +52,11 @@ def _runs(trace: Path) -> list[Run]:
 
 
 def _exchange_texts(entry: Exchange) -> Iterator[str]:
-    """Yield two texts, which list the fields of the request and of its response, each field with its byte offset in the recorded frame.
+    """Yield two texts, which list the fields of a request and of its response, each field with its byte offset in the recorded frame.
 
-    A trace does not store records, only the headers of their batches, so offsets after records are lower than in the original frame. A request
-    whose header cannot be decoded yields one text with the reason; a request without a response yields only its own text.
+    entry: the recorded request and response. A trace does not store records, only the headers of their batches, so offsets after records are lower
+    than in the original frame. A request whose header cannot be decoded yields one text with the reason; a request without a response yields only
+    its own text.
     """
     decoded = Decoded(entry)
     if decoded.header is None:

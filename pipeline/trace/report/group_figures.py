@@ -15,7 +15,7 @@ MAX_GROUPS = len(SERIES)
 def lag(rows: Rows) -> str | None:
     """Draw the lag of each group over time; at most eight groups, those with the largest lag.
 
-    rows: of the query `over-time` of the answer `lag`.
+    rows: the result of the query `over-time` of the answer `lag`. Returns the SVG as text, or None if there are no rows.
     """
     groups = [(group, list(of)) for group, of in groupby(rows, key=lambda r: r["group_id"])]
     if not groups:
@@ -28,8 +28,8 @@ def lag(rows: Rows) -> str | None:
 def owners(rows: Rows) -> str | None:
     """Draw a lane for each partition of a group: a bar in the owner's colour for each owner, and red for the time without one between two owners.
 
-    rows: of the query `owners` of the answer `unread`. In each group, members get colours in the order in which they first owned a partition. Colours
-    repeat after the eighth member.
+    rows: the result of the query `owners` of the answer `unread`. In each group, members get colours in the order in which they first owned a
+    partition. Colours repeat after the eighth member. Returns the SVG as text, or None if there are no rows.
     """
     if not rows:
         return None

@@ -143,8 +143,8 @@ def run(options: ReportOptions, json_file: Path | None) -> int:
 def make(spark: SparkSession, options: ReportOptions, progress: Progress) -> Report:
     """Write the page of one run (recording): the run that the options name, or the latest.
 
-    If the options name no run, the rules are evaluated for all other runs of the trace, too. Raises TraceError if there is no readable trace,
-    StoreError if there are no tables or the named run is not in them.
+    progress: prints what the function is doing. If the options name no run, the rules are evaluated for all other runs of the trace, too. Raises
+    TraceError if there is no readable trace, StoreError if there are no tables or the named run is not in them.
     """
     texts: list[str] = []
     if options.trace is not None:
@@ -189,7 +189,7 @@ def make(spark: SparkSession, options: ReportOptions, progress: Progress) -> Rep
 
 
 def _runs(store: Store, trace: Path | None) -> list[str]:
-    """Return the names of the trace's runs that are in the tables. If `trace` is None, return the names of all runs (recordings) in the tables."""
+    """Return the names of the runs (recordings) that are in the tables. trace: return only runs of this trace; None for all runs."""
     manifest = store.manifest()
     return [*manifest] if trace is None else [run.name for run in runs_of(trace)[0] if run.name in manifest]
 
@@ -275,7 +275,8 @@ def _write_result(path: Path, result: Result) -> None:
 def _facts(run: str, notes: list[str], options: ReportOptions, results: dict[tuple[str, str], Result]) -> Facts:
     """Return the facts at the top of the report: recorder, broker, clients, duration and size, each with a link to its table.
 
-    run: name of the run (recording). notes: texts to show below the facts. results: maps (answer name, query name) to the rows of the query.
+    run: name of the run (recording). notes: texts to show below the facts. options: those of the command that writes the report. results: maps
+    (answer name, query name) to the rows of the query.
     """
     [recording_facts] = results["run", "facts"].rows or [dict.fromkeys(results["run", "facts"].columns)]
     clients = results["census", "clients"].rows

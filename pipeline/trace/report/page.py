@@ -79,8 +79,9 @@ def page(
 ) -> str:
     """Return the HTML of the page.
 
-    verdict: the summary line at the top. tables: the rows of each query of the answers. exchanges: maps the number of each broken rule to [request,
-    response] as text: the decoded frames of the row that breaks the rule most.
+    facts: the facts at the top. verdict: the summary line there. outcomes: the results of the rules. answers: the questions to show. tables: the
+    rows of each query of the answers. exchanges: maps the number of each broken rule to [request, response] as text: the decoded frames of the row
+    that breaks the rule most.
     """
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
@@ -153,7 +154,7 @@ def _table(answer: str, result: Result) -> dict[str, Any]:
 
 
 def parquet_name(answer: str, query: str) -> str:
-    """Return the path of an answer's Parquet file, relative to the page."""
+    """Return the path of the Parquet file with the result of a query, relative to the page. answer, query: the names of the two."""
     return f"answers/{answer}-{query}.parquet"
 
 
@@ -283,7 +284,10 @@ def rejected_by(release: str) -> Any:
 
 
 def table_html(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Markup:
-    """Return an HTML table of the first 40 rows (`SHOWN_ROWS`), with a note if there are more. Wide tables scroll by themselves."""
+    """Return an HTML table of the first 40 rows (`SHOWN_ROWS`), with a note if there are more. A wide table has its own scroll bar.
+
+    columns: the names of the columns to show, in order. rows: maps from column name to value.
+    """
     head = Markup("").join(Markup("<th>{}</th>").format(name.replace("_", " ")) for name in columns)
     body = Markup("").join(
         Markup("<tr>{}</tr>").format(Markup("").join(_cell(row.get(name)) for name in columns))
