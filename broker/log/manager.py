@@ -53,8 +53,8 @@ class LogTask(ABC):
     """A periodic maintenance task for all replicas, such as retention or compaction.
 
     A check does the work that is due, and schedules the next check for the earliest time at which more work may be due. interval: the name of the
-    setting with the time between two checks in ms. looked: a function called at the start of each check, after which the next change of
-    a log schedules a check again.
+    setting with the time between two checks in ms. looked: a function that the task calls at the start of each
+    check. It lets the next `LogManager.wake` schedule checks again.
     """
 
     interval: str

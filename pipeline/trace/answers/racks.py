@@ -1,6 +1,7 @@
 """Queries about racks: bytes that were fetched across racks, and the share that a replica in the client's rack could have served (KIP-392).
 
-The racks of brokers come from the recorder or from responses; only the trace of a broker contains the in-sync replicas.
+The racks of brokers come from the recorder or from responses. In-sync replicas are known only if the broker itself recorded the trace; the proxy
+and packet captures do not show them.
 """
 
 from __future__ import annotations
