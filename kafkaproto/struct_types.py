@@ -241,8 +241,8 @@ def parts(wire_type: WireType) -> Iterator[WireType]:
 
 
 def _root(cls: type, path: str) -> str:
-    """Return the path of a struct for error texts; for a whole message, the name of its class.
+    """Return the path of a struct as error texts show it: `path`, or the name of the class if the struct is a whole message.
 
-    Construct calls the path of a whole message "(parsing)" or "(building)".
+    path: the path that the library construct gives, which is "(parsing)" or "(building)" for a whole message.
     """
     return cls.__name__ if path in ("(parsing)", "(building)") else path

@@ -21,9 +21,9 @@ from kafkaproto.broker.group.transactional_commits import TransactionalCommits
 from kafkaproto.error_codes import ErrorCode
 
 OffsetDeletionReply = Callable[[dict[PartitionKey, int] | int, int], None]
-"""A function that is called once, with an error code for each partition, or one for the whole group, and the time in ms."""
+"""A function that is called once, with an error code for each partition, or one for the whole group, and the current time (ms)."""
 CommitReply = Callable[[dict[PartitionKey, int], int], None]
-"""A function that is called once, with an error code for each partition and the time in ms."""
+"""A function that is called once, with an error code for each partition and the current time (ms)."""
 
 
 class Commits:
@@ -132,7 +132,7 @@ class Commits:
     ) -> None:
         """Wait until all commits for the given partitions are replicated, then call `done` (GO-29). Commits in open transactions do not count.
 
-        keys: the partitions, None for all that have a commit. `done` is called with an error code and the time in ms. The code is 0, or
+        keys: the partitions, None for all that have a commit. `done` is called with an error code and the current time (ms). The code is 0, or
         NOT_COORDINATOR if a commit fails or this broker drops the group.
         """
         group = self._groups.get_any(group_id)

@@ -59,7 +59,7 @@ class ConsumerHeartbeatResult:
 
 
 HeartbeatReply = Callable[[ConsumerHeartbeatResult, int], None]
-"""A function that gets the result of a heartbeat and the time in ms, once: when the changes are replicated or the heartbeat is rejected."""
+"""A function that gets the result of a heartbeat and the current time (ms), once: when the changes are replicated or the heartbeat is rejected."""
 
 
 class DescribedConsumer(NamedTuple):

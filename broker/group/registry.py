@@ -126,7 +126,7 @@ class Registry:
         return group
 
     def put_back(self, classic: Group) -> None:
-        """Restore the classic group that `upgrade` replaced, because the heartbeat was rejected. As in Kafka, sent responses are not undone."""
+        """Undo `upgrade`, as the heartbeat that caused it is rejected. Members that already got REBALANCE_IN_PROGRESS join again, as in Kafka."""
         for member in self._consumers.pop(classic.group_id).members.values():
             cancel_timers(member)
         self._groups[classic.group_id] = classic

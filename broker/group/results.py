@@ -109,7 +109,7 @@ class LeaveResult:
 
 
 LeaveReply = Callable[[LeaveResult, int], None]
-"""A function that is called once with the result of a LeaveGroup and the time in ms, when the changes are replicated or cannot be stored."""
+"""A function that is called once with the result of a LeaveGroup and the current time (ms), when the changes are replicated or cannot be stored."""
 
 
 class GroupOverview(NamedTuple):

@@ -38,7 +38,7 @@ logger = logging.getLogger("kafkaproto.groups")
 DeletionReply = Callable[[dict[str, int], int], None]
 """A function that is called with (error code by group id, time in ms) when the deletion of groups is stored."""
 Stored = Callable[[int, int], None]
-"""A function that is called once, with an error code (0: stored) and the time in ms."""
+"""A function that is called once, with an error code (0: stored) and the current time (ms)."""
 
 _TOO_LARGE = ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.INVALID_FETCH_SIZE
 _COMMIT_ERRORS: dict[int, int] = {

@@ -18,7 +18,7 @@ from kafkaproto.error_codes import ErrorCode
 
 NO_EPOCH = -1
 CommitReply = Callable[[dict[PartitionKey, int], int], None]
-"""A function that is called once, with an error code for each partition and the time in ms."""
+"""A function that is called once, with an error code for each partition and the current time (ms)."""
 
 
 class TransactionalCommits:

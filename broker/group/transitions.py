@@ -311,9 +311,9 @@ class Transitions:
     ) -> None:
         """Write the records of a change of a group to the offsets topic, as one batch.
 
-        done: a function that is called with an error code and the time in ms, when the records are replicated or the write fails. If `entries` is
-        empty, `done` is called when all earlier changes are replicated, because the response may show them. If the records cannot be appended at
-        all, the group is loaded again, which undoes the change.
+        done: a function that is called with an error code and the current time (ms), when the records are replicated or the write fails. If
+        `entries` is empty, `done` is called when all earlier changes are replicated, because the response may show them. If the records cannot be
+        appended at all, the group is loaded again, which undoes the change.
         """
         if not entries:
             self._storage.await_writes(group_id, now_ms, done)

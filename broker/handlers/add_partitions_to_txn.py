@@ -83,7 +83,7 @@ def add_partitions_to_txn(exchange: Exchange, request: AddPartitionsToTxnRequest
 def _handle(
     exchange: Exchange, transaction: AddPartitionsToTxnTransaction, done: Callable[[Results, int], None]
 ) -> None:
-    """Add or verify the partitions of one transaction. `done` is called once, with the results of its topics and the time in ms.
+    """Add or verify the partitions of one transaction. `done` is called once, with the results of its topics and the current time (ms).
 
     As in Kafka, if the coordinator has added or refused the partitions, the results list the topics and partitions exactly as the request does, with
     repetitions. Otherwise each partition is listed once (TX-19).

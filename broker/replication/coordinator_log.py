@@ -22,7 +22,7 @@ from kafkaproto.records.compression import Compression
 from kafkaproto.records.control import end_of_transaction
 
 Done = Callable[[int, int], None]
-"""A function that is called once, with an error code (0 if the records are replicated) and the time in ms."""
+"""A function that is called once, when records are replicated or have failed, with an error code (0 if replicated) and the current time (ms)."""
 
 
 class LoggedRecord(NamedTuple):

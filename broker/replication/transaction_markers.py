@@ -42,7 +42,7 @@ class TransactionMarkers:
     def write(self, marker: TransactionMarker, key: PartitionKey, now_ms: int, done: Done) -> None:
         """Append a marker to a partition that this broker leads (TX-48).
 
-        `done` is called with an error code and the time in ms: when the marker is replicated, or when the write fails.
+        `done` is called with an error code and the current time (ms): when the marker is replicated, or when the write fails.
         """
         partition = self._replicas.find(*key)
         if partition is None or partition.gone:

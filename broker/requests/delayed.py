@@ -43,8 +43,9 @@ class Delayed:
         """Wait for changed partitions, at most until `deadline_ms`. Returns this object.
 
         keys: the `watchers` of the partitions, in which this object registers itself, so that each change of a partition calls `check`. is_due:
-        called at each check with the time in ms; the request completes when it returns true. build_at: called with the time in ms when the request
-        completes, to build the outcome. expire: called before `build_at` if the deadline has passed. timers: schedules the deadline.
+        called at each check with the current time (ms); the request completes when it returns true. build_at: called with the current time (ms)
+        when the request completes, to build the outcome. expire: called before `build_at` if the deadline has passed. timers: schedules the
+        deadline.
         """
         self._is_due = is_due
         self._build_at = build_at

@@ -63,7 +63,7 @@ class TransactionChange(NamedTuple):
 def reporter(events: Events, broker_id: int) -> Callable[[TransactionChange, int], None]:
     """Return a function that reports changes as the event `transaction_changed`, and as entries of kind "transaction" in the journal.
 
-    The function takes the change and the time in ms. The journal is the list of requests, throttles and state changes that tests read.
+    The function takes the change and the current time (ms). The journal is the list of requests, throttles and state changes that tests read.
     """
 
     def report(change: TransactionChange, now_ms: int) -> None:

@@ -33,7 +33,7 @@ from kafkaproto.broker.transaction.transaction import (
 from kafkaproto.error_codes import ErrorCode
 
 Changed = Callable[[TransactionChange, int], None]
-"""A function that is called with each change, and the time in ms."""
+"""A function that is called with each change, and the current time (ms)."""
 
 
 class TransactionCoordinator:
@@ -285,7 +285,7 @@ class TransactionCoordinator:
     ) -> None:
         """Abort an open transaction, and raise its producer's epoch. The transaction must have no pending transition.
 
-        cause: the cause that observers get, FENCED or TIMED_OUT. reply: called with the result and the time in ms.
+        cause: the cause that observers get, FENCED or TIMED_OUT. reply: called with the result and the current time (ms).
         """
         transaction.prepare_fence(cause)
         self._fence(transaction, now_ms, reply)

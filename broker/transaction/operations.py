@@ -19,7 +19,7 @@ class ProducerResult(NamedTuple):
 
 
 ProducerReply = Callable[[ProducerResult, int], None]
-"""A function that is called once with the result and the time in ms."""
+"""A function that is called once with the result and the current time (ms)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class VerificationRequest:
 
 
 Verified = Callable[[dict[PartitionKey, int], int], None]
-"""A function that is called once with a dict of partitions to error codes, and the time in ms."""
+"""A function that is called once with a dict of partitions to error codes, and the current time (ms)."""
 
 
 class TransactionMarker(NamedTuple):

@@ -13,7 +13,7 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 class PeriodicCheck:
     """A check that runs at multiples of `interval_ms` after `start_ms`, while a transaction can time out or an id can expire.
 
-    check: a function that is called with the time in ms. It returns the time in ms of the next timeout or expiry, None if there is none.
+    check: a function that is called with the current time (ms). It returns the time in ms of the next timeout or expiry, None if there is none.
     """
 
     def __init__(self, timers: Timers, start_ms: int, interval_ms: int, check: Callable[[int], int | None]) -> None:

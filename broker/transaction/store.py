@@ -21,7 +21,7 @@ from kafkaproto.errors import ProtocolError
 logger = logging.getLogger("kafkaproto.transactions")
 
 Done = Callable[[int, int], None]
-"""A function that is called once with an error code (0 for none) and the time in ms."""
+"""A function that is called once with an error code (0 for none) and the current time (ms)."""
 
 _ERRORS: dict[int, int] = LOG_ERRORS | {
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -37,7 +37,7 @@ class StateLog(Protocol):
     def append(self, index: int, entries: Sequence[Entry], now_ms: int, done: Done) -> None:
         """Append records to partition `index` of the transaction topic.
 
-        entries: (key, value) of each record. done: called once with an error code and the time in ms: with 0 when the records are replicated,
+        entries: (key, value) of each record. done: called once with an error code and the current time (ms): with 0 when the records are replicated,
         otherwise with the error of the append.
         """
 

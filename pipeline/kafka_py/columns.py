@@ -58,7 +58,7 @@ class Rows:
         self._shifts, self._kinds = array("q"), array("i")
         """Two arrays with an entry for each record.
 
-        `_shifts`: the byte position at which the payload of the record's batch begins in all payloads joined. `_kinds`: the timestamp type.
+        `_shifts`: where the payload of the record's batch begins in the concatenation of all payloads, in bytes. `_kinds`: the timestamp type.
         """
         self._wanted_from = array("q")
         self._cuts = False

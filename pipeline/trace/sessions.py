@@ -113,10 +113,10 @@ class Sessions:
             self._close(key)
 
     def step(self, exchange: Exchange, request: Any, response: Any, throttle_ms: int) -> Step:
-        """Update the session of a fetch, and return what this fetch adds to the tables: the partitions that it covers, and columns of its row.
+        """Update a fetch session by one fetch, and return the partitions that the fetch covers and its columns of the table `requests`.
 
-        response: None if it is unknown. throttle_ms: the throttle time of the response. If it is not 0, the response is empty (KIP-219), and its
-        partitions are not checked.
+        response: None if the trace lacks it. throttle_ms: the throttle time of the response. If it is not 0, the response has no partitions
+        (KIP-219), so that none counts as missing.
         """
         named = {
             (t.topic, t.topic_id, p.partition): RequestedPartition(
