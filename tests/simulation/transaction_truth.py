@@ -114,6 +114,8 @@ class LoggedTransactions:
         """Maps the base offset of a batch to whether it is committed."""
         self._ended: list[EndedTransaction] = []
         """The transactions that have ended, in the order of their markers."""
+        self._ends: dict[int, int] = {}
+        """Maps brokers to the log end offset of their replica at the last check."""
         self.misses_marker = False
         """Whether a replica has missed a marker. From then on nothing is known of what the replicas hold of transactions."""
 
@@ -129,8 +131,12 @@ class LoggedTransactions:
             owners = {self._truth.owner(record, is_offset=self._is_offsets) for record in records}
             self._open.setdefault(producer_id, {})[header.base_offset] = owners
             return {}
-        committed = next(records).key[2:4] == COMMIT_MARKER.to_bytes(2, "big")  # type: ignore[index]
         ended = self._open.pop(producer_id, {})
+        marker = next(records, None)
+        if marker is None:  # compaction has removed the marker before this object learned it, so no record of the transaction is left
+            self.misses_marker = True
+            return {}
+        committed = marker.key[2:4] == COMMIT_MARKER.to_bytes(2, "big")  # type: ignore[index]
         self._ended.append(EndedTransaction(header.base_offset, header.max_timestamp, frozenset(ended)))
         for base_offset, owners in ended.items():
             self.decisions[base_offset] = committed
@@ -143,15 +149,17 @@ class LoggedTransactions:
         """Return whether a transaction is open."""
         return bool(self._open)
 
-    def find_missed_marker(self, log: ReplicaLog, delete_retention_ms: int, now_ms: int) -> None:
+    def find_missed_marker(self, broker_id: int, log: ReplicaLog, delete_retention_ms: int, now_ms: int) -> None:
         """Set `misses_marker` if a replica copied its leader's log after compaction had removed the marker of a transaction whose records it has.
 
         As in Kafka, this happens to a follower that lags by more than delete.retention.ms. The transaction then stays open on the follower, or the
         next marker of the producer ends it, maybe with the opposite result. The replica has not compacted this part of its log itself
-        (see `check_markers`).
+        (see `check_markers`), or it has also copied this part since the last check.
         """
+        copied_from = min(log.first_dirty_offset, self._ends.get(broker_id, 0))
+        self._ends[broker_id] = log.log_end_offset
         self.misses_marker = self.misses_marker or any(
-            log.first_dirty_offset <= ended.marker_offset < log.log_end_offset
+            copied_from <= ended.marker_offset < log.log_end_offset
             and now_ms >= ended.marker_timestamp + delete_retention_ms
             and ended.lacks_marker(log)
             for ended in self._ended

@@ -238,7 +238,8 @@ class Truth:
     def _find_missed_marker(self, history: History, replica: Partition) -> None:
         if history.compacted:
             now_ms = self._cluster.now_ms()
-            history.transactions.find_missed_marker(replica.log, history.keys.delete_retention_ms, now_ms)
+            retention_ms = history.keys.delete_retention_ms
+            history.transactions.find_missed_marker(replica.broker_id, replica.log, retention_ms, now_ms)
 
     def _replicas(self, topic: Topic, state: PartitionState) -> Iterator[tuple[int, Partition]]:
         for broker_id in state.replicas:
