@@ -67,9 +67,8 @@ class FetchCondition:
         """Return whether waiting for more records is pointless, because one of these cases applies to a partition of the fetch.
 
         A. it was deleted; B. its leadership or leader epoch changed; C. the requested offset is below the log start, or above the last offset that
-        this
-        client may read (D1); D. a read would end before that offset because a segment ends; this does not count while a follower fetches that is
-        throttled (R-6); E. epochs diverge; F. a follower fetches that knows an outdated high watermark (D5).
+        this client may read (D1); D. a read would end before that last offset because a segment ends, and the fetch is not one of a throttled
+        follower (R-6); E. epochs diverge; F. the fetch comes from a follower that knows an outdated high watermark (D5).
         """
         for fetch, partition in self._partitions:
             if partition.gone or self._reader.check(self._params, fetch, partition):

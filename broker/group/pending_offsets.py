@@ -95,8 +95,7 @@ class PendingOffsets:
         """Remove the pending offsets of a producer, because its transaction ended.
 
         Returns (partitions that had pending offsets, offsets that become committed offsets). The latter are empty if `committed` is false. They
-        replace
-        offsets of the same partitions that other producers have added earlier: those are ignored when their transactions commit later.
+        replace offsets of the same partitions that other producers have added earlier: those are ignored when their transactions commit later.
         """
         pending = self._by_producer.pop(producer_id, {})
         offsets = {}

@@ -63,8 +63,7 @@ def reconcile(current: Current, goal: Goal, owned: Assignment | None) -> Current
 
     current: the state now. goal: the target assignment, the epochs of the owners of partitions, and the Kafka release whose rules apply. owned: the
     partitions that the member reports in its heartbeat, None if it reports none. Raises FencedMember if the state of the member is UNKNOWN and
-    `owned`
-    is None or not empty (GN-22).
+    `owned` is None or not empty (GN-22).
     """
     if current.state is MemberState.STABLE:
         if current.epoch != goal.epoch:

@@ -39,11 +39,9 @@ class RegexSubscriptions:
         """Update the regular expressions of a group after a request, and return whether a new epoch must start at once.
 
         It must if the request changed the member's expression, and the new one has been matched with the topics before or the member has none any
-        more.
-        An unused expression is removed, and its tombstone is added to the list `entries`. If the others must be matched with the topics, because one
-        is
-        new or the last matches are too old, this is scheduled and happens after the method has returned. changes: what the request changed about
-        `member`.
+        more. An unused expression is removed, and its tombstone is added to the list `entries`. If the others must be matched with the topics,
+        because one is new or the last matches are too old, this is scheduled and happens after the method has returned. changes: what the request
+        changed about `member`.
         """
         is_resolved, regex_before, resolved_count = False, changes.regex_before, len(group.regexes)
         if regex_before is not None:

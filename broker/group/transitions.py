@@ -116,9 +116,8 @@ class Transitions:
         """Compute the target assignment of the current epoch, and add its records to `entries` (GN-18, GN-48).
 
         new_assignor: an assignor that a member prefers since this request and no member preferred before; None if there is none. were_equal: whether
-        Kafka still takes the subscriptions of all members for equal, as they were before this request. It then assigns partitions as if each member
-        had
-        the subscription of the first one in its hash table (GN-38).
+        Kafka still takes all members' subscriptions for equal, as they were before this request. Kafka then assigns partitions as if each member had
+        that of the first one in its hash table (GN-38).
         """
         members = [
             MemberSubscription(
