@@ -51,7 +51,7 @@ class Transitions:
     # ---- epochs and targets --------------------------------------------------------------------------------------------------
 
     def advance_epoch(self, group: ConsumerGroup, entries: list[Entry], *, bumps: bool) -> None:
-        """Start a new epoch if the subscribed topics changed, or if `bumps` is true because of another change of the group (GN-16, GN-17).
+        """Start a new epoch if the subscribed topics changed, or if `bumps` is true, for example for a new subscription (GN-16, GN-17).
 
         Kafka 4.0 and later also do so if the group has no epoch yet. entries: the list to which the record of the new epoch is added.
         """

@@ -334,7 +334,7 @@ class Store:
         self.resume([self._empty_segment(0)], self.end_position)
 
     def close(self) -> None:
-        """Delete all bytes when the broker or the replica closes. Should bytes be appended later, their positions continue from the current end."""
+        """Delete all bytes, because the partition is deleted. Should bytes be appended nevertheless, positions continue from the current end."""
         for segment in self.segments:
             segment.drop()
         self.resume([self._empty_segment(0)], self.end_position)

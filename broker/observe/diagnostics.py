@@ -94,8 +94,8 @@ class Refusal(NamedTuple):
 class Diagnostics(Observer):
     """Logs why connections and requests were refused and which unsupported features clients asked for, with advice.
 
-    release: the Kafka release that the cluster emulates. journal: the list of the cluster's requests, in which the client's other requests are looked
-    up, because the advice depends on them.
+    It also logs clients that look for a group's coordinator again and again and do not join the group. release: the Kafka release that the cluster
+    emulates. journal: the list of the cluster's requests, which shows whether such a client reads without a group; it is then not logged.
     """
 
     def __init__(self, release: str, timers: Timers, journal: Journal) -> None:
