@@ -32,10 +32,10 @@ WITHOUT, WITH = "without", "with"
 
 
 def cells(of_batches: float, of_requests: float) -> list[Cell]:
-    """Return rows of the benchmark `benchmarks.race` that are short enough for many rounds.
+    """Return those measurements of `benchmarks.race` that are short enough for many rounds, each as a `Cell` with its required ratio.
 
-    of_batches: the least ratio of the speed with the feature to the speed without it, in rows in which most of the time goes into batches.
-    of_requests: the least such ratio in the other rows, in which most of the time goes into requests.
+    The ratio is the broker's speed with a feature divided by its speed without it. of_batches: the least ratio where most of the time goes into
+    batches. of_requests: the least ratio where most of the time goes into requests.
     """
     large, small = ({WITH: 0.0, WITHOUT: ratio} for ratio in (of_batches, of_requests))
     return [
@@ -84,10 +84,10 @@ def with_trace() -> Iterator[Program]:
 
 
 class Feature(NamedTuple):
-    """A feature whose cost is measured.
+    """A feature of the broker whose cost is measured.
 
-    title, text: title and text of its section in docs/benchmarks.md. start: a function that runs a broker with the feature. cells:
-    benchmark rows with the required ratios.
+    title, text: title and text of its section in docs/benchmarks.md. start: a function that runs a broker with the feature. cells: the measurements;
+    each requires a least ratio of the broker's speed with the feature to its speed without it.
     """
 
     title: str
@@ -138,9 +138,10 @@ def main() -> int:
 
 
 def measured(name: str, rounds: int) -> list[str]:
-    """Measure the rows of the feature `name`, and write its section of docs/benchmarks.md. Returns a description of each row below its limit.
+    """Measure what the feature `name` costs, and write its section of docs/benchmarks.md. rounds: how often each measurement is repeated.
 
-    rounds: how often each row is measured.
+    Each measurement, such as producing batches of 1 MB, gives the ratio of the speed with the feature to the speed without it. Returns a
+    description of each measurement whose ratio is lower than required.
     """
     feature = FEATURES[name]
     free = ours()

@@ -31,7 +31,7 @@ CONNECTOR, OURS = "kafka", "kafka_py"
 
 
 class Cell(NamedTuple):
-    """A benchmark row, given by the number of records per batch in the topic and the options of the read."""
+    """One measurement of the benchmark: its name, the number of records per batch in the topics, and the options of the read."""
 
     name: str
     batch_records: int
@@ -59,10 +59,10 @@ def batch_of(records: int) -> bytes:
 
 
 def filled(address: str, cell: Cell, records: int) -> tuple[str, int]:
-    """Create topics of one partition for a benchmark row, and write records into them.
+    """Create `TOPICS` topics of one partition for a measurement, and write the same number of records into each.
 
-    address: host:port of the broker. cell: the row, which has the number of records per batch. records: the approximate number of records in all
-    topics. Returns (topic names, separated by commas as in the option `subscribe`, exact number of records in all topics).
+    address: host:port of the broker. cell: the measurement, which has the number of records per batch. records: the approximate number of records in
+    all topics. Returns (topic names, separated by commas as in the option `subscribe`, exact number of records in all topics).
     """
     batch = batch_of(cell.batch_records)
     batches = max(1, records // TOPICS // cell.batch_records)

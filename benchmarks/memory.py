@@ -200,7 +200,10 @@ def _park(sock: socket.socket, index: int, offset: int) -> None:
 
 
 def read_answer_of_metadata(sock: socket.socket) -> None:
-    """Make 100 Metadata round trips on this connection, so that the broker has time to read requests already sent on other connections."""
+    """Make 100 Metadata round trips on this connection and ignore the responses.
+
+    They only take time, in which the broker reads the requests that were sent on other connections before.
+    """
     from kafkaproto.messages.metadata import MetadataRequest
 
     for _ in range(100):

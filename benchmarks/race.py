@@ -35,11 +35,11 @@ AHEAD = 1.0
 
 
 class Cell(NamedTuple):
-    """One row of the benchmark `benchmarks.race`.
+    """One measurement of the benchmark `benchmarks.race`.
 
-    run: takes an address and returns a speed, of which larger is better. required: maps the name of a program to the least ratio of this
-    broker's speed to the program's; a program that is not in it skips the row. apart: whether client and broker run on different cores,
-    because the time of a single round trip otherwise jumps between two values.
+    run: takes the address of a program and returns a speed, of which larger is better. required: maps the name of each program that is
+    measured to the least ratio of this broker's speed to the program's speed; other programs are not measured. apart: whether client and broker
+    run on different cores, because the time of a single round trip otherwise jumps between two values.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The sections of docs/benchmarks.md. Between two marker lines, each has a table, the command that made it, and the date."""
+"""Writes sections of docs/benchmarks.md. A section is the text between two marker lines: a table, the command that made it, and the date."""
 
 from __future__ import annotations
 

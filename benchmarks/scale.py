@@ -131,7 +131,11 @@ def write_report(results: list[dict[str, float]], sizes: str) -> None:
 
 
 def main() -> int:
-    """Run the benchmark `benchmarks.scale`. Returns exit status 0, or 1 if `--check` is given and the ratio exceeds its limit or a rule is broken."""
+    """Measure how long the pipeline takes for large traces and write the results. Returns the exit status.
+
+    It is 1 if `--check` is given and, for any size, a report breaks a rule or takes longer than `MAX_RATIO` times the conversion to Parquet;
+    otherwise 0.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.scale",
         description="Measure the pipeline on large traces. Writes docs/benchmarks.md.",

@@ -366,7 +366,7 @@ class Cluster:
 
 
 def topics_left(cluster: Cluster) -> frozenset[str]:
-    """Return the names of the topics that the data directory contained when the cluster started, even if they have been deleted since."""
+    """Return the names of the topics that the previous process left in the data directory. A topic that has been deleted since is still included."""
     return frozenset() if cluster.persistence is None else cluster.persistence.topics_left
 
 

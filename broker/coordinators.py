@@ -275,10 +275,10 @@ class TransactionParts:
         return node.transactions.coordinator
 
     def _ended(self, key: tuple[str, int], marker: TransactionMarker, now_ms: int) -> None:
-        """Make the committed offsets of a transaction visible if it was committed, or drop them if it was aborted (TX-44).
+        """Handle the end of a transaction that committed offsets of groups (TX-44): make them visible if it was committed, or drop them if aborted.
 
-        Called when the marker is replicated in partition `key`, given as (topic, index). Does nothing if the partition is not in the
-        offsets topic.
+        Called for each partition in which the transaction's marker is replicated. key: this partition, as (topic, index). Only a
+        partition of the offsets topic contains such offsets; for others nothing is done.
         """
         node = self._running(self._replicas.broker_id)
         if key[0] == OFFSETS_TOPIC and node is not None and node.has_groups:

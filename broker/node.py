@@ -232,8 +232,8 @@ class Node:
         self.counted_ms = 0.0
         """The total handler time in ms that was charged to requests of this broker.
 
-        A handler can complete other, waiting requests while it runs. Their time is added here at once, and is then not charged to the handler's own
-        request: its time is reduced by the growth of this total.
+        A handler can complete other, waiting requests while it runs. Their time is added here, too. The time charged to the handler's own request is
+        the time that it took, less the growth of this total meanwhile, so that no time is charged twice.
         """
         self.reader = Reader(replicas, cluster.strict_kip)
         self.quotas = self._new_quotas()
@@ -303,9 +303,9 @@ class Node:
         self.transactions.stop_coordinating()
 
     def refuses_group(self, group_id: str) -> int:
-        """Return 0 if this broker coordinates a group, else NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS (GC-7).
+        """Return 0 if this broker coordinates a group, otherwise the error NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS (GC-7).
 
-        In a cluster with the profile "test", this creates a missing offsets topic; with "kafka", only FindCoordinator creates it.
+        With the profile "test" (for tests), a missing offsets topic is created first; with "kafka" (as Kafka), only FindCoordinator does this.
         """
         if OFFSETS_TOPIC not in self.image.topics and self.cluster.profile == "test":
             try:

@@ -1,4 +1,4 @@
-"""Counts of instructions by callgrind: per request in virtual time, and for the start of a broker. The machine's load does not affect them."""
+"""Counts the instructions that a broker executes, with callgrind: per request, and for its start. The machine's load does not affect the counts."""
 
 from __future__ import annotations
 

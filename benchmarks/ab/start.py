@@ -17,7 +17,10 @@ from typing import TextIO
 MODULES = ("kafkaproto.broker", "broker")
 """The modules that may contain the broker, the newest first."""
 POSTPONED_S = 0.5
-"""The time in seconds from the ready line to the end of the process. The broker does its postponed work in this time."""
+"""The time in seconds for which the process goes on after the broker has reported that it is ready.
+
+In this time, the broker does the work that it postpones at its start, so that this work is counted, too.
+"""
 
 
 def marker() -> None:
@@ -31,9 +34,10 @@ def finish() -> None:
 
 
 class ReadyLine:
-    """A replacement of stdout that detects the ready line: the broker's first flush after it has written text.
+    """A replacement of stdout that detects when the broker is ready: at its first flush after it has written text (the ready line).
 
-    At that moment it calls `marker`, restores stdout, and schedules the end of the process `POSTPONED_S` later.
+    At that moment it calls the function `marker` of this module, at which callgrind starts its counters anew. It then restores stdout, and schedules
+    the end of the process after `POSTPONED_S` seconds.
     """
 
     def __init__(self, stdout: TextIO) -> None:

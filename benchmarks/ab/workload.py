@@ -171,7 +171,7 @@ class Crowd(Peer):
 
 
 class Exchange(NamedTuple):
-    """The content of a response: its throttle time, the size of its records in bytes, and its error codes other than 0."""
+    """What is checked of an exchange with the broker: its response's throttle time, size of the records in bytes, and error codes other than 0."""
 
     throttle_ms: int
     record_bytes: int
@@ -179,11 +179,11 @@ class Exchange(NamedTuple):
 
 
 class Work(NamedTuple):
-    """A benchmark row that is ready to run.
+    """One measurement of the benchmark (a row of its table) that is ready to run.
 
-    key, version: API key and version of the request that the row is named after. frames: yields the frames of the next requests. step:
-    sends one frame. expected: takes a response and returns whether it is what the row's name promises. finish: called once after the
-    requests, and counted with them.
+    key, version: API key and version of the request that is measured. frames: yields the frames of the next requests. step: sends one frame.
+    expected: takes the content of a response and returns whether the broker did what is to be measured, such as throttle the request. finish: called
+    once after the last request; its work counts as part of the measured work.
     """
 
     peer: Peer
@@ -262,7 +262,7 @@ def set_quota(peer: Peer, key: str, bytes_per_second: float) -> None:
 
 
 def record(cluster: Any) -> None:
-    """Record all traffic of a cluster, as `--trace` does, and discard the recorded entries."""
+    """Switch on the recording that `--trace` does, so that its cost is measured. The recorded entries are discarded instead of written to a file."""
     cluster.state.record(find("Recorder")(lambda data, entries: None, 64))
 
 

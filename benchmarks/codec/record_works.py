@@ -41,7 +41,7 @@ def batch_for(case: RecordCase) -> bytes:
 
 
 def batch_readers() -> dict[str, Callable[[bytes], Any]]:
-    """Return a dict of codecs to the class with which each reads a batch. Its objects can be iterated over."""
+    """Return each codec's class that reads batches, by the codec's name. Called with the bytes of a batch, it returns an iterable of records."""
     from aiokafka.record import default_records as aiokafka_python
     from aiokafka.record._crecords import DefaultRecordBatch as AiokafkaC
     from kafka.record import default_records as kafka_python
@@ -82,10 +82,10 @@ def keys(case: RecordCase) -> dict[str, Work]:
 
 
 def columns(case: RecordCase) -> dict[str, Work]:
-    """Return a dict of codecs to functions that split a batch into columns. case: says which records the batch has.
+    """Return functions that split a batch into columns, by the name of the codec. case: says which records the batch has.
 
-    This project's codec makes arrays of numbers. Other codecs have no such function: theirs iterate over the records and make a tuple per
-    column.
+    This project's codec ("ours") has a function that does this, and makes arrays of numbers. The others have none, so the function for each of
+    them reads all records and transposes them into one tuple per column.
     """
     data = batch_for(case)
     columns_of = columns_function("columns")

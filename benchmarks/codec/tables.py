@@ -1,4 +1,7 @@
-"""The tables of docs/benchmarks.md about the codec, from measured times in seconds: ratios, their limits, and whether they are kept."""
+"""The tables of docs/benchmarks.md about the codec, made from measured times in seconds.
+
+A table shows the time of each other codec divided by the time of this one, the least ratio required, and whether the ratio reaches it.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ class Cell:
 
     @property
     def fastest_pure(self) -> float | None:
-        """Return the ratio to the fastest codec in pure Python, or None if no such codec supports the case."""
+        """Return the time of the fastest codec in pure Python divided by that of this project's codec, or None if no such codec supports the case."""
         return min((self.ratios[name] for name in PURE if name in self.ratios), default=None)
 
     @property
@@ -106,7 +109,11 @@ def sections(measured: Measured) -> list[Section]:
 
 
 def summary(all_cells: list[Cell]) -> Section:
-    """Return the section that summarises the ratios of all benchmark cases. all_cells: the ratios of each case, by codec."""
+    """Return the section that summarises all benchmark cases.
+
+    all_cells: for each case, the time of each other codec divided by the time of this project's codec. The rows of the section are the median and
+    the lowest ratio to the fastest codec in pure Python and, for each codec in C, the number of cases whose ratio reaches its goal.
+    """
     pure = [cell.fastest_pure for cell in all_cells if cell.fastest_pure is not None and cell.kind != AS_BUFFERS]
     median, least = statistics.median(pure), min(pure)
     rows = [

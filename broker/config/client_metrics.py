@@ -48,7 +48,7 @@ class SubscriptionSetting(NamedTuple):
 
 
 class Configured(Protocol):
-    """Interface of the cluster, with what is needed to change the settings of groups and subscriptions to client metrics."""
+    """Interface of a configured cluster: what is needed to change the settings of a group, or of a subscription to client metrics."""
 
     @property
     def config(self) -> ClusterConfig: ...

@@ -212,10 +212,11 @@ class ClusterConfig:
         return len(self.layers(broker_id, name)) > 1
 
     def get(self, broker_id: int, name: str) -> Any:
-        """Return the current typed value of a broker setting: that of the first layer in which it is set, otherwise Kafka's default.
+        """Return the current typed value of a broker setting, from the first of these layers that contains it.
 
-        There are two exceptions. A setting with `only_dynamic` ignores values given at start. A time in milliseconds that is not set has the
-        value of the equivalent setting in minutes or hours.
+        The layers are: set at run time for this broker, set at run time for all brokers, given at start for this broker, given at start for all
+        brokers, set by the profile, Kafka's default. There are two exceptions. A setting with `only_dynamic` ignores values given at start. A time in
+        milliseconds that is not set has the value of the equivalent setting in minutes or hours.
         """
         own = self.dynamic_broker.get(broker_id)
         if own is not None and name in own:

@@ -29,14 +29,14 @@ class Setting(NamedTuple):
     if there is none. default_text: the default as Kafka writes it.
 
     low, high: inclusive bounds of a number, None for no bound. special: an allowed number outside these bounds. values: the allowed values, or the
-    allowed items of a list; any if empty. any_case: whether the comparison with `values` ignores case. versions: whether the values are metadata
-    versions of Kafka, where `2.8` stands for `2.8-IV1`. items: two patterns for the items of a list; each item must match the first one with
-    `semantics=kip`, the second one with `semantics=kafka` (D10). The whole value may also be `*`. not_empty: whether an empty value is rejected.
+    allowed items of a list; any if empty. any_case: whether the comparison with `values` ignores case. versions: whether the values are Kafka's
+    metadata versions; `2.8` is then short for `2.8-IV1`. items: two patterns, of which each item of a list must match one: with `semantics=kip` the
+    first, with `semantics=kafka` the second (D10). Instead of a list, `*` is allowed, too. not_empty: whether an empty value is rejected.
     distinct: whether repeated items of a list are removed, as in Kafka 4.0 and later (KIP-1161).
 
     mode: "r" if the setting is fixed at start, "b" if it can be changed at run time for one broker, "c" if it can be changed at run time for one
     broker or all brokers. internal: whether DescribeConfigs returns it only if it is set. fallbacks: the broker settings to use, in order, if this
-    one is not set. only_dynamic: whether a value given at start is ignored, so that only AlterConfigs can set it (R-12). per_listener: whether
+    one is not set. only_dynamic: whether only AlterConfigs can set it, while a value given at start is ignored (R-12). per_listener: whether
     `listener.name.<listener>.<name>` sets it for one listener.
 
     acts: whether this broker implements the setting; otherwise its value has no effect. fixed_here: whether Kafka can change it on a running broker
@@ -105,7 +105,7 @@ class Setting(NamedTuple):
 
 
 class Definitions:
-    """The definitions of all settings in one table, by name. A table belongs to one Kafka release and is used for a range of releases.
+    """The definitions of all settings in one table, by name. A table has the settings of one Kafka release, and also serves releases close to it.
 
     broker: Kafka's broker settings, including those that can only be set on a running broker (`only_dynamic`), those that exist only in this broker,
     and those that Kafka 3.0 removed and this broker still supports. broker_name_of_topic: maps a topic setting to the broker setting whose value it

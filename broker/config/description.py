@@ -110,8 +110,9 @@ def _broker_synonyms(
 ) -> tuple[Synonym, ...]:
     """Return the values of a setting and its fallbacks in look-up order, as DescribeConfigs lists them under the setting.
 
-    A fallback's value that would come before the first value of the setting itself is left out, as in `ConfigHelper.configSynonyms`. names: the
-    setting and its fallbacks, in look-up order. at_start: the settings given at start, as text.
+    The list is ordered by layer (set at run time, given at start, default), and within a layer by name. It begins with the first value of the setting
+    itself: values of fallbacks before it are left out, as in `ConfigHelper.configSynonyms`. names: the setting and its fallbacks, in look-up order.
+    at_start: the settings given at start, as text.
     """
     settings = [config.dynamic_setting(name) for name in names]
     # A setting with `only_dynamic` has no default to describe, and neither has a setting of one listener.
@@ -175,9 +176,9 @@ def effective_topic_values(
 ) -> Iterator[tuple[str, str | None, Source]]:
     """Yield (name, value, source) of each setting of a new topic, as CreateTopics returns them (`KafkaConfigSchema`).
 
-    If a value comes from a setting in minutes or hours, the source is the source of that setting. DescribeConfigs reports such values differently.
-    overrides: the settings of the topic itself. The source is the layer that a value comes from; the value is None if no layer has one. broker_id:
-    the broker whose settings are the defaults.
+    The source is the layer that a value comes from. A value derived from a setting in minutes or hours has the source of that setting;
+    DescribeConfigs does not follow this rule. overrides: the settings of the topic itself. The value is None if no layer has one. broker_id: the
+    broker whose settings are the defaults.
     """
     at_start = _given_at_start(config, broker_id)
     for name, setting in config.definitions.topic.items():

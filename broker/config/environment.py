@@ -84,8 +84,8 @@ def _is_ignored(variable: str) -> bool:
 def _settings_of(variable: str, value: str, definitions: Definitions, warn: Callable[[str], None]) -> dict[str, str]:
     """Return the settings that one variable defines.
 
-    A value with several lines defines several settings, because the image writes it to a properties file. An unknown setting is left out. warn:
-    called once for each unknown setting, with a text that names the variable.
+    A value with several lines defines several settings, because the image apache/kafka writes each variable as a line `name=value` into a properties
+    file. An unknown setting is left out. warn: called once for each unknown setting, with a text that names the variable.
     """
     settings: dict[str, str] = {}
     try:

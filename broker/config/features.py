@@ -64,7 +64,10 @@ def initial_features(release: str) -> Mapping[str, int]:
 
 
 def changed_levels(release: str, levels: Mapping[str, int]) -> dict[str, int]:
-    """Return the levels that differ from those of a new cluster, by feature. The level 0 stands for a feature that is not finalized."""
+    """Return, by feature, those of the cluster's current `levels` that differ from the levels of a new cluster of this release.
+
+    A feature that is missing in `levels`, or that a new cluster does not finalize, counts as level 0.
+    """
     initial = initial_features(release)
     return {
         name: levels.get(name, 0) for name in supported_features(release) if levels.get(name, 0) != initial.get(name, 0)

@@ -32,9 +32,9 @@ class GroupResource:
         return self._cluster.config.groups.get(self._group_id, {})
 
     def setting(self, name: str) -> Setting:
-        """Return a definition of the setting `name` that accepts any text, because Kafka validates all settings of a group together.
+        """Return a definition of the setting `name` that accepts any text: the value is not checked here.
 
-        No setting of a group is a list.
+        Kafka checks all settings of a group together, after all changes of a request. The definition is no list, as no setting of a group is one.
         """
         return Setting(name, "string")
 

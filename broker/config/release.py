@@ -40,7 +40,7 @@ def is_release_4(release: str) -> bool:
 
 
 def is_release_4_1(release: str) -> bool:
-    """Return whether a release is Kafka 4.1 or later."""
+    """Return whether a release is Kafka 4.1 or a later one, so that the rules introduced in 4.1 apply."""
     return _place(release) >= _place("4.1")
 
 

@@ -32,10 +32,10 @@ def knows_all(version: int) -> bool:
 def for_client(
     params: FetchParams, fetch: PartitionFetch, read: PartitionRead, partition: Partition | None
 ) -> PartitionRead:
-    """Return the result of reading one partition in a form that a client before version 10 understands.
+    """Return the result of reading one partition in a form that a client understands whose Fetch requests have a version below 10.
 
-    fetch: the requested partition. read: its result. partition: None if this broker has no replica of it; the result is then unchanged. Otherwise
-    the first case that applies decides:
+    params: the parameters of the Fetch request, such as its version. fetch: the requested partition. read: its result. partition: None if this broker
+    has no replica of it; the result is then unchanged. Otherwise the first case that applies decides:
 
     A. The topic's compression.type is zstd: error UNSUPPORTED_COMPRESSION_TYPE (76), even if the read failed.
     B. The request has version 4 or later: the result is unchanged.

@@ -64,11 +64,11 @@ class FetchCondition:
         return self._pointless(now_ms) or self._available(now_ms) >= self._min_bytes
 
     def _pointless(self, now_ms: int) -> bool:
-        """Return whether waiting is pointless, in any of these cases.
+        """Return whether waiting for more records is pointless, because one of these cases applies to a partition of the fetch.
 
-        A. a partition was deleted; B. leadership or epoch changed; C. the requested offset is above the end of the visible records (D1) or below the
-        log start; D. a read would stop at the end of its segment, before the last visible record, unless the follower is throttled (R-6); E. epochs
-        diverge; F. a follower's high watermark is stale (D5).
+        A. it was deleted; B. its leadership or leader epoch changed; C. the requested offset is below the log start, or above the last offset that
+        this client may read (D1); D. a read would end before that last offset because a segment ends, and the fetch is not one of a throttled
+        follower (R-6); E. epochs diverge; F. the fetch comes from a follower that knows an outdated high watermark (D5).
         """
         for fetch, partition in self._partitions:
             if partition.gone or self._reader.check(self._params, fetch, partition):

@@ -52,8 +52,9 @@ class FetchParams:
 class PartitionFetch:
     """One partition of a fetch request. error: the code of an error detected before reading (F-23); if it is not 0, the other fields have no meaning.
 
-    offset: the first offset to read. log_start_offset: the log start offset of a follower. wanted_epoch: the leader epoch that the client knows.
-    last_epoch: the epoch of the last record that the client has. Each of the last three is -1 if the client did not send it.
+    offset: the first offset to read. log_start_offset: the log start offset of a follower. wanted_epoch: the current leader epoch as the client
+    knows it; a different epoch at the broker is an error. last_epoch: the epoch of the last record that the client has. `log_start_offset`,
+    `wanted_epoch` and `last_epoch` are -1 if the client did not send them.
     """
 
     topic: str
@@ -227,7 +228,7 @@ class Reader:
         """Return an error result if the requested offset is not readable (F-16, F-17, D1); None if it is readable.
 
         params, fetch: the parameters of the Fetch request, and its entry for this partition. result: a result with the offsets of the replica. It
-        gets the error and is returned, unless the error must be sent without offsets.
+        gets the error and is returned. Only OFFSET_OUT_OF_RANGE with the setting `semantics=kafka` is returned as a new result without offsets.
         """
         log, offset = partition.log, fetch.offset
         high_watermark = log.high_watermark  # under `kip` a follower's high watermark may be beyond its log end (D2)
@@ -242,9 +243,9 @@ class Reader:
         return self._out_of_range(result)
 
     def _out_of_range(self, result: PartitionRead) -> PartitionRead:
-        """Return a result with error OFFSET_OUT_OF_RANGE (1). It has offsets with the setting `semantics=kip`, otherwise none (D3).
+        """Return a result with error OFFSET_OUT_OF_RANGE (1), which has the offsets of the replica only with the setting `semantics=kip` (D3).
 
-        result: a result with the offsets of the replica. With `semantics=kip` it gets the error and is returned.
+        result: a result with these offsets. With `semantics=kip` its error is set and it is returned; otherwise a new result is returned.
         """
         if not self._strict_kip:
             return failed(ErrorCode.OFFSET_OUT_OF_RANGE)

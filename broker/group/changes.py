@@ -19,11 +19,11 @@ from kafkaproto.broker.runtime.events import Events
 
 
 class _Seen(NamedTuple):
-    """A snapshot of a group at the time of its last report, with which the next report is compared.
+    """A snapshot of a group when its last change was published to observers, with which its state at the next change is compared.
 
-    members: maps member ids to (group instance id, topics of a member of the new protocol, whether the member has left temporarily). group_type:
-    "classic" or "consumer". topics: maps the ids of subscribed topics to (name, number of partitions); the name is "" for a loaded group whose log
-    contains only topic ids.
+    members: maps member ids to (group instance id, subscribed topics with the regular expression, whether the member has left temporarily). The
+    topics are empty in groups of the classic protocol. group_type: "classic" or "consumer". topics: maps the ids of subscribed topics to (name,
+    number of partitions); the name is "" for a loaded group whose log contains only topic ids.
     """
 
     state: str | None = None
@@ -47,7 +47,7 @@ class GroupChanges:
         self._events = events
         self._seen: dict[str, _Seen] = {}
         self._notes: dict[str, dict[str | None, Cause]] = {}
-        """Maps group ids to causes by member id (None: the whole group). The causes wait here for the next report of the group."""
+        """Maps group ids to the causes of a change that is not published yet. The causes are keyed by member id (None: the whole group)."""
 
     def note(self, group_id: str, kind: CauseKind, member_id: str | None = None) -> None:
         """Store the cause of a change, which the next call of `report` includes. Only the first cause of a member is kept.
@@ -82,9 +82,10 @@ class GroupChanges:
         self._raise(group, before, after, _causes(before, after, notes), now_ms)
 
     def loaded(self, group: Group | ConsumerGroup, now_ms: int) -> None:
-        """Report a group that was loaded from the offsets topic.
+        """Publish that a group was loaded from the offsets topic.
 
-        If the group was reported before, it was reloaded to undo a change. It is then reported like any other changed group.
+        A group of which this object has published a change before was loaded again only to undo a failed change. What differs from its last published
+        state is then published as an ordinary change.
         """
         if self._events.group_changed is None:
             return
@@ -220,10 +221,11 @@ def _topics(group: ConsumerGroup) -> dict[bytes, tuple[str, int]]:
 
 
 def _changed_topics(before: _Seen, after: _Seen) -> tuple[str, ...]:
-    """Return the topics that were created or deleted, or whose number of partitions changed. Changes of the subscriptions do not count.
+    """Return the names of the topics that were created or deleted, or whose number of partitions changed.
 
-    If the name of a deleted topic is unknown, the hexadecimal digits of its id are returned instead. Such a topic is left out if subscriptions
-    changed, too, because it may be a topic to which no member subscribes any more. before, after: snapshots of the group at its last report and now.
+    before, after: snapshots of the group when its last change was published and now. A topic whose only change is that members subscribe to it, or no
+    longer do, is left out. If the name of a deleted topic is unknown, the hexadecimal digits of its id are returned instead, but only if
+    the subscriptions are the same as before: otherwise it may be a topic to which no member subscribes any more.
     """
     old, new = ({name for _, topics, _ in seen.members.values() for name in topics} for seen in (before, after))
     names = set()

@@ -112,7 +112,7 @@ class ConsumerGroup:
     topics: dict[str, SubscribedTopic] = field(default_factory=dict)
     """The subscribed topics that existed when the current epoch started. Empty after a load from a log that contains only their hash."""
     metadata_hash: int = 0
-    """The stored hash of `topics`; 0 in releases that store the topics (GO-8)."""
+    """The hash of `topics` that is stored with the group's epoch, from Kafka 4.1 on. 0 in earlier releases, which store the topics instead (GO-8)."""
     has_topics_record: bool = False
     """Whether the log contains a record of the topics. Brokers from 4.1 on, which store a hash instead, delete this record."""
     seen_topics: Mapping[str, object] | None = None
@@ -121,11 +121,11 @@ class ConsumerGroup:
         Every change of a topic creates a new mapping and a new object for the topic, so changes are found by comparing identities (GN-17).
     """
     owners: dict[Place, int] = field(default_factory=dict)
-    """Maps each partition that a member has, or must still revoke, to the epoch of this member (GN-21)."""
+    """Maps each partition, as (topic id, partition index), that some member has or must still revoke to the epoch of that member (GN-21)."""
     releasing: Mapping[Place, int] = field(default_factory=dict)
-    """The partitions that a member gave up when it took over another member's instance id in the current request, with its epoch before that.
+    """Maps the partitions that a member gave up when it took over another member's instance id in the current request to the epoch it had then.
 
-        Other members cannot get these partitions before the next request (GN-32).
+    Other members cannot get these partitions before the next request (GN-32).
     """
     fenced: set[str] = field(default_factory=set)
     """The ids of removed members whose next heartbeat gets FENCED_MEMBER_EPOCH instead of UNKNOWN_MEMBER_ID, until they join again."""
@@ -137,9 +137,10 @@ class ConsumerGroup:
     pending_offsets: PendingOffsets = field(default_factory=PendingOffsets)
     """The offsets that producers committed in transactions that are still open."""
     stable_waiters: list[Callable[[int, int], None]] = field(default_factory=list)
-    """Functions that continue requests which wait until all commits are replicated, such as an OffsetFetch for stable offsets.
+    """Functions that continue requests that wait for commits to be replicated, such as an OffsetFetch for stable offsets.
 
-        Each is called once, with (error code, time in ms), when a commit is replicated or fails, or when this broker drops the group.
+    Each is called with (error code, time in ms) when any commit is replicated or fails, or when this broker drops the group, and is then removed
+    from the list. A request that must still wait for other commits adds its function again.
     """
 
     @property
@@ -276,7 +277,7 @@ class ConsumerGroup:
                 del self.regex_subscribers[member.topic_regex]
 
     def owned_by(self, member: ConsumerMember) -> dict[Place, int]:
-        """Return a dict that maps each partition that a member has, or must still revoke, to the epoch of this member."""
+        """Return the partitions that a member has or must still revoke, as (topic id, partition index), each mapped to the member's current epoch."""
         current = member.current
         return {
             (topic_id, index): current.epoch

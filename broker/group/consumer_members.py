@@ -243,7 +243,7 @@ def _subscribe(
 ) -> Changes:
     """Set a member's subscription and return how it changed. names, regex: the topic names and the regular expression that it subscribes to.
 
-    before: the member's stored values before the request. If they have changed, the member's record is added to `entries`.
+    before: what `_stored_values` returned for the member before the request. If the values differ now, the member's record is added to `entries`.
     """
     names_before, regex_before = member.topic_names, member.topic_regex
     group.subscribe(member, names, regex)
@@ -253,7 +253,7 @@ def _subscribe(
 
 
 def _stored_values(member: ConsumerMember) -> tuple[object, ...]:
-    """Return those values of a member that its stored record contains and a request may change, to compare them before and after a request."""
+    """Return the parts of a member's stored record that a request can change, so that they can be compared before and after a request."""
     return (
         member.instance_id,
         member.rack_id,
@@ -282,9 +282,9 @@ def _unknown_member(member_id: str, group: ConsumerGroup) -> KafkaError:
 
 
 def _holder(group: ConsumerGroup, instance_id: str) -> ConsumerMember | None:
-    """Return the member to which `instance_id` belongs now, or belonged until the member changed its instance id; None if there is no such member.
+    """Return the member that has `instance_id`, or the one that had it last and then changed its instance id; None if there is no such member.
 
-    Raises KafkaError UNKNOWN_MEMBER_ID (25) if the instance id belongs to a member that was removed (GN-34).
+    Raises KafkaError UNKNOWN_MEMBER_ID (25) if a member changed its instance id and was removed since (GN-34).
     """
     member_id = group.static_ids.get(instance_id)
     if member_id is None:

@@ -161,7 +161,7 @@ class Group:
         return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
 
     def other_generation(self, generation_id: int) -> int:
-        """Return ILLEGAL_GENERATION (22) if `generation_id` is not the current generation; otherwise 0."""
+        """Return an error code: ILLEGAL_GENERATION (22) if `generation_id` differs from the current generation; otherwise 0."""
         return ErrorCode.NONE if generation_id == self.generation_id else ErrorCode.ILLEGAL_GENERATION
 
     def accepts(self, member_id: str, max_size: int) -> bool:

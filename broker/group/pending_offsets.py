@@ -22,11 +22,17 @@ class PendingOffsets:
 
     def __init__(self) -> None:
         self._by_producer: dict[int, dict[PartitionKey, tuple[int, CommittedOffset]]] = {}
-        """Maps a producer id to its pending offsets: a dict of partitions to (number, offset), which `remove` may leave empty."""
+        """Maps a producer id to its pending offsets: a dict of partitions to (number, offset). `remove` may leave this inner dict empty.
+
+        The number counts the offsets in the order in which they were added to this object.
+        """
         self._producers: dict[PartitionKey, int] = {}
         """Maps a partition with pending offsets to the number of producers that have one."""
         self._replaced: dict[PartitionKey, int] = {}
-        """Maps a partition to a number: its pending offsets up to this number have been replaced by a commit."""
+        """Maps a partition to the number of the last offset, in the order of their addition to this object, that a commit has replaced.
+
+        Pending offsets of the partition with this number or a lower one are ignored when their transactions commit.
+        """
         self._last_number = 0
 
     def __bool__(self) -> bool:
@@ -67,14 +73,14 @@ class PendingOffsets:
     def supersede(self, keys: Iterable[PartitionKey]) -> None:
         """Record that the group itself committed offsets of these partitions.
 
-        The offsets that transactions have pending for them now are then ignored when these transactions commit.
+        Offsets of these partitions that are pending now are replaced: they are ignored when their transactions commit later.
         """
         self._replaced.update((key, self._last_number) for key in keys if key in self._producers)
 
     def remove(self, keys: Collection[PartitionKey], *, keeps_producers: bool = False) -> list[PartitionKey]:
         """Remove the pending offsets of deleted partitions from all transactions. Returns the removed partitions, once for each producer.
 
-        keeps_producers: whether a producer without any further pending offset still counts as one until its transaction ends.
+        keeps_producers: whether a producer that has no pending offset left stays in this object, as one with an open transaction, until that ends.
         """
         removed = []
         for producer_id, pending in list(self._by_producer.items()):
@@ -88,8 +94,8 @@ class PendingOffsets:
     ) -> tuple[list[PartitionKey], dict[PartitionKey, CommittedOffset]]:
         """Remove the pending offsets of a producer, because its transaction ended.
 
-        Returns the partitions that had pending offsets, and the offsets that become committed offsets; there are none if `committed` is false.
-        Pending offsets of the latter partitions that other producers added earlier are skipped when their transactions end.
+        Returns (partitions that had pending offsets, offsets that become committed offsets). The latter are empty if `committed` is false. They
+        replace offsets of the same partitions that other producers have added earlier: those are ignored when their transactions commit later.
         """
         pending = self._by_producer.pop(producer_id, {})
         offsets = {}

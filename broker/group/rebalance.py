@@ -88,10 +88,10 @@ class Rebalance:
             self.prepare(group, now_ms)
 
     def take_request(self, group: Group, member: Member, request: JoinRequest, reply: JoinReply | None) -> None:
-        """Take over the protocols and timeouts in the JoinGroup request of a current member, and park the request.
+        """Take over the protocols and timeouts in the JoinGroup request of a current member, and park the request if it has a `reply`.
 
         An earlier parked JoinGroup of the member gets REBALANCE_IN_PROGRESS. reply: the function that sends the response at the end of the join
-        phase; None if other code sends the response, so that the request is not parked.
+        phase. If it is None, other code sends the response, and no request of the member is parked.
         """
         self.changes.note_request(group, member.member_id, member.protocols, request.protocols)
         self.answer_join(member, JoinResult(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS))

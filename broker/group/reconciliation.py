@@ -45,9 +45,9 @@ class FencedMember(Exception):
 class Goal(NamedTuple):
     """The target assignment of a member, and the conditions for the next step of its reconciliation.
 
-    owner_epoch: a function of (topic id, partition index) that returns the epoch of the member to which this partition is assigned, or which must
-    still revoke it; -1 if there is no such member. is_release_4_2: whether the rules of Kafka 4.2 apply. subscribed: the ids of the topics to which
-    the member subscribes; None if they are all topics of the target. is_resubscribed: whether the current request changed the member's subscription.
+    owner_epoch: a function of (topic id, partition index) that returns the epoch of the member that has this partition or must still revoke it; -1 if
+    there is no such member. is_release_4_2: whether the rules of Kafka 4.2 apply. subscribed: the ids of the topics to which the member
+    subscribes; None if it subscribes to every topic in the target assignment. is_resubscribed: whether the current request changed its subscription.
     """
 
     target: Assignment
@@ -61,9 +61,9 @@ class Goal(NamedTuple):
 def reconcile(current: Current, goal: Goal, owned: Assignment | None) -> Current:
     """Return the next state of a member (GN-22, GN-23), which may equal `current`.
 
-    current: the state now. goal: the target assignment, and what the next step depends on, such as the release. owned: the partitions that the member
-    reports in its heartbeat, None if it reports none. Raises FencedMember if the state of the member is UNKNOWN and `owned` is None or not empty
-    (GN-22).
+    current: the state now. goal: the target assignment, the epochs of the owners of partitions, and the Kafka release whose rules apply. owned: the
+    partitions that the member reports in its heartbeat, None if it reports none. Raises FencedMember if the state of the member is UNKNOWN and
+    `owned` is None or not empty (GN-22).
     """
     if current.state is MemberState.STABLE:
         if current.epoch != goal.epoch:

@@ -36,11 +36,12 @@ class RegexSubscriptions:
     def update(
         self, group: ConsumerGroup, member: ConsumerMember, changes: Changes, entries: list[Entry], now_ms: int
     ) -> bool:
-        """Update the regular expressions of a group after a request: remove unused ones, and match the others with the topics if that is due.
+        """Update the regular expressions of a group after a request, and return whether a new epoch must start at once.
 
-        changes: what the request changed about `member`. entries: the list to which the tombstone of a removed expression is added. The matching
-        runs after this method has returned. Returns True if a new epoch must start at once: the member has changed its expression, and either the
-        new one has been matched with the topics before or the member has no expression any more.
+        It must if the request changed the member's expression, and the new one has been matched with the topics before or the member has none any
+        more. An unused expression is removed, and its tombstone is added to the list `entries`. If the others must be matched with the topics,
+        because one is new or the last matches are too old, this is scheduled and happens after the method has returned. changes: what the request
+        changed about `member`.
         """
         is_resolved, regex_before, resolved_count = False, changes.regex_before, len(group.regexes)
         if regex_before is not None:

@@ -226,7 +226,7 @@ class Registry:
         a. In a classic group that had members and has none now, retention counts from the time when the last member left.
         b. In a stable classic group of consumers, offsets of subscribed topics are kept. For other topics retention counts from each commit.
         c. In a classic group that never had members, retention counts from each commit.
-        d. In a group of the new protocol (KIP-848), rule b applies in every state, even without members.
+        d. In a group of the new protocol (KIP-848), offsets of subscribed topics are kept; others expire as in b. Its state does not matter.
         e. In other classic groups (during a rebalance, or with another protocol than that of consumers) nothing expires.
         """
         retention_ms = self._rebalance.settings.offsets_retention_ms
@@ -326,7 +326,7 @@ class Registry:
 
 
 def release(group: AnyGroup, keys: Iterable[PartitionKey]) -> None:
-    """Lower the number of commits that are not effective yet (`writing`) by one for each partition in `keys`."""
+    """Lower the number of commits that are still being written, `group.writing`, by one for each partition in `keys`."""
     for key in keys:
         group.writing[key] -= 1
         if group.writing[key] <= 0:

@@ -45,7 +45,7 @@ _COMMIT_ERRORS: dict[int, int] = {
     **LOG_ERRORS,
     **dict.fromkeys(_TOO_LARGE, ErrorCode.INVALID_COMMIT_OFFSET_SIZE),
 }
-"""Maps an error of the log to that of a commit with Kafka's old coordinator; the one in Java has the errors of groups (GO-23)."""
+"""Maps errors of the log to those of a commit, with Kafka's old coordinator. For its new coordinator, `_GROUP_ERRORS` does this (GO-23)."""
 _GROUP_ERRORS: dict[int, int] = {
     **LOG_ERRORS,
     **dict.fromkeys(_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
@@ -63,7 +63,7 @@ class LoggedRecord(KeyedRecord, Protocol):
 
     @property
     def ends(self) -> bool | None:
-        """Return True for a marker that commits a transaction, False for one that aborts it, None for a record with data."""
+        """Return how the record ends a transaction: True for a marker that commits it, False for one that aborts it, None for a record with data."""
         ...
 
 
@@ -235,9 +235,9 @@ class GroupStorage:
         self._append(group_id, entries, now_ms, lambda error, at_ms: stored(_GROUP_ERRORS.get(error, error), at_ms))
 
     def await_writes(self, group_id: str, now_ms: int, stored: Stored) -> None:
-        """Call `stored` when all records in the group's partition are replicated, or with the error that prevented it.
+        """Wait until all records in the group's partition are replicated, then call `stored`; with an error code if that failed.
 
-        A response to a request that writes nothing may still show changes that are not replicated yet, for example those of a loaded group.
+        For requests that write nothing themselves: their response may show changes that are not replicated yet, for example those of a loaded group.
         """
         if self._log is None:
             stored(ErrorCode.NONE, now_ms)

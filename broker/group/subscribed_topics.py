@@ -38,7 +38,7 @@ class Topic(Protocol):
 class SubscribedTopic(NamedTuple):
     """A subscribed topic as it was when the group's epoch started.
 
-    racks: for each partition the sorted racks of its replicas; empty if the brokers have no racks, or if this release ignores them.
+    racks: for each partition the sorted racks of its replicas; empty if the brokers have no racks, or if the emulated release of Kafka ignores them.
     """
 
     topic_id: bytes

@@ -107,9 +107,9 @@ class TransactionalCommits:
 
 
 def _refusal_of_consumer(group: ConsumerGroup, request: TransactionalCommit, *, is_release_4: bool) -> int:
-    """Return the error code for a commit that a group of the new protocol (KIP-848) must reject, or 0 if it is allowed (TX-42).
+    """Return the error code with which a group of the new protocol (KIP-848) refuses an offset commit, or 0 if it is allowed (TX-42).
 
-    is_release_4: whether a request without a member is allowed although the group has members, as from 4.0 on.
+    is_release_4: whether the rules of Kafka 4.0 apply. They allow a commit that names no member, even if the group has members.
     """
     if request.generation_id < 0 and not group.members:
         return ErrorCode.NONE

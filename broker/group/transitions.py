@@ -51,9 +51,9 @@ class Transitions:
     # ---- epochs and targets --------------------------------------------------------------------------------------------------
 
     def advance_epoch(self, group: ConsumerGroup, entries: list[Entry], *, bumps: bool) -> None:
-        """Start a new epoch if `bumps` is true or the subscribed topics changed (GN-16, GN-17).
+        """Start a new epoch if the subscribed topics changed, or if `bumps` is true, for example for a new subscription (GN-16, GN-17).
 
-        Kafka 4.0 and later also do so if the group has no epoch yet. entries: the list to which the records of the change are added.
+        Kafka 4.0 and later also do so if the group has no epoch yet. entries: the list to which the record of the new epoch is added.
         """
         image, seen = self.topics.image(), group.seen_topics
         group.seen_topics = image
@@ -92,10 +92,10 @@ class Transitions:
         *,
         bumps: bool,
     ) -> None:
-        """Start a new epoch and compute its target assignment where necessary, then move a member towards its target assignment.
+        """Start a new epoch if necessary, and compute a new target assignment if the epoch is newer than it. Then move a member towards its target.
 
-        changes: what the request changed about `member`. owned: the partitions that the request reports as owned, None if it reports none. entries:
-        the list to which the records of the changes are added. bumps: whether a new epoch starts even if the subscribed topics did not change.
+        A new epoch is necessary if `bumps` is true or the subscribed topics changed. changes: what the request changed about `member`. owned: the
+        partitions that the request reports as owned, None if it reports none. entries: the list to which the records of the changes are added.
         """
         epoch_before = group.epoch
         self.advance_epoch(group, entries, bumps=bumps)
@@ -116,8 +116,8 @@ class Transitions:
         """Compute the target assignment of the current epoch, and add its records to `entries` (GN-18, GN-48).
 
         new_assignor: an assignor that a member prefers since this request and no member preferred before; None if there is none. were_equal: whether
-        all members had equal subscriptions before this request, and it started no new epoch. Kafka then assigns partitions as if all members had the
-        subscription of one of them (GN-38).
+        Kafka still takes all members' subscriptions for equal, as they were before this request. Kafka then assigns partitions as if each member had
+        that of the first one in its hash table (GN-38).
         """
         members = [
             MemberSubscription(
@@ -339,10 +339,10 @@ def _have_changed(names: Iterable[str], before: Mapping[str, object], after: Map
 
 
 def _were_equal(group: ConsumerGroup, member: ConsumerMember, changes: Changes) -> bool:
-    """Return whether all members had equal subscriptions before the current request, so that Kafka assigns partitions as if they still had (GN-38).
+    """Return whether Kafka assigns partitions as if all members had equal subscriptions, because they had before the current request (GN-38).
 
-    Always False if the request neither changed a regular expression nor added a member. member: the member that sent the request. changes: what the
-    request changed.
+    Kafka can be wrong about this only if the request changed a regular expression or added a member; otherwise the result is False. member: the
+    member that sent the request. changes: what the request changed.
     """
     if changes.regex_before is None and not changes.is_new:
         return False

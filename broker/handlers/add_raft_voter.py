@@ -54,7 +54,7 @@ def _check_listeners(exchange: Exchange, request: AddRaftVoterRequest) -> None:
 
 
 def _not_added(exchange: Exchange, request: AddRaftVoterRequest) -> KafkaError:
-    """Return the error for a request to add a voter that passes all checks, in a cluster with a dynamic quorum.
+    """Return the error for a valid request to add a voter in a cluster with a dynamic quorum: this broker can never add one.
 
     It is DUPLICATE_VOTER (126) for the cluster's only controller, and REQUEST_TIMED_OUT (7) for any other, which the broker cannot reach.
     """

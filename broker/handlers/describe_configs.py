@@ -155,7 +155,7 @@ def _subscription(exchange: Exchange, name: str) -> Iterable[Described]:
 def _described(setting: SubscriptionSetting) -> Described:
     """Return the description of one setting of a subscription to client metrics, in the form that all settings have in DescribeConfigs.
 
-    Its synonyms contain only its own value. There are none if the setting is not set or its `kind` (type) is None.
+    Its list of synonyms has only its own value. The list is empty if the setting is not set, or if Kafka does not know it (`kind` is None).
     """
     source = Source.CLIENT_METRICS if setting.is_set else Source.DEFAULT
     synonyms = (Synonym(setting.name, setting.value, source),) if setting.is_set and setting.kind else ()

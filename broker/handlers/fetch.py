@@ -165,9 +165,10 @@ def _resolve(
 ) -> tuple[list[Key], list[PartitionFetch]]:
     """Return the partitions of a fetch in the order in which they are handled, as two lists of equal length: keys and resolved partitions.
 
-    Partitions to read come first, then those with an error detected before reading (F-23). by_id: whether the keys have topic ids instead of names.
-    from_follower: whether a follower fetches. Its errors are in the order of the request, as in `KafkaApis`; for a consumer, unknown topic ids come
-    first among the errors. session: the context of the fetch, with the partitions of its fetch session or, without a session, of the request.
+    Partitions to read come first, then those with an error detected before reading (F-23). For a follower, the latter are in the order of the
+    request, as in `KafkaApis`; for a consumer, unknown topic ids come first among them. by_id: whether the keys have topic ids instead of names.
+    from_follower: whether a follower fetches. session: the context of the fetch, with the partitions of its fetch session or, without a session, of
+    the request.
     """
     image = exchange.node.image
     good: list[tuple[Key, PartitionFetch]] = []
@@ -238,10 +239,10 @@ class _Answer:
         self._fetches = fetches
 
     def owed_at_once(self, first_of_session: bool) -> bool:
-        """Return whether the leader responds to a follower's fetch at once instead of letting it wait for records (D5).
+        """Return whether a follower's fetch gets its response at once instead of waiting for records (D5).
 
-        first_of_session: whether this is the first fetch of a fetch session. With `semantics=kip` the leader responds at once to this fetch, and
-        whenever the high watermark that the follower knows for a partition is out of date. With `semantics=kafka` the result is always False.
+        With `semantics=kip` this is so for the first fetch of a fetch session, and for each fetch that shows that the follower's high watermark of a
+        partition is out of date. With `semantics=kafka` it is never so. first_of_session: whether this is the first fetch of a fetch session.
         """
         node, params = self._exchange.node, self._params
         if not params.from_follower or not node.cluster.strict_kip:

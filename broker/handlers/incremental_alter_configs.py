@@ -67,10 +67,11 @@ def _has_unknown_operation(exchange: Exchange, altered: AlterConfigsResource) ->
 
 
 def _alter(exchange: Exchange, altered: AlterConfigsResource, validate_only: bool, *, fails: bool) -> None:
-    """Change the settings of one resource. altered: the resource and its changes.
+    """Change the settings of one resource, or raise KafkaError. altered: the resource and its changes.
 
-    validate_only: whether to check the changes without applying them. fails: whether the controller fails the whole request because of an unknown
-    operation. Then only log levels are changed; for another resource KafkaError UNKNOWN_SERVER_ERROR (-1) is raised.
+    validate_only: whether to check the changes without applying them. fails: whether the request contains an unknown operation. The controller then
+    rejects all changes that reach it: nothing is changed and UNKNOWN_SERVER_ERROR (-1) is raised. Log levels are changed nevertheless, because the
+    broker itself handles them.
     """
     operations = _operations(altered)
     check_changes(operations)

@@ -308,7 +308,7 @@ def _wait(
 
     awaited: for each partition the replication to wait for, and the entry of `response` that gets its error code. deadline_ms: when the wait ends. A
     partition that is not replicated by then gets error REQUEST_TIMED_OUT (7). Its records stay in the log, and the response keeps their offsets
-    (P-13). delayed: the request, which is returned; it may have waited for verification before.
+    (P-13). delayed: the state of the delayed request, which is returned; the request may already have waited for verification.
     """
     if delayed.done:
         return delayed  # the connection closed while the transaction was verified

@@ -24,7 +24,7 @@ class CleanedTransactions:
         self._aborted: dict[int, AbortedTransaction] = {}
         """Maps producer ids to aborted transactions: those that have begun and not ended at the offset up to which batches have been read."""
         self._with_batch: set[int] = set()
-        """The producer ids in `_aborted` whose transaction has had at least one batch so far."""
+        """The producer ids in `_aborted` whose aborted transaction had at least one batch in the part of the log that has been read."""
         self.remaining: list[AbortedTransaction] = []
         """The aborted transactions that still have both a batch and a marker after compaction, in the order of their markers.
 

@@ -136,10 +136,10 @@ def _latest_start_ms(log: ReplicaLog, limits: CleaningLimits, dirty: Sequence[Lo
 
 
 def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) -> bool:
-    """Clean all cleanable segments, even if too few are dirty for `is_due`. Returns whether there was any segment to clean.
+    """Clean all cleanable segments, even if the share of dirty bytes is too low for a cleaning to be due. Returns whether there was any to clean.
 
-    limits: the topic's compaction settings. shared: the results for other replicas in this cleaning round, to which the result for this log is added.
-    Raises StorageError if the cleaned batches cannot be written; then nothing has changed.
+    limits: the topic's compaction settings. shared: results of cleaning other replicas of the partition in this round. A fitting result is used
+    again; otherwise the result for this log is added. Raises StorageError if the cleaned batches cannot be written; then nothing has changed.
     """
     segments = cleanable(log, limits, now_ms).segments
     if not segments:

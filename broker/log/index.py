@@ -58,10 +58,10 @@ class SparseIndex:
         return self._positions[entry] if entry >= low else start
 
     def floor_position(self, start: int, position: int) -> int:
-        """Return a position from which to scan for the batch that contains `position`: a batch begins there, at `position` or before.
+        """Return the position of the batch at which a search for the batch that contains `position` can begin.
 
-        All positions are bytes of the store. The result is the last index entry at or before `position`, or `start` if that entry lies before
-        `start`.
+        All positions are bytes of the store. The result is the last index entry at or before `position`. It is `start`, which must be the position of
+        a batch as well, if there is no such entry or it lies before `start`.
         """
         entry = bisect_right(self._positions, position) - 1
         return max(start, self._positions[entry]) if entry >= 0 else start

@@ -53,8 +53,8 @@ class LogTask(ABC):
     """A periodic maintenance task for all replicas, such as retention or compaction.
 
     A check does the work that is due, and schedules the next check for the earliest time at which more work may be due. interval: the name of the
-    setting with the time between two checks in ms. looked: a function that the task calls at the start of each
-    check. It lets the next `LogManager.wake` schedule checks again.
+    setting with the time between two checks in ms. looked: a function that the task calls at the start of each check, so that its owner knows that a
+    check may have to be scheduled again after the next append.
     """
 
     interval: str
@@ -75,7 +75,7 @@ class LogTask(ABC):
         """Return the time in ms at which the replica next needs this task if nothing is appended or changed until then; None if never."""
 
     def look_soon(self, now_ms: int) -> None:
-        """Schedule a check whether logs need this task, one check interval from now, unless an earlier check is scheduled."""
+        """Schedule a check of all logs for this task's work after one check interval, the earliest regular time, unless one is scheduled before."""
         self._look_at(now_ms + self._interval_ms)
 
     def rest(self) -> None:
@@ -208,7 +208,7 @@ class LogManager:
         self._is_idle = True
 
     def rest(self) -> None:
-        """Stop checking whether logs need retention, compaction or expiry of producers, until `wake` is called."""
+        """Rest: check no log any more for retention, compaction or expiry of producers, until `wake` is called."""
         self._is_idle = True
         for task in self._tasks:
             task.rest()

@@ -53,9 +53,9 @@ class LogSlice(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """The location of a batch in the store, and the base offset and leader epoch that the leader assigned to it.
+    """A batch in the store: its position there, and its base offset and leader epoch, which the leader assigned.
 
-    header: the header as the producer sent it. Its own base offset and leader epoch may differ and are not used.
+    header: the header as the producer sent it. The base offset and leader epoch in it may be other ones; they are not used.
     """
 
     position: int
@@ -90,7 +90,7 @@ class Keeper(Protocol):
     def begun(self, state: LogState) -> None:
         """Persist the state of the log when its replica becomes leader.
 
-        Never raises, because nearly all of the state can be rebuilt from the bytes.
+        Never raises: if the write fails, the state is only missing on disk, and recovery rebuilds nearly all of it from the batches.
         """
 
     def appending(self) -> None:
@@ -103,17 +103,17 @@ class Keeper(Protocol):
         """Persist the state that the log will have after a compaction. Raises StorageError if the write fails; then the log must not change."""
 
     def started(self, at: int, log_start_offset: int, producers: dict[int, ProducerEntry]) -> None:
-        """Persist a higher log start offset before the log uses it.
+        """Persist a higher log start offset before the log uses it, with what recovery could no longer learn from the batches below it.
 
-        at: the end of the partition's bytes, as a position in the store. producers: maps producer ids to the states that depend on batches below the
-        new log start, which recovery cannot read any more. Raises StorageError if the write fails; then the log must not change.
+        at: the end of the partition's bytes, as a position in the store. producers: the states of producers that depend on these batches, by producer
+        id. Raises StorageError if the write fails; then the log must not change.
         """
 
 
 class Origin(NamedTuple):
-    """Identifies the replica that owns a log, for the events that the log publishes.
+    """Where the events that a log publishes come from: the broker and the partition of the replica that owns the log.
 
-    turn: supplies the time of the events; its `now_ms` is the time of the request or timer that the broker is handling.
+    turn: the clock of the request or timer that the broker is handling: its `now_ms` is the time of the events.
     """
 
     broker_id: int
@@ -287,8 +287,8 @@ class ReplicaLog:
         """Add the batches of `leader` that follow this log's end, by reference, without copying bytes. Returns the number of bytes added.
 
         Like a follower's fetch, it adds up to `limit_bytes`, or one larger batch if `at_least_one` (F-7). With `end_offset` it stops
-        after the first batch that reaches this offset. Both logs must share a store. Raises OffsetOutOfRange if this log's end is not in
-        the leader's log, ValueError if it lies inside a batch of the leader.
+        after the first batch that reaches this offset. Both must be logs of one partition, whose bytes are in one `Store`. Raises
+        OffsetOutOfRange if this log's end is not in the leader's log, ValueError if it lies inside a batch of the leader.
         """
         leader.check_range(self.log_end_offset)
         newest = leader._newest
@@ -384,11 +384,11 @@ class ReplicaLog:
 
     @property
     def size_bytes(self) -> int:
-        """Return the size of the log in bytes as Kafka counts it: whole segments, also the part of the first one before the log start (AD-41)."""
+        """Return the size of the log in bytes as Kafka counts it: from the start of its first segment, which may precede the log start (AD-41)."""
         return self.runs.deleted_bytes + self.bytes_between(self.log_start_offset, self.log_end_offset)
 
     def aborted_transactions(self, fetch_offset: int, size_bytes: int) -> list[AbortedTransaction]:
-        """Return the aborted transactions for a fetch response with `size_bytes` bytes, which begin with the batch that holds `fetch_offset`.
+        """Return the aborted transactions for a fetch response that has `size_bytes` bytes: the batch that holds `fetch_offset` and later ones.
 
         As in Kafka, the list may have transactions that begin after these bytes, up to the next entry of the index or the segment's end (F-20).
         """
@@ -398,7 +398,7 @@ class ReplicaLog:
         return transactions.aborted_between(fetch_offset, self.runs.upper_bound(fetch_offset, size_bytes))
 
     def is_on_older_segment(self, fetch_offset: int, bound_offset: int) -> bool:
-        """Return whether a read from `fetch_offset` ends at the end of its segment, before it reaches `bound_offset` (F-29)."""
+        """Return whether the segment of `fetch_offset`, an older one, ends before `bound_offset`, so that a read must stop there (F-29)."""
         bound_offset = min(bound_offset, self.log_end_offset)
         if not self.log_start_offset <= fetch_offset < min(bound_offset, self.runs.end_offset):
             return False

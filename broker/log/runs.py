@@ -94,9 +94,9 @@ class Runs:
 
     @property
     def deleted_bytes(self) -> int:
-        """Return the size in bytes of the batches before the log start that Kafka would still store (AD-41).
+        """Return the size in bytes of the batches that are deleted here, but that Kafka would still store (AD-41).
 
-        These are the batches in the same segment as the log start, because Kafka deletes only whole segments.
+        They lie before the log start, in the same segment as the log start: Kafka deletes only whole segments.
         """
         if not self._deleted_bytes or not self._runs:
             return self._deleted_bytes
@@ -105,7 +105,7 @@ class Runs:
         return 0 if begins_segment else self._deleted_bytes
 
     def forget_deleted(self) -> None:
-        """Set `deleted_bytes` to 0, because the segment with the batches before the log start was deleted."""
+        """Set `deleted_bytes` to 0: the segment of the batches before the log start was deleted, so that Kafka would not store them either."""
         self._deleted_bytes = 0
 
     def extend(self, position: int, size_bytes: int, base_offset: int, end_offset: int) -> None:
@@ -125,7 +125,7 @@ class Runs:
         self._tail_position = position
 
     def locate(self, offset: int) -> Place:
-        """Return the location of the first batch whose last offset is not below `offset`. Such a batch must exist."""
+        """Return the first batch whose last offset is not below `offset`, as its run, position in the store, size and base offset. It must exist."""
         runs = self._runs
         if offset >= self._tail_offset:  # most fetches read the last batch
             run, position = runs[-1], self._tail_position
@@ -179,10 +179,10 @@ class Runs:
         return run.end_offset if segment_end >= run.end else base_offset_at(self.store, segment_end)
 
     def readable_end(self, place: Place, bound_offset: int) -> int:
-        """Return the byte position in the store, exclusive, where a read that begins at `place` ends.
+        """Return the position at which a read that begins with the batch `place` must end. Positions are bytes of the partition's `Store`.
 
-        It is the start of the batch that holds `bound_offset`, or the end of the segment if that comes first. A read also ends where the replica's
-        batches stop being contiguous in the store.
+        The read ends where the batch that holds `bound_offset` begins, or at the end of the segment if that comes first. It also ends with the run:
+        behind it, the store has bytes that are not part of this replica.
         """
         run = place.run
         end = run.end if bound_offset >= run.end_offset else self.locate(bound_offset).position
@@ -237,7 +237,10 @@ class Runs:
         self.become(self.replaced_below(offset, ranges))
 
     def replaced_below(self, offset: int, ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
-        """Return the runs (contiguous ranges of batches) that `replace_below` would produce, without changing anything."""
+        """Return the runs (contiguous ranges of batches) that `replace_below` would produce, without changing anything.
+
+        ranges: the runs that take the place of all batches below `offset`. Those of the other batches follow them in the result.
+        """
         left = [run for run in self.as_ranges() if run.end_offset > offset]
         if left:
             place = self.locate(offset)

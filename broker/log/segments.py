@@ -33,9 +33,9 @@ class Segment(Protocol):
     Methods take offsets in bytes, counted from the segment's first byte. `end` is valid once the segment is sealed; until then only the store knows
     the end.
 
-    One segment of the log may extend over several segments of the store. `carried_bytes` is the size of the parts of the log's segment that are in
-    earlier segments of the store. `untimed_ms` is the time (ms of the broker's clock) at which a batch without a timestamp was last appended, -1 if
-    there was none. `has_leftover` is True if the file still has bytes of a failed append after the end.
+    A log has segments of its own, as in Kafka; one of them can consist of several segments of the store. `carried_bytes` is the size of those that
+    come before this one. `untimed_ms` is the time (ms of the broker's clock) of the last append of a batch without a timestamp, -1 if there was
+    none. `has_leftover` is True if the file still has bytes of a failed append after the end.
     """
 
     base: int
@@ -67,7 +67,7 @@ class Segment(Protocol):
         """Return `length` bytes from offset `start`: a copy if they are in plain memory, else a range of the file."""
 
     def read(self, start: int, length: int) -> bytes:
-        """Return a copy of `length` bytes from offset `start`."""
+        """Return a copy of `length` bytes of the segment. start: the index of the first of them, counted from the first byte of the segment."""
 
     def drop(self) -> None:
         """Delete the bytes. Ranges of them in responses that are being sent stay readable."""
@@ -102,7 +102,7 @@ class _Extent:
         """Do nothing: the file is released when the last reference to it is gone."""
 
     def close(self) -> None:
-        """Delete the bytes of the segment: only segments with a named file outlive the process."""
+        """Delete the segment's bytes: it ends with the process, because only segments in a named file are read again after a restart."""
         self.drop()
 
 
@@ -134,7 +134,7 @@ class MemorySegment(_Extent):
         self._bytes += data
 
     def region(self, start: int, length: int) -> bytes:
-        """Return a copy of `length` bytes from offset `start`."""
+        """Return a copy of `length` bytes of the segment. start: the index of the first of them, counted from the first byte of the segment."""
         return self.read(start, length)
 
     def read(self, start: int, length: int) -> bytes:
@@ -196,7 +196,7 @@ class FileSegment(_Extent):
         return FileRange(self._file, start, length)
 
     def read(self, start: int, length: int) -> bytes:
-        """Return a copy of `length` bytes from offset `start`."""
+        """Return a copy of `length` bytes of the segment. start: the index of the first of them, counted from the first byte of the segment."""
         return os.pread(self._file.fileno(), length, start)
 
 
@@ -210,7 +210,7 @@ class PieceSegment(_Extent):
         self._piece = piece
 
     def make_room(self, size: int, length: int) -> int:
-        """Return the size of the segment's part of the spill file, or 0 if `length` more bytes after the present `size` do not fit into it."""
+        """Return the fixed size of the file range that this segment uses, or 0 if `length` bytes after the `size` bytes that it has do not fit."""
         return self._piece.size if size + length <= self._piece.size else 0
 
     def write(self, data: Data, start: int) -> None:
@@ -230,7 +230,7 @@ class PieceSegment(_Extent):
         return FileRange(piece.file, piece.offset + start, length, piece)
 
     def read(self, start: int, length: int) -> bytes:
-        """Return a copy of `length` bytes from offset `start` of this segment's part of the spill file."""
+        """Return a copy of `length` bytes of the segment. start: the index of the first of them, counted from the first byte of the segment."""
         return os.pread(self._piece.file.fileno(), length, self._piece.offset + start)
 
 
@@ -258,7 +258,7 @@ class NamedSegment(_Extent):
         return segment
 
     def make_room(self, size: int, length: int) -> int:
-        """Open the file to append at offset `size`. Returns a size that is never reached, because a file on disk has no limit.
+        """Open the file, so that bytes can be appended at index `size`. Returns a size that no file reaches: `length` more bytes always fit.
 
         Raises OSError if the file cannot be opened, StorageError if bytes of a failed append cannot be removed.
         """
@@ -283,7 +283,7 @@ class NamedSegment(_Extent):
             os.fsync(self._open(self.path).fileno())
 
     def flush_append(self, start: int) -> None:
-        """Force the bytes from offset `start` on to the disk (fsync). If that fails, remove them and raise OSError."""
+        """Force the file's bytes to the disk (fsync), after bytes were appended at index `start`. If that fails, remove these and raise OSError."""
         try:
             self.flush()
         except OSError:

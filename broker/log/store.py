@@ -77,7 +77,7 @@ class Store:
         self.segment_bytes = segment_bytes
         self.end_position = 0
         self.segment_number = 0
-        """The number of the log's active segment. It increases when a new segment of the log starts, not when the store splits a segment."""
+        """The number of the log's active segment. It increases when the log starts a segment, but not when that segment continues in another file."""
         self.segment_time = SegmentTime()
         self.index = SparseIndex()
         self._needs: list[int] = []
@@ -120,15 +120,15 @@ class Store:
         )  # mostly `end` itself, which saves an int object for each small partition
 
     def _leave_memory(self, length: int) -> None:
-        """Move the last segment to a file with room for `length` more bytes, or continue it in a file.
+        """Continue the last segment in a file, with room for `length` more bytes, because it has no more room in plain memory.
 
         The file is the first possible one of these:
 
-        A. a memory file, if the budget allows it; bytes in plain memory move to the file;
-        B. a part of the spill file, if the segment is small or connections need the remaining descriptors;
+        A. a memory file, if the budget allows it; the bytes in plain memory move to the file;
+        B. a part of the spill file, which small segments share; if the segment is small or connections need the remaining descriptors;
         C. a temporary file.
 
-        In cases B and C, bytes in plain memory stay there, and the segment of the log continues in the file.
+        In cases B and C, the bytes in plain memory stay there as a segment of the store, and the file begins another one.
         """
         if not isinstance(self.last, MemorySegment):
             self._start_segment(self.open_bytes, is_cleaned=False)
@@ -173,7 +173,7 @@ class Store:
 
     @property
     def open_bytes(self) -> int:
-        """Return the size in bytes of the log's active segment, which may extend over several segments of the store."""
+        """Return the size in bytes of the log's active segment, including the parts that are in earlier segments (files or buffers) of this store."""
         return self.end_position - self._base + self.last.carried_bytes
 
     def roll(self) -> None:
@@ -201,10 +201,10 @@ class Store:
             self.segment_number = number
 
     def _start_segment(self, carried_bytes: int, *, is_cleaned: bool) -> None:
-        """Seal the last segment, or drop it if it is empty, and start a new segment.
+        """Seal the last segment of the store, or drop it if it is empty, and start a new one.
 
-        carried_bytes: how many bytes the log's active segment already has in earlier segments of the store, 0 if a segment of the log starts here.
-        is_cleaned: whether compaction writes the new segment. Raises StorageError if the last segment cannot be sealed; then it continues.
+        carried_bytes: bytes of the log's active segment that are in segments of the store before the new one, 0 if a segment of the log starts here.
+        is_cleaned: whether compaction writes the new one. Raises StorageError if the last segment cannot be sealed; then appends still go to it.
         """
         last = self.last
         if last.base == self.end_position:
@@ -270,7 +270,7 @@ class Store:
     # Releasing space
 
     def add_reader(self) -> int:
-        """Add a reader (a replica of the partition), which does not need any bytes yet, and return its number."""
+        """Add a reader and return its number. A reader is a replica of the partition, which needs some bytes of the store; at first none."""
         self._needs.append(NOTHING_NEEDED)
         return len(self._needs) - 1
 
@@ -281,7 +281,7 @@ class Store:
 
     @contextmanager
     def temporary_readers(self) -> Iterator[None]:
-        """Return a context in which no bytes are dropped. At its end, the readers (replicas) added in it are removed."""
+        """Return a context in which no bytes are dropped. The readers (replicas) that `add_reader` adds while it is open are removed at its end."""
         readers = len(self._needs)
         self.reader_needs(self.add_reader(), 0)
         try:
@@ -292,7 +292,7 @@ class Store:
     def drop_before(self, position: int) -> None:
         """Drop the segments that lie completely before `position`. A response that is being sent can still read their bytes.
 
-        The next append continues the active segment even if no byte is left. Nothing is dropped while saved metadata may refer to old files.
+        The log's active segment goes on with the next append even if no byte is left. Does nothing while saved metadata may refer to old files.
         """
         if self.folder is not None and self.folder.pool.keeps_segments:
             return
@@ -334,7 +334,7 @@ class Store:
         self.resume([self._empty_segment(0)], self.end_position)
 
     def close(self) -> None:
-        """Delete all bytes. Positions of later appends continue from the current end."""
+        """Delete all bytes, because the partition is deleted. Should bytes be appended nevertheless, positions continue from the current end."""
         for segment in self.segments:
             segment.drop()
         self.resume([self._empty_segment(0)], self.end_position)

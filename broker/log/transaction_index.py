@@ -73,7 +73,7 @@ class TransactionIndex:
     def truncate(self, offset: int, producer_ids: Collection[int]) -> None:
         """Remove the transactions that ended at `offset` or later, and the open transactions of `producer_ids`, because the log was truncated.
 
-        To add those transactions that are still open, the remaining batches of these producers must then be read again.
+        The remaining batches of these producers must then be read again, because they may belong to transactions that are still open.
         """
         self._open = {first: i for first, i in self._open.items() if i not in producer_ids}
         self._unreplicated = {first: marker for first, marker in self._unreplicated.items() if marker < offset}
@@ -81,10 +81,10 @@ class TransactionIndex:
         del self._aborted[bisect_left(self._aborted, offset, key=attrgetter("last_offset")) :]
 
     def cleaned_below(self, offset: int, remaining: Iterable[AbortedTransaction]) -> list[AbortedTransaction]:
-        """Return the aborted transactions of the log after its part below `offset` was compacted. Changes nothing.
+        """Return what the aborted transactions of the log would be if its part below `offset` were compacted. Changes nothing.
 
-        The result is `remaining`, followed by the transactions whose marker is at `offset` or later. remaining: the transactions that still have both
-        a batch and their marker in the compacted part.
+        They are `remaining`, followed by the transactions whose marker is at `offset` or later. remaining: the transactions that would still have
+        both a batch and their marker in the compacted part.
         """
         return [*remaining, *self._aborted[bisect_left(self._aborted, offset, key=attrgetter("last_offset")) :]]
 

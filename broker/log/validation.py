@@ -77,7 +77,7 @@ class TopicLimits:
 
     @property
     def judges_records(self) -> bool:
-        """Return whether each record of a batch must be checked against these settings."""
+        """Return whether each record of a batch must be checked: for a key if the topic is compacted, and for its timestamp if that is limited."""
         if self.compact:
             return True
         return (
@@ -307,10 +307,7 @@ def _timestamp_error(timestamp: int, header: BatchHeader, limits: TopicLimits, n
 
 
 def _with_clients_time(batch: memoryview, header: BatchHeader) -> Valid:
-    """Return a copy of a batch with the timestamp type CreateTime instead of LogAppendTime, which the producer has set (P-12).
-
-    The topic uses CreateTime.
-    """
+    """Return a copy of a batch whose timestamp type is CreateTime, as the topic requires. The producer has set it to LogAppendTime (P-12)."""
     corrected = bytearray(batch)
     _ATTRIBUTES.pack_into(corrected, _ATTRIBUTES_AT, header.attributes & ~LOG_APPEND_TIME)
     _CRC.pack_into(corrected, _CRC_AT, checksum.crc32c(memoryview(corrected)[_ATTRIBUTES_AT:]))

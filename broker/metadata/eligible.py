@@ -14,9 +14,9 @@ from kafkaproto.broker.metadata.image import NO_LEADER, Image, PartitionState
 
 
 def updated(old: Image, new: Image, changed: Sequence[str], config: ClusterConfig) -> Image:
-    """Return `new` with the eligible leader replicas of all partitions that differ from `old`: none if they are disabled.
+    """Return `new` with updated eligible leader replicas of each partition whose state differs from that in `old`.
 
-    changed: the names of the topics that differ.
+    If the feature is disabled, such a partition has no eligible leader replicas. changed: the names of the topics that differ.
     """
     enabled = ELIGIBLE_LEADER_REPLICAS in new.features
     topics = {}
@@ -47,8 +47,8 @@ def removed(image: Image, names: Iterable[str]) -> Image:
 def _updated(before: PartitionState, after: PartitionState, min_isr: int) -> PartitionState:
     """Return a changed partition with its eligible leader replicas and, if it has no leader, its last leader.
 
-    After an unclean election it has neither. before: the partition before the change. min_isr: the topic's min.insync.replicas, 0 without the feature
-    (KIP-966).
+    After an unclean election it has no eligible leader replicas and no last leader. before: the partition before the change. min_isr: the topic's
+    min.insync.replicas, 0 without the feature (KIP-966).
     """
     if (before.isr, before.leader, before.replicas) == (after.isr, after.leader, after.replicas):
         return after

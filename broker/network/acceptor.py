@@ -49,7 +49,7 @@ class Acceptor:
         self._report = report
         self._waiting: deque[Caller] = deque()
         self._until_ms: int | None = None
-        """The time (ms) at which the rate limit admits the first waiting connection; None before this connection was counted in the rate."""
+        """The time (ms) at which the rate limit admits the first waiting connection; None until that connection is counted in the rate."""
         self._timer: Timer | None = None
         self._held: dict[Caller, Timer] = {}
         self._working = False

@@ -47,11 +47,14 @@ class Skin(Protocol):
     def resume_reading(self) -> None: ...
 
     def close(self) -> None:
-        """Close the connection after sending what was written before."""
+        """Close the socket of the connection, after sending what was written before."""
         ...
 
     def call_soon(self) -> None:
-        """Call `Connection.proceed` in a later iteration of the event loop, so that other connections can handle frames first."""
+        """Call `Connection.proceed` of the connection whose socket this object owns, but in a later iteration of the event loop.
+
+        Until then, other connections can handle frames.
+        """
         ...
 
 
@@ -117,7 +120,7 @@ class Connection:
         self._work(now_ms)
 
     def proceed(self, now_ms: int) -> None:
-        """Continue to handle the frames that were received. The socket's owner calls it after `Skin.call_soon`."""
+        """Continue to handle the frames that were received. Called by the owner of the connection's socket (`Skin`), after `Skin.call_soon`."""
         self._work(now_ms)
 
     def _work(self, now_ms: int) -> None:

@@ -11,7 +11,7 @@ SHARED_BYTES = 256 * 1024
 LENGTH_BYTES = 4
 HEAD_BYTES = 8
 FIRST_BUFFER_BYTES = 4 * 1024
-"""The smallest size of a connection's own buffer for an incomplete frame, unless the whole frame is smaller."""
+"""The least size of the buffer that a connection gets for an incomplete frame. A frame that is smaller gets a buffer of its own size."""
 SPARE_BYTES = 4 * 1024 * 1024
 KEPT_BUFFER_BYTES = 2 * 1024 * 1024
 """The size in bytes above which the buffer of a connection counts as large.

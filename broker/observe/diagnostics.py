@@ -36,7 +36,10 @@ logger = logging.getLogger("kafkaproto.clients")
 
 EVERY_MS = 60_000
 REMEMBERED_CLIENTS = 1000
-"""The maximum number of remembered (client, kind of refusal) pairs. Beyond it, the oldest are forgotten and may be logged again within a minute."""
+"""The maximum number of remembered pairs (client, what was refused), each of which is logged at most once a minute.
+
+Beyond it, the oldest pairs are forgotten; these can be logged more often.
+"""
 SEARCHES, SEARCHED_MS = 3, 2000
 """A client is checked if it sends 3 FindCoordinator requests for one group within 2000 ms.
 
@@ -68,7 +71,7 @@ ADVICE = {
 """Maps APIs that this broker does not support to advice for the log line. APIs without an alternative are missing."""
 
 UNSERVED = {"consumer protocol": CONSUMER_PROTOCOL, "SASL": SASL}
-"""Maps features that a request handler does not support to advice for the log line."""
+"""Maps features that this broker does not support to advice. The advice is logged when a client's request asks for the feature."""
 
 READING = (ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FETCH, ApiKey.OFFSET_COMMIT)
 """The APIs that a consumer uses to read partitions without joining its group."""
@@ -89,9 +92,10 @@ class Refusal(NamedTuple):
 
 
 class Diagnostics(Observer):
-    """Logs refused connections, requests and features.
+    """Logs why connections and requests were refused and which unsupported features clients asked for, with advice.
 
-    release: the Kafka release that the cluster emulates. journal: the journal of the cluster's requests, searched for what a client has sent.
+    It also logs clients that look for a group's coordinator again and again and do not join the group. release: the Kafka release that the cluster
+    emulates. journal: the list of the cluster's requests, which shows whether such a client reads without a group; it is then not logged.
     """
 
     def __init__(self, release: str, timers: Timers, journal: Journal) -> None:

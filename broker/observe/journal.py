@@ -121,7 +121,7 @@ class ThrottleSeen:
     held: bool = False
     ended_ms: int | None = None
     elapsed_ms: int = 0
-    """When the client was throttled, in milliseconds since the journal's start."""
+    """The time `at_ms`, at which the client was throttled, counted in milliseconds from the start of the journal."""
 
     @property
     def api(self) -> str:

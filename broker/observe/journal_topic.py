@@ -1,4 +1,4 @@
-"""The journal as a topic: publishes throttles, client positions and leader changes as records that any client can read. Off by default.
+"""The journal as a topic: publishes throttles, the offsets that clients reach, and leader changes as records. Off by default.
 
 The topic has one partition, because all brokers of a cluster share a clock and a journal: its records are in the order of the events. It has up to
 three replicas, so that it survives its leader. When disabled, a request pays only for attribute checks. This module does not depend on
@@ -7,7 +7,9 @@ sockets, nor on the meaning of messages except for the topics that they name.
 A record's timestamp is the broker's clock. Its key is the client id, or `broker-N` if there is no client. Its value is JSON with
 `v` (1), `kind`, `at_ms`, `broker`, and further fields that depend on the kind:
 
-throttle: client_id, api, throttle_ms, held, quota, entity, bound, value, rate, window_ms (the last six are null for a forced throttle)
+throttle: client_id, api, throttle_ms, held (whether the response was delayed instead of muting the connection), and the reason: quota (its type),
+          entity (whose quota it is), bound (the quota), value (last recorded value), rate (measured over window_ms), window_ms; these six are
+          null for a forced throttle
 fetched:  client_id, topic, partition, next_offset (the next offset that the client reads), high_watermark (in the response to the client)
 behind:   the fields of `fetched`, for a connected client that lags: records were produced, but the client has not fetched since
 produced: client_id, topic, partition, end_offset (the offset after the last record of the request)
@@ -61,7 +63,10 @@ SETTINGS = {
 _REASON = ("quota", "bound", "value", "rate", "window_ms")
 
 Place = tuple[str, str | None, int, str, int]
-"""Key of an offset that a client has reached: (kind of record, client id, broker, topic, partition). Only its latest offset is published."""
+"""Identifies an offset that a client has reached: (kind of record, client id, broker, topic, partition).
+
+The kind is that of a record of the journal, such as "fetched". Of several offsets with the same key, only the latest is published.
+"""
 
 
 class Publishing(Protocol):
@@ -86,10 +91,11 @@ class Reached:
         self._count = 0
 
     def note(self, topic: str, index: int, client_id: str | None, broker_id: int, connection_id: int, end: int) -> None:
-        """Record, after a fetch response, the next offset that a client reads in a partition.
+        """Store, after a fetch response, how far a client has read in a partition.
 
         index: the partition number. broker_id, connection_id: the broker that sent the response, and the connection on which it did so. end: the
-        next offset. If there are then more than 10,000 offsets, all offsets in the least recently added partition are removed.
+        offset after the records that the client has read. If more than 10,000 such offsets are stored, those of the partition that was added first
+        are removed.
         """
         clients = self._of.setdefault((topic, index), {})
         self._count += client_id not in clients
@@ -99,9 +105,9 @@ class Reached:
             self._count -= len(self._of.pop(oldest))
 
     def connected(self, topic: str, index: int) -> list[tuple[str | None, int, int]]:
-        """Return (client id, broker, next offset) for each client that has read the partition and is still connected.
+        """Return (client id, broker id, next offset) for each client that has read the partition and is still connected.
 
-        The client id is None if the client sends none; the broker is an id.
+        The client id is None if the client sends none. The next offset is the one after the records that the client has read.
         """
         clients = self._of.get((topic, index), {})
         for client_id, (broker_id, connection_id, _) in list(clients.items()):

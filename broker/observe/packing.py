@@ -31,19 +31,20 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkaproto.trace")
 
 LARGE_BYTES = 64 * 1024
-"""The size in bytes above which an entry is encoded and passed on at once and alone. This bounds the buffer of collected entries.
+"""The size in bytes above which an entry is not collected with others, but encoded and passed to the trace writer at once, as a batch of its own.
 
-If the queue of the trace writer is full, only this large entry is dropped.
+This bounds the memory of collected entries. If the queue of the trace writer is full, only the one entry of this batch is lost.
 """
 
 
 class Traced:
     """What the trace contains about one request and its response, collected from the arrival of the request until the response is sent.
 
-    kept: the request's frame without records, and the length in bytes of each of its records fields. wait_ns: the time in purgatory in ns, negative
-    while the request is parked. ready_ns: when the response was encoded, 0 before; throttle_ms, flags, out and splices are set at that time, too.
-    flags: the sum of 1 if the request got a response, 2 if the broker delayed the response, 4 if the broker closes the connection. out: the response
-    with its length prefix, without the records in `splices`. splices: for each records field, its position in `out` and its records.
+    kept: the request's frame without records, and the length in bytes of each of its records fields. wait_ns: how long the request waited for
+    its condition (in purgatory), in ns; while it waits, minus the time at which the wait began. ready_ns: when the response was encoded, 0 before;
+    throttle_ms, flags, out and splices are set at that time, too. flags: a sum of 1 if the request got a response, 2 if the broker delayed
+    the response, 4 if the broker closes the connection. out: the response with its length prefix, but without the records in `splices`. splices: for
+    each records field, its position in `out` and its records.
     """
 
     __slots__ = (
@@ -84,12 +85,16 @@ class Traced:
 
 
 _ONE_LOG = struct.Struct(">HHi")
-"""Three adjacent fields of a trace entry about the offsets of one log (`State`): number of logs (1), length of the topic name, partition."""
+"""Encodes three adjacent fields of a trace entry of the kind `State`, which has the offsets of logs; here always of one log.
+
+They are the number of logs (1), the length of the topic name and the partition.
+"""
 
 Waiting = bytes | Traced | tuple[Callable[..., bytes], tuple[Any, ...]]
-"""A trace entry that has been collected: encoded bytes, or an exchange (request and response) or offset change that is encoded later.
+"""A trace entry that has been collected, in one of three forms.
 
-An offset change is (function that encodes it, arguments of the function); the second argument is the sequence number of the entry.
+Bytes are an entry that is encoded already. `Traced` is a request with its response, which is encoded later. A tuple is a change of a log's
+offsets, which is encoded later, too: (function that encodes it, arguments of this function). The second of these arguments is the sequence number.
 """
 
 
@@ -97,8 +102,8 @@ class StateOfOne(NamedTuple):
     """A fast encoder of the trace entries about the offsets of one log (`State`), in which equal parts are encoded only once.
 
     `kafkaproto.trace.format.encoded` returns the same bytes but takes longer. pack: a function that returns an encoded entry. Its arguments are
-    (head, seq, broker, clock_ms, at_ns, log, flags, four offsets, name). head, log, name: the encoded parts that are equal in all entries about the
-    log, as arguments for `pack`: length and kind of the entry, number of logs (1) and partition, topic name.
+    (head, seq, broker, clock_ms, at_ns, log, flags, four offsets, name). Three of them are equal in all entries about the log and stored here,
+    encoded. head: length and kind of the entry. log: the number of logs (1), the length of the topic name, and the partition. name: the topic name.
     """
 
     pack: Callable[..., bytes]
@@ -117,10 +122,10 @@ def state_of_one(topic: str, partition: int) -> StateOfOne:
 
 
 class Moves:
-    """The fields that all trace entries about one replica's offset changes have in common.
+    """What all trace entries about the moves (changes) of one replica's offsets have in common.
 
-    packing: the encoder of these entries. flags: 1 (`BEGINS`) until the first entry about the replica is recorded, then 0. log: a weak reference to
-    the replica's log.
+    packing: the encoder of these entries. flags: 1 (`BEGINS`) for the first entry, with which the trace of this replica begins, then 0. log: a weak
+    reference to the replica's log.
     """
 
     __slots__ = ("flags", "log", "packing")
@@ -132,7 +137,7 @@ class Moves:
 
 
 class MovesByLog:
-    """Maps the log of each replica to the fields that its trace entries share. An entry is removed when the log is deleted."""
+    """Maps the log of each replica to what its offset moves (`Moves`) have in common in the trace. A log is removed when it is deleted."""
 
     def __init__(self) -> None:
         self._moves: dict[
@@ -140,11 +145,11 @@ class MovesByLog:
         ] = {}  # keyed by `id`, because looking up a weak reference takes several times as long
 
     def of(self, log: ReplicaLog) -> Moves | None:
-        """Return the shared fields of a log's trace entries, None if the log has not been added."""
+        """Return what all trace entries about the offsets of a log have in common; None if `add` was not called for the log."""
         return self._moves.get(id(log))
 
     def add(self, log: ReplicaLog, topic: str, index: int, flags: int) -> Moves:
-        """Add the log of partition `index` of a topic, and return the shared fields of its trace entries.
+        """Add the log of partition `index` of a topic, and return what all trace entries about its offsets have in common.
 
         flags: 1 (`BEGINS`) if the trace has no earlier entry about the log, otherwise 0.
         """
@@ -154,7 +159,7 @@ class MovesByLog:
         return moves
 
     def clear(self) -> None:
-        """Remove all logs, with the fields that their trace entries share."""
+        """Forget what the trace entries of all logs have in common. The logs themselves do not change."""
         self._moves.clear()
 
 

@@ -31,7 +31,7 @@ class PastTransaction:
     cause: str | None = None
     """Why the transaction ended, such as "its timeout passed"; None while it is open."""
     decided_ms: int | None = None
-    """How long the transaction was open until its commit or abort was decided, in milliseconds; None while it is open."""
+    """How many milliseconds after its start the transaction's commit or abort was decided; None while it is open."""
     duration_ms: int | None = None
     """How long the transaction took until all its markers were written, in milliseconds; None before that."""
     elapsed_ms: int = 0

@@ -74,8 +74,8 @@ class RebalanceHistory(Observer):
     def group_changed(self, broker_id: int, change: GroupChange, now_ms: int) -> None:
         """Add a rebalance to the history, or update the current one, after a change of a group.
 
-        a. A classic group that enters PreparingRebalance starts a rebalance, unless its members are still joining for the current one.
-        b. A new generation ends the joining of members. If no members were joining, it starts a rebalance, as each new group epoch does.
+        a. If no members are joining, a rebalance starts when a classic group enters PreparingRebalance, and with each new generation or group epoch.
+        b. If members are joining for the current rebalance, it goes on: the new generation ends the joining, and is then the one that it leads to.
         c. Other changes update the current rebalance. It is complete when the group is Stable or Empty, and ends unfinished if the group is Dead.
         d. A new coordinator continues the rebalance if it has loaded the generation or epoch; otherwise the rebalance ends unfinished.
         """

@@ -12,7 +12,10 @@ logger = logging.getLogger("kafkaproto.requests")
 
 
 class RequestLog(Observer):
-    """An observer that logs each new connection and each completed request. Attach it after the journal, from which it reads the request."""
+    """An observer that logs each new connection and each completed request. It reads the request from the cluster's list of requests, `journal`.
+
+    Attach it after the journal, so that the request is already in it.
+    """
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal

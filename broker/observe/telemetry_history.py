@@ -16,7 +16,10 @@ MOST_BYTES = 16 * 1024 * 1024
 
 
 class TelemetryHistory(Observer):
-    """Collects the metrics that clients push: the last 1,000 pushes, and at most 16 MiB of payload besides the last push."""
+    """Collects the metrics that clients push: the last 1,000 pushes. The oldest are also removed while the payloads have more than 16 MiB in all.
+
+    The last push is kept in any case.
+    """
 
     def __init__(self) -> None:
         self._pushes: deque[TelemetrySeen] = deque()

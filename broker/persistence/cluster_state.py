@@ -113,7 +113,10 @@ class ClusterPersistence:
     # ---- beginning and end ---------------------------------------------------------------------------------------------------
 
     def go_on(self) -> None:
-        """Restore the state that the previous process persisted, once all parts of the cluster exist. Brokers that were stopped run again."""
+        """Restore the state that the previous process persisted, so that the cluster goes on where that process ended.
+
+        All parts of the cluster must exist when it is called. Brokers that were stopped run again.
+        """
         cluster, metadata_log = self._cluster, self.metadata_log
         left = metadata_log.left
         self._check_brokers(left.topics.values())

@@ -35,11 +35,11 @@ The log must also have more than doubled in size.
 
 
 class MetadataLog:
-    """The metadata log of a data directory.
+    """The metadata log of a data directory: the file of records from which the state of the cluster is restored after a restart.
 
-    all_facts: a function that returns records of the whole current state. now_ms: a function that returns the current time. `left`: the state
-    that the previous process persisted. `life`: the number of this process among those that have used the folder, from 1. `cuts`:
-    descriptions of the bytes that recovery removed.
+    all_facts: a function that returns the records that describe the whole current state. now_ms: a function that returns the current time. `left`:
+    the state that the previous process left behind. `life`: the number of this process among those that have used the folder, from 1. `cuts`:
+    descriptions of damaged bytes that were removed at the start.
     """
 
     def __init__(
@@ -222,7 +222,10 @@ class MetadataLog:
 
 
 class PartitionRecorder:
-    """Writes the metadata records of one partition's log. Implements the interface `Keeper` of `kafkaproto.broker.log.replica_log`."""
+    """Writes what must be persisted about the log of one partition, such as its offsets, to the metadata log of the data directory.
+
+    Implements the interface `Keeper` of `kafkaproto.broker.log.replica_log`, with which a log persists its state.
+    """
 
     __slots__ = ("_index", "_metadata_log", "_topic_id")
 

@@ -27,10 +27,11 @@ ALL_BROKERS = -1
 class MetadataState:
     """The state after replaying records in order.
 
-    life: the number of processes that have used the data directory. was_closed: whether the last of them stopped properly. configs: maps the owners
-    of settings (brokers, groups, client metrics subscriptions) to these settings. quotas: a removed quota is stored as None, because the settings
-    given at start may define it again. features: the levels that differ from those of a new cluster. scram: maps (user, mechanism) to credentials.
-    groups: maps a group id to (protocol type, committed offsets). logs: maps (topic id, partition) to the records of its log.
+    life: the number of the last process that has used the data directory, from 1; 0 if there was none. was_closed: whether it stopped properly.
+    configs: maps the owners of settings (brokers, groups, client metrics subscriptions) to these settings. quotas: maps quotas to their values. None
+    stands for a quota that was removed, because the settings given at start may define it again. features: the levels that differ from those of a new
+    cluster. scram: maps (user, mechanism) to credentials. groups: maps a group id to (protocol type, committed offsets). logs: maps (topic id,
+    partition) to the records of its log.
     """
 
     def __init__(self, facts: Iterable[MetadataRecord]) -> None:
@@ -140,9 +141,10 @@ def closed() -> MetadataRecord:
 
 
 def image(changed: Iterable[tuple[Topic | None, Topic]], deleted: Sequence[str]) -> MetadataRecord:
-    """Return the record of changed topics. deleted: the names of deleted topics.
+    """Return the record with which a new image (state of all topics) is persisted: it has only what differs from the image before.
 
-    changed: (before, after) for each topic; before is None for a new one. Partitions that did not change are left out of the record.
+    changed: (before, after) for each changed topic; before is None for a new one. Partitions that did not change are left out of the record.
+    deleted: the names of deleted topics.
     """
     return {"kind": "image", "topics": [_topic(before, after) for before, after in changed], "deleted": list(deleted)}
 
@@ -261,8 +263,8 @@ def _producer_facts(producers: Mapping[int, ProducerEntry]) -> list[Any]:
 def _producers(entries: Sequence[Any]) -> dict[int, ProducerEntry]:
     """Return the states of producers in a metadata record, by producer id.
 
-    entries: for each producer its id, epoch, batches, coordinator epoch, last marker's offset, last timestamp and first open offset. The last four
-    are missing in records that were written before the broker supported transactions.
+    entries: for each producer its id, epoch and batches; then, unless the record was written before the broker supported transactions, the
+    coordinator's epoch, the offset of the last marker, the last timestamp, and the offset at which the open transaction begins.
     """
     producers = {}
     for producer_id, epoch, batches, *transactional in entries:

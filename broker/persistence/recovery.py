@@ -1,7 +1,8 @@
-"""Recovery of one partition's store and log after a restart, from its segment files and its metadata records.
+"""Recovery of one partition after a restart: of its bytes (the store) and of the log that consists of them.
 
-`recover` reads all batches in the order of their byte positions, checks each and truncates the files at the first damaged one. Batches that
-were appended after the last state in the metadata log continue the log. This module does not depend on topics, replicas or other partitions.
+`recover` starts with the last state of the log that the metadata records contain. It reads all batches in the segment files in the order of their
+byte positions, checks each, and truncates the files at the first damaged one. Batches that were appended after that state are added to the log. This
+module does not depend on topics, replicas or other partitions.
 """
 
 from __future__ import annotations
@@ -81,8 +82,8 @@ def recover(store: Store, facts: LogFacts, verify: bool, now_ms: int) -> Recover
 def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], now_ms: int) -> list[NamedSegment]:
     """Return the segments in `folder` in order, and delete the others: empty files and the files of an unfinished compaction.
 
-    runs: the ranges of byte positions in the store, with their offsets, that contain the log's batches. A compacted file that overlaps none of them
-    is unfinished. now_ms: stands for the unknown time of the last append to each segment.
+    runs: where the log's batches are, as ranges of byte positions in the store. A finished compaction has put its file into these ranges, so one that
+    overlaps none of them is unfinished. now_ms: stands for the unknown time of the last append to each segment.
     """
     kept = []
     for on_disk in folder.segments():
@@ -184,10 +185,9 @@ class _Files:
             raise _Damage(position)
 
     def cut(self, position: int, needed: Sequence[OffsetRange]) -> int:
-        """Delete the damaged bytes of the log from `position` of the store on, and return how many. Their positions are not used again.
+        """Delete the damaged bytes of the log from `position` of the store on, and return how many. Later appends get other positions.
 
-        needed: the runs that must stay: ranges of byte positions, with their offsets. A later segment is kept if it overlaps one of them or if
-        compaction wrote it.
+        needed: the ranges of byte positions whose batches must stay. A later segment is kept if it overlaps one of them or if compaction wrote it.
         """
         cut_bytes = 0
         kept: list[NamedSegment] = []

@@ -105,9 +105,9 @@ def _payload(data: bytes, at: int) -> memoryview | None:
 
 
 def _is_fact_behind(data: bytes, at: int) -> bool:
-    """Return whether a complete record begins after the damaged one at index `at` of the file's content `data`.
+    """Return whether a complete record (a fact) follows the damaged one, which begins at index `at` of the file's content `data`.
 
-    The damage is then more than an interrupted write, because nothing is written after such a write.
+    If so, an interrupted write is not the only damage, because a process that is interrupted in a write writes no further record.
     """
     payload_at = data.find(_BEGINNING, at + _HEAD.size + 1)
     while payload_at >= 0:
