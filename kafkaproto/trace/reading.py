@@ -67,7 +67,7 @@ class Trace:
 
     @property
     def read_bytes(self) -> int:
-        """Return the byte position in the file up to which `entries` has read."""
+        """Return a byte position in the file: `entries` has read all bytes before it."""
         return self._at
 
     def entries(self, begins: int = 0, ends: int = sys.maxsize) -> Iterator[Entry]:

@@ -41,8 +41,9 @@ class PendingRequest(NamedTuple):
     """A request whose response has not been captured yet.
 
     seq: sequence number of its trace entry. header: None for a SASL token, which has no header. cut: the part of the request that the trace stores.
-    frame: the request as captured. stretch: number of gaps in the captured requests before this one. doubtful: True for a Produce whose acks cannot
-    be decoded; the broker sends no response if they are 0.
+    frame: the request as captured. stretch: how many gaps the captured requests had before this one: requests with equal numbers were captured
+    without a gap between them. doubtful: True for a Produce whose acks cannot be decoded, so that it is unknown whether the broker sends a response
+    (it sends none for acks=0).
     """
 
     seq: int
@@ -82,7 +83,7 @@ class Conversation:
         self.responses = Finder(self._response_begins, self._find_response)
 
     def starts_complete(self) -> None:
-        """Record that the capture contains the connection from its first request and response on."""
+        """Record that this connection was captured from its start: its first request and first response are in the capture."""
         self._ordered_stretch = self._stretch
 
     def missed(self, of_requests: bool) -> None:

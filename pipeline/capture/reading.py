@@ -38,7 +38,7 @@ def files_of(path: Path) -> list[Path]:
 
 
 def runs_of(path: Path, ports: Iterable[int]) -> tuple[list[Run], list[Notice]]:
-    """Return one run (recording) for each capture file, and notices about files that cannot be read.
+    """Return a `Run` for each capture file, which counts as one recording, and messages for the user about files that cannot be read.
 
     path: a capture file, or a folder of them. ports: the ports on which brokers listen, to select connections. If it is empty, every connection that
     speaks Kafka is selected.
@@ -147,7 +147,7 @@ def entries(run: Run) -> Iterator[Entry]:
 
 
 def _connection_entries(read: CapturePass, left_out: Counter[str]) -> Iterator[ToldOfConnection]:
-    """Yield the entries of all connections of a capture, each with its connection.
+    """Yield the trace entries of all connections of a capture, each as a `ToldOfConnection`: the entry and what identifies its connection.
 
     read: the pass over the packets of the capture. left_out: a counter to which the function adds the number of packets that were left out, by
     reason.
