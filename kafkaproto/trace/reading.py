@@ -228,5 +228,7 @@ READERS: dict[int, dict[int, Callable[[bytes], Entry]]] = {
 }
 """Maps each supported version of the trace format to a dict of entry kinds to their decoders.
 
-Version 2 has no states and no time in purgatory. Version 3 has other names and facts in events. Version 4 has only the headers of control batches.
+Differences from the current version: traces of version 2 contain no entries with the offsets of logs (`State`), and no times in purgatory. In
+versions 2 and 3, some events, and some values in their JSON, have other names. Up to version 4, a control batch is stored only as its header, without
+its record.
 """

@@ -74,10 +74,10 @@ class Conversation:
         """True after the response to a SaslHandshake of version 0. SASL tokens without headers follow it (KIP-43)."""
         self._stretch = 0
         self._ordered_stretch: int | None = None
-        """If the oldest pending request has this number of gaps before it (`PendingRequest.stretch`), the next response belongs to it.
+        """The value of `PendingRequest.stretch` for which responses arrive in the order of the requests, so that no correlation id is needed.
 
-        Otherwise, the response with its correlation id belongs to it. None if a response may be missing; then the correlation id decides for every
-        request.
+        If the oldest pending request has this value, the next response belongs to it. For any other pending request, and while this is None because a
+        response may be missing, the response is found by its correlation id.
         """
         self.requests = Finder(self._request_begins, self._find_request)
         self.responses = Finder(self._response_begins, self._find_response)
