@@ -32,20 +32,20 @@ NAMES = tuple(TABLES)
 class Tables:
     """The tables of a trace as DataFrames, and seven tables derived from them. A query for `sql` names these tables in braces.
 
-    Several threads may query one object. Two objects share nothing but the Spark session.
+    Several threads may query one object. Two objects share nothing but the Spark session. A column `where_` has the topic name, or the id if the name
+    is not known; a column `run` has the name of a recording.
 
     - requests, partitions, batches, events, state, groups, group_offsets, transactions: the tables of `kafkaproto.pipeline.trace.schema`. A table
       that is not given is empty.
-    - settings: run, broker, window_num, window_s, fetch_max_bytes, policy, selector. It has the brokers whose recorder reported settings.
-    - policies: run, where_ (topic name), compacts (whether the topic was ever compacted). It has only the topics whose cleanup policy is known.
-    - cuts_of: run, where_ (topic name or id; null for every topic), cuts (from_ns, until_ns): the times when a log may have been truncated or
+    - settings: run, broker, window_num, window_s, fetch_max_bytes, policy, selector. A row for each broker of which the trace has the settings.
+    - policies: run, where_, compacts (whether the topic was ever compacted). Only topics whose cleanup policy is known.
+    - cuts_of: run, where_ (null: all topics), cuts (from_ns, until_ns): the times when a log may have been truncated or replaced.
+    - states_of: run, where_, partition, states (at_ns, seq, leader, isr; null if not reported), ordered by time. Only runs that report these.
+    - consumed: the batches that consumers received, with where_ and life, a number that increases whenever the log may have been truncated or
       replaced.
-    - states_of: run, where_ (topic name), partition, states (at_ns, seq, leader, isr; null if not reported), ordered by time. It has the runs
-      (recordings) that report leaders and in-sync replicas.
-    - consumed: the batches that consumers received, with where_ and life; batches with different values of life may belong to different logs.
     - topic_names: run, topic_id, name.
     - gaps: run, entries (number of missing entries, 0 if unknown), gaps (from_ns, until_ns): the times at which the missing entries may have
-      occurred. Complete runs are not in it.
+      occurred. Only runs that lack entries.
     """
 
     def __init__(
