@@ -58,8 +58,8 @@ def _names(struct: Struct) -> Mapping[str, Any]:
 class Whole(Struct):
     """Base of the dataclasses that are whole messages, with methods that encode and decode one object in a given version.
 
-    Each call looks up the codec of the version. Code that handles many messages of one version can call `layout` (or `kafkaproto.api.codec`) once and
-    use the returned codec.
+    Each call looks up how this version is encoded. Code that handles many messages of one version can look it up once, with `layout` or
+    `kafkaproto.api.codec`, and use the methods of the returned object.
     """
 
     __slots__ = ()

@@ -32,8 +32,8 @@ def owners(rows: Rows) -> str | None:
     """Draw a lane for each partition of a group: a bar in the owner's colour for each owner, and red for the time without one between two owners.
 
     rows: the result of the query `owners` in the section `unread` of the report: a row for each time, `from_s` to `until_s`, in which a member owned
-    a partition, ordered by group and partition. In each group, members get colours in the order in which they first owned a partition. Colours repeat
-    after the eighth member. Returns the SVG as text, or None if there are no rows.
+    a partition. The rows of a partition follow each other. In each group, members get colours in the order in which they first owned a partition.
+    Colours repeat after the eighth member. Returns the SVG as text, or None if there are no rows.
     """
     if not rows:
         return None
