@@ -117,7 +117,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
         return self._initial
 
     def _begun(self, start: Offsets, end: Offsets) -> Offsets:
-        """Return the offsets at which a batch starts: for each partition, the smaller of its offsets in `start` and `end`.
+        """Return the offsets at which a batch starts: those in `start`, or those in `end` if smaller, for partitions read from their latest offset.
 
         start, end: the offsets between which Spark plans the batch. `start` can be larger: a query can start at the latest offsets of partitions, and
         if its first batch is planned again after a restart, these may have passed the end of the batch. The smaller offset loses no records, because
