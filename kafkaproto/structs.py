@@ -50,15 +50,16 @@ class Struct:
 
 
 def _names(struct: Struct) -> Mapping[str, Any]:
-    """Return the names of all fields, including those inherited from base classes, as the keys of a mapping."""
+    """Return a mapping whose keys are the names of all fields, including inherited ones; its values are `dataclasses.Field` objects."""
     fields: Mapping[str, Any] = struct.__dataclass_fields__  # type: ignore[attr-defined]  # every subclass is a dataclass
     return fields
 
 
 class Whole(Struct):
-    """Base of the dataclasses that are whole messages: encodes and decodes an object in a given version.
+    """Base of the dataclasses that are whole messages, with methods that encode and decode one object in a given version.
 
-    Code that handles many messages of one version looks up the codec once instead (`layout`, or `kafkaproto.api.codec`).
+    Each call looks up how this version is encoded. Code that handles many messages of one version can look it up once, with `layout` or
+    `kafkaproto.api.codec`, and use the methods of the returned object.
     """
 
     __slots__ = ()

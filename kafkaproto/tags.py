@@ -125,9 +125,10 @@ class Tags(WireType):
                 code.line(f"{target}.{UNKNOWN_TAGS}, p = read_raw_tags(b, p, n, {count})")
 
     def values_weight(self, per_byte: int, defaults: Defaults) -> int:
-        """Return by how much the memory of the known tagged fields can exceed ``per_byte`` times the size of the tag section, in bytes.
+        """Return a correction in bytes, for the known tagged fields, to the estimate of their memory: ``per_byte`` times the size of the tag section.
 
-        The memory of unknown tags is not included. defaults: maps field names to functions that create the defaults.
+        The memory of these fields is at most the estimate plus the correction; unknown tags are not included. per_byte: bytes of memory that are
+        assumed for each encoded byte. defaults: maps field names to functions that create the defaults.
         """
         absent = {field.name: memory.size_of_default(defaults[field.name]()) for field in self.fields}
         return sum(max(absent[f.name], f.type.weight(per_byte) - 2 * per_byte) for f in self.fields) - per_byte

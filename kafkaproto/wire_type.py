@@ -1,8 +1,8 @@
 """Base class of all wire types, and the functions with which wire types read bytes.
 
-A wire type is a construct that encodes and decodes values in two ways. ``_parse`` and ``_build`` read and write a stream, and name path and offset in
-errors. ``emit_decode`` and ``emit_encode`` generate equivalent lines of fast Python code (flat code, `kafkaproto.flat`). A test compares the two
-ways. This module does not depend on any concrete type.
+A wire type encodes and decodes values in two ways. It is a `Construct` of the library construct: ``_parse`` and ``_build`` read and write a stream,
+and their errors contain the path of the field and its offset. ``emit_decode`` and ``emit_encode`` generate equivalent lines of fast Python code (flat
+code, `kafkaproto.flat`). A test compares the two ways. This module does not depend on any concrete type.
 """
 
 from __future__ import annotations
@@ -56,9 +56,10 @@ class WireType(Construct):  # type: ignore[misc]  # construct ships no annotatio
         raise NotImplementedError
 
     def weight(self, per_byte: int) -> int:
-        """Return by how much the memory of a decoded value can exceed ``per_byte`` times the size of its encoding, in bytes.
+        """Return a correction in bytes to the estimate of a decoded value's memory: ``per_byte`` times the size of its encoding.
 
-        Decoders sum these weights to reject messages that would take too much memory (`kafkaproto.memory`).
+        The memory of the value is at most the estimate plus the correction. per_byte: bytes of memory that are assumed for each encoded byte.
+        Decoders sum the corrections to reject messages that would take too much memory (`kafkaproto.memory`).
         """
         raise NotImplementedError
 

@@ -64,7 +64,7 @@ def installed_connector() -> str:
 
 
 def is_connector_cached() -> bool:
-    """Return True if the cache contains the connector of the installed pyspark."""
+    """Return True if the cache folder has the jar of Spark's Kafka connector for the installed pyspark, so that no download is needed."""
     name, version = installed_connector().split(":")[1:]
     return any((cache_folder() / "spark-ivy" / "jars").glob(f"*{name}-{version}.jar"))
 
@@ -207,7 +207,8 @@ def _has_exited(jvm: subprocess.Popen[bytes]) -> bool:
 def _errors_into(log: TextIO) -> Iterator[None]:
     """Return a context in which standard output and standard error go to the file `log`.
 
-    A JVM that is started in the context inherits both: Ivy and Spark print many lines.
+    This includes the output of a JVM that is started in the context, because it inherits both: the many lines that Spark and Ivy (which downloads
+    jars) print, and their errors.
     """
     saved = [(number, os.dup(number)) for number in (1, 2)]
     try:

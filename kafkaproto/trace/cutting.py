@@ -24,7 +24,10 @@ _MAGIC_AT = 16
 _LOW_ATTRIBUTES_AT = 22
 """The index, in a batch of magic 2, of the low byte of its attributes."""
 LARGEST_CONTROL_BYTES = 128
-"""The largest control batch that a trace stores with its record, in bytes. The marker of a transaction has 78 bytes."""
+"""The size in bytes of the largest control batch that a trace stores completely; of a larger one it stores only the header.
+
+The control batch with the marker of a transaction has 78 bytes.
+"""
 _KEY_AND_VALUE_BYTES = 8
 """The size in bytes of the two length fields of a message's key and value, which a trace omits together with the key and the value."""
 _MESSAGE_HEAD_BYTES = {magic: PREFIX_BYTES + least - _KEY_AND_VALUE_BYTES for magic, least in SMALLEST_BYTES.items()}
@@ -79,9 +82,10 @@ def kept_bytes(buffer: Buffer, at: int, size: int) -> int:
 
 
 def read_heads(headers: Buffer) -> list[BatchHeader] | list[MessageHeader]:
-    """Decode the headers of batches, or of messages of magic 0 and 1, as `batch_heads` and `batch_heads_and_markers` return them.
+    """Decode headers of batches, or of messages of magic 0 and 1.
 
-    A compressed message has the offset of its last inner message. Decoding stops at the first invalid header, without an error.
+    headers: the result of `batch_heads` or `batch_heads_and_markers`: headers one after the other, some followed by the record of a control batch. A
+    compressed message has the offset of its last inner message. Decoding stops at the first invalid header, without an error.
     """
     return [head for head, _ in read_kept(headers)]
 
@@ -127,9 +131,10 @@ def _only_header(buffer: Buffer, at: int, size: int) -> int:
 
 
 def _heads(records: Buffer, kept: Callable[[Buffer, int, int], int] = _only_header) -> Iterator[Buffer]:
-    """Yield the bytes of each batch or message that a trace stores.
+    """Yield, for each batch or message, the bytes at its start that a trace stores.
 
-    kept: a function that returns how many bytes of a batch to store, for (buffer, index of the batch, size in bytes).
+    kept: a function that returns how many bytes of a batch to store. Its arguments are a buffer, the index in it at which the batch begins, and the
+    size of the batch in bytes. It is not called for messages of magic 0 and 1, of which always the header is stored.
     """
     end = 0
     for position, size, buffer, at in walk_headers(in_memory(records), 0, len(records)):

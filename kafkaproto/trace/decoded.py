@@ -93,9 +93,10 @@ def _errors(layout: Message[Any], value: Any) -> Iterator[int]:
 
 @cache
 def _error_places(layout: Message[Any]) -> tuple[bool, tuple[tuple[str, Message[Any]], ...]]:
-    """Return where a message or struct with this layout can contain error codes, as (has a field `error_code`, fields to search).
+    """Return two values: whether a message or struct with this layout has a field `error_code`, and which of its fields to search further.
 
-    The fields to search are the nested structs, and lists of structs, that can contain error codes: (name of the field, layout of the struct).
+    The fields to search are the nested structs, and lists of structs, that can contain error codes. Each is a pair (name of the field, layout of the
+    struct).
     """
     named = [*layout.fields, *((field.name, field.type) for field in (layout.tags.fields if layout.tags else ()))]
     structs = [(name, struct) for name, kind in named if (struct := _struct_of(kind)) is not None]

@@ -39,11 +39,15 @@ was ready, and the response was sent; throttle time in ms, flags; sizes in bytes
 entry; numbers of records fields in request and response; broker's clock in ms at the start of the handler; time in purgatory in ns.
 """
 STATE_FIELDS = Struct(">QiqqH")
-"""The fixed fields of a state entry (offsets of logs that have moved): seq, broker, clock in ms, time in ns, number of logs."""
-POSITIONS_FIELDS = Struct(">HiBqqqq")
-"""The fixed fields of each log in a state; the topic's name follows them.
+"""The fixed fields of a state entry, which stores the offsets of each log of which an offset has changed (`State`).
 
-In order: length of the topic's name in bytes, partition number, flags, high watermark, last stable offset, log start offset, log end offset.
+In order: sequence number, broker, clock in ms, time in ns, number of logs.
+"""
+POSITIONS_FIELDS = Struct(">HiBqqqq")
+"""The fixed fields of each log in a state entry (`State`); the topic's name follows them.
+
+In order: length of the topic's name in bytes, partition number, flags (`BEGINS` if this is the first item of the log, else 0), high watermark, last
+stable offset, log start offset, log end offset.
 """
 ANSWERED, HELD, CLOSES = 1, 2, 4
 BEGINS = 1
@@ -96,10 +100,10 @@ class Exchange(NamedTuple):
 
 
 class Positions(NamedTuple):
-    """The offsets of one log on a broker, in a state entry of a trace.
+    """The offsets of one log on a broker, as one item of a state entry (`State`).
 
-    begins: True in the first entry of a log. Earlier entries of the same partition on this broker belong to an older log, such as that of a deleted
-    topic.
+    begins: True if the trace has no earlier item for this log. Earlier items for the same partition on this broker then belong to an older log, such
+    as that of a deleted topic.
     """
 
     topic: str
@@ -125,7 +129,10 @@ class State(NamedTuple):
 
 
 class Event(NamedTuple):
-    """An entry that is neither an exchange nor a state. `facts` contains at least "seq", "clock_ms" and "broker"."""
+    """An entry about something that happened, for example a connection was opened or a client was throttled.
+
+    kind: what happened. facts: details as JSON values, at least "seq", "clock_ms" and "broker".
+    """
 
     kind: str
     facts: dict[str, Any]
@@ -134,7 +141,7 @@ class Event(NamedTuple):
 Entry = Exchange | State | Event
 
 _ANSWERED_AT = Exchange._fields.index("answered")
-"""The index of the first field of `Exchange` that the encoder converts. The fields before it are written unchanged."""
+"""The index of the field `answered` in `Exchange`. The encoder writes the fields before it unchanged, and converts those from it on."""
 
 
 def header(meta: dict[str, Any]) -> bytes:
@@ -166,11 +173,13 @@ def exchange(entry: Exchange) -> bytes:
 
 @cache
 def exchange_layout(lengths: int) -> tuple[int, Callable[..., bytes]]:
-    """Return (size, function) for the part of an exchange's entry before the two frames.
+    """Return (size, function) for the start of an exchange's entry: everything before the two frames.
 
-    The function packs this part. Its arguments are the length in bytes of the entry, the kind of the entry (`EXCHANGE`), the values of
-    `EXCHANGE_FIELDS`, and the original length in bytes of each records field. As in every entry, length and kind come first, and the length does not
-    count them (`LENGTH_AND_KIND`). size: the size in bytes of the part, also without length and kind. lengths: the number of records fields.
+    The function packs this start. Its arguments are the length in bytes of the whole entry, the kind of the entry (`EXCHANGE`), the values of
+    `EXCHANGE_FIELDS`, and the original length in bytes of each records field. lengths: how many records fields there are.
+
+    Neither `size`, the size of the start in bytes, nor the length of the entry counts the two fields at the beginning of every entry: its length and
+    its kind (`LENGTH_AND_KIND`).
     """
     layout = Struct(f"{LENGTH_AND_KIND.format}{EXCHANGE_FIELDS.format[1:]}{lengths}I")
     return layout.size - LENGTH_AND_KIND.size, layout.pack

@@ -121,9 +121,12 @@ def cut_response(api_key: int, api_version: int, frame: Buffer) -> Cut:
 def cut_produce(api: Codec, frame: memoryview, body_at: int, end: int, request: Any) -> tuple[Buffer, tuple[int, ...]]:
     """Return (a Produce request without its records, the original length in bytes of each non-null records field).
 
-    api: the codec of the request's version. body_at, end: the byte positions in `frame` at which the header and the message end. request: the decoded
-    message. Most requests have one batch with only empty tags after it; these are shortened in place, without encoding. Some requests can be decoded
-    but not encoded (invalid UTF-8 grows when it is replaced): only their header is kept.
+    api: the codec of the request's version. frame: the bytes with the request. body_at: the position in `frame` at which the header ends. end: the
+    position at which the whole request ends. request: the decoded message.
+
+    Usually, each batch is replaced by its header. In a request with one batch and only empty tags after it, as most are, this is done on the bytes of
+    the frame; any other request is encoded again. If that fails (invalid UTF-8 grows when it is replaced), only the header of the request is
+    returned, and no lengths.
     """
     topics = request.topic_data
     if len(topics) == 1 and len(partitions := topics[0].partition_data) == 1:

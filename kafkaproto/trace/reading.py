@@ -67,7 +67,7 @@ class Trace:
 
     @property
     def read_bytes(self) -> int:
-        """Return the byte position in the file up to which `entries` has read."""
+        """Return a byte position in the file: `entries` has read all bytes before it."""
         return self._at
 
     def entries(self, begins: int = 0, ends: int = sys.maxsize) -> Iterator[Entry]:
@@ -228,5 +228,7 @@ READERS: dict[int, dict[int, Callable[[bytes], Entry]]] = {
 }
 """Maps each supported version of the trace format to a dict of entry kinds to their decoders.
 
-Version 2 has no states and no time in purgatory. Version 3 has other names and facts in events. Version 4 has only the headers of control batches.
+Differences from the current version: traces of version 2 contain no entries with the offsets of logs (`State`), and no times in purgatory. In
+versions 2 and 3, events of kind "problem" have the kind "trouble", and some events have other facts in their JSON. Up to version 4, a control batch
+is stored only as its header, without its record.
 """

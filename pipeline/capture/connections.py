@@ -108,7 +108,10 @@ class Pair:
             yield from self._forget("RST" if segment.flags & RST else "FIN")
 
     def end(self) -> Iterator[ConnectionEntry]:
-        """Yield the remaining entries of the open connection. Call it when the capture ends or a new handshake follows."""
+        """Yield the remaining trace entries of the connection that is open between the two endpoints, and treat it as closed.
+
+        Call it when the capture ends or a new handshake follows.
+        """
         yield from self._forget(CAPTURE_ENDS)
 
     def _forget(self, why: str) -> Iterator[ConnectionEntry]:
@@ -243,11 +246,11 @@ class Connection:
         return self._likely_client if client is None and self._is_full() else client
 
     def _looks_like_request(self, by: int, data: bytes) -> bool:
-        """Return True if a segment starts like a request, and infer from it which endpoint is probably the client.
+        """Return True if a segment starts like a request of an endpoint that may be the client, and remember which endpoint probably is.
 
-        by: index of the endpoint that sent `data`. This detects requests that are too large to be buffered. A response with a low correlation id
-        looks like a Produce request. Unless the client is known already, an endpoint therefore counts as the client only after two successive
-        requests.
+        by: index of the endpoint that sent `data`. This detects requests that are too large to be buffered. The result may be True for a response,
+        because one with a low correlation id looks like a Produce request. If the client is not known, an endpoint is therefore remembered as the
+        probable client only after two successive requests.
         """
         header = header_of(data)
         if header is None or self._client not in (None, by):

@@ -41,8 +41,9 @@ class PendingRequest(NamedTuple):
     """A request whose response has not been captured yet.
 
     seq: sequence number of its trace entry. header: None for a SASL token, which has no header. cut: the part of the request that the trace stores.
-    frame: the request as captured. stretch: number of gaps in the captured requests before this one. doubtful: True for a Produce whose acks cannot
-    be decoded; the broker sends no response if they are 0.
+    frame: the request as captured. stretch: how many gaps the captured requests had before this one: requests with equal numbers were captured
+    without a gap between them. doubtful: True for a Produce whose acks cannot be decoded, so that it is unknown whether the broker sends a response
+    (it sends none for acks=0).
     """
 
     seq: int
@@ -73,16 +74,16 @@ class Conversation:
         """True after the response to a SaslHandshake of version 0. SASL tokens without headers follow it (KIP-43)."""
         self._stretch = 0
         self._ordered_stretch: int | None = None
-        """If the oldest pending request has this number of gaps before it (`PendingRequest.stretch`), the next response belongs to it.
+        """The value of `PendingRequest.stretch` for which responses arrive in the order of the requests, so that no correlation id is needed.
 
-        Otherwise, the response with its correlation id belongs to it. None if a response may be missing; then the correlation id decides for every
-        request.
+        If the oldest pending request has this value, the next response belongs to it. For any other pending request, and while this is None because a
+        response may be missing, the response is found by its correlation id.
         """
         self.requests = Finder(self._request_begins, self._find_request)
         self.responses = Finder(self._response_begins, self._find_response)
 
     def starts_complete(self) -> None:
-        """Record that the capture contains the connection from its first request and response on."""
+        """Record that this connection was captured from its start: its first request and first response are in the capture."""
         self._ordered_stretch = self._stretch
 
     def missed(self, of_requests: bool) -> None:

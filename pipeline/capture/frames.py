@@ -24,7 +24,11 @@ MAX_CLIENT_ID_BYTES = 1024
 NEWER_VERSIONS = 16
 """Number of versions above the highest known one that a plausible request header may have."""
 MAX_CORRELATION_ID_STEP = 1 << 20
-"""Largest difference between successive correlation ids: a client numbers the requests of all its connections in one sequence."""
+"""The largest plausible difference between the correlation ids of two successive requests of a connection.
+
+Bytes with a larger difference are not taken for the next request. The difference may exceed 1, because some clients number the requests of all their
+connections in one sequence.
+"""
 
 _REQUEST_START = Struct(">ihhih")
 _RESPONSE_START = Struct(">ii")

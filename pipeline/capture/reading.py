@@ -38,7 +38,7 @@ def files_of(path: Path) -> list[Path]:
 
 
 def runs_of(path: Path, ports: Iterable[int]) -> tuple[list[Run], list[Notice]]:
-    """Return one run (recording) for each capture file, and notices about files that cannot be read.
+    """Return a `Run` for each capture file, which counts as one recording, and messages for the user about files that cannot be read.
 
     path: a capture file, or a folder of them. ports: the ports on which brokers listen, to select connections. If it is empty, every connection that
     speaks Kafka is selected.
@@ -126,9 +126,10 @@ def _is_address(name: str) -> bool:
 
 
 def events(run: Run, filled: ResolvedFacts, left_out: Counter[str]) -> list[Row]:
-    """Return the first rows of the table `events` for a capture: its header, and the number of packets that were left out, by reason.
+    """Return the first rows of the table `events` for a capture, those about the capture as a whole; further rows come from its connections.
 
-    filled: contains the API versions of the brokers, which become a field of the header.
+    The rows have the capture's header, and the number of packets that were left out, by reason. filled: facts that are known only after the whole
+    capture was read. Its API versions of the brokers are added to the header.
     """
     rows = Rows(run.name, run.meta["wall_ms"], run.meta["at_ns"])
     common = {"seq": 0, "clock_ms": 0, "at_ns": run.meta["at_ns"], "broker": UNKNOWN_BROKER}
@@ -147,7 +148,7 @@ def entries(run: Run) -> Iterator[Entry]:
 
 
 def _connection_entries(read: CapturePass, left_out: Counter[str]) -> Iterator[ToldOfConnection]:
-    """Yield the entries of all connections of a capture, each with its connection.
+    """Yield the trace entries of all connections of a capture, each as a `ToldOfConnection`: the entry and what identifies its connection.
 
     read: the pass over the packets of the capture. left_out: a counter to which the function adds the number of packets that were left out, by
     reason.
@@ -163,7 +164,10 @@ def _connection_entries(read: CapturePass, left_out: Counter[str]) -> Iterator[T
 
 
 def batches(run: Run) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield (table name, rows) for a capture once it is read completely. Notices about the file come last, as rows of a table "notices"."""
+    """Yield (table name, rows) for a capture once it is read completely.
+
+    If the file has problems, the last item is ("notices", rows). Its rows are `Notice` objects: messages for the user about the file.
+    """
     read = CapturePass(run.name, Path(run.files[0]), frozenset(run.meta["ports"]))
     connection_rows = ConnectionRows(run)
     rows_by_table: dict[str, list[tuple[str, Row]]] = {table: [] for table in TABLES}

@@ -150,9 +150,10 @@ class Stream:
         yield from self._in_order(stamp)
 
     def _in_order(self, stamp: Stamp) -> Iterator[Piece]:
-        """Yield the data of buffered segments that continue the stream without a gap. Bytes that were already yielded are left out.
+        """Yield the data of those buffered segments that directly continue the data yielded before, without a gap.
 
-        stamp: number and time of the packet that is being processed. The pieces get its number.
+        Bytes that were already yielded are left out. stamp: number and time of the packet that is being processed. Each yielded piece gets this
+        number and time.
         """
         while self._pending and self._expected is not None and self._pending[0].start <= self._expected:
             start, _, ts_ns, data, missing = self._pending.pop(0)

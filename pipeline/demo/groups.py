@@ -102,9 +102,10 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
     second_half = threading.Event()
 
     def pause(member: Member) -> bool:
-        """Return True while a member must not fetch.
+        """Return True while a member of the consumer group must not fetch.
 
-        In the first half of the step, the two members read a quarter of the records each. The second half starts once the third member has joined.
+        In the first half of this demo, the first two members fetch only while each has half of the partitions, and each pauses after reading a
+        quarter of the records. In the second half, which starts once a third member has joined, no member pauses.
         """
         shared = len(members) == 2 and all(len(m.assigned) == PARTITIONS // 2 for m in members)
         return not second_half.is_set() and (not shared or len(member.committed) >= HALF // 2)

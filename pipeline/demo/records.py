@@ -101,8 +101,8 @@ def _read(brokers: Brokers, kind: str) -> dict[int, list[Record]]:
 def _compare(records_sent: list[Record], by_partition: dict[int, list[Record]]) -> tuple[int, int]:
     """Return (number of partitions with records, number of sent records that were read back unchanged and in order).
 
-    Order is compared separately for the records of each key. The second number is reduced by the number of records that were read but not sent, or
-    read twice. by_partition: maps a partition to the records that were read from it.
+    The records of each key are compared separately. If more records of a key were read than sent, the surplus is subtracted from the second number.
+    by_partition: maps a partition to the records that were read from it.
     """
     sent_by_key: dict[bytes, list[Record]] = {}
     for record in records_sent:

@@ -54,11 +54,15 @@ class Rows:
         self._payloads: list[memoryview] = []
         self._bytes = 0
         self._columns = Columns(memoryview(b""), *(array("q") for _ in range(6)))
-        """The columns of all collected batches, one after another. Positions are byte positions in the payload of each record's own batch."""
+        """The columns of all collected batches, one after another: byte positions, offsets and timestamps, as the fields of `Columns` say.
+
+        The positions of a record count from the start of the payload of its own batch (`_shifts`).
+        """
         self._shifts, self._kinds = array("q"), array("i")
         """Two arrays with an entry for each record.
 
-        `_shifts`: where the payload of the record's batch begins in the concatenation of all payloads, in bytes. `_kinds`: the timestamp type.
+        `_shifts`: the sum of the sizes in bytes of all payloads before that of the record's batch. It turns a position in the payload of the batch
+        into one in all payloads joined together. `_kinds`: the timestamp type.
         """
         self._wanted_from = array("q")
         self._cuts = False

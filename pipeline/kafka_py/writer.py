@@ -45,8 +45,8 @@ class NoSuchColumn(ValueError):
 def check_schema(schema: StructType, settings: SinkSettings) -> None:
     """Check that rows of this schema can be written.
 
-    Raises NoSuchColumn if the column value is missing or a column has an unsupported type, OptionError if neither the option `topic` nor a column
-    names the topic.
+    Raises NoSuchColumn if there is no column named `value`, and also if a column has a type that is not supported. Raises OptionError if neither the
+    option `topic` nor a column names the topic.
     """
     types = {field.name: field.dataType.simpleString() for field in schema.fields}
     if "value" not in types:

@@ -57,7 +57,10 @@ def recording_columns(exchange: Exchange) -> Row:
 
 
 def throttle(facts: Row) -> Row:
-    """Return the columns `throttle_quota` and `quota_*`. The numbers are None if a test forced the throttle. facts: fields of the throttle event."""
+    """Return the columns `throttle_quota` and `quota_*` of a throttled request. facts: fields of the throttle event.
+
+    If a test forced the throttle, `throttle_quota` is "Forced", and the `quota_*` columns are None.
+    """
     window_ms = facts.get("window_ms")
     return {
         "throttle_quota": facts.get("quota", "Forced"),

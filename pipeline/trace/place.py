@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from kafkaproto.pipeline.trace.schema import TABLES, ddl
 
 FORM = 5
-"""The version of the table rows, and of the state that `Rows.carried` saves.
+"""The version of the table rows, and of the state that is saved to continue a run (recording) later (`Rows.carried`).
 
-Increase it when either changes, so that no run (recording) mixes rows of different versions.
+Increase it when either changes: the tables of older versions are then made again, so that no run mixes rows of different versions.
 """
 FINGERPRINT = sha256(json.dumps([FORM, {table: ddl(table) for table in TABLES}]).encode()).hexdigest()
 """Identifies the row format. Tables written with another fingerprint are rebuilt from the start of the run (recording)."""
@@ -24,8 +24,8 @@ FINGERPRINT = sha256(json.dumps([FORM, {table: ddl(table) for table in TABLES}])
 class Place(NamedTuple):
     """A position in a trace: the tables contain every entry before it.
 
-    file: name of the trace file. offset: byte position in that file. meta: header of the file. carried: what the rows of later entries
-    depend on, such as open fetch sessions and topic names, as `Rows.carried` returned it at that position.
+    file: name of the trace file. offset: byte position in that file. meta: header of the file. carried: what was learnt from the entries before the
+    position and is needed for the rows of those after it, such as open fetch sessions and topic names, as `Rows.carried` returned it.
     """
 
     file: str
@@ -38,7 +38,10 @@ class Place(NamedTuple):
 
 
 def parse_place(text: str) -> Place:
-    """Parse the JSON of a position (`Place`). Raises KeyError, TypeError or ValueError if it is not a position of this version."""
+    """Parse a position in a trace (`Place`) from the JSON that `Place.text` returned.
+
+    Raises KeyError, TypeError or ValueError for other JSON, and for a position that was saved when the tables had another row format.
+    """
     fields = json.loads(text)
     if fields.pop("fingerprint") != FINGERPRINT:
         raise ValueError(

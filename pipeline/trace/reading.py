@@ -2,8 +2,8 @@
 
 One reader reads the files of a run in order, because later rows depend on earlier entries (fetch sessions, throttles, topic names). The reader stops
 at the file sizes that were measured when the run was listed, so that a repeated task makes the same rows. If the tables already contain the start of
-the run, the reader continues after it. A file that cannot be read, and an entry with values that no table can hold, yield a notice instead of an
-exception, so that a single flipped bit does not cost the other runs. This module does not depend on Spark or where tables are stored.
+the run, the reader continues after it. A file that cannot be read, and an entry with values that no table can hold, cause a message for the user
+(`Notice`) instead of an exception: the other runs are converted nevertheless. This module does not depend on Spark or where tables are stored.
 """
 
 from __future__ import annotations
@@ -25,9 +25,12 @@ from kafkaproto.trace.reading import Trace
 ROWS_PER_BATCH = 4096
 ENTRIES_PER_NOTE = 20_000
 NOTICES = "notices"
-"""The name of the pseudo-table whose rows are the notices about files (`Notice`)."""
+"""The table name with which `batches` yields messages for the user about files (`Notice`), which are stored in no table."""
 PLACE = "place"
-"""The name of the pseudo-table with one row: the position (`Place`) up to which the run (recording) was read, as JSON."""
+"""The table name with which `batches` yields its last item, which is stored in no table.
+
+It has one row: the position (`Place`) up to which the run (recording) was read, as JSON.
+"""
 
 _TYPES = {
     "string": pa.string(),
@@ -45,11 +48,11 @@ _INVALID_VALUE = (ArithmeticError, AttributeError, LookupError, TypeError, Value
 
 
 class RunReader:
-    """A reader of the new part of a run (a recording). Call `entries()` once to read it.
+    """A reader of the new part of a run (a recording): what the tables do not contain yet. Call `entries()` once to read it.
 
-    After the call, `notices` describes problems of the files. `resume_at` is (name of a file, byte position, header of the file) from which to
-    continue when the run has grown. It is None if a file could not be read to its end, or if the next reader must report a notice again. note: a
-    function called regularly with the number of bytes read.
+    note: a function called regularly with the number of bytes read. After the call, `notices` has messages for the user about problems of the files.
+    `resume_at` is (name of a file, byte position, header of the file) from which to continue when the run has grown. It is None if the run must be
+    read from its start again: a file could not be read to its end, or an earlier file has a problem that the next reader must report again.
     """
 
     def __init__(self, run: Run, note: Callable[[int], None] = lambda _: None) -> None:
@@ -59,7 +62,11 @@ class RunReader:
         self.resume_at: tuple[str, int, dict[str, Any]] | None = None
 
     def entries(self) -> Iterator[Entry]:
-        """Yield every entry that can be read, preceded by the header as a `meta` event unless the tables have it already."""
+        """Yield every entry of the new part of the run (recording) that can be read.
+
+        If the new part is the whole run, the first item is an event of kind `meta` with the header of the trace. Otherwise an earlier job has read
+        the header.
+        """
         run = self._run
         if run.place is None:
             start_times = {"clock_ms": int(run.meta.get("clock_ms", 0)), "at_ns": int(run.meta.get("at_ns", 0))}
@@ -123,10 +130,10 @@ class _Rejected:
 
 
 def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield (table name, rows) for the new part of a run (a recording), followed by two pseudo-tables.
+    """Yield (table name, rows) for the new part of a run (a recording), and at the end up to two items that belong to no table.
 
-    The pseudo-tables are "notices", with messages about files, and "place", with the position up to which the run was read. note: a function called
-    regularly with the number of bytes read.
+    These are ("notices", rows), with messages for the user about files (`Notice`), if there are any, and ("place", one row), with the position up to
+    which the run was read, if the next job can continue there. note: a function called regularly with the number of bytes read.
     """
     wall_ms, at_ns = int(run.meta.get("wall_ms", 0)), int(run.meta.get("at_ns", 0))
     if run.place is None:

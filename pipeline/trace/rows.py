@@ -76,9 +76,10 @@ class Rows:
         """Maps the sequence number of an exchange (a request and its response) to the problem that the recorder reported for it."""
 
     def carried(self) -> Row:
-        """Return the state on which rows of later entries depend, as JSON values, so that a later job can continue here with `from_carried`.
+        """Return what is known from the entries so far and needed for the rows of later ones, as JSON values.
 
-        If the structure of the result changes, increase the version number `FORM` in `kafkaproto.pipeline.trace.place`.
+        A later job passes it to `from_carried` to continue here. If the structure of the result changes, increase the version number `FORM` in the
+        module `kafkaproto.pipeline.trace.place`, so that older saved states are not used.
         """
         return {
             "sessions": self._sessions.carried(),
@@ -272,9 +273,10 @@ class Rows:
 
 
 def _coordinator_rows(api_key: int, keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
-    """Yield (table, row) for a request about groups or transactions. A TxnOffsetCommit yields rows for both.
+    """Yield (table name, row) for a request about groups or transactions.
 
-    keys: the columns that identify the request of a row.
+    A TxnOffsetCommit is about both: it yields rows about the group and rows about the transaction. keys: the columns with their values that identify
+    the request, which are copied into each row.
     """
     for rows in (GROUP_ROWS, TRANSACTION_ROWS):
         if api_key in rows:

@@ -1,7 +1,7 @@
 """Lists the recordings (runs) in the files of a trace, and how much of each the tables already contain.
 
-A file that cannot be read yields a notice, not an exception, so that the other files are used. This module does not depend on the columns of rows,
-Spark or where tables are stored.
+A file that cannot be read causes a message for the user (`Notice`), not an exception, so that the other files are used. This module does not depend
+on the columns of rows, Spark or where tables are stored.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class Notice(NamedTuple):
 
 
 class Run(NamedTuple):
-    """The files of one recording.
+    """The files of one recording, which is either a trace or a packet capture.
 
     meta: header of the first file. sizes: bytes of each file when the run was listed. capture: whether the run is a packet capture. place: the
-    position up to which the tables are complete; None if the tables have no part of the run.
+    position in the files up to which their entries are already in the folder of tables; None if the run must be read from the start.
     """
 
     name: str
@@ -65,9 +65,9 @@ class Run(NamedTuple):
 
 
 def runs_of(path: Path) -> tuple[list[Run], list[Notice]]:
-    """Return the recordings (runs) of a trace, and notices about files that cannot be used.
+    """Return the recordings (runs) of a trace, and messages for the user about files that cannot be used.
 
-    path: a trace file, or a folder of them. Raises TraceError if there is no file.
+    path: a trace file, or a folder of them. Raises TraceError if there is no file. If there are files but none is usable, the first list is empty.
     """
     runs_by_name: dict[str, dict[str, tuple[str, dict[str, Any], int]]] = {}
     notices = []

@@ -32,7 +32,10 @@ REQUEST_KEYS = (
     ),
     Column("ready_ns", "bigint", "monotonic clock when the response was ready"),
 )
-"""Columns of the request that rows of `partitions` and `batches` repeat, so that no rule has to join them."""
+"""Columns about a request that are repeated in tables with several rows per request, such as `partitions` and `batches`.
+
+Thanks to them, queries on these tables need no join with the table `requests`.
+"""
 
 REQUESTS = (
     *KEYS,

@@ -1,7 +1,7 @@
 """State of incremental fetch sessions (KIP-227): which partitions each fetch covers, and which partitions its response must contain.
 
 `Sessions` needs all fetches of a run (a recording) in their order. After a missing fetch, only the partitions in the request itself are known, until
-the session starts again. The state can be saved as JSON. This module does not depend on where the rows come from or go.
+the session starts again. The state can be saved as JSON. This module does not depend on where the fetches come from or how the results are stored.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ class RequestedPartition(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The result of one fetch of a fetch session.
+    """What is known about one fetch of a fetch session. All fields but `requested` are columns of the table `requests`, None if unknown.
 
-    requested: all partitions that the fetch covers, including those of earlier fetches of its session. The other fields are columns of the table
-    `requests`; None if they cannot be known.
+    requested: all partitions that the fetch covers, including those of earlier fetches of its session. session_expected: the session epoch that the
+    broker expected. session_missing: number of partitions that the response lacks. session_strays: number of partitions in the response that the
+    fetch does not cover. requested_partitions: number of partitions that the fetch covers. more: whether the log of a returned partition has further
+    records.
     """
 
     requested: dict[PartitionKey, RequestedPartition]
@@ -113,10 +115,10 @@ class Sessions:
             self._close(key)
 
     def step(self, exchange: Exchange, request: Any, response: Any, throttle_ms: int) -> Step:
-        """Update a fetch session by one fetch, and return the partitions that the fetch covers and its columns of the table `requests`.
+        """Update the session of a fetch, and return which partitions the fetch covers and whether its response has the right ones.
 
-        response: None if the trace lacks it. throttle_ms: the throttle time of the response. If it is not 0, the response has no partitions
-        (KIP-219), so that none counts as missing.
+        Call it for each fetch, in their order. response: None if the trace lacks it. throttle_ms: the throttle time of the response. If it is not 0,
+        the response has no partitions (KIP-219), so that none counts as missing.
         """
         named = {
             (t.topic, t.topic_id, p.partition): RequestedPartition(
@@ -205,10 +207,11 @@ class Sessions:
         )
 
     def _note(self, exchange: Exchange, request: Any, response: Any, answered: dict[PartitionKey, Any]) -> None:
-        """Update the high watermarks that the client of a fetch session knows, from a response of that session.
+        """Store which high watermarks a fetch response has shown to its client, and which other sessions must report them.
 
-        If a high watermark has risen, every other session with the partition must report it in a later response; their `due_since_ns` stores the
-        time. answered: maps the partitions in the response to their data.
+        A session with the same partition, whose client knows only a lower high watermark, must report the new one in a later response. Its
+        `due_since_ns` gets the time of this response for the partition, unless an earlier time is stored. answered: maps the partitions in the
+        response to their data.
         """
         own_key = (exchange.broker, response.session_id)
         session = self._open.get(own_key)

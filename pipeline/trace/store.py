@@ -21,14 +21,20 @@ from typing import Any
 
 MANIFEST, STAGING, COMMIT, LOCK = "_manifest.json", "_staging", "_commit", "_lock"
 PLACES, PLACE_FILE = "_places", "place.json"
-"""The folder that has a folder for each run (recording), and the name of a file in each of these.
+"""The folder `PLACES` has a subfolder for each run (recording) with a file `PLACE_FILE`.
 
-The file stores the position up to which the tables of the run are complete.
+The file stores the position in the run up to which the tables contain it.
 """
 PLACE = "place"
-"""The key in the manifest for the SHA-256 digest of the file (`PLACE_FILE`) with the position up to which a recording (run) was read."""
+"""A key in the entry of a run (recording) in the manifest. Its value is the SHA-256 digest of the run's file `PLACE_FILE`.
+
+The manifest is the file that describes the tables, and `PLACE_FILE` stores the position up to which they contain the run.
+"""
 ADDED = "_added"
-"""The folder, inside the commit folder, for new rows that are added to the old rows of their run (recording) instead of replacing them."""
+"""The folder for new rows that are added to the old rows of their run (recording) instead of replacing them.
+
+It is inside the folder `COMMIT`, to which the staging folder is renamed when a job is finished.
+"""
 FORMAT = 1
 LONGEST_NAME_BYTES = 255
 """The maximum length in bytes of a folder's name on common file systems."""
@@ -84,9 +90,10 @@ class Store:
             yield
 
     def manifest(self) -> dict[str, Any]:
-        """Return the manifest: for each run (recording) the source of its tables (`meta`, `files`), their numbers of rows (`rows`) and the notices.
+        """Return the manifest, which describes the tables: maps the name of each run (recording) to a dict.
 
-        Raises StoreError if the manifest cannot be parsed or has another format.
+        The dict has the source of the rows (`meta`, `files`), the number of rows of the run in each table (`rows`) and messages for the user about
+        problems of its files (`notices`). Raises StoreError if the manifest cannot be parsed or has another format.
         """
         try:
             content = json.loads((self.path / MANIFEST).read_text())
@@ -104,10 +111,10 @@ class Store:
         return runs
 
     def place(self, run: str, entry: Mapping[str, Any]) -> str:
-        """Return the committed position in a run (a recording), as JSON: the tables contain every entry before it.
+        """Return the saved position in a run (a recording), as JSON: the tables contain everything that was recorded before it.
 
-        entry: the run's manifest entry, which has the digest of the file with the position. Returns an empty text if the file is missing or was
-        changed.
+        entry: what `manifest` returns for the run. It has the SHA-256 digest of the file with the position. Returns an empty text if the file is
+        missing, or if its content has another digest.
         """
         try:
             text = (self.path / PLACES / folder_of(run) / PLACE_FILE).read_bytes()
@@ -122,9 +129,11 @@ class Store:
         return staged
 
     def commit(self, runs: Mapping[str, Any], places: Mapping[str, str], added: Collection[str]) -> None:
-        """Commit the staged files. They replace the old files of their runs; the runs (recordings) in `added` keep their old files, too.
+        """Commit the files that the job has written into the staging folder: they become part of the tables, all or none.
 
-        runs: the complete new manifest. places: maps a run to the position up to which it was read, as JSON.
+        They replace the old files of their runs (recordings). The runs in `added` keep their old files, too. runs: the complete new manifest: maps
+        the name of each run to facts about its tables, as `manifest` returns it. places: maps a run to the position up to which the tables contain
+        it, as JSON.
         """
         staged = self.path / STAGING
         manifest = dict(runs)

@@ -36,9 +36,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 FORM = "form"
-"""The key, in the manifest of the tables, of the format in which the rows of a recording were written.
+"""A key in the entry of a recording in the manifest, which describes the tables. Its value identifies the row format of the recording.
 
-A recording whose rows have another format than `place.FINGERPRINT`, that of this version, is read again, so that all rows have one format.
+If it differs from `place.FINGERPRINT`, which identifies the row format of this version of the program, the recording is read again from its start, so
+that all its rows have one format.
 """
 ATTEMPTS = "_attempts"
 ATTEMPT_SCHEMA = pa.schema(
@@ -52,9 +53,9 @@ ATTEMPT_SCHEMA = pa.schema(
 )
 ATTEMPT_DDL = "number int, folder string, files int, notices string, place string"
 READ, READ_OF_CAPTURES = "_read", "_read_of_captures"
-"""Folders inside the staging folder, for traces and for captures.
+"""Folders inside the staging folder for the progress of jobs, for traces and for captures.
 
-They have a file for each run (recording), which contains the number of bytes that its task has read so far.
+They have a file for each run (recording) with the number of bytes of it that Spark tasks have read so far.
 """
 PROGRESS_INTERVAL_S = 10.0
 
@@ -172,8 +173,9 @@ def with_spark(
 ) -> WriteResult:
     """Write the rows of runs (recordings) into the folder `staging`, with Spark.
 
-    There is one task for each trace, which writes its own files. Captures are divided by connection, and Spark writes their files. progress: a
-    function called regularly with a line of text.
+    A trace is read by one Spark task, which also writes its files. A capture is divided by connection among many tasks, and its files are written by
+    Spark's Parquet writer. progress: a function called regularly with a line of text. Returns messages about the files, and the position up to which
+    each trace was read.
     """
 
     def save(rows: DataFrame, table: str) -> None:
@@ -199,9 +201,10 @@ def with_spark(
 
 @contextmanager
 def report_progress(runs: list[Run], notes: Path, progress: Callable[[str], None]) -> Iterator[None]:
-    """Return a context in which `progress` is called every few seconds with the share of the new bytes that the tasks have read.
+    """Return a context in which `progress` is called every few seconds with the share of the new bytes that Spark tasks have read.
 
-    runs: the recordings that are being read. notes: folder of the files that `note_read` writes. progress: a function called with the share as text.
+    runs: the recordings that are being read. notes: the folder with a file for each of them, in which its tasks write the number of bytes that they
+    have read. progress: a function called with the share as text.
     """
     total = sum(run.new_bytes for run in runs)
     finished = threading.Event()

@@ -26,7 +26,10 @@ def _error(response: Any) -> int | None:
 
 
 def _continues_with(response: Any) -> Row:
-    """Return the columns for the producer id and epoch in a response; empty after an error, and in versions without these fields."""
+    """Return the columns with the producer id and epoch that a response tells the producer to use from now on.
+
+    Empty if there is no response, after an error, and in versions without these fields.
+    """
     if response is None or response.error_code or response.producer_id < 0:
         return {}
     return {"returned_producer_id": response.producer_id, "returned_epoch": response.producer_epoch}
@@ -217,4 +220,8 @@ TRANSACTION_ROWS: dict[int, Callable[[Row, Any, Any], Rows]] = {
     ApiKey.DESCRIBE_TRANSACTIONS: _describe_transactions,
     ApiKey.LIST_TRANSACTIONS: _list_transactions,
 }
-"""Maps an API of transactions to a function of (keys, request, response) that yields (table, row). response: None if the trace lacks it."""
+"""Maps an API of transactions to a function of (keys, request, response) that yields pairs ("transactions", row of that table).
+
+keys: the columns with their values that identify the request, which are copied into each row. request, response: the decoded messages; response is
+None if the trace lacks it.
+"""

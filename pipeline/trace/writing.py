@@ -29,9 +29,9 @@ OPEN_PARTS = OPEN_HOURS * len(TABLES)
 
 
 class WriteResult(NamedTuple):
-    """The result of writing runs.
+    """The result of writing the rows of runs (recordings).
 
-    notices: notices about files. places: maps a run (a recording) to the position from which the next job can continue, as JSON.
+    notices: messages for the user about problems of the files. places: maps a run to the position from which the next job can continue, as JSON.
     """
 
     notices: list[Notice]

@@ -40,9 +40,10 @@ These parts are UUIDs, and numbers between dashes or at the end. Braces are doub
 
 
 def _with_plain_names(query: str) -> str:
-    """Return the query with plain table names instead of names in braces, so that it is SQL over views with these names.
+    """Return a query, written for `Tables.sql` with table names in braces (`{requests}`), as SQL that runs without that method.
 
-    Derived tables, which have no view, become subqueries.
+    Names of stored tables lose their braces: the SQL needs a view with the name of each of these tables. Names of tables that are computed from these
+    (`DERIVED`) are replaced by their queries as subqueries.
     """
     used = {name for _, name, _, _ in Formatter().parse(query) if name}
     derived = {name: f"({_with_plain_names(DERIVED[name])})" for name in used & DERIVED.keys()}
@@ -50,7 +51,10 @@ def _with_plain_names(query: str) -> str:
 
 
 class Query(NamedTuple):
-    """One table of an answer. make: SQL with table names in braces, for `Tables.sql`, or a function that returns the rows."""
+    """A query of the report, whose result is shown as one table.
+
+    make: SQL with table names in braces, for `Tables.sql`, or a function that returns the rows.
+    """
 
     name: str
     about: str
@@ -64,12 +68,12 @@ class Query(NamedTuple):
         return f"# {self.make.__module__}\n{inspect.getsource(self.make)}"
 
     def frame(self, tables: Tables) -> DataFrame:
-        """Return the rows of the table as a lazy DataFrame. Raises any exception of Spark."""
+        """Return the result of the query as a lazy DataFrame. tables: those that the query reads. Raises any exception of Spark."""
         return tables.sql(self.make) if isinstance(self.make, str) else self.make(tables)
 
 
 class Answer(NamedTuple):
-    """A question about recorded traffic, with the tables that answer it.
+    """A part of the report that answers one question about recorded traffic: the question, and the queries whose results answer it.
 
     name: name of its folder and of its section in the report. question: the question in the words of a user.
     """

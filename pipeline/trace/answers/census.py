@@ -53,11 +53,12 @@ WORST_FIRST = (BREAKS, UNKNOWN, MISSING, OLDER, WORKS)
 def verdicts(tables: Tables) -> DataFrame:
     """Return a row for each client and release, whose column `verdict` says whether a broker of that release accepts the client's requests.
 
-    A client that sends ApiVersions chooses versions that the broker offers, with two exceptions:
+    The verdict compares the newest version of each API that the client used with the versions that the release accepts:
 
-    - If the release lacks an API that the client uses, the client's reaction is unknown.
-    - If the newest version that the client used is below the lowest version of the release, the client breaks. The verdict is undecided if the
-      recorded broker offered no newer version, because the client may support newer ones.
+    - Within them, the client works. Above them, a client that sends ApiVersions uses older versions, and another client breaks.
+    - Below them, the client breaks. But if the recorded broker offered no newer version, the verdict is "not known": the client may support one.
+    - If the release lacks the API, a client that does not send ApiVersions breaks. For one that does, the verdict is "misses an API", because it is
+      unknown how the client reacts.
     """
     spark = tables.requests.sparkSession
     release_names = [name for name in releases.releases() if releases.number(name) >= releases.number(OLDEST)]

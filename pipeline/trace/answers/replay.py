@@ -21,9 +21,10 @@ MAX_RETRIES = 1000
 class Request(NamedTuple):
     """One request of a client in a trace, in the order of the trace.
 
-    conn: its connection. at_ms: the broker's clock when its bytes were charged. value: the number of bytes that were charged; for a fetch the size of
-    the response that it would have had without a throttle. waited_ms: the throttle time that the broker applied, whichever quota caused it. empty:
-    whether it is a throttled fetch without records, which the client repeated.
+    conn: its connection. at_ms: the broker's clock when its bytes were charged. value: the number of bytes that were charged. For a fetch whose
+    response was emptied by a throttle, it is the size of the response that would have been sent otherwise. waited_ms: the throttle time that the
+    broker applied, whichever quota caused it. empty: True for a fetch whose response had no records because of a throttle; its client then repeated
+    it.
     """
 
     seq: int
@@ -35,9 +36,10 @@ class Request(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """A throttle decision of the replay. seq, conn: sequence number and connection of the request. throttle_ms: 0 if it is not throttled.
+    """How long the replay of a client under another quota (`Replay`) throttles a request.
 
-    at_ms: the time of the decision on the clock of the replay.
+    seq, conn: sequence number and connection of the request. at_ms: when the replay decides this, on its own clock, which differs from the recorded
+    times after the first delay. throttle_ms: the throttle time, 0 if the request is not throttled.
     """
 
     seq: int
@@ -55,9 +57,10 @@ class _Connection:
         """The time in ms, in the replay, at which the connection is unmuted and may send again. `was_free_ms` is the same time in the recording."""
         self.was_free_ms: int | None = None
         self.served = False
-        """True if the last fetch was throttled in the recording but not in the replay.
+        """True if the replay has already sent the records of a fetch for which the recorded client needed one more request.
 
-        The replay then skips the next recorded request of the connection, which repeated this fetch.
+        This is so if the fetch was throttled in the recording, but not in the replay. The replay then skips the next recorded request of the
+        connection, which repeated this fetch.
         """
         self.closed_ms = 0
 
@@ -70,8 +73,9 @@ class _Connection:
 class Replay:
     """The replay of one client under another quota.
 
-    bound: the quota in bytes per second. samples, window_ms: `quota.window.num`, and `quota.window.size.seconds` in ms. fetches: whether the requests
-    are fetches. A throttled fetch returns no records, is not charged and is repeated (KIP-219).
+    bound: the quota in bytes per second. samples, window_ms: `quota.window.num`, and `quota.window.size.seconds` in ms. fetches: True if the requests
+    are fetches, False if they are produce requests. A produce request is charged even if it is throttled. A throttled fetch is not charged: its
+    response has no records, and the client repeats the fetch (KIP-219).
     """
 
     def __init__(self, bound: float, samples: int, window_ms: int, fetches: bool) -> None:
@@ -79,7 +83,10 @@ class Replay:
         self._rate = SampledRate(samples, window_ms)
         self._fetches = fetches
         self._largest = bound * (samples - 1) * (window_ms // 1000) if fetches and samples > 1 else float("inf")
-        """The maximum number of bytes charged for a fetch. A larger response would be throttled forever (Q-14), so this number is charged instead."""
+        """The maximum number of bytes charged for a fetch; a larger response is charged as this number of bytes.
+
+        A larger response alone would exceed the quota in every attempt, so that the fetch would be throttled and repeated forever (Q-14).
+        """
         self._connections: dict[int, _Connection] = {}
         self._due: list[tuple[int, int, int]] = []
         """The next request of each connection that has one, as (time in ms, seq, connection)."""
@@ -118,9 +125,10 @@ class Replay:
             heapq.heappush(self._due, (connection.due_ms(), connection.pending[0].seq, number))
 
     def _charge(self, connection: _Connection, request: Request, due_ms: int) -> Iterator[Wait]:
-        """Charge a request to the quota and yield the throttle decisions for it. due_ms: when it is charged, on the clock of the replay.
+        """Count the bytes of a request against the quota of the replay, and yield for each attempt how long it is throttled, possibly 0 ms.
 
-        A fetch that had records in the recording and is throttled now is repeated once its connection is unmuted.
+        due_ms: when the bytes are counted, on the clock of the replay. A fetch that had records in the recording and is throttled now is tried again
+        once its connection is unmuted.
         """
         value = min(request.value, self._largest)
         for _ in range(MAX_RETRIES):

@@ -10,11 +10,11 @@ from kafkaproto.pipeline.trace.answers.answer import Answer, Query
 from kafkaproto.pipeline.trace.answers.groups import STARTS
 
 INTERVALS = 200
-"""Number of intervals into which the figure of invisible records divides the trace."""
+"""Number of intervals into which the trace is divided in the figure of the records that read_committed consumers could not see."""
 MAX_LANES, MAX_BARS = 24, 200
 """The largest number of transactional ids in the figure, and the largest number of transactions for each id."""
 MAX_TOPICS = 8
-"""Largest number of topics in the figure of invisible records."""
+"""Largest number of topics in the figure of the records that read_committed consumers could not see."""
 OPEN = "open at the end"
 """The outcome of a transaction that is still open when the trace ends."""
 
@@ -102,10 +102,11 @@ HELD = f"""
                span.first_ns AS first_ns, visible_ns, greatest(high_then - first_offset, span.records) AS held_records
         FROM reached WHERE turn = 0
     )"""
-"""SQL: CTEs, of which `held` has a row for each partition of a transaction, with the records that the transaction hid from consumers.
+"""SQL: CTEs, of which `held` has a row for each partition of a transaction: how many records it hid from read_committed consumers.
 
-visible_ns: the time at which the trace first shows a last stable offset beyond the transaction; null if it never does. held_records: the number of
-offsets from the start of the transaction to the high watermark at that time.
+These consumers read up to the last stable offset, which stays at the start of an open transaction. visible_ns: the time at which the trace first
+shows a last stable offset beyond that start; null if it never does. held_records: the number of offsets from the start of the transaction to the
+highest high watermark seen until visible_ns (records of other producers count), but at least the transaction's own records.
 """
 
 TRANSACTIONS = f"""

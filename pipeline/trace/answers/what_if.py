@@ -72,15 +72,15 @@ CHARGED = f"""
 """
 """SQL: a query with a row for each request that was charged to a client's byte quota.
 
-- value: the number of bytes that were charged. For a fetch, this is 4 plus the size of the response body: the size of the frame, without the byte
-  of tagged fields that the header has in flexible versions. For a capture or the trace of a proxy, a throttled fetch has the size of its empty
-  response.
+- value: the number of bytes that were charged. For a fetch, this is 4 plus the size of the response body: the size of the frame, without the byte of
+  tagged fields that the header has in flexible versions. A recorder outside the broker (a capture or a proxy) sees only what was sent. If the
+  response to a throttled fetch was sent without records, its value is therefore the size of this empty response.
 - clock_ms: when they were charged. For a capture or the trace of a proxy, this is the time of the response.
-- known_bound: the quota that was in force, or null if it is unknown. It is known only if the quota belonged to this client alone, if it was
-  neither set nor changed during the run, if no entries are missing and if the broker did not stop.
+- known_bound: the quota that was in force, or null if it is unknown. It is known only if the quota belonged to this client alone, if it was neither
+  set nor changed during the run, if no entries are missing and if the broker did not stop.
 
-A request was not charged if the client gave up before the response was ready. In releases before 2.0, a throttled response is delayed after it is
-ready; then the request was charged, and its throttle event has the time.
+A request was not charged if the client gave up before the response was ready. Releases before 2.0 delay a throttled response that is ready. If the
+client gave up during this delay, the request was charged, and clock_ms is the time of its event of kind `throttle` in the trace.
 """
 
 Windows = dict[tuple[str, int], tuple[int, int, bool]]
@@ -112,21 +112,28 @@ DDL = (
 
 
 class _Plan:
-    """The replay of one client under one quota. It adds up the numbers of requests and throttles and the throttle times for the client's row."""
+    """One client under one planned quota: the replay of its requests, and the sums for its row.
+
+    The sums are the number of requests, the number of throttles and the throttle times.
+    """
 
     def __init__(self, quota: float, in_force: bool, samples: int, window_ms: int, fetches: bool) -> None:
         self.quota, self.in_force = quota, in_force
         self.replay = Replay(quota, samples, window_ms, fetches)
         self.requests = self.throttles = self.throttled_ms = self.longest_ms = self.long = self.differences = 0
         self.times: dict[int, tuple[int, int]] = {}
-        """Maps each connection to (time of its first request, time at which it was unmuted after its last request), in ms."""
+        """Maps each connection to the times between which it was in use, in ms on the clock of the replay.
+
+        They are the time of its first request, and the end of the throttle time of its last request.
+        """
         self._decided: dict[int, int] = {}
 
     def add(self, requests: Iterable[Request], decided: dict[int, int], *, last: bool = False) -> None:
         """Replay further requests of the client, and sum up their throttle times.
 
         requests: the next requests in the order of the trace. decided: maps the sequence number of a request to the throttle time in ms that the
-        broker applied for this quota, to which the replay is compared. last: replay the requests that are still pending, instead of `requests`.
+        broker applied for the recorded quota; the method counts the requests for which the replay gives another time. last: True in the last call,
+        which replays the requests that are still pending and ignores `requests`.
         """
         self._decided |= decided
         for wait in self.replay.rest() if last else self.replay.of(requests):
@@ -193,7 +200,10 @@ def windows_of(tables: Tables) -> Windows:
 
 
 def planned(tables: Tables) -> DataFrame:
-    """Return the throttle times of all replays: one row for each client, API (Produce or Fetch), broker and quota."""
+    """Return the throttle times that clients would have had under other quotas: one row per client, API (Produce or Fetch), broker and quota.
+
+    They are computed by replaying the recorded requests of each client under each planned quota (`Replay`).
+    """
     windows = windows_of(tables)
     charged = tables.sql(CHARGED).where("real_bound IS NOT NULL OR bytes > 1000000")
     keys = ["run", "broker", "api", "client_id"]

@@ -1,4 +1,4 @@
-"""Rules of a connection: order of responses, API versions, which requests get a response, and when."""
+"""Checks of the requests and responses of a connection: the order of responses, API versions, which requests get a response, and when."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ EARLY_MS = 5
 DEFAULT_WINDOW_NUM = 11
 UNSUPPORTED_VERSION = 35
 ANY_SESSION_FETCH = "-1L"
-"""SQL: the value of the column `step` for an incremental fetch. The column has the sequence number of any other fetch.
+"""SQL: a value of the column `step`, with which `not_early` joins fetches to those partitions of responses that explain an early response.
 
-`not_early` looks up the offsets of partitions in the responses with the same connection and step. The response to an incremental fetch may omit
-partitions, so every response of a connection also counts with this value.
+The step of a fetch is this value if the fetch is incremental, else its sequence number. A partition of a response has two rows: one with the sequence
+number of its fetch, one with this value. A full fetch thus matches only the partitions of its own response. An incremental fetch matches those of all
+responses of the connection, because its own response may omit partitions.
 """
 WRONG_CORRELATION_ID = "problem RLIKE '^the (correlation id of the response|answer.s correlation id) is '"
 """SQL: true for a response with the correlation id of another request. Tables made by earlier versions of this program contain another wording."""

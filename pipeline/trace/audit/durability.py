@@ -36,8 +36,8 @@ def same_bytes(tables: Tables) -> DataFrame:
 def not_skipped(tables: Tables) -> DataFrame:
     """Check that no fetch response skips an acknowledged batch. Returns one row per acknowledged batch.
 
-    A response skips a batch if a later batch is in its place: after an earlier batch in the response, or first although the fetch offset is not above
-    the base offset of the skipped batch. Only topics whose cleanup policy is known to be "delete" are checked.
+    A response skips a batch in two cases: it contains an earlier and a later batch of the partition but not this one, or its first batch is a later
+    one, although the fetch offset is at or below the base offset of this batch. Only topics whose cleanup policy is known to be "delete" are checked.
     """
     rows = tables.sql(f"""
         WITH plain AS (SELECT run, where_ FROM {{policies}} WHERE NOT compacts
@@ -104,9 +104,10 @@ def in_sequence(tables: Tables) -> DataFrame:
 
 
 def once(tables: Tables) -> DataFrame:
-    """Check that a batch which an idempotent producer sends again gets the same base offset as the first time.
+    """Check that a batch which an idempotent producer sends again gets the same base offset as the first time, so that it is stored once.
 
-    Returns one row per acknowledged batch of an idempotent producer with acks=-1.
+    Returns one row per acknowledged batch of an idempotent producer with acks=-1, which compares it to the first batch with the same sequence number
+    and content. A batch that was sent once is compared to itself.
     """
     rows = tables.sql(f"""
         WITH sent AS (

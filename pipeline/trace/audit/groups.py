@@ -36,12 +36,13 @@ def _floors(checks: str) -> str:
     """Return SQL that adds a column `floor` to rows about classic groups: the highest generation that responses showed before the row.
 
     `floor` is a struct (epoch, at_ns, seq): the generation, and the time and sequence number of the response that showed it; null if there is none.
-    checks: SQL for the rows, with columns run, seq, broker, group_id, member_id, epoch, begun_ns, ready_ns and detail (string). Rows of groups
-    that use the consumer group protocol are dropped.
+    checks: SQL for the rows, with columns run, seq, broker, group_id, member_id, epoch, begun_ns, ready_ns and detail (string). Rows of groups that
+    use the consumer group protocol are dropped.
 
-    SyncGroup responses of all brokers count, because the coordinator has then stored the generation, and JoinGroup responses of the same broker. The
-    generations of a group start again after the group is deleted, or when a member joins at generation 1 and neither this member nor the leader was
-    in the group before.
+    - SyncGroup responses of every broker count, because the coordinator has stored the generation before it sends them. JoinGroup responses count
+      only if they come from the broker of the row.
+    - Responses from before a restart of the generations do not count. Generations start again in two cases: the group was deleted, or a member joined
+      at generation 1 although neither it nor the leader had joined before.
     """
     return f"""
         WITH joined AS (

@@ -13,11 +13,11 @@ FIRST_VERSION_WITH_LIMIT = 3
 
 
 def whole_answer(tables: Tables) -> DataFrame:
-    """Check that all records of a fetch response together are within the limits of the request, the broker and the quota.
+    """Check that the records of all partitions of a fetch response together are within the limits of the request, the broker and the quota.
 
-    Returns one row per fetch response with records. A first batch that is larger than the limits is allowed. The broker's `fetch.max.bytes` is known
-    if the recorder reported settings. The bytes that a quota allows are known if the client was throttled by this quota before and no quota has
-    changed since.
+    Returns one row per fetch response with records, with the limits and the size of the records. A first batch that is larger than the limits is
+    allowed. A limit that is not known is not checked. The broker's `fetch.max.bytes` is known if the recorder reported settings. The bytes that a
+    quota allows are known if the client was throttled by this quota before and no quota has changed since.
     """
     rows = tables.sql(f"""
         WITH known AS (

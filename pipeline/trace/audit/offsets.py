@@ -75,9 +75,9 @@ def gaps(tables: Tables) -> DataFrame:
 def watermarks(tables: Tables) -> DataFrame:
     """Check that the high watermark, last stable offset and log start offset of a partition never fall in a broker's fetch responses.
 
-    Returns one row per partition of a response. If one of the offsets is lower than in the previous response, the row compares these two responses:
-    little time lies between them in which a truncation could explain the fall. Otherwise the row compares each offset with the highest one in any
-    earlier response. A missing offset is -1 and is not compared.
+    Returns one row per partition of a response. The row compares each offset with the highest one in any earlier response. But if an offset is lower
+    than in the previous response, the row compares only these two responses: the shorter the time between them, the less likely a truncation explains
+    the fall. A missing offset is -1 and is not compared.
     """
     names = ("high_watermark", "last_stable_offset", "log_start")
     highest = ", ".join(f"max(struct({name} AS reported, ready_ns AS at_ns)) OVER p AS most_{name}" for name in names)

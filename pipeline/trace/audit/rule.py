@@ -32,20 +32,20 @@ NAMES = tuple(TABLES)
 class Tables:
     """The tables of a trace as DataFrames, and seven tables derived from them. A query for `sql` names these tables in braces.
 
-    Several threads may query one object. Two objects share nothing but the Spark session.
+    Several threads may query one object. Two objects share nothing but the Spark session. A column `where_` has the topic name, or the id if the name
+    is not known; a column `run` has the name of a recording.
 
     - requests, partitions, batches, events, state, groups, group_offsets, transactions: the tables of `kafkaproto.pipeline.trace.schema`. A table
       that is not given is empty.
-    - settings: run, broker, window_num, window_s, fetch_max_bytes, policy, selector. It has the brokers whose recorder reported settings.
-    - policies: run, where_ (topic name), compacts (whether the topic was ever compacted). It has only the topics whose cleanup policy is known.
-    - cuts_of: run, where_ (topic name or id; null for every topic), cuts (from_ns, until_ns): the times when a log may have been truncated or
+    - settings: run, broker, window_num, window_s, fetch_max_bytes, policy, selector. A row for each broker of which the trace has the settings.
+    - policies: run, where_, compacts (whether the topic was ever compacted). Only topics whose cleanup policy is known.
+    - cuts_of: run, where_ (null: all topics), cuts (from_ns, until_ns): the times when a log may have been truncated or replaced.
+    - states_of: run, where_, partition, states (at_ns, seq, leader, isr; null if not reported), ordered by time. Only runs that report these.
+    - consumed: the batches that consumers received, with where_ and life, a number that increases whenever the log may have been truncated or
       replaced.
-    - states_of: run, where_ (topic name), partition, states (at_ns, seq, leader, isr; null if not reported), ordered by time. It has the runs
-      (recordings) that report leaders and in-sync replicas.
-    - consumed: the batches that consumers received, with where_ and life; batches with different values of life may belong to different logs.
     - topic_names: run, topic_id, name.
     - gaps: run, entries (number of missing entries, 0 if unknown), gaps (from_ns, until_ns): the times at which the missing entries may have
-      occurred. Complete runs are not in it.
+      occurred. Only runs that lack entries.
     """
 
     def __init__(
@@ -103,18 +103,19 @@ class Tables:
 
     @property
     def is_complete(self) -> bool:
-        """Return True if no entry is missing in any run (recording)."""
+        """Return True if no run (recording) lacks an entry of its trace, such as a request with its response or an event."""
         with self._deriving:
             if self._complete is None:
                 self._complete = self.table("gaps").isEmpty()
             return self._complete
 
     def without_truncations(self, rows: DataFrame, start_ns: str, end_ns: str) -> DataFrame:
-        """Drop broken rows that a truncation of the log may explain, and rename `where_` to `topic`.
+        """Drop rows that break a rule only because a log may have been truncated, and rename the column `where_` to `topic`.
 
-        rows: each row compares the state of a log at two times, and has the columns `run`, `where_` and `broken`. start_ns, end_ns: names of the two
-        columns with these times; the result lacks both columns. A broken row is dropped if its log may have been truncated or replaced between
-        the two times. `broken` becomes null (undecided) if it is true and the trace lacks entries between the two times.
+        rows: each compares the state of a log at two times. Columns: `run`, `where_` (topic name or id), `broken` (true if the row breaks the rule)
+        and the two times. start_ns, end_ns: names of the columns with the times; the result lacks them. A row with `broken` true is dropped if its
+        log may have been truncated or replaced between the two times. Otherwise its `broken` becomes null (it cannot be decided) if the trace lacks
+        entries between them.
         """
         undecided = self.undecided_if_missing(rows, start_ns, end_ns)
         for scope, keys in (("where_ IS NULL", ["run"]), ("where_ IS NOT NULL", ["run", "where_"])):
@@ -224,15 +225,18 @@ STATES = """
     GROUP BY run, topic, partition"""
 FIRST_NEVER_HELD = 8
 HELD = f"coalesce(held, api_version < {FIRST_NEVER_HELD} AND coalesce(throttle_ms, 1) > 0)"
-"""SQL: true if the broker may have delayed a Fetch response for its throttle time. Such a response contains records although it is throttled.
+"""SQL: true if the broker may have delayed a Fetch response for its throttle time, instead of sending it at once without records.
 
-If the trace does not say whether the response was delayed, the API version decides: a broker that accepts a version from 8 on is of release 2.0 or
-later and delays no response (KIP-219). Older brokers delay throttled responses.
+The column `held` of the trace says so if it is not null. If it is null, the API version decides: a broker that accepts a version from 8 on is of
+release 2.0 or later and delays no response (KIP-219), older brokers delay throttled responses.
 """
 NEVER_NS, EVER_NS = "0L", f"{2**63 - 1}L"
 """SQL literals in ns: a time before everything in a run (a recording), and a time after everything."""
 LONGEST_EXCHANGE_NS = 30_000_000_000
-"""Longest assumed duration, in ns, of an exchange (a request and its response) that is missing in the trace: clients wait no longer."""
+"""The longest time in ns for which a client is assumed to wait for a response.
+
+`GAPS` extends times by it: a request or response that is missing in the trace can have begun or ended that much earlier or later.
+"""
 MAX_GAPS = 256
 """Largest number of gaps of a run (a recording). Above it, neighbouring gaps are merged, because every row of a rule is compared with all gaps."""
 GAPS = f"""
@@ -271,10 +275,12 @@ GAPS = f"""
     FROM grouped LEFT JOIN topic_recorders USING (run) GROUP BY run"""
 """SQL for the derived table `gaps`: the times at which entries that are missing in a run (a recording) may have occurred.
 
-A request or event gets its sequence number when it begins, so a missing one began between the entries with the numbers before and after it. In a
-broker, the recorder numbers each change of topics, brokers and quotas when it happens. A proxy sees a change only as a request with its response,
-which may come `LONGEST_EXCHANGE_NS` later. A capture has no such numbers: only reported gaps in its connections count, each detected at the next
-packet.
+- Trace of a broker: requests, events and changes of log offsets are numbered in the order in which they begin. A missing one began between the
+  entries with the numbers before and after it.
+- Trace of a proxy: the same, but the time ends `LONGEST_EXCHANGE_NS` later. A proxy sees a change of topics, brokers or quotas only as a request with
+  its response, which may come that much later.
+- Capture: its numbers do not show what is missing. Only events that report lost packets count: the time from `LONGEST_EXCHANGE_NS` before such an
+  event until as long after it.
 """
 ALL = -1
 """The value of the column `acks` for a Produce whose response waits until all in-sync replicas have the records."""
@@ -301,8 +307,9 @@ CONSUMED = f"""
     FROM timed"""
 """SQL for the derived table `consumed`: the batches that consumers received.
 
-A follower may receive records above the high watermark that are replaced later, so batches for followers are left out. The column `life` is a number
-that changes with each truncation of the log. A batch that was received while a truncation may have happened has a number of its own.
+A follower may receive records above the high watermark that are replaced later, so batches for followers are left out. The column `life` tells logs
+apart: it increases with each time at which the log may have been truncated or replaced. Two batches of a partition with equal values are from the
+same log, except if both were received during such a time, which has a value of its own.
 """
 TOPIC_NAMES = """
     SELECT run, topic_id, max(topic) AS name FROM (
@@ -322,11 +329,12 @@ DERIVED = {
 
 
 class Rule(NamedTuple):
-    """A rule of the audit.
+    """A rule of the audit: what must hold in recorded traffic, and the function that checks it.
 
-    check: returns every row that the rule can decide. Its columns are `run`, `seq`, details for the reader, `broken` (boolean; null if undecided) and
-    `excess` (double: by how much the row breaks the rule). It queries with `Tables.sql` and ignores runs whose recorder could not record the facts.
-    If missing entries could explain a broken row, `check` must call `Tables.undecided_if_missing`.
+    check: returns a row for each case to which the rule applies. Its columns are `run`, `seq`, details for the reader, `broken` (boolean; null if it
+    cannot be decided) and `excess` (double: by how much the row breaks the rule). It queries with `Tables.sql` and leaves out runs (recordings)
+    without the facts that it needs. A row may look broken only because the trace lacks entries; where this is possible, `check` must call
+    `Tables.undecided_if_missing`, which sets `broken` of such rows to null.
     """
 
     number: str
@@ -338,9 +346,9 @@ class Rule(NamedTuple):
 class Outcome(NamedTuple):
     """The result of a rule.
 
-    checked, broken: numbers of decided and of broken rows. worst: the largest excess, None if nothing is broken. sample: the broken rows with the
-    largest excess, at most five. left_out: number of rows that look broken but are undecided because entries are missing; `checked` does
-    not count them.
+    checked: number of rows for which the rule could be decided. broken: number of rows that break it. worst: the largest excess (by how much a row
+    breaks the rule), None if nothing is broken. sample: the broken rows with the largest excess, at most five. left_out: number of rows that look
+    broken but cannot be decided, because the trace lacks entries; `checked` does not count them.
     """
 
     rule: Rule
@@ -352,12 +360,15 @@ class Outcome(NamedTuple):
 
     @property
     def query(self) -> dict[str, str]:
-        """Return a dict that describes the rule's function `check` to the reader: `name` is its dotted name, `source` its source text."""
+        """Return the function that checked the rule, for the reader: its dotted name as `name` and its source text as `source`."""
         check = self.rule.check
         return {"name": f"{check.__module__}.{check.__qualname__}", "source": inspect.getsource(check)}
 
     def frames_command(self, trace: str) -> str:
-        """Return the command or Wireshark filter that shows the frames of the row that breaks the rule most. trace: path of the trace."""
+        """Return the command, or for a capture the Wireshark filter, with which a user can view the request and response of the worst broken row.
+
+        The worst row is the one with the largest excess. trace: path of the trace, for the command.
+        """
         worst = self.sample[0]
         if captures.NAMED.search(worst["run"]):
             return f"Wireshark, {worst['run']}, frame.number == {worst['seq'] // SEQ_PER_PACKET}"

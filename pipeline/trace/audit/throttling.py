@@ -70,11 +70,11 @@ def empty_fetch(tables: Tables) -> DataFrame:
 
 
 def taken_back(tables: Tables) -> DataFrame:
-    """Check that the bytes of a throttled fetch are removed from the quota. Returns one row per pair of successive throttled fetches.
+    """Check that a broker subtracts the bytes of a throttled fetch from the quota again. Returns one row per pair of successive throttled fetches.
 
-    A pair is two successive throttled fetches of one client under the same consumer quota. Each fetch was recorded with the number of bytes in the
-    quota's windows, including its own bytes. The second number must not exceed the first, minus the bytes of the first fetch, plus those of the
-    second and all bytes sent in between. A quota that several client ids share (the quota of a user alone) is not checked.
+    A pair is two successive throttled fetches of one client under the same consumer quota. With each, the broker reported the bytes in the quota's
+    windows, including those of this fetch. If the bytes of the first were subtracted, the second number is at most: the first number - bytes of the
+    first fetch + bytes sent in between + bytes of the second fetch. A quota that several client ids share (the quota of a user alone) is not checked.
     """
     rows = tables.sql(f"""
         WITH counted AS (

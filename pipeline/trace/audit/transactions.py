@@ -23,7 +23,7 @@ They are COORDINATOR_LOAD_IN_PROGRESS (14), NOT_COORDINATOR (16) and CONCURRENT_
 ANSWERS = f"""(
     SELECT run, seq, {NAMED}, partition, ready_ns, from_json(coalesce(aborted, '[]'), 'array<array<bigint>>') AS listed
     FROM {{partitions}} WHERE api = 'Fetch' AND isolation = {READ_COMMITTED} AND replica_id < 0 AND next_offset IS NOT NULL)"""
-"""SQL: a subquery with the partitions of Fetch responses to read_committed consumers, as far as they have records.
+"""SQL: a subquery with a row for each partition in a Fetch response to a read_committed consumer, if the response has records of the partition.
 
 The column `listed` has the aborted transactions that the response lists, each as [producer id, first offset].
 """
@@ -32,8 +32,9 @@ The column `listed` has the aborted transactions that the response lists, each a
 def _logs(tables: Tables) -> DataFrame:
     """Return the batches of magic 2 that consumers received, each once, even if several responses contain it.
 
-    life: a number that differs between two logs of a topic that was created again or truncated. stretch: a number that is equal for batches without
-    missing offsets between them, so that no marker is missing there. Offsets are missing if they were not fetched, or were removed by compaction.
+    Two columns group the batches of a partition. life: equal for batches of the same log; it changes if the topic was created again or the log was
+    truncated. stretch: equal for batches of a log without missing offsets between them, so that no marker between them is unknown. Offsets are
+    missing if they were not fetched, or were removed by compaction.
     """
     return tables.sql("""
         WITH seen AS (
@@ -54,9 +55,9 @@ def _logs(tables: Tables) -> DataFrame:
 def _ends(tables: Tables) -> DataFrame:
     """Return the transactional batches that consumers received, each with the marker that ends its transaction.
 
-    marker_offset, committed: offset and decision of the marker; null if offsets are missing between the batch and the marker. before_offset: offset
-    of the producer's previous marker, null if it is unknown. seen_end: the offset up to which the trace has every batch, so that no other marker can
-    precede it.
+    marker_offset, committed: offset and decision of the marker; null if offsets are missing between the batch and the marker, because an earlier
+    marker may be there. before_offset: offset of the producer's previous marker, null if it is unknown. seen_end: the trace has every batch from this
+    batch up to this offset.
     """
     return tables.sql(
         """
@@ -89,9 +90,10 @@ def below_stable(tables: Tables) -> DataFrame:
 
 
 def _listed(tables: Tables, committed: bool) -> DataFrame:
-    """Return a row for each read_committed response and each committed (or aborted) transaction of which the response has batches.
+    """Return a row for each pair of a read_committed response and a transaction of which the response contains batches.
 
-    committed: True for committed, False for aborted transactions. The column `lists` is true if the response lists the transaction as aborted.
+    committed: True to consider the transactions that were committed, False for those that were aborted. The column `lists` of a row is true if the
+    response lists the transaction as aborted.
     """
     return tables.sql(
         f"""
@@ -114,9 +116,10 @@ def _listed(tables: Tables, committed: bool) -> DataFrame:
 def aborted_listed(tables: Tables) -> DataFrame:
     """Check that a read_committed response lists each aborted transaction of which it has a batch.
 
-    Returns one row per response and aborted transaction. The marker shows that the transaction was aborted. If the trace does not say what the marker
-    decided, another response that lists the transaction shows it. A transaction extends from its first offset to the next marker of its producer. It
-    is checked only if the trace has every offset between the two: another marker may lie in a part that was not fetched.
+    Returns one row per response and aborted transaction. That a transaction was aborted is known from its marker, or, if the trace does not say what
+    the marker decided, from another response that lists the transaction. A transaction extends from its first offset to the next marker of its
+    producer. It is checked only if the trace has every offset from the first one to the marker: another marker may lie in a part that was not
+    fetched.
     """
     by_marker = _listed(tables, committed=False).selectExpr(
         "* EXCEPT (lists)", "NOT lists AS broken", "CAST(1 AS double) AS excess"
@@ -164,7 +167,7 @@ def aborted_listed(tables: Tables) -> DataFrame:
 def committed_visible(tables: Tables) -> DataFrame:
     """Check that no read_committed response lists a committed transaction as aborted: its consumer would skip the records.
 
-    Returns one row per response and committed transaction of which the response has a batch.
+    Returns one row for each pair of a response and a committed transaction, if the response has a batch of the transaction.
     """
     rows = _listed(tables, committed=True)
     return rows.selectExpr("* EXCEPT (lists)", "lists AS broken", "CAST(1 AS double) AS excess").withColumnRenamed(
@@ -176,9 +179,10 @@ def committed_visible(tables: Tables) -> DataFrame:
 
 
 def _open_below_stable(tables: Tables, checks: str) -> DataFrame:
-    """Check that each transaction below a last stable offset has a marker below the high watermark. Returns one row per last stable offset.
+    """Check that each transaction that starts below a last stable offset has its marker below the high watermark that was seen with it.
 
-    checks: SQL for the last stable offsets, with columns run, seq, where_, partition, last_stable_offset, high_watermark and at_ns.
+    Returns one row per row of `checks`: SQL for observed last stable offsets, with columns run, seq, where_ (topic name or id), partition,
+    last_stable_offset, high_watermark and at_ns.
     """
     rows = tables.sql(
         f"""
@@ -206,7 +210,7 @@ def _open_below_stable(tables: Tables, checks: str) -> DataFrame:
 def stable_in_responses(tables: Tables) -> DataFrame:
     """Check that the last stable offset in a Fetch response does not pass an open transaction. Returns one row per partition of a response.
 
-    A transaction is open if its marker is at or above the high watermark of the response.
+    A transaction is known to be open if the trace has every batch from its start to the response's high watermark, and its marker is not among them.
     """
     return _open_below_stable(
         tables,
@@ -295,9 +299,12 @@ def epochs_in_responses(tables: Tables) -> DataFrame:
 def fenced_requests(tables: Tables) -> DataFrame:
     """Check that no request of a producer is accepted after a coordinator returned a newer epoch of its producer id.
 
-    Returns one row per accepted request (for Produce, per batch) after a response with an epoch of the producer id. Produce requests below version 11
-    are not checked: a partition leader learns of a newer epoch only from records or markers, and only brokers from 3.8 on ask the coordinator. An
-    EndTxn that raised the epoch may be repeated with the old epoch.
+    Returns one row per accepted request (for Produce, per batch) that began after a response with any epoch of its producer id, and compares its
+    epoch with the newest of these. Two kinds of requests are special:
+
+    - Produce below version 11 is not checked: a partition leader learns of a newer epoch only from records or markers, and only brokers from 3.8 on
+      ask the coordinator.
+    - EndTxn is compared only with epochs from InitProducerId, because an EndTxn that raised the epoch may be repeated with the old one.
     """
     rows = tables.sql(f"""
         WITH requests AS (

@@ -12,7 +12,10 @@ from kafkaproto.pipeline.trace.store import Store
 from kafkaproto.pipeline.trace.tables import earlier_runs
 
 EARLIER_NOTICES = "told"
-"""Key for the notices about a run (a recording) in manifests that earlier versions of this program wrote."""
+"""An older name of the key "notices" in the manifest, the file that describes a folder of tables.
+
+Earlier versions of this program stored the messages about the files of a recording under it.
+"""
 
 
 def status(outcomes: Sequence[Outcome]) -> int:
@@ -36,9 +39,10 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
 
 
 def text(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> str:
-    """Return the verdict, one line per rule, and the sample rows of each broken rule, as text.
+    """Return the result of an audit as text for CI logs.
 
-    outcomes: the results of the rules. remarks: notes to add after the verdict.
+    It consists of one line with the numbers of broken and other rules, the remarks, one line per rule, and the worst rows of each broken rule.
+    outcomes: the results of the rules. remarks: notes on the traffic that the tables lack.
     """
     lines = [verdict(outcomes), *(f"note: {remark}" for remark in [*remarks, *left_out(outcomes)]), ""]
     lines.append(f"{'rule':<10} {'verdict':<13} {'checked':>9} {'broken':>8} {'worst':>12}  statement")
@@ -89,7 +93,7 @@ def as_json(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> dict[st
 
 
 def left_out(outcomes: Sequence[Outcome]) -> list[str]:
-    """Return a line for each rule that has rows which look broken but are undecided, because entries are missing."""
+    """Return a line for each rule that left out rows: they look broken, but cannot be decided because the trace lacks entries."""
     return [
         f"rule {outcome.rule.number}: {outcome.left_out:,} rows are left out because missing entries may explain them"
         for outcome in outcomes

@@ -1,1 +1,1 @@
-"""The report: one page with the result of the audit, the answers as tables and figures, and the queries behind them."""
+"""The report: one page with the result of the audit, tables and figures that answer questions about the traffic, and their queries."""

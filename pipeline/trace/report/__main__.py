@@ -1,6 +1,6 @@
-"""`kafkaproto report TRACE`: writes the tables, audit and answers of a trace, and a page with the results, OUT/report.html.
+"""`kafkaproto report TRACE`: makes the tables of a trace, checks rules and evaluates queries on them, and writes a page with the results.
 
-The command needs the extra "spark".
+The page is OUT/report.html. The command needs the extra "spark".
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _report_options(options: argparse.Namespace) -> ReportOptions:
-    """Return the options of the report for the parsed command line. The argument TRACE may be a folder of tables."""
+    """Return the options of the report for the parsed command line.
+
+    If the argument TRACE is a folder of tables and no OUT is given, the report uses these tables, reads no trace, and is written into that folder.
+    """
     source: Path = options.trace
     is_tables = options.out is None and source.is_dir() and (source / MANIFEST).is_file()
     named = source if source.name.strip(".") else source.resolve()  # "." and ".." have no name of their own

@@ -53,9 +53,10 @@ MAX_LABEL_LENGTH = 44
 class Drawing:
     """A figure: `with Drawing(name, height) as (axes, render)`, where `render()` returns the SVG.
 
-    A figure has one panel, or several, one above the other; `axes` are those of the first. height: of the whole figure, in inches. The panels are
-    defined by `heights` if it is given, else by `below` if it is not 0, else by `panels`. panels: number of panels, with equal heights. below: the
-    share (0 to 1) of the height that the second of two panels gets. heights: relative height of each panel.
+    A figure has one or more panels, one above the other; `axes` are those of the first. height: of the whole figure, in inches. Give at most one of
+    the other arguments. panels: number of panels, with equal heights. below: makes two panels; it is the share (0 to 1) of the height that the second
+    gets. heights: makes a panel for each item, its relative height. If several are given, `heights` is used before `below`, and `below` before
+    `panels`.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""The figures of the report as SVG, drawn by matplotlib from the rows of answers.
+"""The figures of the report as SVG, drawn by matplotlib from the results of the report's queries.
 
-Each function returns None if there is nothing to draw. This module does not depend on Spark, traces or the page.
+Each function returns None if there is nothing to draw. This module does not depend on Spark, traces or the HTML of the report.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ MIN_RATE = 1000
 def swim_lanes(rows: Rows) -> str | None:
     """Draw a lane per connection, with queued and handled requests filled, waits hatched and mute intervals red.
 
-    rows: the result of the query `lanes` of the answer `latency`. If the wait of a request was not recorded, the whole time until its response is
-    hatched. Returns the SVG as text, or None if there are no rows.
+    In a mute interval, the broker reads no requests from the connection, because it throttles the client. rows: the result of the query `lanes` in
+    the section `latency` of the report. If the wait of a request was not recorded, the whole time until its response is hatched. Returns the SVG as
+    text, or None if there are no rows.
     """
     if not rows:
         return None
@@ -58,7 +59,7 @@ def swim_lanes(rows: Rows) -> str | None:
 def _waiting(row: Row) -> tuple[float, float]:
     """Return (start, duration) of a request's wait in ms: the recorded wait or, without one, the time from the handler's start to the response.
 
-    row: a row of the query `lanes` of the answer `latency`.
+    row: a row of the result of the query `lanes` in the section `latency` of the report.
     """
     waited_ms = row["ready_ms"] - row["handled_ms"] if row["wait_ms"] is None else row["wait_ms"]
     return row["ready_ms"] - waited_ms, waited_ms
@@ -67,7 +68,7 @@ def _waiting(row: Row) -> tuple[float, float]:
 def rates(rows: Rows) -> str | None:
     """Draw bytes per second of each client against its quota, and below that the longest throttle time in each interval.
 
-    rows: the result of the query `rates` of the answer `throttles`. Returns the SVG as text, or None if there are no rows.
+    rows: the result of the query `rates` in the section `throttles` of the report. Returns the SVG as text, or None if there are no rows.
     """
     if not rows:
         return None
@@ -135,7 +136,7 @@ def fetch_sizes(rows: Rows) -> str | None:
 def offsets(rows: Rows) -> str | None:
     """Draw produced and committed offsets and consumer positions of each partition over time; their distance is the lag.
 
-    rows: the result of the query `offsets` of the answer `ledger`. Returns the SVG as text, or None if there are no rows.
+    rows: the result of the query `offsets` in the section `ledger` of the report. Returns the SVG as text, or None if there are no rows.
     """
     if not rows:
         return None
@@ -160,8 +161,8 @@ def offsets(rows: Rows) -> str | None:
 def versions(rows: Rows, is_rejected: Callable[[str, int], bool], release: str) -> str | None:
     """Draw the number of requests by client, API and version; versions that a broker of `release` rejects are outlined.
 
-    rows: the result of the query `versions` of the answer `census`. is_rejected: takes an API name and a version, and returns whether that broker
-    rejects them. Returns the SVG as text, or None if there are no rows.
+    rows: the result of the query `versions` in the section `census` of the report. is_rejected: takes an API name and a version, and returns whether
+    that broker rejects them. Returns the SVG as text, or None if there are no rows.
     """
     if not rows:
         return None
@@ -190,7 +191,7 @@ def versions(rows: Rows, is_rejected: Callable[[str, int], bool], release: str) 
 def latency(rows: Rows) -> str | None:
     """Draw a bar for p50, p95 and p99 of each API, divided into the parts of a request's time; the total in ms is printed as text.
 
-    rows: the result of the query `parts` of the answer `latency`. Returns the SVG as text, or None if there are no rows.
+    rows: the result of the query `parts` in the section `latency` of the report. Returns the SVG as text, or None if there are no rows.
     """
     colours = {
         "queued": SERIES[0],
@@ -237,7 +238,7 @@ def latency(rows: Rows) -> str | None:
 def racks(rows: Rows) -> str | None:
     """Draw the bytes sent from each rack of brokers to each rack of clients.
 
-    rows: the result of the query `bytes` of the answer `racks`. Returns the SVG as text, or None if there are no rows.
+    rows: the result of the query `bytes` in the section `racks` of the report. Returns the SVG as text, or None if there are no rows.
     """
     if not rows:
         return None
@@ -268,7 +269,8 @@ def racks(rows: Rows) -> str | None:
 def records(sizes: Rows, costs: Rows) -> str | None:
     """Draw the number of fetches by records per fetch, and the requests per thousand records of the first ten clients in `costs`.
 
-    sizes, costs: the results of the queries `records` and `costs` of the answer `fetch-sizes`. Returns the SVG as text, or None if `sizes` is empty.
+    sizes, costs: the results of the queries `records` and `costs` in the section `fetch-sizes` of the report. Returns the SVG as text, or None if
+    `sizes` is empty.
     """
     if not sizes:
         return None
@@ -303,7 +305,8 @@ def records(sizes: Rows, costs: Rows) -> str | None:
 def planned(rows: Rows) -> str | None:
     """Draw the share of time for which each client would be throttled under other quotas; a ring marks the recorded quota.
 
-    rows: the result of the query `planned` of the answer `what-if`. Returns the SVG as text, or None if no client would be throttled.
+    rows: the result of the query `planned` in the section `what-if` of the report: a row for each client, API, broker and quota, with the share of
+    time in `percent_of_time`. Returns the SVG as text, or None if no client would be throttled.
     """
     clients = [key for key, _ in groupby(rows, key=lambda r: (r["client_id"], r["api"], r["broker"]))]
     throttled_clients = [
@@ -340,7 +343,8 @@ def planned(rows: Rows) -> str | None:
 def delivered(rows: Rows) -> str | None:
     """Draw how many acknowledged records of each partition were read, not read, or lost, for the first 20 partitions.
 
-    rows: the result of the query `partitions` of the answer `ledger`. Returns the SVG as text, or None if no partition has acknowledged records.
+    rows: the result of the query `partitions` in the section `ledger` of the report. Returns the SVG as text, or None if no partition has
+    acknowledged records.
     """
     partitions = [r for r in rows if r["acknowledged"] and r["partition"] is not None][:20]
     if not partitions:

@@ -23,10 +23,9 @@ MAX_VALUE_LENGTH = 100
 
 
 def exchanges(trace: Path, outcomes: Iterable[Outcome]) -> dict[str, list[str]]:
-    """Return the request and response, as text, of the worst row of each broken rule. The keys are rule numbers.
+    """Return for each broken rule the request and response, as text, of the row that breaks it most, as a dict by rule number.
 
-    trace: the path in which the requests and responses are looked up. outcomes: the results of the rules. A rule whose request is not there is
-    left out.
+    trace: the file or folder that is searched for these requests. outcomes: the results of the rules. A rule whose request is not found is left out.
     """
     rules_by_exchange: dict[tuple[str, int], list[str]] = {}
     for outcome in outcomes:

@@ -1,4 +1,7 @@
-"""The figures of groups as SVG, drawn by matplotlib from the rows of answers. Each function returns None if there is nothing to draw."""
+"""The figures of groups as SVG, drawn by matplotlib from the results of the report's queries.
+
+Each function returns None if there is nothing to draw.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ MAX_GROUPS = len(SERIES)
 def lag(rows: Rows) -> str | None:
     """Draw the lag of each group over time; at most eight groups, those with the largest lag.
 
-    rows: the result of the query `over-time` of the answer `lag`. Returns the SVG as text, or None if there are no rows.
+    rows: the result of the query `over-time` in the section `lag` of the report. Returns the SVG as text, or None if there are no rows.
     """
     groups = [(group, list(of)) for group, of in groupby(rows, key=lambda r: r["group_id"])]
     if not groups:
@@ -28,8 +31,9 @@ def lag(rows: Rows) -> str | None:
 def owners(rows: Rows) -> str | None:
     """Draw a lane for each partition of a group: a bar in the owner's colour for each owner, and red for the time without one between two owners.
 
-    rows: the result of the query `owners` of the answer `unread`. In each group, members get colours in the order in which they first owned a
-    partition. Colours repeat after the eighth member. Returns the SVG as text, or None if there are no rows.
+    rows: the result of the query `owners` in the section `unread` of the report: a row for each time, `from_s` to `until_s`, in which a member owned
+    a partition. The rows of a partition follow each other. In each group, members get colours in the order in which they first owned a partition.
+    Colours repeat after the eighth member. Returns the SVG as text, or None if there are no rows.
     """
     if not rows:
         return None

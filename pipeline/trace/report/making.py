@@ -98,10 +98,11 @@ class ReportOptions(NamedTuple):
 
 
 class Report(NamedTuple):
-    """A written report.
+    """What `make` returns about the report page that it has written.
 
     path: path of the page. run: name of the run (recording) on the page. outcomes: results of the rules for that run. notes: problems of the trace.
-    others: maps each other run of the trace to the results of the rules that checked something in it; empty if the options name a run.
+    others: the same results for the other runs of the trace: maps the name of a run to the results of those rules that had anything to check in it.
+    Empty if the user chose the run of the page, because only that run is then checked.
     """
 
     path: Path
@@ -112,7 +113,11 @@ class Report(NamedTuple):
 
     @property
     def status(self) -> int:
-        """Return the exit status of the command, for all evaluated runs together."""
+        """Return the exit status of `kafkaproto report`, from the results for the run of the page and for the runs in `others` together.
+
+        0 if no rule is broken, 1 if only rules of severity "warning" are broken, 2 if a rule of severity "error" is broken, and 3 if no rule had
+        anything to check.
+        """
         return status([*self.outcomes, *chain.from_iterable(self.others.values())])
 
     def as_json(self) -> dict[str, Any]:
@@ -141,10 +146,11 @@ def run(options: ReportOptions, json_file: Path | None) -> int:
 
 
 def make(spark: SparkSession, options: ReportOptions, progress: Progress) -> Report:
-    """Write the page of one run (recording): the run that the options name, or the latest.
+    """Write the report page of one run (recording): the run that the options name, or the latest.
 
-    progress: prints what the function is doing. If the options name no run, the rules are evaluated for all other runs of the trace, too. Raises
-    TraceError if there is no readable trace, StoreError if there are no tables or the named run is not in them.
+    progress: prints what the function is doing. If the options name no run, the rules of the audit are evaluated for all other runs of the trace,
+    too, for a note on the page and for the exit status (`Report.others`). Raises TraceError if there is no readable trace, StoreError if there are no
+    tables or the named run is not in them.
     """
     texts: list[str] = []
     if options.trace is not None:
@@ -275,8 +281,8 @@ def _write_result(path: Path, result: Result) -> None:
 def _facts(run: str, notes: list[str], options: ReportOptions, results: dict[tuple[str, str], Result]) -> Facts:
     """Return the facts at the top of the report: recorder, broker, clients, duration and size, each with a link to its table.
 
-    run: name of the run (recording). notes: texts to show below the facts. options: those of the command that writes the report. results: maps
-    (answer name, query name) to the rows of the query.
+    run: name of the run (recording). notes: texts to show below the facts. options: those of the command that writes the report. results: maps (name
+    of a section of the report, name of a query in it) to the result of the query.
     """
     [recording_facts] = results["run", "facts"].rows or [dict.fromkeys(results["run", "facts"].columns)]
     clients = results["census", "clients"].rows

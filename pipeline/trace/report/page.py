@@ -1,4 +1,4 @@
-"""The page: fills the template with the results of the audit and the answers.
+"""The HTML page of the report: fills a template with the results of the rules and of the queries about the traffic.
 
 The module takes plain data and returns one self-contained HTML text. It does not depend on Spark or where rows come from.
 """
@@ -20,7 +20,7 @@ from kafkaproto.pipeline.trace.audit.rule import BROKEN, ERROR, HOLDS, Outcome
 from kafkaproto.pipeline.trace.report import figures, group_figures, transaction_figures
 
 Tables = Mapping[tuple[str, str], Result]
-"""Maps (answer name, query name) to the rows of the query."""
+"""The tables to show: maps (name of a section of the report, name of a query in it) to the result of the query."""
 SHOWN_ROWS = 40
 OPEN_ROWS = 12
 """Tables of at most this many rows are expanded when the page opens."""
@@ -77,11 +77,11 @@ def page(
     tables: Tables,
     exchanges: Mapping[str, Sequence[str]],
 ) -> str:
-    """Return the HTML of the page.
+    """Return the HTML of the report.
 
-    facts: the facts at the top. verdict: the summary line there. outcomes: the results of the rules. answers: the questions to show. tables: the
-    rows of each query of the answers. exchanges: maps the number of each broken rule to [request, response] as text: the decoded frames of the row
-    that breaks the rule most.
+    facts: what is known about the recording, for the top of the page. verdict: the summary line there. outcomes: the results of the rules. answers:
+    the sections to show, each with a question and the queries that answer it. tables: the result of each of these queries. exchanges: maps the number
+    of each broken rule to [request, response] as text: the decoded frames of the row that breaks the rule most.
     """
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
@@ -154,14 +154,18 @@ def _table(answer: str, result: Result) -> dict[str, Any]:
 
 
 def parquet_name(answer: str, query: str) -> str:
-    """Return the path of the Parquet file with the result of a query, relative to the page. answer, query: the names of the two."""
+    """Return the path of the Parquet file with the result of a query, relative to the page.
+
+    answer: the name of the section of the report with the query. query: the name of the query.
+    """
     return f"answers/{answer}-{query}.parquet"
 
 
 def _pictures(answer: str, tables: Tables, release: str) -> list[tuple[str, str, str | None]]:
-    """Return (query name, caption, SVG or None) for each figure of an answer.
+    """Return (query name, caption, SVG or None) for each figure in a section of the report.
 
-    answer: name of the answer. release: Kafka release; the figure of API versions outlines those that it rejects.
+    answer: name of the section. tables: the results of the queries. release: Kafka release; the figure of API versions outlines those that it
+    rejects.
     """
 
     def rows(query: str) -> Sequence[dict[str, Any]]:

@@ -1,4 +1,7 @@
-"""The figures of transactions as SVG, drawn by matplotlib from the rows of answers. Each function returns None if there is nothing to draw."""
+"""The figures of transactions as SVG, drawn by matplotlib from the results of the report's queries.
+
+Each function returns None if there is nothing to draw.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ def _kind(outcome: str) -> str:
 def lanes(rows: Rows) -> str | None:
     """Draw a lane for each transactional id, with a bar for each transaction, coloured by its outcome.
 
-    rows: the result of the query `lanes` of the answer `transactions`. Returns the SVG as text, or None if there are no rows.
+    rows: the result of the query `lanes` in the section `transactions` of the report. Returns the SVG as text, or None if there are no rows.
     """
     if not rows:
         return None
@@ -42,7 +45,7 @@ def lanes(rows: Rows) -> str | None:
 def invisible(rows: Rows) -> str | None:
     """Draw the number of records of each topic that read_committed consumers could not see, over time.
 
-    rows: the result of the query `invisible` of the answer `transactions`. Returns the SVG as text, or None if there are no rows.
+    rows: the result of the query `invisible` in the section `transactions` of the report. Returns the SVG as text, or None if there are no rows.
     """
     topics = [(topic, list(of)) for topic, of in groupby(rows, key=lambda r: r["topic"])]
     series = [(topic, [r["at_s"] for r in of], [r["invisible"] for r in of]) for topic, of in topics]
