@@ -176,9 +176,9 @@ class LengthPrefixed(WireType):
             code.line("else: raise Malformed")
 
     def emit_slice_end(self, code: FlatCode, length: str) -> str:
-        """Add code that computes the end of the value's bytes, and return the name of its variable.
+        """Add code that computes the position at which the value's bytes end, and return the name of the variable with this position.
 
-        length: the variable with the length, or the length plus one if compact. The next code must check that the end is within the message.
+        length: the variable with the length as sent, which is one more if compact. The caller must add code that checks if the end is in the message.
         """
         end = code.local("q")
         code.line(f"{end} = p + {length} - 1" if self.compact else f"{end} = p + {length}")

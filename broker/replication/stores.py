@@ -71,7 +71,7 @@ class Stores:
         return store
 
     def began(self) -> None:
-        """Handle the end of the start, when all replicas are restored: forget the persisted states of logs that no replica has used.
+        """Handle the end of the start, when all replicas are restored: forget the states of their logs, which are no longer needed.
 
         Replicas that are created later start with an empty log.
         """
