@@ -70,7 +70,7 @@ class ArrayType(LengthPrefixed):
     def item_weight(self) -> int:
         """Return the memory in bytes that the decoder counts for each item, before it decodes the items.
 
-        This is the most memory that an item can take beyond `memory.FREE` bytes for each of its encoded bytes, which are not counted. The items of
+        Each encoded byte allows `memory.FREE` bytes of memory that are not counted; this is the most that an item can take in addition. The items of
         arrays inside the item are not included: the decoder counts them when it reaches these arrays.
         """
         return max(0, self._weight_of_item(memory.FREE))

@@ -1,7 +1,7 @@
-"""Redirection of the top-level packages `broker` and `pipeline` of a checkout to `kafkaproto.broker` and `kafkaproto.pipeline`.
+"""Handling of `broker` and `pipeline`, if Python finds these folders of a checkout as top-level packages.
 
-With a checkout on the path, Python finds both folders as top-level packages too. A module loaded under both names would exist twice, so
-their `__init__` calls `redirect`: `python -m broker` continues as `python -m kafkaproto.broker`, and `import broker` raises ImportError.
+Their right names are `kafkaproto.broker` and `kafkaproto.pipeline`. A module loaded under both names would exist twice. So the `__init__` of both
+packages calls `redirect` under the short name: `python -m broker` then runs `python -m kafkaproto.broker`, and `import broker` raises ImportError.
 """
 
 from __future__ import annotations

@@ -40,9 +40,10 @@ CODEC_COMMANDS = ("decode", "encode", "show", "apis")
 
 
 class OfExtra(NamedTuple):
-    """A command that needs an extra, which is an optional group of packages.
+    """A command of the command line that works only if an extra, an optional group of packages, is installed.
 
-    extra: the name of the extra. module: the module that runs the command. options: the module of the command's options, which needs no extra.
+    extra: the name of the extra. module: the module that runs the command. options: the module that defines the options of the command; it needs no
+    extra.
     """
 
     extra: str

@@ -1,8 +1,8 @@
-"""State that wire types share while a message is decoded or encoded field by field, such as the memory that may still be used.
+"""State that wire types share while a message is decoded (`Reading`) or encoded (`Writing`) field by field.
 
-The library construct passes a context, usually a dictionary of the fields decoded so far, to every construct. `Message` passes a `Reading` or a
-`Writing` instead. A wire type that a user puts into a `construct.Struct` still gets such a dictionary, and ignores it. This module does not depend on
-wire types.
+An example is the memory that may still be used. The library construct passes an argument `context` to every wire type. `Message` passes a `Reading`
+or a `Writing`. If a user puts a wire type into a `construct.Struct`, construct passes a dictionary of the fields decoded so far instead; the wire
+type then ignores the dictionary. This module does not depend on wire types.
 """
 
 from __future__ import annotations
@@ -58,9 +58,12 @@ class Writing:
 
 
 NO_MESSAGE = Reading()
-"""The state for a wire type that decodes bytes outside a message: without a memory limit."""
+"""The `Reading` for a wire type that is used alone, not for a field of a message: it has no memory limit."""
 
 
 def reading(context: Any) -> Reading:
-    """Return a construct context if it is a `Reading`; otherwise return `NO_MESSAGE`, because it belongs to a user's own construct."""
+    """Return the state that a wire type uses to decode. context: the argument that the library construct passes to it.
+
+    This is the context itself if it is a `Reading`. Otherwise the wire type is used outside a message, and the state is `NO_MESSAGE`.
+    """
     return context if type(context) is Reading else NO_MESSAGE

@@ -118,10 +118,10 @@ def _request(data: bytes, start: int, left: int = 0) -> Iterator[str]:
 def _parts(
     api_codec: Codec, is_response: bool, data: bytes, start: int, *, with_header: bool, left: int = 0
 ) -> Iterator[str]:
-    """Yield the JSON of the message in `data` from index `start` on.
+    """Yield the lines of a JSON output that shows the message in `data` from index `start` on.
 
-    with_header: whether a request or response header precedes the message. left: the number of bytes after the frame, which the JSON reports.
-    api_codec: the codec of the message's API and version.
+    with_header: whether a request or response header precedes the message. left: the number of input bytes that follow `data`; the JSON reports it
+    with the bytes that are left in `data`. api_codec: the codec of the message's API and version.
     """
     if is_response and with_header:
         api_codec = codec(api_codec.key, response_version(api_codec.key, api_codec.version, memoryview(data)[start:]))

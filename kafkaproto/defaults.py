@@ -26,7 +26,10 @@ The struct is created when its attribute is first read.
 
 
 def unmade(name: str) -> str:
-    """Return the name of the slot for a nested struct field. The slot contains the struct, or the placeholder `...` until it is created."""
+    """Return the name of the object attribute that stores a nested struct field. name: the name of the field.
+
+    A decoder stores the placeholder `...` there. When the field is first read, the struct is created and replaces it.
+    """
     return f"_{name}"
 
 

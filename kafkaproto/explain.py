@@ -65,10 +65,10 @@ def explain_decode_failure(layout: StructType[Any], view: flat.Buffer, pos: int,
 
 
 def skip_sound_items(array: ArrayType, count: int, stream: Window, context: Reading) -> int:
-    """Advance the stream to the first item of an array that cannot be decoded, or past the last item. Returns the number of items skipped.
+    """Skip the items of an array before the first that cannot be decoded, or all items. Returns the number of items skipped.
 
-    count: the number of items in the array. context: the state of the message. The memory that decoding the skipped items would take is deducted from
-    `context.room`, so that the memory limit applies to them, too.
+    The stream is then at the item that cannot be decoded, or after the last item. count: the number of items in the array. context: the state of the
+    message. Its memory limit includes skipped items: the memory that decoding them would take is deducted from what is left, `context.room`.
     """
     if array.is_numeric:
         size: int = array.item.size

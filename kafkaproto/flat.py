@@ -40,9 +40,10 @@ HALF_OF_A_PAIR = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
 def replace_as_java_does(error: UnicodeError) -> tuple[str, int]:
-    """Handle a decoding error of UTF-8 like Python's "replace", except that an encoded surrogate becomes one U+FFFD, as in Java, not three.
+    """Decode invalid UTF-8 like Python's "replace", but replace an encoded surrogate by one U+FFFD, as Java does; Python uses three.
 
-    Returns (text for the rest of the bytes, their end), as codec error handlers do.
+    A codec error handler is called at the first invalid byte, and returns (text, position at which to continue). This one decodes all bytes from
+    there to the end, because that is faster than a call for each invalid byte.
     """
     if not isinstance(error, UnicodeDecodeError):
         raise error
@@ -62,7 +63,7 @@ class FlatCode:
         self.copied = copied
         """Whether the decoder first copies the message into `bytes`; otherwise its buffer ``b`` may be a memoryview."""
         self.weighed = weighed
-        """Whether the generated decoder has a memory limit. Its variable ``room`` has the bytes that are left (`kafkaproto.memory`)."""
+        """Whether the generated decoder has a memory limit. If so, its local variable ``room`` is the memory left, in bytes (`kafkaproto.memory`)."""
         self.out = "out"
         self.names: dict[str, Any] = {}
         self.locals: list[str] = []
@@ -89,21 +90,22 @@ class FlatCode:
         return name
 
     def fixed(self, fmt: str, item: str) -> None:
-        """Add code that decodes a value into the variable ``item``, or encodes the expression ``item``. fmt: its `struct` format.
+        """Add code for one value: a decoder assigns it to the variable ``item``, an encoder writes the expression ``item``. fmt: its `struct` format.
 
-        The code is pending until `line` is called or the text ends: consecutive calls of `fixed` become one call of `struct`.
+        The value is only collected. Consecutive values become one call of `struct`, which is added when `line` or `text` is called.
         """
         self._run.append((fmt, item))
 
     def before(self, *lines: str) -> None:
-        """Add lines before the pending code that `fixed` has collected, so that more fields can join this code.
+        """Add lines to the function before the values that `fixed` has collected, whose code is added later, as one call of `struct`.
 
-        The lines must change neither the decoder's position nor the encoder's output.
+        Unlike `line`, this does not end the collection, so later values still join that call. The lines must change neither the decoder's position
+        nor the encoder's output.
         """
         self._lines += ["    " * self._depth + line for line in lines]
 
     def line(self, *lines: str) -> None:
-        """Add lines after everything added so far, including the code that is pending after `fixed`."""
+        """Add lines after everything added so far. First adds the one call of `struct` for the values that `fixed` has collected."""
         self._flush()
         self.before(*lines)
 
@@ -132,9 +134,9 @@ class FlatCode:
 
     @contextmanager
     def output(self, name: str) -> Iterator[None]:
-        """Return a context in which generated code writes into the bytearray ``name`` instead of the output.
+        """Return a context in which the code of an encoder writes into the bytearray ``name`` instead of the function's usual output.
 
-        A tagged field is encoded there first, because its size precedes it in the output.
+        A tagged field is encoded into such a bytearray, because its size precedes it in the usual output.
         """
         self._flush()
         outer, self.out = self.out, name
@@ -238,7 +240,7 @@ def read_uvarint_tail(b: Buffer, p: int, first: int) -> tuple[int, int]:
 def read_uvarint_end(b: Buffer, p: int, value: int) -> tuple[int, int]:
     """Decode the rest of an unsigned varint whose first two bytes have been read. Returns ``(value, position after it)``.
 
-    p: the position of the third byte. value: the number that the first two bytes encode, including the continuation bit of the second byte.
+    p: the position of the third byte. value: the first two bytes as a number; its bit 14 is the continuation bit of the second byte, and is ignored.
     """
     value &= 0x3FFF
     for shift in (14, 21, 28):
@@ -351,9 +353,10 @@ def array_unpackers(fmt: str) -> tuple[Callable[..., tuple[Any, ...]], ...]:
 
 @cache
 def endless(cls: type) -> Iterator[Any]:
-    """Return an iterator that yields new empty objects of the class without end, because this is faster than a call for each object.
+    """Return an iterator that yields a new empty object of the class at each step, and never ends.
 
-    Every call for a class returns the same iterator, which has no state.
+    This is faster than a call for each object. Every call of this function with the same class returns the same iterator; this does no harm, because
+    each step yields an independent object.
     """
     return map(object.__new__, repeat(cls))
 

@@ -59,7 +59,10 @@ def _trie_order(texts: list[str], shift: int) -> list[str]:
 
 
 def _scala_hash(text: str) -> int:
-    """Return the hash of a string as Scala's hash maps improve it, as 32 unsigned bits."""
+    """Return the hash that Scala's hash maps use for a string, as 32 unsigned bits.
+
+    They mix the bits of Java's hash of the string once more; Scala calls this `improve`.
+    """
     bits = java_hash_bits(text)
     bits = bits + ~(bits << 9) & ALL_BITS
     bits ^= bits >> 14

@@ -1,9 +1,9 @@
 """Memory limit for decoding: `LIMIT` bytes per input byte, excluding records, plus the constant `SLACK`.
 
 A few bytes can describe large objects: three bytes are an empty name, an empty list and no tags, which Python stores in two hundred bytes. So a
-decoder starts with the memory that the size of the message allows, and deducts the items of each array before it decodes them. The *weight* of a wire
-type is the most memory that a decoded value takes, minus a given number of bytes for each of its encoded bytes. A decoder counts nothing if no items
-of its arrays can exceed the limit. Ordinary messages never reach the limit.
+decoder starts with the memory that the size of the message allows, and deducts the items of each array before it decodes them. A decoder allows a
+certain number of bytes of memory for each encoded byte anyway. The *weight* of a wire type is the most memory that a decoded value can take beyond
+that. A decoder counts nothing if no items of its arrays can exceed the limit. Ordinary messages never reach the limit.
 
 Sizes are those of CPython, including the garbage collector's header of an object; `docs/explanation/memory.md` explains each constant, and a test
 compares them with `sys.getsizeof`. This module does not depend on wire types.
@@ -18,41 +18,52 @@ from kafkaproto.contexts import reading
 from kafkaproto.errors import DecodeError
 
 LIMIT = 40
-"""The bytes of memory allowed for each byte of a message outside records."""
+"""The memory limit: how many bytes of memory a decoder may use for each byte of a message. Bytes of records do not count."""
 
 HEAVY = LIMIT - 1
-"""The bytes of memory that decoded values may take for each encoded byte. Decoders count memory only for arrays whose items can take more.
+"""How many bytes of memory decoded values may take for each encoded byte. Decoders count only arrays with items that can take more than this.
 
-`LIMIT` includes one further byte, for the decoder's copy of the message.
+It is one less than `LIMIT`, because the decoder's copy of the message takes one byte for each encoded byte.
 """
 
 FREE = 12
-"""Bytes of memory that decoders grant for each encoded byte without counting. They suffice for strings, bytes and numbers, not for arrays."""
+"""How many bytes of memory each encoded byte may always take, so that decoders need not count them.
+
+This suffices for strings, bytes and numbers. Arrays can take more, so decoders count what their items take in addition.
+"""
 
 ROOM_PER_BYTE = HEAVY - FREE
 SLACK = 32 * 1024
-"""The bytes of memory that a message of any length may take, in addition to `LIMIT` bytes for each of its bytes.
+"""The bytes of memory that a message of any length may take, in addition to those allowed for each of its bytes (`LIMIT`).
 
-The documentation promises 64 KiB instead, because decoders do not count the objects that every message has, whatever its length.
+The documentation promises a limit with 64 KiB. The other 32 KiB are for the objects that every message has whatever its length, because decoders do
+not count these.
 """
 
 OBJECT = 32  # including the garbage collector's header
 POINTER = 8
 LIST = 56
 LIST_SPARE, ITEM = 20, 12
-"""A list of N appended items takes at most `LIST` (the size of an empty list) + `LIST_SPARE` + N * `ITEM` bytes, without the items themselves."""
+"""The memory in bytes that a list of appended items takes: per list at most `LIST_SPARE`, in addition to an empty list; per item at most `ITEM`.
+
+The items themselves are not included.
+"""
 SHORTEST_TEXT = 76  # one character beyond Latin-1; shorter texts and Latin-1 characters are shared
 SHORTEST_BYTES = 34
 SMALL_NUMBER, LARGE_NUMBER = 32, 36
 MEMORYVIEW = 184
 UNKNOWN_TAG = 83
-"""The maximum memory in bytes that an unknown tag, a (number, bytes) pair, takes beyond `FREE` bytes for each of its encoded bytes."""
+"""The most memory in bytes that an unknown tag, a (number, bytes) pair, takes in addition to what is not counted.
+
+Not counted are `FREE` bytes of memory for each encoded byte of the tag.
+"""
 
 
 def room_for(size: int) -> int:
-    """Return how many bytes of memory a decoder may count for a message of `size` bytes.
+    """Return the memory in bytes that is allowed to the counted parts of a message, which are the items of certain arrays.
 
-    The message may also take `FREE` bytes for each of its bytes, which are not counted, and one for the decoder's copy of the message.
+    size: the size of the message in bytes. Not included are `FREE` bytes of memory for each byte of the message, which decoders do not count, and one
+    for the decoder's copy of the message.
     """
     return SLACK + ROOM_PER_BYTE * size
 

@@ -188,7 +188,7 @@ class Message(StructType[T]):
 
     @contextmanager
     def naming_versions(self) -> Iterator[None]:
-        """Return a context that adds the message's versions to an EncodeError raised in it, because the wire types do not know them."""
+        """Return a context that adds the message's versions to an EncodeError raised in it: wire types raise it without knowing the versions."""
         try:
             yield
         except EncodeError as error:
@@ -199,12 +199,18 @@ class Message(StructType[T]):
     # Use inside construct's own classes, compiled by `construct.Construct.compile`
 
     def _emitparse(self, code: Any) -> str:
-        """Return the source text of a call of the generated decoder, for the source text that construct's `compile` generates."""
+        """Return Python source that calls this message's generated decoder. The method `compile` of the library construct inserts it.
+
+        code: construct's collection of what the compiled source needs; the decoder is added to it.
+        """
         code.linkedparsers[id(self)] = self._parse_flat
         return f"linkedparsers[{id(self)}](io)"
 
     def _emitbuild(self, code: Any) -> str:
-        """Return the source text of a call of the generated encoder, for the source text that construct's `compile` generates."""
+        """Return Python source that calls this message's generated encoder. The method `compile` of the library construct inserts it.
+
+        code: construct's collection of what the compiled source needs; the encoder is added to it.
+        """
         code.linkedbuilders[id(self)] = self._build_flat
         return f"linkedbuilders[{id(self)}](obj, io)"
 

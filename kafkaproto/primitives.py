@@ -154,7 +154,7 @@ class LengthPrefixed(WireType):
         return length
 
     def emit_tail_decode(self, code: FlatCode, length: str) -> None:
-        """Add code that decodes the remaining bytes of a compact length. The variable ``length`` holds its first byte."""
+        """Add code that reads the rest of a compact length (a varint) into the variable ``length``, which holds the length's first byte so far."""
         code.constant("read_uvarint_tail", flat.read_uvarint_tail)
         code.line(f"if {length} > 127: {length}, p = read_uvarint_tail(b, p, {length})")
 
@@ -176,9 +176,9 @@ class LengthPrefixed(WireType):
             code.line("else: raise Malformed")
 
     def emit_slice_end(self, code: FlatCode, length: str) -> str:
-        """Add code that computes the end of the value's bytes, and return the name of its variable.
+        """Add code that computes the position at which the value's bytes end, and return the name of the variable with this position.
 
-        length: the variable with the length, or the length plus one if compact. The next code must check that the end is within the message.
+        length: the variable with the length as sent, which is one more if compact. The caller must add code that checks if the end is in the message.
         """
         end = code.local("q")
         code.line(f"{end} = p + {length} - 1" if self.compact else f"{end} = p + {length}")
@@ -205,7 +205,7 @@ class LengthPrefixed(WireType):
 
     @property
     def null_on_wire(self) -> str:
-        """Return the source text of the length that represents null on the wire."""
+        """Return the number that is sent as length for null, as source text of generated code: "0" in the compact form, otherwise "-1"."""
         return "0" if self.compact else "-1"
 
     def wire_length(self, length: str) -> str:
@@ -323,7 +323,7 @@ class BytesType(LengthPrefixed):
         code.line(f"if not isinstance({data}, BYTES_LIKE): raise TypeError", f"{code.out} += {data}")
 
     def emit_measure(self, code: FlatCode, source: str) -> tuple[str, str]:
-        """Add code that assigns the bytes of ``source`` and the number to send as their length prefix to two variables. Returns their names."""
+        """Add code that assigns the bytes of ``source``, and their length as it is sent, to one variable each. Returns the names of the two."""
         data, length = code.local("data"), code.local("length")
         code.before(f"{data} = {source}")
         if self.nullable:

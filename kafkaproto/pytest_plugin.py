@@ -115,7 +115,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
 
 
 def _check_marker(item: pytest.Item) -> None:
-    """Raise pytest.UsageError if a test has the marker `kafka` and its clusters do not have the marker's arguments."""
+    """Raise pytest.UsageError if a test has the marker `kafka`, but uses a cluster that does not take its arguments from the marker.
+
+    Examples are a cluster that tests share, and the cluster of a fixture that gives its own arguments.
+    """
     if item.get_closest_marker("kafka") is None or "kafkaproto.broker.testing.handle" not in sys.modules:
         return
     clusters = dict(_clusters(item))
@@ -259,7 +262,7 @@ def _kafka_session_cluster() -> Iterator[Any]:
 def kafka_broker(request: pytest.FixtureRequest, _kafka_session_cluster: Any) -> Any:
     """Provide the broker that all tests of the session share, reset for this test.
 
-    A reset removes topics, groups, quotas, changed settings, the journal and the clock's offset.
+    A reset removes topics, groups, quotas, changed settings and the journal, and sets a clock that tests have moved forward back to the real time.
     """
     _kafka_session_cluster.reset()
     _remember(request, "kafka_broker", _kafka_session_cluster)

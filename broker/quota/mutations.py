@@ -28,7 +28,7 @@ from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
 
 UNLIMITED = float(2**63 - 1)
-"""The tokens per second of a client without a quota, as in Kafka. So many tokens refill a bucket within a millisecond."""
+"""The tokens per second of a client without a quota, as in Kafka. At this rate, any bucket is full again within a millisecond."""
 
 
 class _BucketSensor(Sensor):
@@ -82,10 +82,11 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
         return MutationCharge(self, user, client_id, strict, now_ms)
 
     def take(self, user: str, client_id: str | None, partitions: int, strict: bool, now_ms: int) -> int | None:
-        """Take one token per partition. Returns the time in ms until the bucket is refilled, or None if the client need not wait.
+        """Take one token per partition from the client's bucket. Returns the throttle time in ms (until the bucket is refilled), or None for none.
 
-        strict: True if the request is to be rejected while the bucket is below zero. No tokens are taken then, and the time is for the error
-        response. False if tokens are always taken. The client must then wait if the bucket is below zero afterwards.
+        strict: if True and the bucket is below zero, the request is rejected: no tokens are taken, and the throttle time belongs into the error
+        response. Otherwise a strict request gets None. If False, tokens are always taken, and the request is throttled if the bucket is then below
+        zero.
         """
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         sensor = client.sensor

@@ -66,9 +66,10 @@ def resolve(lookup: Lookup, levels: Levels, user: str, client_id: str, semantics
 
 
 def of_tags(lookup: Lookup, user_tag: str, client_tag: str) -> Binding:
-    """Return the quota of the clients whose measurements have these tags. No client has the tags ("", ""), so they give no limit (Q-9).
+    """Return the quota for the clients whose requests are measured together under these tags, a user name and a client id (Q-9).
 
-    lookup: a function that returns the configured quota of an entity, None if there is none. user_tag, client_tag: a name, "" for any.
+    lookup: a function that returns the configured quota of an entity, None if there is none. user_tag, client_tag: a name, or "" if the measurement
+    does not distinguish clients by it. No client is measured under ("", ""), so there is no limit for these tags.
     """
     if user_tag and client_tag:
         return _first(lookup, user_tag, client_tag, _of_pair(user_tag, client_tag))

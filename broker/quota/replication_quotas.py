@@ -65,7 +65,7 @@ class ReplicationQuota:
         self._look()
 
     def list_topic(self, topic: str, partitions: AllPartitions | frozenset[int]) -> None:
-        """Set which partitions of a topic are throttled on this broker, instead of those set before."""
+        """Replace the list of a topic's partitions that are throttled on this broker. An empty list throttles none of them."""
         if partitions:
             self._listed[topic] = partitions
         else:
@@ -98,7 +98,7 @@ class ReplicationQuota:
 
 
 _ANSWER_BYTES = 16
-"""The bytes that a Fetch response without partitions counts: its 12 bytes (versions 13 to 17), and 4 that Kafka adds."""
+"""The bytes of a follower's Fetch response without partitions, as counted against the quota: 12 of the response (v13 to v17), 4 that Kafka adds."""
 _TOPIC_BYTES = 18
 _PARTITION_BYTES = 36
 

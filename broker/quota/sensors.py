@@ -31,10 +31,10 @@ MOST_KNOWN_CLIENTS = 65_536
 class ThrottleReason:
     """Why a client is throttled, for the journal: `rate` over `window_ms` exceeded `bound`, the quota of `entity`.
 
-    quota: "Produce", "Fetch", "Request" or "ControllerMutation". user, client_id: the identity that shares the sensor; "" if the quota
-    does not depend on it. value: the last recorded value, in bytes, or in percent of one thread for "Request". samples: the samples of
-    the rate as (start in ms, sum), oldest first. For "ControllerMutation", `value` is in partitions, `rate` is the number of tokens left,
-    which is below zero, and `window_ms` is the time in which an empty bucket fills.
+    quota: "Produce", "Fetch", "Request" or "ControllerMutation". user, client_id: the clients that are measured together; "" if the quota does not
+    distinguish by it. value: the last recorded value: bytes, percent of one thread for "Request", partitions for "ControllerMutation". samples: the
+    samples of the rate as (start in ms, sum), oldest first. "ControllerMutation" uses a token bucket: its `rate` is the number of tokens left, which
+    is below zero, and its `window_ms` is the time in which an empty bucket fills.
     """
 
     quota: str
@@ -61,10 +61,10 @@ class ThrottleReason:
 
 @dataclass(slots=True)
 class SensorMetrics:
-    """The metrics of one quota for one identity: the user, the client id or both (Q-17).
+    """The metrics of one quota for the clients with the same user, the same client id or both (Q-17).
 
-    rate: bytes, percent or mutations a second. mean_throttle_ms: None before the first throttle, and after the last one expired. tokens:
-    the tokens left for controller mutations, None for other quotas.
+    rate: per second, in the unit of the quota: bytes, percent of one thread, or created and deleted partitions. mean_throttle_ms: the mean throttle
+    time; None if no throttle was measured recently. tokens: the tokens left in the bucket of the quota "ControllerMutation", None for other quotas.
     """
 
     quota: str
@@ -80,7 +80,8 @@ class SensorMetrics:
 class Sensor:
     """The measurements that all clients with the same (user, client-id) tags share: a rate, the time of the last event, and throttle times.
 
-    rate: of bytes, percent or mutations. tokens: None for quotas that measure only a rate.
+    rate: the measured rate per second, in bytes, in percent of one thread or in created and deleted partitions, by the type of quota. tokens: the
+    tokens left in the bucket of a quota for such partitions; None for other quotas.
     """
 
     __slots__ = ("_throttle_times_ms", "_throttles", "last_throttle_ms", "last_used_ms", "rate")
@@ -184,7 +185,10 @@ class ClientSensors(Generic[S]):
         return self._resolve(user, client_id).bound if self.enabled else None
 
     def metrics(self, now_ms: int) -> Iterator[SensorMetrics]:
-        """Yield one entry for each identity with requests in the last hour. Reading changes nothing; tokens are those after the last request."""
+        """Yield the metrics of each (user, client id) with requests in the last hour.
+
+        Reading changes nothing. In particular, token buckets are not refilled: their tokens are those left after the last request.
+        """
         for (user, client_id), sensor in self._sensors.items():
             if now_ms - sensor.last_used_ms <= IDLE_SENSOR_EXPIRY_MS:
                 yield SensorMetrics(
@@ -245,9 +249,11 @@ class ClientSensors(Generic[S]):
         now_ms: int,
         samples: tuple[tuple[int, float], ...] = (),
     ) -> ThrottleReason:
-        """Record that a client is throttled for `wait_ms` by this type of quota. Returns the reason for the journal.
+        """Record that a client exceeded the quota that this object measures, and is throttled for `wait_ms`. Returns the reason to report.
 
-        value: what the client used last. rate: the rate measured over `window_ms`. samples: (start in ms, sum) of the windows in this rate.
+        value: the amount that the client's last request used, such as its bytes. rate: the rate measured over `window_ms`. samples: (start in ms,
+        sum)
+        of the windows in this rate.
         """
         binding = client.binding
         if binding.entity is None or binding.bound is None:

@@ -37,9 +37,9 @@ def throttle_ms(rate: float, bound: float, window_ms: int) -> int:
 
 
 def longest_window_ms(samples: int, window_ms: int) -> int:
-    """Return the longest time in ms over which a `SampledRate` of `samples` windows of `window_ms` averages.
+    """Return the largest time in ms by which a `SampledRate` of `samples` windows of `window_ms` can divide the sum of its values.
 
-    If one value divided by this time exceeds a quota, then recording this value always exceeds the quota.
+    A value that exceeds a quota even when divided by this time exceeds the quota whenever it is recorded.
     """
     return (samples + 1) * window_ms - 2
 
@@ -96,7 +96,10 @@ class SampledRate:
         return total / (window_ms / 1000.0)
 
     def measured_window_ms(self, now_ms: int) -> int:
-        """Return the time in ms by which `measure` divides: windows before the first event count as empty (Q-4)."""
+        """Return the time in ms by which `measure` divides the sum of the values (Q-4).
+
+        Windows before the first event count as if they had been measured and empty, so this time is long even if the first event was just now.
+        """
         if not self._sums:
             self._open_slot(now_ms)
         elif now_ms >= self._purge_due_ms:

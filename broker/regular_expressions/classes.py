@@ -109,7 +109,10 @@ def unicode_class(name: str, *, ignore_case: bool) -> Characters:
 
 
 def _parsed(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the (first, last) code points of each range in an entry of the Unicode tables, such as "61-7a 100-12e/2"."""
+    """Yield the (first, last) code points of each range in an entry of the Unicode tables, such as "61-7a 100-12e/2".
+
+    Numbers are hexadecimal, except the decimal step after the slash: "100-12e/2" stands for every second code point from 100 to 12e.
+    """
     for word in text.split():
         limits, _, step = word.partition("/")
         low, _, high = limits.partition("-")

@@ -179,7 +179,7 @@ CATEGORIES: Final[dict[str, str]] = {
     "Zp": "2029",
     "Zs": "20-a0/128 1680-180e/398 2000-200a 202f-205f/48 3000",
 }
-"""The code points of each Unicode general category that has a name of two letters."""
+"""The code points of each two-letter Unicode general category, as hexadecimal ranges. "600-608/2" would mean every second one of a range."""
 
 SCRIPTS: Final[dict[str, str]] = {
     "Arabic": (
@@ -329,7 +329,7 @@ SCRIPTS: Final[dict[str, str]] = {
     "Vai": "a500-a62b",
     "Yi": "a000-a48c a490-a4c6",
 }
-"""The code points of each Unicode script."""
+"""The code points of each Unicode script, as hexadecimal ranges. "600-608/2" would mean every second code point of a range."""
 
 FOLD_CATEGORIES: Final[dict[str, str]] = {
     "Ll": (
@@ -356,7 +356,7 @@ FOLD_SCRIPTS: Final[dict[str, str]] = {
     "Greek": "b5-345/656",
     "Inherited": "399-3b9/32 1fbe",
 }
-"""The code points that are added to a script if case is ignored."""
+"""The code points added to a script if case is ignored, as hexadecimal ranges. "39c-3bc/32" means every 32nd code point of the range."""
 
 PAIRS: Final = (
     "41-4a+20 4c-52+20 54-5a+20 c0-c4+20 c6-d6+20 d8-de+20 df+1dbf ff+79 100-12e/2+1 132-136/2+1 139-147/2+1 14a-176/2+1 "

@@ -2,9 +2,9 @@
 
 There is one fetcher per pair of brokers, the follower's and the leader's. A fetch without new records is parked: it waits at the leader, in Kafka's
 purgatory. An append at the leader completes it at once, within the handling of the append, and the next fetch acknowledges the records. An idle
-fetcher needs no timer: the empty fetches that Kafka's follower would send every replica.fetch.wait.max.ms are recorded later, when a result depends
-on when the follower was last caught up. While the leader's replication quota is active, the fetcher makes these fetches on time, because each
-response counts (R-5).
+fetcher needs no timer. Kafka's follower would send an empty fetch every replica.fetch.wait.max.ms; this fetcher computes these fetches
+afterwards, once it matters when the follower was last caught up. While the leader's replication quota is active, it makes them on time, because
+each response counts (R-5).
 
 Throttled partitions wait as in Kafka. While the leader's quota is exceeded, a throttled partition gets no records before the wait of the parked
 fetch is over (R-6). While the follower's quota is exceeded, fetches leave the partition out. If a fetcher leaves out every partition, it builds its
@@ -139,11 +139,11 @@ class ReplicaFetcher:
     # ---- when to fetch -------------------------------------------------------------------------------------------------------
 
     def leader_changed(self, partition: Partition, now_ms: int) -> None:
-        """Handle a change of the leader's replica `partition`: decide when the next fetch of the partition gets a response.
+        """Handle a change in `partition`, the leader's replica, such as an append: decide when the leader responds to this follower's waiting fetch.
 
         A. If the replica has new records, the leader responds at once. With `semantics=kip`, it also does so for a new high watermark (D5).
-        B. If the replica has only a new high watermark or log start, the leader responds when the wait of the current fetch is over (N-10).
-        C. If the leader's replication quota is exceeded, the leader also responds when the wait of the current fetch is over (R-6).
+        B. If the replica has only a new high watermark or log start, the leader responds when the wait of the fetch times out (N-10).
+        C. If the leader's replication quota is exceeded, the leader also responds when the wait of the fetch times out (R-6).
         D. If fetches leave the partition out because of the follower's quota, nothing happens (R-7).
         """
         followed = self._followed.get((partition.topic, partition.index))
@@ -160,7 +160,7 @@ class ReplicaFetcher:
             self._wait_until(self._end_of_wait_ms(now_ms))
 
     def refetch_soon(self, partition: Partition, now_ms: int) -> None:
-        """Fetch a partition again when the parked fetch times out, so that the leader learns the current offsets of the follower.
+        """Fetch a partition again when the fetch that waits at the leader times out, so that the leader learns the current offsets of the follower.
 
         The leader's offsets are outdated after the follower's own log start moved (N-15), or a client sent a fetch with the follower's id (N-12).
         """
@@ -190,7 +190,7 @@ class ReplicaFetcher:
                 known.repeated(repeated_ms)
 
     def count_idle_fetches(self, now_ms: int) -> None:
-        """Send an idle follower's empty fetches at their real times from now on, because each response uses the leader's active replication quota."""
+        """Send each empty fetch of an idle follower when it is due, instead of computing them later: the responses count against the active quota."""
         self.note_idle_fetches(now_ms)
         if self._parked_ms is not None and self._wait_ends_ms is None and not self.cut:
             self._wait_ends_ms = self._parked_ms + max(1, self._settings.wait_max_ms)

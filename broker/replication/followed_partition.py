@@ -87,7 +87,7 @@ class FollowedPartition:
 
     @property
     def is_held(self) -> bool:
-        """Return whether the follower has reached the offset at which a test has stopped its fetches."""
+        """Return whether the partition is not fetched now: a test has set an offset at which the fetches stop, and the follower has reached it."""
         hold_at = self.hold_at
         return hold_at is not None and self.follower.log.log_end_offset >= hold_at
 

@@ -68,10 +68,10 @@ class Follower:
         self.leader_end_at_fetch = 0
 
     def fetched(self, offset: int, log_start_offset: int, leader_end: int, now_ms: int) -> None:
-        """Record a fetch at `offset`, made while the leader's log ended at `leader_end`.
+        """Record a fetch at `offset`, made at `now_ms` while the leader's log ended at `leader_end`, and when the follower was last caught up (N-11).
 
-        log_start_offset: where the follower's log starts. If `offset` has reached `leader_end`, the follower is caught up now. If it has only
-        reached the leader's log end at the time of the previous fetch, the follower was caught up at that time (N-11).
+        log_start_offset: where the follower's log starts. If `offset` has reached `leader_end`, the follower is caught up at `now_ms`. If it has only
+        reached what was the leader's log end at the previous fetch, it was caught up at the time of that fetch. Otherwise that time does not change.
         """
         if offset >= leader_end:
             self.caught_up_ms = max(self.caught_up_ms, now_ms)
@@ -83,7 +83,7 @@ class Follower:
         self.fetch_ms = now_ms
 
     def repeated(self, at_ms: int) -> None:
-        """Record a fetch at `at_ms` from the offset of the follower's previous fetch, made while the leader's log had not changed."""
+        """Record that the follower fetched at `at_ms` from the same offset as in its previous fetch, while the leader's log had not changed."""
         if self.log_end_offset >= self.leader_end_at_fetch:
             self.caught_up_ms = max(self.caught_up_ms, at_ms)
         self.fetch_ms = at_ms
@@ -152,7 +152,7 @@ class Partition:
         self.is_leader = False
         self.gone = False
         self.held_from = (0, 0)
-        """(Time in ms at which this replica was created, bytes that producers had written to the partition by then), for `bytes_in_rate`."""
+        """(Time in ms, bytes) when this replica was created; bytes: what producers had written to the partition by then, for `bytes_in_rate`."""
         self.replicas: tuple[int, ...] = ()
         self.isr: frozenset[int] = frozenset()
         self.followers: dict[int, Follower] = {}
@@ -345,7 +345,10 @@ class Partition:
             self._change_isr(self, self.isr - late)
 
     def expired(self, now_ms: int) -> None:
-        """Apply the new log start offset after retention deleted records. A follower reports it to the leader in its next fetch (N-15)."""
+        """Handle that retention has deleted old records of this replica's log, which now starts at a higher offset, at the time `now_ms`.
+
+        If this replica is a follower, it reports the new log start offset to the leader in its next fetch (N-15).
+        """
         self.changed()
         if self.following is not None:
             self.following.refetch_soon(self, now_ms)

@@ -163,7 +163,7 @@ class ReplicaManager:
                     self._actions.soon(lambda _: self._actions.soon(self._watch_all))
 
     def apply_following(self, changed: Sequence[str]) -> None:
-        """Start to fetch the replicas of the topics `changed` from their new leaders. Called after `apply_roles` has run for every broker."""
+        """Let this broker's replicas of the topics `changed` fetch from their new leaders. Called once every broker knows which replicas lead."""
         for name in changed:
             for partition in self._by_topic.get(name, {}).values():
                 self.following.follow(partition)

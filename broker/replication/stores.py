@@ -15,7 +15,10 @@ from kafkaproto.broker.runtime.events import Events
 
 
 class Shelf(Protocol):
-    """Interface of a data directory, as stores use it: keeps the segment files of partitions and the state of their logs for the next process."""
+    """Interface of a data directory: gives each partition a folder for its segment files and a keeper that persists the state of its log.
+
+    The next process restores segments and state from it.
+    """
 
     def folder(self, topic_id: bytes, index: int) -> SegmentFolder: ...
 
@@ -68,7 +71,10 @@ class Stores:
         return store
 
     def began(self) -> None:
-        """Forget the persisted states of logs, because all replicas are restored. Replicas that are created later start with an empty log."""
+        """Handle the end of the start, when all replicas are restored: forget the states of their logs, which are no longer needed.
+
+        Replicas that are created later start with an empty log.
+        """
         self._left.clear()
 
     def forget(self, topic_id: bytes, index: int) -> None:

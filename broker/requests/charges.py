@@ -177,11 +177,11 @@ def charge_fetch(
 ) -> Charged:
     """Charge a client's fetch. If it is throttled, the charge of its bytes is removed, because its response is sent without data (T-4, Q-13).
 
-    The data is charged when the client fetches it again. The throttle time is that of a response with data (KIP-219). Request time is charged first,
-    then bytes. The longer of the two throttle times applies; if equal, that of request time (Q-12, Q-17).
+    The data is charged when the client fetches it again. The throttle time is nevertheless computed with the data, as in KIP-219. Request time is
+    charged first, then bytes. The longer of the two throttle times applies; if equal, that of request time (Q-12, Q-17).
 
     response_bytes: 4 plus the size of the encoded body with data. request_percent: the handler time in percent of one second of one thread. forced:
-    a result to use instead of the computed one, or None.
+    the throttle that a test forces on this request, used instead of the computed one; None if no test does.
     """
     time_ms = quotas.request.record(user, client_id, request_percent, now_ms)
     bytes_ms = quotas.fetch.record(user, client_id, response_bytes, now_ms)

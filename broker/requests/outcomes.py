@@ -84,9 +84,9 @@ class FetchReply:
         return error_code, session_id
 
     def emptied(self) -> tuple[int, int]:
-        """Leave the fetch session unchanged, because the response is sent without records to throttle the client (T-4).
+        """Handle that the response is sent without records, because the client is throttled; the fetch session stays unchanged (T-4).
 
-        Returns (error code, session id) to write into the response.
+        Returns the (error code, session id) to write into this empty response.
         """
         if self._read is not None:
             self._read(False)

@@ -111,11 +111,11 @@ class DelayedResponseThrottling:
 
 
 class DelayedResponse:
-    """A response of a release before 2.0 that is delayed twice: for the byte quota, and then for the request-time quota.
+    """A response of a release before 2.0 that may be delayed twice in a row: first for the byte quota, then for the request-time quota.
 
-    Request time is charged after the first delay. The throttle time in the response is the sum of both delays. A forced throttle replaces
-    both. A fetch keeps its records and is charged once (`KafkaApis` and `ClientQuotaManager` of 1.1). If the connection closes first, the
-    response is never sent.
+    Request time is charged after the first delay. The throttle time in the response is the sum of both delays. If a test forces a throttle, one
+    delay of that time replaces both. A throttled fetch keeps its records, so its bytes are charged only once (`KafkaApis` and
+    `ClientQuotaManager` of 1.1). If the connection closes first, the response is never sent.
     """
 
     __slots__ = ("_exchange", "_frame", "_outcome", "_percent", "_timer", "_waited_ms")

@@ -23,7 +23,7 @@ class Replacement(NamedTuple):
 
 
 NEVER = 1 << 15
-"""A version above all versions of an API. A `Replacement` with this value as `first` replaces the error in all versions."""
+"""For `Replacement.first`, the first version that returns the original error: above all versions, so that no version ever returns it."""
 _OLD_EPOCH, _INVALID_STATE, _RETRY = (
     ErrorCode.INVALID_PRODUCER_EPOCH,
     ErrorCode.INVALID_TXN_STATE,

@@ -15,7 +15,7 @@ logger = logging.getLogger("kafkaproto.events")
 CLIENT_ENDED, SOCKET_GONE = "client closed its side", "connection lost"
 """The two texts with which the argument `why` of the event `connection_closed` begins if the client, not the broker, closed the connection."""
 UNDELIVERABLE = "undeliverable"
-"""The `kind` of the `noted` event for a fetch that can never be sent under the quota of its client (Q-14)."""
+"""The `kind` that `Observer.noted` gets if a fetch is throttled whose batch is too large for the client's quota, however long it waits (Q-14)."""
 
 
 class Observer:
@@ -79,7 +79,10 @@ class Observer:
         """Handle the event that a request was parked in purgatory: its response waits, for example for records, replicas or group members."""
 
     def request_completed(self, exchange: Any) -> None:
-        """Handle the event that a waiting request has finished waiting and its response is about to be built."""
+        """Handle the event that a parked request has finished waiting, and its response is about to be built.
+
+        Requests that never waited do not cause this event.
+        """
 
     def throttled(self, exchange: Any, throttle_ms: int, reason: Any, held: bool) -> None:
         """Handle the event that a client is throttled for `throttle_ms`.
@@ -116,8 +119,8 @@ class Observer:
     def request_unanswered(self, exchange: Any, throttle_ms: int, closes: bool, held: bool) -> None:
         """Handle the event that a produce request with acks=0 is complete and gets no response.
 
-        closes: whether the request failed, so that the broker closes its connection (P-14). held: whether the broker has delayed the completion by
-        `throttle_ms` itself (releases before 2.0), instead of muting the connection.
+        closes: whether the request failed, so that the broker closes its connection (P-14). held: how a throttle of `throttle_ms` works. If True, the
+        broker has waited that long before this event (releases before 2.0); if False, it reads no further request of the connection for that time.
         """
 
     def response_sent(self, exchange: Any) -> None:
@@ -127,7 +130,10 @@ class Observer:
         """Handle the event that a connection closed before the response to its request was sent or built."""
 
     def records_appended(self, exchange: Any, topic: str, index: int, end_offset: int) -> None:
-        """Handle the event that a client's records were appended to a partition. end_offset: the offset after the last of these records."""
+        """Handle the event that a client's records were appended to a partition.
+
+        exchange: the produce request. index: the partition's number in `topic`. end_offset: the offset after the last of these records.
+        """
 
     def records_read(self, exchange: Any, fetches: Sequence[Any], results: Sequence[Any], delivered: bool) -> None:
         """Handle the event that the broker responds to a consumer's fetch.
@@ -265,7 +271,7 @@ def _overrides(observer: Observer, name: str) -> bool:
 
 
 def _method(observer: Observer, name: str) -> Callable[..., None]:
-    """Return the observer's method for the event `name`, wrapped to log exceptions unless the observer is not guarded."""
+    """Return the observer's method for the event `name`. For a guarded observer, the method is wrapped: exceptions are logged, not raised."""
     method: Callable[..., None] = getattr(observer, name)
     if not observer.is_guarded:
         return method

@@ -41,7 +41,7 @@ async def accepted() -> None:
 
 
 class Socket(Protocol):
-    """Interface of a channel: the attributes and methods that the event loop driver uses."""
+    """Interface of a network connection (`Channel`) to the event loop driver: the attributes and methods that the driver uses."""
 
     @property
     def is_sending(self) -> bool:
@@ -79,7 +79,7 @@ class BrokerLoop:
         self.activity += 1
 
     def leave(self, now_ms: int) -> None:
-        """Run all consequences of the input, and set the timer for the next deadline."""
+        """Finish the handling of one input, which began with `enter`: run the actions that it has queued, and set the timer for the next deadline."""
         self._actions.run(now_ms)
         # The entry may be that of a cancelled timer. Most timers are cancelled, and a turn without work costs less than a search for the next one.
         earliest = self._timers.earliest_entry_ms()

@@ -188,7 +188,11 @@ class Server(Observer):
             self._opening.append(asyncio.ensure_future(self._listen_again(self.cluster.nodes[broker_id])))
 
     async def _listen_again(self, node: Node) -> None:
-        """Open the listeners of a restarted broker one after another, so that a quick restart does not find the broker's own ports still in use."""
+        """Open the listeners of a restarted broker, while no other broker of this server opens listeners.
+
+        If the broker restarts again before its ports are open, the second call waits until the first is done, and then opens nothing. Without this,
+        it would find the ports in use, by the first call.
+        """
         async with self._one_opens:
             if node.running and node.broker_id not in self._open:
                 await self._bind_all(node)

@@ -29,7 +29,7 @@ NOT_SERVED = {"share groups": 76, "streams groups": 88}
 The report names a kind if the emulated release of Kafka has this API.
 """
 DEFAULT = -1
-"""The number of partitions or replicas that stands for the default in the broker's settings."""
+"""Stands for a number of partitions or replicas that `--topic` does not give, so that the default of the broker's settings applies."""
 
 
 class TopicOption(NamedTuple):

@@ -125,7 +125,7 @@ class AsyncTestCluster(Handle):
     def __call__(self, function: Callable[..., Coroutine[Any, Any, R]]) -> Callable[..., Coroutine[Any, Any, R]]:
         """Decorate a coroutine function: each call has a new cluster, passed as its parameter `kafka` if it has one.
 
-        The decorated function is called without that parameter. A type checker checks the other arguments if `kafka` is the first
+        Callers leave out the argument `kafka`, because the decorator adds it. A type checker checks the other arguments if `kafka` is the first
         parameter, or the second as in methods. Raises TypeError for anything but coroutine functions.
         """
         return decorated(function, None, lambda: AsyncTestCluster(self._arguments))

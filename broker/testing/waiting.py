@@ -12,10 +12,10 @@ __tracebackhide__ = is_hidden
 
 
 MOST_CHECKS = 10
-"""How many times in a row a `wait_for` condition may be checked again because of what its own check did.
+"""How many times in a row the check of a `wait_for` condition may itself cause the next check, by changing something in the cluster.
 
-A condition that only reads may cause a few checks, because a read may first run the timers that are due. A condition that causes more checks
-changes the cluster, which is forbidden, so the wait fails.
+A condition that only reads may cause a few checks, because a read may first run the timers that are due. A condition that causes more checks changes
+the cluster, which is forbidden, so the wait fails.
 """
 
 

@@ -215,7 +215,8 @@ class TransactionCoordinator:
     def end(self, request: EndRequest, now_ms: int, reply: ProducerReply, cause: Cause = Cause.ENDED) -> None:
         """Commit or abort the transaction of a producer. `reply` is called when this decision is stored; the markers follow (TX-39).
 
-        cause: the cause that observers get; if the transaction is aborted because of a fence, they get the cause of the fence instead.
+        cause: why the transaction ends, for the journal. If the transaction is aborted because a newer producer or a timeout raised its epoch (a
+        fence), the cause of that is kept instead.
         """
         try:
             if not request.transactional_id:

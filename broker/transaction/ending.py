@@ -44,10 +44,10 @@ def _check_end(transaction: Transaction, request: EndRequest) -> bool:
 
 
 def _check_end_with_new_epoch(transaction: Transaction, request: EndRequest) -> bool:
-    """Return whether a request ends a transaction of transaction version 2; False if it has already ended in this way (TX-38).
+    """Return True if a request of transaction version 2 must end a transaction, False if it repeats a request that has already ended it (TX-38).
 
-    Raises KafkaError if the request is not allowed. A pending transition is checked first, because the producer may already use the epoch
-    or producer id that the transition sets.
+    Raises KafkaError if the request is not allowed. A pending transition is checked first, because the producer may already use the epoch or producer
+    id that the transition sets.
     """
     _check_pending(transaction)
     data = transaction.data

@@ -25,9 +25,9 @@ class PeriodicCheck:
         self._at_ms = 0
 
     def expect(self, due_ms: int, now_ms: int) -> None:
-        """Set the timer for the first regular time that is not before `due_ms` and `now_ms`, unless it is set for an earlier one.
+        """Set the timer for the first regular check at or after `due_ms` that is not in the past. A timer set for an earlier check is kept.
 
-        due_ms: when the next transaction times out or the next id expires.
+        due_ms: when the next transaction times out or the next id expires. now_ms: the current time.
         """
         intervals = max(1, -((self._start_ms - max(due_ms, now_ms)) // self._interval_ms))
         at_ms = self._start_ms + intervals * self._interval_ms

@@ -142,7 +142,7 @@ class TransactionStore:
         self._append(transaction, None, now_ms, written)
 
     def change(self, led: Mapping[int, int], partition_count: int, now_ms: int) -> None:
-        """Load the partitions that this broker leads now, and unload those that it no longer leads.
+        """Handle a change of this broker's partitions: load those that it leads now, and unload those that it no longer leads.
 
         led: maps the partitions that it leads to their leader epochs. partition_count: how many partitions the topic has; 0 if it does not exist.
         """

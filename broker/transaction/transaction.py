@@ -98,9 +98,9 @@ def bumps_epochs(version: int) -> bool:
 class Transaction:
     """A transactional id on its coordinator. data: its state in the log. pending: the state that is being written; None for none.
 
-    coordinator_epoch: the leader epoch of the coordinator's partition when the id was loaded or created.
-    has_failed_fence: whether a raised epoch could not be stored, so that the next attempt to fence uses it again (TX-17). cause: why the id was
-    changed last, for observers.
+    coordinator_epoch: the leader epoch of the coordinator's partition when the id was loaded or created. cause: why the id was changed last, for the
+    journal. has_failed_fence: True if the epoch was raised to shut out a producer, but the raised epoch could not be stored; the next attempt then
+    does not raise it once more (TX-17).
     """
 
     __slots__ = (
@@ -125,7 +125,7 @@ class Transaction:
 
     @property
     def is_fencing(self) -> bool:
-        """Return whether a newer producer or a timeout is ending the transaction (TX-16)."""
+        """Return whether a fence is pending: a raised epoch, not stored yet, that shuts out the producer after a newer one or a timeout (TX-16)."""
         return self.pending is not None and self.pending.state is TransactionState.PREPARE_EPOCH_FENCE
 
     # Each of these prepares a transition. It is pending until `complete` or `cancel`.
@@ -176,7 +176,7 @@ class Transaction:
         )
 
     def prepare_fence(self, cause: Cause) -> TransactionData:
-        """Prepare a raised epoch, with which the transaction is then aborted (TX-16). Returns the pending state. cause: FENCED or TIMED_OUT."""
+        """Raise the epoch to shut out the producer, before the abort (TX-16). Returns the pending state. cause: FENCED or TIMED_OUT."""
         keeps_epoch = self.has_failed_fence or self.data.epoch == LAST_EPOCH
         epoch = self.data.epoch if keeps_epoch else self.data.epoch + 1
         return self._prepare(self.data._replace(state=TransactionState.PREPARE_EPOCH_FENCE, epoch=epoch), cause)
@@ -264,9 +264,10 @@ class Transaction:
         return self.pending
 
     def take_fenced_epoch(self, *, bumps: bool) -> None:
-        """Apply the raised epoch of the pending fence, so that the abort of the transaction can be prepared.
+        """End the pending fence, whose raised epoch shuts out the producer, so that the abort of the transaction can be prepared.
 
-        bumps: whether the abort raises the epoch itself, as with transaction version 2; then the pending fence is only dropped.
+        bumps: False to make the raised epoch the current one. True if the abort raises the epoch itself, as with transaction version 2; then the
+        raised epoch is dropped.
         """
         assert self.pending is not None
         if not bumps:
@@ -279,7 +280,7 @@ class Transaction:
         self.data, self.pending = self.pending, None
 
     def show_start(self, start_ms: int) -> None:
-        """Keep the start time of a transaction that has ended, because Kafka before 4.0 still reports it. The log does not store it (TX-70)."""
+        """Set the start time that a transaction shows after its end, because Kafka before 4.0 still reports it. The log does not store it (TX-70)."""
         self.data = self.data._replace(start_ms=start_ms)
 
     def cancel(self) -> None:

@@ -31,7 +31,7 @@ class Card:
 
     def __init__(self) -> None:
         self.places: dict[str, Place] = {}
-        """Maps the node id of a test to its cell in the table."""
+        """Maps the node id of a test to its row and column in the table of results."""
         self.rows: dict[str, dict[str, tuple[str, float]]] = defaultdict(dict)
         self.rules: dict[str, str] = {}
         self.reasons: list[str] = []

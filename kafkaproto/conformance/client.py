@@ -51,7 +51,7 @@ class Connection(ABC):
 
     @property
     def sent(self) -> dict[int, tuple[int, int]]:
-        """Return the pending requests, which have no response yet, as a dict of correlation ids to (API key, version)."""
+        """Return the requests that were sent and have no response yet, as a dict of correlation ids to (API key, version)."""
         return self._client.sent
 
     def frame(self, request: Any, version: int, now_ms: float = 0.0) -> bytes:
@@ -67,7 +67,10 @@ class Connection(ABC):
         return data
 
     def check(self, key: int, version: int) -> None:  # noqa: B027 - most connections send every version
-        """Do nothing. Called before each request; a subclass may raise an exception if the broker does not support this version of the API `key`."""
+        """Check whether the broker supports a version of the API `key`; called before each request.
+
+        This class supports every version. A subclass may raise an exception here.
+        """
 
     @abstractmethod
     def send_bytes(self, data: bytes) -> None: ...

@@ -70,7 +70,7 @@ class ConsumerGroup(Group):
 
     @property
     def is_release_4_2(self) -> bool:
-        """Return whether the broker offers the API versions of Kafka 4.2 or later."""
+        """Return whether the broker is of release 4.2 or a later one, as the API versions that it offers show."""
         release = release_of(self._ranges)
         return self.is_release_4 and release is not None and releases().index(release) >= releases().index("4.2")
 
@@ -189,7 +189,7 @@ class ConsumerGroup(Group):
 
     @property
     def epochs(self) -> tuple[str, int, int]:
-        """Return the group's (state, group epoch, assignment epoch)."""
+        """Return (state, group epoch, assignment epoch): the state of the group, and the two epochs that ConsumerGroupDescribe returns."""
         group = self.described()
         return group.group_state, group.group_epoch, group.assignment_epoch
 

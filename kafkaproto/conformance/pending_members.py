@@ -41,7 +41,11 @@ LEAVES: list[Leave] = [leave_with_v2, leave_with_v4, leave_beside_an_unknown_mem
 
 
 class Outcome(NamedTuple):
-    """What the members of a group see. syncs: the errors of their SyncGroup requests, heartbeats: those of their heartbeats."""
+    """What members of a group see after a pending member has left. state: the state of the group.
+
+    syncs: the error codes of their SyncGroup requests, empty if they sent none. heartbeats: the error codes of their heartbeats. Both in the order in
+    which the members were created.
+    """
 
     syncs: tuple[int, ...]
     heartbeats: tuple[int, ...]
@@ -49,7 +53,10 @@ class Outcome(NamedTuple):
 
 
 def outcome_in_stable_group(subject: Subject, leave: Leave) -> Outcome:
-    """Let a pending member leave a stable group of two members."""
+    """Let a pending member leave a stable group of two members, and return what these two members then see.
+
+    A pending member has got its member id, but has not joined with it. leave: a function that removes the pending member from the group.
+    """
     group = Group(subject)
     clients = group.client(), group.client()
     pending = group.client()
@@ -73,9 +80,10 @@ def outcome_in_sync_phase(subject: Subject, leave: Leave) -> Outcome:
 
 
 def described_in_rebalances(subject: Subject) -> list[tuple[str, list[tuple[bytes, bytes]]]]:
-    """Describe a group in three phases: a new member joins a stable group, both have joined, and a rebalance starts in the sync phase.
+    """Describe a group of an old and a new member in three phases, and return what DescribeGroups shows in each.
 
-    Returns (state, [(metadata, assignment) of the old member and of the new member]) of each phase.
+    The phases: the new member joins the stable group; both have joined, but not synchronized; the old member joins again, which starts a rebalance.
+    Each phase is (state, members), where members has (metadata, assignment) of the old member, then of the new one.
     """
     group = Group(subject)
     old, new = group.client(), group.client()
@@ -98,7 +106,10 @@ def described_in_rebalances(subject: Subject) -> list[tuple[str, list[tuple[byte
 
 
 def group_after_offset_delete_without_commit(subject: Subject) -> str:
-    """Delete the offset of an existing partition without a commit in a group that has only a pending member. Returns the state of the group."""
+    """Send OffsetDelete for an existing partition that has no committed offset in the group. Returns the state of the group afterwards.
+
+    The group has only a pending member: one that has got its member id, but has not joined with it.
+    """
     topic, group = new_topic(subject).name, Group(subject)
     assert group.client().join().error_code == PENDING
     assert group.delete_offsets({topic: [0]}) == (0, {(topic, 0): 0})

@@ -1,13 +1,13 @@
 """The pytest plugin of the conformance suite: its options, and the fixture `subject`, which is the cluster that a test checks.
 
-A profile is a file of broker settings. A test module chooses one with `PROFILE = "small"`; the default is "default". A test suite that
-starts clusters by itself returns the kinds of clusters, such as "this broker in virtual time" or "a real Kafka", from the hook
-`pytest_conformance_kinds`. At any time at most one cluster of each kind runs.
+A profile is a file of broker settings. A test module chooses one with `PROFILE = "small"`; the default is "default". A test suite that starts
+clusters by itself returns the kinds of clusters, such as "this broker in virtual time" or "a real Kafka", from the hook `pytest_conformance_kinds`.
+At any time at most one cluster of each kind runs.
 
-The marker `releases` names the releases of Kafka to which a test applies, for example `releases(first="4.0")` or `releases(before="4.0")`.
-A module can set the marker for all its tests with `pytestmark`. If the release of a kind of cluster is known in advance, the plugin does not
-collect the tests for other releases, and reports every skipped test as failed. For a cluster given by its address, the plugin recognises the
-release by the API versions that the cluster offers, and skips the tests for other releases.
+The marker `releases` names the releases of Kafka to which a test applies, for example `releases(first="4.0")` or `releases(before="4.0")`. A module
+can set the marker for all its tests with `pytestmark`. If the release of a kind of cluster is known in advance, the plugin does not collect tests
+whose marker excludes the release; no other test may be skipped, so a test that skips itself is reported as failed. If the cluster is given by its
+address, the plugin recognises the release by the API versions that the cluster offers, and skips the tests for other releases.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Kind:
 
 
 class Hooks:
-    """The pytest hooks that this plugin calls."""
+    """The new pytest hooks that this plugin defines and calls. A test suite that starts its own clusters implements them in a conftest."""
 
     @pytest.hookspec(firstresult=True)
     def pytest_conformance_kinds(self, config: pytest.Config) -> Sequence[Kind] | None:
@@ -96,9 +96,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _applies(item: pytest.Item) -> bool:
-    """Return whether a test must run on its kind of cluster; True for a test of another suite.
+    """Return whether a test must run on the kind of cluster that it was collected for; True for a test outside the conformance suite.
 
-    It must run if the kind's release is in the range of the markers `releases`, and the kind does not exclude the test's module.
+    A kind of cluster is, for example, this broker in virtual time, or a real Kafka 4.2. The test must run if its markers `releases` include the
+    release of the kind, and the kind does not leave out the test's module.
     """
     kind = kind_of(item)
     if kind is None:
@@ -120,7 +121,10 @@ def kind_of(item: pytest.Item) -> Kind | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Report a skipped test as failed if the release of its cluster is known in advance: the marker `releases` must exclude such a test instead."""
+    """Report a skipped test as failed if the release of its cluster is known in advance.
+
+    A test that does not apply to a known release must exclude it with the marker `releases`, so that the test is not even collected.
+    """
     report = yield
     kind = kind_of(item)
     if report.skipped and kind is not None and kind.release is not None:

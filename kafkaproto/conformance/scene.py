@@ -241,7 +241,10 @@ def _wait_until_known(topic: Topic, assignment: dict[int, list[int]]) -> None:
 
 
 def _leads(topic: Topic, broker_id: int, assignment: dict[int, list[int]]) -> bool:
-    """Return whether a broker responds as leader of every partition that has this broker as its first replica in `assignment`."""
+    """Return whether a broker has taken over the partitions that it should lead, because it responds to ListOffsets for all of them.
+
+    assignment: maps partitions of the topic to the ids of their replicas' brokers. The first replica of a partition should lead it.
+    """
     partitions = [ListOffsetsPartition(i, -1, EARLIEST) for i, brokers in assignment.items() if brokers[0] == broker_id]
     request = ListOffsetsRequest(-1, 0, [ListOffsetsTopic(topic.name, partitions)])
     version = topic.subject.version(ApiKey.LIST_OFFSETS, 5, lowest=1)

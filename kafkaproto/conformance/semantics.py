@@ -35,7 +35,10 @@ def semantics_of(subject: Subject) -> str:
 
 
 def _error(subject: Subject, value: str) -> int:
-    """Return the error code of CreateTopics, with validate_only, for a topic with this value of the setting that lists throttled replicas."""
+    """Return the error code of CreateTopics, with validate_only, for a topic with one topic setting.
+
+    value: the value of the setting `leader.replication.throttled.replicas`.
+    """
     topic = CreatableTopic(
         "conformance-validated-only", 1, 1, configs=[CreatableTopicConfig(THROTTLED_REPLICAS, value)]
     )

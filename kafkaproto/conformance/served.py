@@ -119,9 +119,9 @@ class Complete:
 
 
 class Newer(Complete):
-    """A cluster of a known release after 3.9. A request in a version that the release does not serve is a fault of the test: NotServed is raised.
+    """A cluster whose release is known and newer than 3.9. It serves the versions of this release's APIs to the tests.
 
-    release: the release, "4.2" for example.
+    A test that sends a request in a version that the release does not serve is wrong, so NotServed is raised. release: for example "4.2".
     """
 
     release: str

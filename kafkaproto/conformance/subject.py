@@ -56,7 +56,7 @@ class Subject(Complete, ABC):
     metadata_version = 12
     """The version of the Metadata requests with which tests look up topics and brokers."""
     first_id = 0
-    """The id of the broker that leads all partitions of a new topic by default."""
+    """The id of the cluster's first broker, which leads all partitions of a new topic by default."""
 
     def __init__(self) -> None:
         self._open: list[Connection] = []

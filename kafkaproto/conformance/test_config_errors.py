@@ -48,7 +48,7 @@ def changed(subject: Subject, *resources: tuple[int, str, Operations], validate_
 
 
 def replaced(subject: Subject, topic: str, configs: dict[str, str]) -> Error:
-    """Send AlterConfigs for a topic with validate_only, and return (error code, message).
+    """Validate new settings of a topic with AlterConfigs and validate_only, so that no setting changes. Returns (error code, message).
 
     configs: maps names of settings to values. The message is None if there is no error.
     """
@@ -58,7 +58,7 @@ def replaced(subject: Subject, topic: str, configs: dict[str, str]) -> Error:
 
 
 def created(subject: Subject, name: str, configs: dict[str, str | None]) -> Error:
-    """Send CreateTopics for a new topic with validate_only, and return (error code, message).
+    """Validate a new topic with CreateTopics and validate_only, so that no topic is created. Returns (error code, message).
 
     configs: maps names of settings to values, None for null. The message is None if there is no error.
     """

@@ -217,7 +217,10 @@ def test_static_member_keeps_its_partitions_while_it_is_temporarily_gone(subject
 @pytest.mark.rule("GN-32")
 @pytest.mark.releases(first="4.2")
 def test_member_that_rejoins_as_static_while_it_must_revoke_gets_no_partitions(subject: Subject) -> None:
-    """A dynamic member joins again with an instance id. It gets all of its partitions, or none if it had to revoke some of them."""
+    """A dynamic member joins again with an instance id. If it had to revoke some of its partitions, it gets no partitions; otherwise, all of its own.
+
+    Member A is the first case: B has joined, so A must revoke. Member B is the second case.
+    """
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     assert group.enter("B") == (2, [])

@@ -25,7 +25,10 @@ AWAY_EPOCH, STALE_EPOCH = -2, 9
 
 @pytest.mark.rule("GN-67")
 def test_heartbeat_responses_contain_the_heartbeat_interval_of_the_settings(subject: Subject) -> None:
-    """The settings are below the default minimum, so that the broker starts only because the minimum is set, too."""
+    """The broker's settings for heartbeats and sessions are low, and responses contain this low heartbeat interval.
+
+    The intervals are below the default minimums. The broker starts only because the settings for the minimums are lower, too.
+    """
     bounds = [name.replace("consumer.", "consumer.min.") for name in TIMEOUTS]
     assert settings_in_force(subject, [*TIMEOUTS, *bounds]) == dict(
         zip([*TIMEOUTS, *bounds], ["3000", "500", "1000", "100"], strict=True)

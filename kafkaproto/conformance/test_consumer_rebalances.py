@@ -164,9 +164,10 @@ def test_range_assignor_assigns_consecutive_partitions_of_each_topic(subject: Su
 def test_last_joined_member_decides_the_assignor_if_members_name_different_assignors(
     subject: Subject, first: str
 ) -> None:
-    """B joins with assignor `first`, then A with the other assignor, which decides the assignment.
+    """B joins with assignor `first`, then A with the other of the two assignors, `range` and `uniform`. A's assignor computes the assignment.
 
-    `range` gives A the first three partitions, `uniform` the last three. ConsumerGroupDescribe names `uniform` in both cases.
+    `range` gives A the first three partitions, `uniform` the last three. ConsumerGroupDescribe does not show which of them was used: it always names
+    `uniform`.
     """
     group = ConsumerGroup(subject)
     assert group.enter("B", server_assignor=first) == (1, ALL)

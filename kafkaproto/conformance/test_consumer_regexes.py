@@ -155,9 +155,9 @@ def test_coordinator_writes_a_record_for_a_regular_expression_and_later_a_tombst
 
 @pytest.mark.rule("GN-38")
 def test_join_with_an_unresolved_regular_expression_empties_the_target_assignment(group: ConsumerGroup) -> None:
-    """Member C's regular expression starts an epoch. Member B joins with another expression before the target of that epoch is computed.
+    """Member C joins with a regular expression. When it is resolved, a new epoch starts, but its target assignment is not computed yet.
 
-    B's expression is not resolved yet, so it matches no topics, and the target assignments of B and C are empty.
+    Then B joins with another expression, which matches no topics because it is not resolved yet. The target assignments of B and C are now empty.
     """
     assert group.result(join(group, "C", whole(group))) == (1, [])
     wait_for_epoch(group, 2)
@@ -182,7 +182,10 @@ def test_regex_without_matching_topics_starts_an_epoch_that_drops_earlier_topics
 
 @pytest.mark.rule("GN-52")
 def test_all_regexes_are_resolved_again_when_a_change_leaves_one_regex_unused(group: ConsumerGroup) -> None:
-    """A takes over B's expression. The group then has fewer expressions than were resolved before, so B's is resolved again at once."""
+    """A replaces its expression by B's, so that A's old expression is unused. Then all expressions are resolved again at once.
+
+    The broker sees that the group has fewer expressions than it has resolved before. It resolves even B's, which has not changed.
+    """
     log = GroupLog(group)
     assert group.result(join(group, "A", whole(group))) == (1, [])
     wait_for_epoch(group, 2)
@@ -199,7 +202,10 @@ def test_all_regexes_are_resolved_again_when_a_change_leaves_one_regex_unused(gr
 
 @pytest.mark.rule("GN-38")
 def test_new_member_without_subscription_gets_partitions_of_the_regex_of_other_members(group: ConsumerGroup) -> None:
-    """A's expression starts an epoch, and the join of C computes its target assignment. C gets partitions, although it subscribes to nothing."""
+    """A joins with a regular expression, which starts an epoch once it is resolved. C then joins and subscribes to nothing.
+
+    C's join computes the target assignment of the epoch. It gives partitions to C, too, although C has no subscription.
+    """
     assert group.result(join(group, "A", whole(group))) == (1, [])
     wait_for_epoch(group, 2)
     assert group.result(join(group, "C", "")) == (2, [])

@@ -32,7 +32,10 @@ EARLIEST, LATEST, MAX_TIMESTAMP = -2, -1, -3
 
 
 def known(topic: Topic) -> Any:
-    """Request the latest offset from the leader with ListOffsets. Returns the partition's response, or None if the leader rejects the request."""
+    """Return the partition's entry of the leader's ListOffsets response for the latest offset, or None if the entry has an error.
+
+    A new leader returns an error until it knows its high watermark; tests wait until this function returns something.
+    """
     result = list_offsets(topic, LATEST)
     return None if result.error_code else result
 

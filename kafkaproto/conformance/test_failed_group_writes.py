@@ -51,9 +51,10 @@ def offsets_topic_setting(subject: Subject, name: str, value: str) -> Iterator[N
 
 @pytest.mark.rule("GC-39", "GO-23")
 def test_commits_and_assignments_fail_while_too_few_replicas_are_in_sync(subject: Subject) -> None:
-    """All SyncGroup requests of a group get the error. Offsets can be committed again once the stopped replica is back.
+    """While a replica is stopped, both SyncGroup requests of a group and an offset commit get an error. Commits work again once it is back.
 
-    Afterwards the group rebalances. With the coordinator in Java, this holds only for this broker: Kafka's coordinator loses classic members.
+    After the failed SyncGroup requests, the group rebalances. The test checks this only for the coordinator before Kafka 4: the coordinator written
+    in Java loses the members of classic groups here, which this broker does not imitate.
     """
     topic = new_topic(subject).name
     syncing, alone = Group(subject, 0), Group(subject, 0)
@@ -88,7 +89,7 @@ def test_commits_and_assignments_fail_while_too_few_replicas_are_in_sync(subject
 
 @pytest.mark.rule("GO-23")
 def test_offset_commit_that_exceeds_max_message_bytes_of_its_topic_is_rejected(subject: Subject) -> None:
-    """The old coordinator has an error of its own for this case; the coordinator in Java returns UNKNOWN_SERVER_ERROR."""
+    """Before Kafka 4, the coordinator returns INVALID_COMMIT_OFFSET_SIZE (28); the coordinator written in Java returns UNKNOWN_SERVER_ERROR."""
     topic = new_topic(subject).name
     group = Group(subject)
     assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}

@@ -13,9 +13,9 @@ from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 
 @pytest.mark.rule("F-28")
 def test_fetch_with_available_data_or_a_partition_error_is_answered_without_waiting(subject: Subject) -> None:
-    """A fetch completes at once if it has data, or if every partition is unknown, or if reading a partition gives an error.
+    """A fetch completes at once if it has data, if reading a partition gives an error, or if all its partitions are of unknown topics.
 
-    A fetch of an unknown topic together with an idle partition waits.
+    An unknown topic is not read. So a fetch of an unknown topic and of an existing partition without new data waits.
     """
     topic = new_topic(subject, 2)
     topic.fill(batch(b"a"))
@@ -126,7 +126,10 @@ def test_append_to_a_later_segment_completes_a_parked_fetch_below_min_bytes(subj
 
 @pytest.mark.rule("F-29")
 def test_fetch_cut_at_a_segment_end_or_its_byte_limit_completes_without_waiting(subject: Subject) -> None:
-    """A fetch completes at once if it ends in an older segment, or if more bytes are available than the request's limit permits."""
+    """A fetch does not wait for more data if it reads up to the end of a segment that is not the last, because a read stops there.
+
+    It does not wait either if more bytes are available than the request's limit permits.
+    """
     topic = new_topic(subject, 2, segment_bytes="1000")
     topic.fill(*[batch_of_bytes(800)] * 2)
     topic.fill(batch_of_bytes(100), index=1)

@@ -29,7 +29,7 @@ Change = tuple[str, int, str | None]
 
 
 def alter(subject: Subject, group_id: str, *changes: Change) -> tuple[int, str | None]:
-    """Send changes of a group's settings with validate_only, and return (error code, error message).
+    """Validate changes of a group's settings with validate_only, so that nothing changes. Returns (error code, error message).
 
     changes: (setting, operation, value) of each change. The value is None for null. The message is None if there is no error.
     """

@@ -30,9 +30,9 @@ PREPARING = "PreparingRebalance"
 
 
 def embedded(group: ConsumerGroup, owned: Sequence[int] = (), version: int = 1) -> bytes:
-    """Return the encoded subscription of a classic consumer to the group's topic. owned: the partitions that the consumer reports as owned.
+    """Return the encoded subscription of a classic consumer to the group's topic, for use in the metadata of a JoinGroup request.
 
-    version: the version of ConsumerProtocolSubscription.
+    owned: the partitions that the consumer reports as owned. version: the version of ConsumerProtocolSubscription.
     """
     listed = [TopicPartition(group.topic.name, list(owned))] if owned else []
     return write_value(ConsumerProtocolSubscription([group.topic.name], owned_partitions=listed), version)
@@ -179,7 +179,8 @@ def test_groups_with_a_custom_assignor_are_not_upgraded_from_4_0_on(subject: Sub
 def test_parked_join_requests_get_rebalance_in_progress_at_a_group_upgrade(subject: Subject) -> None:
     """A member of the new protocol joins while a classic member waits for its JoinGroup response, which then arrives with REBALANCE_IN_PROGRESS.
 
-    Kafka 4 upgrades the group. Earlier releases do not, because a classic member has no assignment yet.
+    In Kafka 4, the group becomes a consumer group. In earlier releases it does not, and the new member gets an error, because the classic member has
+    no assignment yet.
     """
     group = ConsumerGroup(subject)
     first, second = stable(group), Consumer(group)

@@ -153,7 +153,10 @@ def test_member_without_heartbeats_is_removed_after_its_session_timeout(subject:
 
 @pytest.mark.rule("GC-29", "GC-45")
 def test_member_with_a_parked_join_outlives_its_session_timeout(subject: Subject) -> None:
-    """A waits for B, which sends only heartbeats, longer than A's session timeout. After the rebalance, A's session starts again."""
+    """A's join waits for B longer than A's session timeout, because B sends only heartbeats. A stays in the group.
+
+    After the rebalance, A's session starts again.
+    """
     group = Group(subject)
     a, b = group.client(session_ms=SESSION_MS), group.client(session_ms=60_000)
     make_stable(a, b)

@@ -1,4 +1,4 @@
-"""A test of groups under migration policy `upgrade` (KIP-848)."""
+"""A test that migration policy `upgrade` lets classic groups become consumer groups, but not the reverse (KIP-848)."""
 
 from __future__ import annotations
 

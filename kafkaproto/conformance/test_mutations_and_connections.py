@@ -174,7 +174,10 @@ def test_connections_above_max_connections_per_ip_are_closed_at_once(subject: Su
 
 @pytest.mark.rule("W-13")
 def test_connections_above_the_ip_connection_rate_are_delayed_and_then_closed(subject: Subject) -> None:
-    """At one connection per second, measured over ten seconds, the broker serves ten connections from an address and closes the eleventh unserved."""
+    """At one connection a second, measured over ten seconds, the broker serves ten connections from an address.
+
+    It delays the eleventh by up to a second, and then closes it unserved. Connections from other addresses are served.
+    """
     address = "127.0.0.13"
     with limited(subject, ({"ip": address}, {"connection_creation_rate": 1.0})):
         for _ in range(10):

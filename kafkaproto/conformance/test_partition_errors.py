@@ -33,7 +33,7 @@ Error = tuple[int, str | None]
 
 
 def created(subject: Subject, count: int, factor: int, assignment: Sequence[tuple[int, Sequence[int]]] = ()) -> Error:
-    """Send CreateTopics for a new topic with validate_only, and return (error code, message).
+    """Validate a new topic with CreateTopics and validate_only, so that no topic is created. Returns (error code, message).
 
     count: the number of partitions. factor: the replication factor. assignment: (partition, broker ids) of each partition; if it is empty, the broker
     chooses the replicas. The message is None if there is no error.

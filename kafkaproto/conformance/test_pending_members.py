@@ -61,7 +61,10 @@ def test_group_whose_only_pending_member_leaves_stays_empty(subject: Subject) ->
 
 @pytest.mark.rule("GC-52")
 def test_describe_groups_shows_old_assignments_in_a_rebalance_only_in_java(subject: Subject) -> None:
-    """The old member has its previous assignment until a rebalance starts in the sync phase, which drops all assignments."""
+    """With the coordinator written in Java, the old member shows its previous assignment while a new member joins; with the older one, none.
+
+    It is shown until another rebalance starts, after both have joined and before they have synchronized. Then no member shows an assignment.
+    """
     kept = b"a0" if has_new_coordinator(subject) else b""
     assert described_in_rebalances(subject) == [
         ("PreparingRebalance", [(b"", kept), (b"", b"")]),

@@ -279,7 +279,10 @@ def test_fetch_above_the_quota_returns_empty_and_delivers_after_its_throttle(sub
 
 
 def sized(subject: Subject, topic: Topic) -> bytes:
-    """Return the encoded body of a Fetch response for a topic without records. Its length is the overhead of a response with records."""
+    """Return the encoded body of a Fetch response for a topic without records.
+
+    Its length is what a response with records takes in addition to the records, so that a test can choose the exact size of a response.
+    """
     connection = subject.connect(0, "free")
     subject.send(connection, fetch((topic.name, 0, 0), min_bytes=0), 11)
     return subject.answer(connection).data[4:]

@@ -1,4 +1,4 @@
-"""A test of an offsets topic that needs three brokers."""
+"""A test that groups get no coordinator while there are fewer brokers than the three replicas that the offsets topic needs."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def offset_of(topic: Topic, timestamp: int, broker_id: int | None = None) -> int
 
 
 def log_starts(topic: Topic, offset: int, broker_id: int | None = None) -> None:
-    """Wait until the log start offset of the leader, or of the replica on broker `broker_id`, is `offset`."""
+    """Wait until the log of a replica starts at `offset`. broker_id: the broker with the replica, None for the leader."""
     wait_until(topic.subject, lambda: offset_of(topic, -2, broker_id) == offset, f"the log starts at {offset}")
 
 

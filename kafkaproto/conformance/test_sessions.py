@@ -269,9 +269,10 @@ def test_incremental_fetch_without_data_is_parked_until_data_or_max_wait(subject
 
 @pytest.mark.rule("S-10", "T-1", "T-4", "T-7", "X-5")
 def test_throttled_incremental_fetch_is_empty_and_the_next_fetch_returns_the_data(subject: Subject) -> None:
-    """A fetch of slightly more than ten seconds of quota is throttled and returns nothing; the next request, sent at once, returns the batch.
+    """A batch exceeds what the quota allows in ten seconds. The fetch of it is throttled and returns nothing; the next request returns the batch.
 
-    On a wall clock, the broker measures the rate from the opening of the session on, so the throttle time may be shorter by the time since then.
+    The next request is sent at once, and is served when the throttle time is over. On a wall clock, the throttle time may be shorter than computed,
+    by the time since the session was opened, because the broker measures the rate over this time, too.
     """
     topic = new_topic(subject)
     session = Session(topic)

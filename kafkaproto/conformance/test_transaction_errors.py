@@ -64,10 +64,11 @@ def errors(producer: Producer, topic: Topic, group: Group) -> dict[str, list[int
 
 
 def without_change(subject: Subject, error: int, old: int, **others: list[int]) -> dict[str, list[int]]:
-    """Return the expected result of `errors` if only the oldest tested versions of some APIs return another error than all others.
+    """Return the result of `errors`, which maps APIs to the error codes of all tested versions, for an error that only old versions replace.
 
-    error: the error code in all other versions. old: the error code in InitProducerId v3, and in the first two versions of AddPartitionsToTxn,
-    AddOffsetsToTxn and EndTxn. others: for exceptions, maps an API to its error codes in the order of versions.
+    "Without change" means that all newer versions return `error`. error: the error code in all versions but these: InitProducerId v3, and the first
+    two versions of AddPartitionsToTxn, AddOffsetsToTxn and EndTxn. old: the error code in these versions. others: maps each API to which this does
+    not apply to its error codes, in the order of versions.
     """
     newer = bumps_epochs(subject)
     return {

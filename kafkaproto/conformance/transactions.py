@@ -40,11 +40,14 @@ PRODUCE_TIMEOUT_MS = 10_000
 LOADING = (14, 15, 16)
 CONCURRENT_TRANSACTIONS = 51
 EPOCH_BUMPING_END_TXN = 5
-"""The first version of EndTxn that increases the producer's epoch, as the feature `transaction.version` does from level 2 on (KIP-890)."""
+"""The lowest version of EndTxn whose requests raise the producer's epoch. Clusters offer it with transaction version 2 (KIP-890)."""
 
 
 def bumps_epochs(subject: Subject) -> bool:
-    """Return whether the cluster has transaction version 2, as its versions of EndTxn show."""
+    """Return whether each EndTxn raises the producer's epoch, as transaction version 2 does (KIP-890).
+
+    This is the case if the cluster offers a version of EndTxn that belongs to transaction version 2.
+    """
     return subject.offered()[ApiKey.END_TXN][1] >= EPOCH_BUMPING_END_TXN
 
 
@@ -89,9 +92,10 @@ class Producer:
     def init_once(
         self, producer_id: int = NONE, epoch: int = NONE, *, version: int = 4, timeout_ms: int = TIMEOUT_MS
     ) -> tuple[int, int, int]:
-        """Send InitProducerId, and return (error, producer id, epoch). Repeats the request while the broker has no producer ids (TX-11).
+        """Initialize the producer with one InitProducerId, and return (error, producer id, epoch). It does not change this object.
 
-        producer_id, epoch: the current values of the producer, -1 for none. timeout_ms: the timeout of its transactions.
+        Only while the broker has no producer ids yet (TX-11), the request is repeated. producer_id, epoch: the current values of the producer, -1 for
+        none. timeout_ms: the timeout of its transactions.
         """
         request = InitProducerIdRequest(self.id, timeout_ms, producer_id, epoch)
         while True:

@@ -66,7 +66,7 @@ def module(messages: list[Message], sources: str) -> str:
 def class_names(messages: list[Message]) -> dict[str, dict[str, str]]:
     """Map each message name to a map from struct name to class name.
 
-    A struct name that occurs in both messages is prefixed by the message's name.
+    The class name is the struct name. If structs of several messages have the same name, each is prefixed by its message's name.
     """
     occurrences: dict[str, int] = {}
     for message in messages:
@@ -102,8 +102,8 @@ def import_lines(source: str, names: Iterable[str]) -> list[str]:
 def dataclass_text(struct: Struct, message: Message, names: dict[str, str]) -> str:
     """Return the source text of the dataclass of a struct, with slots and the fields of all versions.
 
-    The base class defines equality and `repr`, and the text has a docstring, because `dataclass` would generate them slowly when the module
-    is imported. names: struct name to class name.
+    Equality, `repr` and docstring are not left to `dataclass`, which would generate them slowly whenever the module is imported: the base class
+    defines the first two, and the text has a docstring. names: maps struct names to class names.
     """
     base = "Whole" if struct.name == message.name else "Struct"
     lines = ["@dataclass(slots=True, eq=False, repr=False)", f"class {names[struct.name]}({base}):"]
@@ -131,8 +131,8 @@ DATA_TEXTS = {
 def docstring(struct: Struct, message: Message, names: dict[str, str]) -> str:
     """Return the docstring of a struct's class.
 
-    For a whole message, it names the API key or the data, and the versions. For any other struct, it names the fields that hold the struct. names:
-    maps struct names to class names.
+    For a whole message, the docstring states the versions, and the API key or, for data inside messages and records, its kind. For any other struct,
+    it states the fields that hold the struct. names: maps struct names to class names.
     """
     if struct.name == message.name:
         if message.kind == "header":
@@ -262,7 +262,7 @@ def struct_layouts(layouts: Layouts, name: str, version: int, written: set[str])
 def layout_text(layout: Layout, cls: str, *, leading: bool) -> str:
     """Return the text of a layout: ``FETCH_REQUEST_V0 = Message(FetchRequest, …)``.
 
-    cls: the name of the dataclass. leading: whether the layout is that of a header.
+    cls: the name of the dataclass. leading: True for a header, because it leads the bytes of a request or response. The text then sets this option.
     """
     lines = [f"{layout.constant} = Message(", f"    {cls},"]
     lines += [f"    {line}" if line.endswith(("(", ",")) else f"    {line}," for line in layout.lines]
@@ -276,7 +276,7 @@ def layout_text(layout: Layout, cls: str, *, leading: bool) -> str:
 
 
 def index(apis: list[tuple[str, Message]]) -> str:
-    """Return the text of ``messages/__init__.py``: API keys and the modules of their messages. ``apis``: (name, request) in order of keys."""
+    """Return the source text of ``messages/__init__.py``, which lists the APIs. apis: (API name, its request's definition), ordered by API key."""
     lines = [
         banner("schemas/messages/*.json"),
         '"""Index of the messages: API keys, versions and modules. Importing it imports no message."""\n',

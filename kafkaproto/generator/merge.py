@@ -13,7 +13,10 @@ from kafkaproto.versions import OPEN_ENDED, VersionRange
 Json = dict[str, Any]
 
 RANGES = ("versions", "nullableVersions", "taggedVersions", "flexibleVersions")
-"""The keys of a field's definition that hold version ranges. All other facts of a field must be the same in both releases."""
+"""The keys of a field's definition that hold version ranges.
+
+The definitions of the two Kafka releases that are merged may differ in these. The values of all other keys must be equal.
+"""
 
 
 class MergeError(ValueError):

@@ -67,9 +67,9 @@ public class ListErrors {
 
 DEFINITION = re.compile(r"common/message/\w+\.json")
 NO_DATA = re.compile("(Request|Response|Header)$|^Legacy")
-"""Matches the names of definitions that are not data.
+"""Matches the names of definitions in a jar that `data` leaves out: headers, requests, responses, and names that begin with "Legacy".
 
-The prefix "Legacy" marks definitions of first versions in the newer release; `OLDER_DATA` replaces them.
+In the newer release, "Legacy" marks the first versions of data that has since got another definition. `OLDER_DATA` replaces it.
 """
 BROKER_REQUEST = re.compile(r'"listeners": \[[^]]*"broker"')
 """Matches a request that a broker's listeners accept. Requests that only ZooKeeper brokers accepted are not matched."""
@@ -123,9 +123,10 @@ def served(jar: Path) -> dict[str, Json]:
 
 
 def data(older: Path, newer: Path) -> dict[str, Json]:
-    """Return the facts of every definition for ``schemas/data``, by name. older, newer: the folders with the jars of the two releases.
+    """Return the definitions for ``schemas/data``, by name: data inside messages and records, reduced by `facts` to what the project uses.
 
-    For the key of a coordinator's record, the facts include the topic of the record and the name of the value's definition.
+    older, newer: the folders with the jars of the two releases. Some data is the key of a record of a coordinator. Its definition also has the topic
+    of the record, and the name of the definition of the record's value.
     """
     texts = {name: (text, topic) for jar, topic in DATA_JARS.items() for name, text in _data_of(newer, jar).items()}
     texts |= {name: (_data_of(older, jar)[name], DATA_JARS[jar]) for name, jar in OLDER_DATA.items()}
@@ -153,9 +154,10 @@ def _data_of(folder: Path, jar: str) -> dict[str, str]:
 
 
 def merged(older: dict[str, Json], newer: dict[str, Json]) -> dict[str, Json]:
-    """Merge the definitions of two releases into one set. A renamed API keeps its new name.
+    """Merge the definitions of two releases into one set. A message in both gets one definition, with the versions of both.
 
-    older, newer: map the names of messages to their definitions.
+    A message of an API that the newer release has renamed is taken from it, under the new name only. older, newer: map the names of messages to their
+    definitions.
     """
     renamed = {(definition.get("apiKey"), definition["type"]) for definition in newer.values()}
     result = dict(newer)

@@ -42,7 +42,7 @@ class Columns(NamedTuple):
 
 
 def columns(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Columns:
-    """Return the columns of one batch. batch: exactly the bytes of one batch.
+    """Return the records of one batch as arrays, one per field, such as offsets and timestamps. batch: exactly the bytes of one batch.
 
     Raises DecodeError for damaged records, or for more than ``limit_bytes`` bytes of decompressed records. The checksum is not verified.
     """
@@ -115,7 +115,10 @@ def _gather() -> ModuleType | None:
 
 
 def walked_columns(b: bytes, header: BatchHeader) -> Columns:
-    """Return the columns of a batch, without numpy. b: its decompressed records. header: its header. Raises DecodeError for damaged records."""
+    """Return the fields of a batch's records as arrays, one per field, without numpy. It decodes record after record with `walk`.
+
+    b: the decompressed records of the batch. header: its header. Raises DecodeError for damaged records.
+    """
     base_offset, base_timestamp = header.base_offset, header.base_timestamp
     table = Columns(memoryview(b), *(array("q") for _ in range(6)))
     _, offsets, timestamps, key_starts, key_ends, value_starts, value_ends = table

@@ -20,7 +20,10 @@ DEFAULT_LIMIT_BYTES = 128 * 1024 * 1024
 """The default limit on decompressed bytes, larger than any batch that a broker with usual settings accepts."""
 
 LZ4_DEFAULT_LEVEL, LZ4_LEAST_HC_LEVEL = 9, 3
-"""Kafka's default level, which stands for lz4's fast compressor, and the lowest level of its high compressor (KIP-390)."""
+"""Two levels of lz4 in Kafka (KIP-390): the default, and the lowest level of the slower compressor with high compression.
+
+The default would be a level of the slower compressor, but Kafka takes it as a sign to use the fast compressor.
+"""
 ZSTD_DEFAULT_LEVEL = 3
 GZIP_WINDOW = 31  # zlib's `wbits` for a gzip header and the largest window
 GZIP_FIRST_PIECE_BYTES = 16 * 1024

@@ -108,10 +108,10 @@ def _cut(b: bytes, starts: Ints, sizes: Ints) -> list[bytes | None]:
 
 
 def _fields(b: bytes, count: int) -> _Fields:
-    """Return all fields of the ``count`` decompressed records in ``b``.
+    """Return all fields of the ``count`` decompressed records in ``b``, each field as an array with one entry per record.
 
-    Raises _Unusual, IndexError or ValueError if the records are damaged, or need the slower decoder in `kafkaproto.records.walk`. The last field of
-    each record must end where the record ends; because each field begins after the one before, no field of a record can extend into the next record.
+    Raises _Unusual, IndexError or ValueError if the records are damaged, or are of a kind that only the slower decoder in `kafkaproto.records.walk`
+    can decode. Each field begins where the one before ends, and the last must end where the record ends, so no field extends into the next record.
     """
     padded = b + _PADDING
     words = np.ndarray((len(padded) - 1,), "<u2", padded, 0, (1,))  # the two bytes at every position

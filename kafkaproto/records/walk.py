@@ -30,7 +30,7 @@ _LONGEST_LOOK = 1024
 _AT_ONCE = 64
 """The number of records whose keys (or values) one call of `struct` extracts."""
 _LOOK_BYTES = 128 * 1024
-"""The approximate maximum size of a `Stretch` in bytes. It bounds the memory that is in use at a time."""
+"""The approximate maximum size in bytes of the similar records that `walk` looks at together. It bounds the memory in use at a time."""
 _INT32 = range(-(2**31), 2**31)
 
 
@@ -79,7 +79,10 @@ class Stretch:
         self.shape = shape
 
     def column(self, b: bytes, at: int) -> bytes:
-        """Return the bytes at index ``at`` of all records: byte N of the result is that of record N."""
+        """Return the byte at index ``at`` of each of these records: byte N of the result is from record N.
+
+        b: the decompressed records of the batch.
+        """
         stride = self.shape.stride
         return b[self.pos + at : self.pos + self.count * stride : stride]
 
@@ -88,7 +91,7 @@ class Stretch:
         return self._numbers(b, self.shape.offset_at, self.shape.offset_end, base)
 
     def timestamps(self, b: bytes, base: int) -> Sequence[int]:
-        """Return the timestamp of each record, in ms. base: the base timestamp of the batch."""
+        """Return the timestamp of each of these records, in ms. b: the decompressed records of the batch. base: the batch's base timestamp."""
         return self._numbers(b, self.shape.timestamp_at, self.shape.offset_at, base)
 
     def keys(self, b: bytes) -> Iterable[bytes | None]:
@@ -120,9 +123,9 @@ class Stretch:
         )
 
     def _numbers(self, b: bytes, at: int, end: int, base: int) -> Sequence[int]:
-        """Return a number of each record: ``base`` plus the varint at index ``at`` of the record, which ends at index ``end``.
+        """Return one number of each of these records: ``base`` plus the varint in the bytes ``at`` to ``end`` of the record (``end`` is exclusive).
 
-        This is fast if the varints of all records are equal, or each is by one larger than that before.
+        b: the decompressed records of the batch. This is fast if the varints of all records are equal, or each is one larger than the one before.
         """
         columns = [self.column(b, place) for place in range(at, end)]
         first = base + read_varint(b, self.pos + at)[0]
@@ -141,9 +144,10 @@ class Stretch:
 
 @cache
 def _counting_up(width: int) -> tuple[int, list[bytes]]:
-    """Return (smallest number, columns) for the varints of all non-negative numbers that take ``width`` bytes (1 or 2), in ascending order.
+    """Return (smallest number, columns) for the varints of consecutive numbers: all non-negative ones whose varints take ``width`` bytes (1 or 2).
 
-    smallest number: the number that the first of these varints encodes. columns: column N contains byte N of each varint.
+    smallest number: the number that the first of these varints encodes. columns: one for each byte of a varint: column 0 has the first byte of every
+    varint, column 1 the second.
     """
     if width == 1:
         return 0, [bytes(range(0, 0x80, 2))]
@@ -154,8 +158,8 @@ def _counting_up(width: int) -> tuple[int, list[bytes]]:
 def _counting(width: int, first: int, count: int) -> list[bytes]:
     """Return the varints of the ``count`` numbers ``first``, ``first`` + 1, …, to compare them with those in consecutive records.
 
-    The result has ``width`` columns; column N contains byte N of each varint. The columns are shorter than ``count`` if later numbers need a wider
-    varint; there are no columns if ``first`` needs a narrower one.
+    The result has ``width`` columns; column N contains byte N of each varint. Only numbers whose varints take exactly ``width`` bytes are included:
+    if ``first`` takes less, the result is empty; later numbers that take more are missing from the columns.
     """
     smallest, columns = _counting_up(width)
     begin = first - smallest
@@ -309,11 +313,11 @@ def read_headers(b: bytes, p: int, end: int) -> tuple[tuple[Header, ...], int]:
 
 
 def _shape(b: bytes, pos: int, first: SingleRecord, stride: int) -> Shape | None:
-    """Return the shape of a record, or None if a `Stretch` cannot contain the record.
+    """Return the positions of a record's fields; None if the record is not simple enough to be decoded together with similar records.
 
     b: the decompressed records. pos: the position of the record. first: the decoded record. stride: its size in bytes.
 
-    A stretch cannot contain a record with headers, a timestamp delta of more than 8 bytes or an offset delta of more than 4 bytes.
+    A record is not simple enough if it has headers, a timestamp delta of more than 8 bytes or an offset delta of more than 4 bytes.
     """
     size_at = read_varint(b, pos)[1]
     offset_at = read_varint(b, size_at + 1)[1]
