@@ -133,7 +133,7 @@ class LoggedTransactions:
             return {}
         ended = self._open.pop(producer_id, {})
         marker = next(records, None)
-        if marker is None:  # compaction has removed the marker before this object learned it, so no record of the transaction is left
+        if marker is None:  # compaction removed it before this object learned it: no record of the transaction is left
             self.misses_marker = True
             return {}
         committed = marker.key[2:4] == COMMIT_MARKER.to_bytes(2, "big")  # type: ignore[index]
