@@ -1,4 +1,4 @@
-"""The journal as a topic: publishes throttles, the offsets that clients reach, and leader changes as records. Off by default.
+"""The journal as a topic: publishes throttles, the offsets that clients reach, and leader changes as records for any client. Off by default.
 
 The topic has one partition, because all brokers of a cluster share a clock and a journal: its records are in the order of the events. It has up to
 three replicas, so that it survives its leader. When disabled, a request pays only for attribute checks. This module does not depend on
@@ -7,9 +7,9 @@ sockets, nor on the meaning of messages except for the topics that they name.
 A record's timestamp is the broker's clock. Its key is the client id, or `broker-N` if there is no client. Its value is JSON with
 `v` (1), `kind`, `at_ms`, `broker`, and further fields that depend on the kind:
 
-throttle: client_id, api, throttle_ms, held (whether the response was delayed instead of muting the connection), and the reason: quota (its type),
-          entity (whose quota it is), bound (the quota), value (last recorded value), rate (measured over window_ms), window_ms; these six are
-          null for a forced throttle
+throttle: client_id, api, throttle_ms, held, quota, entity, bound, value, rate, window_ms (held: whether the response was delayed instead of muting
+          the connection; quota: its type; entity: whose quota it is; bound: the quota; value: the last recorded value; rate: measured over
+          window_ms; the last six are null for a forced throttle)
 fetched:  client_id, topic, partition, next_offset (the next offset that the client reads), high_watermark (in the response to the client)
 behind:   the fields of `fetched`, for a connected client that lags: records were produced, but the client has not fetched since
 produced: client_id, topic, partition, end_offset (the offset after the last record of the request)
