@@ -93,7 +93,6 @@ class GroupCoordinator:
         self._transitions = Transitions(self.groups, storage, consumers, timers, topics or ClusterTopics())
         self.consumers = ConsumerCoordinator(self.groups, self._transitions, timers, random, self._replies)
         self.groups.resume_consumer = self.consumers.resume
-        self.groups.deletes_at_checks_only = is_new
         self.commits = Commits(self.groups, self._rebalance, storage, is_release_4=consumers.is_release_4)
 
     @property

@@ -33,8 +33,6 @@ class Registry:
     def __init__(self, timers: Timers, rebalance: Rebalance, storage: GroupStorage) -> None:
         self._groups: dict[str, Group] = {}
         self._consumers: dict[str, ConsumerGroup] = {}
-        self.deletes_at_checks_only = False
-        """Whether a group that loses its last offset is deleted only at the next check for expired offsets, as in Kafka 4 (GC-64)."""
         self.resume_consumer: Callable[[ConsumerGroup, int], None] = lambda group, now_ms: None
         """Starts the timers of a consumer group that was loaded; set by the coordinator of consumer groups."""
         self.changes = rebalance.changes
@@ -199,23 +197,22 @@ class Registry:
     def drop(self, group: AnyGroup, keys: Iterable[PartitionKey], now_ms: int, *, is_check: bool = False) -> int:
         """Delete the offsets that a group has committed for the partitions `keys`, and write their tombstones.
 
-        Pending transactional offsets of these partitions are deleted, too, and so is the group if it then has neither members nor offsets. is_check:
-        whether this is the periodic check for expired offsets. Returns an error code, 0 for success; after an error nothing is
-        deleted.
+        Pending transactional offsets of these partitions are deleted, too, and so is a group without members and offsets: with the coordinator in
+        Java only in the periodic check for expired offsets (`is_check`), with the old one at once, unless a transaction with offsets of the group is
+        open (GC-64). Returns an error code, 0 for success; after an error nothing is deleted.
         """
+        is_new = self._storage.is_new_coordinator
         keys = dict.fromkeys(keys)
         gone = {key: group.offsets.pop(key) for key in keys if key in group.offsets}
         pending = [key for key in group.pending_offsets.partitions() if key in keys]
         group.writing.subtract(pending)
-        ends = _is_unused(group) and (is_check or not self.deletes_at_checks_only)
-        if group.pending_offsets and not self.deletes_at_checks_only:
-            ends = False  # an open transaction keeps a group alive, even without offsets (GC-64)
+        ends = _is_unused(group) and (is_check if is_new else not group.pending_offsets)
         group.writing.update(pending)
         error = self._storage.delete(group, {**gone, **dict.fromkeys(pending)}, now_ms, group_too=ends)
         if error:
             group.offsets.update(gone)
             return error
-        settle(group, group.pending_offsets.remove(keys, keeps_producers=not self.deletes_at_checks_only), now_ms)
+        settle(group, group.pending_offsets.remove(keys, keeps_producers=not is_new), now_ms)
         if ends:
             self._remove(group, now_ms)
         return error
