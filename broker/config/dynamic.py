@@ -24,9 +24,9 @@ from kafkaproto.broker.config.cluster_config import ALL_BROKERS as ALL_BROKERS
 from kafkaproto.broker.config.cluster_config import MIN_INSYNC_REPLICAS, ClusterConfig, ConfigOwner
 from kafkaproto.broker.config.definitions import Setting
 from kafkaproto.broker.config.effects import THREAD_COUNTS
-from kafkaproto.broker.config.group_config import GroupResource
+from kafkaproto.broker.config.group_config import GroupResource, check_value
 from kafkaproto.broker.config.release import has_client_metrics
-from kafkaproto.broker.config.values import LISTENER_PREFIX, ConfigError, as_text, parse
+from kafkaproto.broker.config.values import LISTENER_PREFIX, ConfigError, as_text
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.error_codes import ErrorCode
 
@@ -328,14 +328,7 @@ def applied(resource: Resource, changes: Iterable[Change], strict_kip: bool) -> 
             _check_list(setting, change.operation)
             held = own[change.name] if change.name in own else resource.in_force(change.name)
             text = _edited(change.operation, held, text)
-        try:
-            parse(setting, text, strict_kip)
-        except ConfigError:
-            if setting.refusal is not None or not isinstance(resource, BrokerResource):
-                raise
-            from kafkaproto.broker.config.rejections import rejection
-
-            raise ConfigError(rejection(setting, text)) from None
+        check_value(setting, text, strict_kip)
         own[change.name] = text
     return own
 

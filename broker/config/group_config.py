@@ -58,7 +58,7 @@ class GroupResource:
                 raise ConfigError(f"Unknown group config name: {name}")
         for name in known:
             if name in own:
-                _check_value(known[name], own[name])
+                check_value(known[name], own[name])
         for name in own:
             kind, _, rest = name.partition(".")
             value = config.group_value(self._broker_id, own, name)
@@ -78,11 +78,16 @@ class GroupResource:
         self._cluster.config.set_group(self._group_id, own)
 
 
-def _check_value(setting: Setting, text: str) -> None:
-    """Raise ConfigError with the message of Kafka's `ConfigDef` if the value of a group setting is invalid."""
+def check_value(setting: Setting, text: str, strict_kip: bool = False) -> None:
+    """Raise ConfigError with the message of Kafka's `ConfigDef` if the value of a setting is invalid.
+
+    The message is this broker's own for a value that Kafka accepts and this broker does not. strict_kip: as for `parse`.
+    """
     try:
-        parse(setting, text)
+        parse(setting, text, strict_kip)
     except ConfigError:
+        if setting.refusal is not None:
+            raise
         from kafkaproto.broker.config.rejections import rejection
 
         raise ConfigError(rejection(setting, text)) from None
