@@ -120,7 +120,7 @@ def plan_partitions(
     """
     topic = image.topics.get(name)
     if topic is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     present = len(topic.partitions)
     if count <= present:
         why = (

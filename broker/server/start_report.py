@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import kafkaproto
+from kafkaproto.api import ApiKey
 from kafkaproto.broker.cluster import Cluster, topics_left
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
@@ -23,7 +24,7 @@ logger = logging.getLogger("kafkaproto")
 
 MOST_LINES = 20
 """The maximum number of brokers, and of topics, that the start report lists, one per line. For further ones it gives only the number."""
-NOT_SERVED = {"share groups": 76, "streams groups": 88}
+NOT_SERVED = {"share groups": ApiKey.SHARE_GROUP_HEARTBEAT, "streams groups": ApiKey.STREAMS_GROUP_HEARTBEAT}
 """Maps each kind of group that this broker lacks (KIP-932, KIP-1071) to the key of one of its APIs.
 
 The report names a kind if the emulated release of Kafka has this API.
