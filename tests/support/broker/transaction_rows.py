@@ -199,26 +199,29 @@ def add_partitions(idle: int) -> Work:
     )
 
 
-def whole(idle: int) -> Work:
-    """Return the row of a whole transaction: AddPartitionsToTxn, Produce, EndTxn and its markers."""
-    scene = Scene(idle)
-    added, ended = scene.add(0), scene.end()
+def transactions(scene: Scene, begin: bytes, frames: Iterator[bytes], key: int, version: int) -> Work:
+    """Return a row of whole transactions of one request each: the frame `begin`, the request, EndTxn and its markers.
+
+    frames: the requests. key, version: their API key and version.
+    """
+    ended = scene.end()
 
     def step(frame: bytes) -> None:
-        scene.other.exchange(added)
+        scene.other.exchange(begin)
         scene.peer.exchange(frame)
         scene.other.exchange(ended)
         scene.peer.cluster.advance(1)
 
-    return Work(
-        scene.peer,
-        PRODUCE,
-        PRODUCE_VERSION,
-        scene.produce_frames(),
-        step,
-        workload.unthrottled,
-        lambda: scene.expect(TransactionState.COMPLETE_COMMIT, 0),
-    )
+    def finish() -> None:
+        scene.expect(TransactionState.COMPLETE_COMMIT, 0)
+
+    return Work(scene.peer, key, version, frames, step, workload.unthrottled, finish)
+
+
+def whole(idle: int) -> Work:
+    """Return the row of a whole transaction: AddPartitionsToTxn, Produce, EndTxn and its markers."""
+    scene = Scene(idle)
+    return transactions(scene, scene.add(0), scene.produce_frames(), PRODUCE, PRODUCE_VERSION)
 
 
 def read_committed(idle: int) -> Work:
@@ -235,23 +238,8 @@ def offsets_in_transactions(idle: int, *, own_groups: bool) -> Work:
     """Return the row of a transaction with offsets: AddOffsetsToTxn, TxnOffsetCommit, EndTxn and its markers."""
     scene = Scene(idle)
     scene.commit_pending_offsets(idle, own_groups=own_groups)
-    added, committed, ended = scene.add_offsets(), scene.commit_offsets(), scene.end()
-
-    def step(frame: bytes) -> None:
-        scene.other.exchange(added)
-        scene.peer.exchange(frame)
-        scene.other.exchange(ended)
-        scene.peer.cluster.advance(1)
-
-    return Work(
-        scene.peer,
-        TXN_OFFSET_COMMIT,
-        OLD_VERSION,
-        iter(lambda: committed, None),
-        step,
-        workload.unthrottled,
-        lambda: scene.expect(TransactionState.COMPLETE_COMMIT, 0),
-    )
+    committed = scene.commit_offsets()
+    return transactions(scene, scene.add_offsets(), iter(lambda: committed, None), TXN_OFFSET_COMMIT, OLD_VERSION)
 
 
 def offset_commit(idle: int) -> Work:
