@@ -211,7 +211,7 @@ class Rows:
         started_ns = exchange.handled_ns or exchange.received_ns
         keys |= {"api": row["api"], "conn": exchange.connection, "begun_ns": started_ns, "ready_ns": exchange.ready_ns}
         if header.api_key in _NAMING_APIS and response is not None:
-            yield from self._name_and_rack_events(keys, exchange, response)
+            yield from self._name_and_rack_events(exchange, response)
         elif step is not None:
             keys |= {"isolation": row["isolation"], "replica_id": row["replica_id"]}
             yield from columns.fetch_rows(keys, exchange, response, step.requested)
@@ -237,11 +237,8 @@ class Rows:
         for offer in () if response is None else response.api_keys:
             self._cluster.add_versions(offer.api_key, offer.min_version, offer.max_version)
 
-    def _name_and_rack_events(self, keys: Row, exchange: Exchange, response: Any) -> Iterator[tuple[str, Row]]:
-        """Yield an event for each topic id and broker rack in a response that is new, or differs from the last one that the same broker reported.
-
-        keys: the columns that identify the request; they are not part of an event. Yields (table name, row).
-        """
+    def _name_and_rack_events(self, exchange: Exchange, response: Any) -> Iterator[tuple[str, Row]]:
+        """Yield an event, as (table name, row), for each topic id and rack that the responding broker reports for the first time or has changed."""
         for topic in response.topics:
             names = columns.topic_columns(topic.name, topic.topic_id)
             if names["topic_id"] and names["topic"]:
