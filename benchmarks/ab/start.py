@@ -36,7 +36,7 @@ def finish() -> None:
 class ReadyLine:
     """A replacement of stdout that detects when the broker is ready: at its first flush after it has written text (the ready line).
 
-    At that moment it calls the function `marker` of this module, at which callgrind starts its counters anew. It then restores stdout, and schedules
+    It then calls the function `marker` of this module, at which callgrind resets its counters. Afterwards it restores stdout, and schedules
     the end of the process after `POSTPONED_S` seconds.
     """
 

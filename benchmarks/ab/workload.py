@@ -171,7 +171,7 @@ class Crowd(Peer):
 
 
 class Exchange(NamedTuple):
-    """What is checked of an exchange with the broker: its response's throttle time, size of the records in bytes, and error codes other than 0."""
+    """The facts about a response that a row checks: throttle time, size of the records in bytes, and error codes other than 0."""
 
     throttle_ms: int
     record_bytes: int

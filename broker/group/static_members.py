@@ -108,7 +108,7 @@ def _result(group: Group, new_id: str, leader_before: str, request: JoinRequest)
     """Return the JoinGroup result for a restarted member that keeps its generation (GC-33).
 
     new_id: the member's new member id. leader_before: the member id of the leader before the restart. A client that does not support
-    `skip_assignment` is told that `leader_before` is the leader: it computes an assignment only if it is named as the leader itself.
+    `skip_assignment` gets a response in which `leader_before` is the leader: it computes an assignment only if the response names itself.
     """
     result = group.current_generation(new_id)
     if request.can_skip_assignment:

@@ -27,7 +27,7 @@ class RequestedPartition(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What is known about one fetch of a fetch session. All fields but `requested` are columns of the table `requests`, None if unknown.
+    """The facts about one fetch of a fetch session. All fields but `requested` are columns of the table `requests`, None if unknown.
 
     requested: all partitions that the fetch covers, including those of earlier fetches of its session. session_expected: the session epoch that the
     broker expected. session_missing: number of partitions that the response lacks. session_strays: number of partitions in the response that the
