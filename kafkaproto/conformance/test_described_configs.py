@@ -136,8 +136,9 @@ def test_described_broker_lists_all_settings_with_their_read_only_flag(subject: 
     assert (settings["log.retention.ms"].value, settings["log.retention.ms"].synonyms) == (None, [])
     password = settings["ssl.keystore.password"]
     assert (password.value, password.type, password.sensitive) == (None, PASSWORD, True)
-    policy = settings["replica.selector.class"]
-    assert (policy.source, policy.type, policy.read_only) == (STATIC, STRING, True)
+    node = settings["node.id"]
+    assert (node.value, node.source, node.type, node.read_only) == (NODE, STATIC, INT, True)
+    assert (settings["replica.selector.class"].type, settings["replica.selector.class"].read_only) == (STRING, True)
 
 
 @pytest.mark.rule("CF-3", "SN-72")

@@ -31,7 +31,7 @@ def test_kafka_configs_tool_reports_invalid_quotas_and_sets_none() -> None:
         whose = (*USERS.split(), "--entity-name", "alice")
         where = ("--bootstrap-server", kafka.bootstrap)
         output = run_failing_tool(TOOL, *where, "--alter", "--add-config", "producer_byte_rate=0", *whose)
-        assert "InvalidRequestException: Quota producer_byte_rate is 0, but must be greater than 0." in output
+        assert "InvalidRequestException: Quota producer_byte_rate must be greater than 0" in output
         assert kafka.run_in_loop(lambda: kafka.state.quota_store.describe([], False)) == []
 
 

@@ -18,10 +18,13 @@ from tests.support.oracle.regular_expressions import RegularExpressionOracle
 PATH = Path(__file__).parents[3] / "broker" / "regular_expressions" / "unicode_tables.py"
 WIDTH = 125
 TABLES = {
-    "CATEGORIES": "The code points of each Unicode general category that has a name of two letters.",
-    "SCRIPTS": "The code points of each Unicode script.",
+    "CATEGORIES": "The code points of each two-letter Unicode general category, as hexadecimal ranges. "
+    '"600-608/2" would mean every second one of a range.',
+    "SCRIPTS": "The code points of each Unicode script, as hexadecimal ranges. "
+    '"600-608/2" would mean every second code point of a range.',
     "FOLD_CATEGORIES": "The code points that are added to a category if case is ignored.",
-    "FOLD_SCRIPTS": "The code points that are added to a script if case is ignored.",
+    "FOLD_SCRIPTS": "The code points added to a script if case is ignored, as hexadecimal ranges. "
+    '"39c-3bc/32" means every 32nd code point of the range.',
 }
 HEADER = '''"""Unicode classes and case folding of RE2J 1.8 (Unicode 6.0) under Java 17.
 
