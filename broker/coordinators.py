@@ -116,6 +116,7 @@ def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupS
         assignors=tuple(assignor_name(given) for given in items(get["group.consumer.assignors"])),
         may_upgrade=policy in ("upgrade", "bidirectional"),
         may_downgrade=policy in ("downgrade", "bidirectional"),
+        forgets_empty_groups=not shared.strict_kip,
         regex_refresh_ms=get[REGEX_REFRESH] if REGEX_REFRESH in known else DEFAULT_REGEX_REFRESH_MS,
         session_timeout_ms=of_group("consumer.session.timeout.ms"),
         heartbeat_interval_ms=of_group("consumer.heartbeat.interval.ms"),

@@ -31,6 +31,7 @@ class CauseKind(StrEnum):
     DOWNGRADED = "downgraded"
     LOADED = "loaded"
     UNLOADED = "unloaded"
+    FORGOTTEN = "forgotten"
 
 
 _TEXTS = {
@@ -51,6 +52,7 @@ _TEXTS = {
     CauseKind.DOWNGRADED: "the group changed from the new to the classic protocol",
     CauseKind.LOADED: "the coordinator loaded the group",
     CauseKind.UNLOADED: "the coordinator moved to another broker, or stopped",
+    CauseKind.FORGOTTEN: "the coordinator forgot the empty group when it rejected a JoinGroup with a member id, as Kafka does",
 }
 
 

@@ -105,7 +105,7 @@ class GroupChanges:
         before = self._seen.pop(group.group_id, _Seen())
         notes = self._notes.pop(group.group_id, {})
         after = _seen(group)._replace(state=ConsumerGroupState.DEAD.value)
-        causes = tuple(cause for cause in notes.values() if cause.kind is CauseKind.UNLOADED)
+        causes = tuple(cause for cause in notes.values() if cause.kind in (CauseKind.UNLOADED, CauseKind.FORGOTTEN))
         self._raise(group, before, after, causes, now_ms)
 
     def _raise(

@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.group import Group, GroupState
+from kafkaproto.broker.group.migration import AnyGroup
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, split_by_metadata
 from kafkaproto.broker.group.rebalance import Rebalance
-from kafkaproto.broker.group.registry import AnyGroup, Registry, release, settle
+from kafkaproto.broker.group.registry import Registry, release, settle
 from kafkaproto.broker.group.results import UNKNOWN_MEMBER_ID
 from kafkaproto.broker.group.storage import DeletionReply, GroupStorage
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL
@@ -86,27 +87,37 @@ class Commits:
         self._store(group, offsets, now_ms, reply)
 
     def fetch(
-        self, group_id: str, partitions: Iterable[PartitionKey] | None
+        self, group_id: str, partitions: Iterable[PartitionKey] | None, *, require_stable: bool = False
     ) -> dict[PartitionKey, CommittedOffset | None]:
         """Return the committed offset of each partition for OffsetFetch, None for a partition without one. The state of the group does not matter.
 
         A commit that is not replicated yet is ignored; the method `unstable` returns the partitions of such commits. partitions: None for all
-        partitions that have a committed offset.
+        partitions that have a committed offset. require_stable: the flag of the request.
         """
-        group = self._groups.get_any(group_id)
+        group = self._fetched(group_id, require_stable)
         offsets = {} if group is None else group.offsets
         if partitions is None:
             return dict(offsets)
         return {key: offsets.get(key) for key in partitions}
 
-    def refuses_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> int:
+    def _fetched(self, group_id: str, require_stable: bool) -> AnyGroup | None:
+        """Return the group whose offsets an OffsetFetch with this value of `require_stable` gets; None if there is none.
+
+        Without the flag it may be a forgotten group, because such a request reads the state up to the high watermark (GN-63).
+        """
+        group = self._groups.get_any(group_id)
+        return group if group is not None or require_stable else self._groups.forgotten.get_visible(group_id)
+
+    def refuses_fetch(
+        self, group_id: str, member_id: str | None, member_epoch: int, *, require_stable: bool = False
+    ) -> int:
         """Return the error code for which an OffsetFetch with this member id and member epoch is rejected, or 0 if it is allowed (GO-31).
 
         Only groups of the new protocol (KIP-848) check the id and the epoch. A client that is not a member sends None as its member id and -1 as its
-        epoch. Any other epoch without a member id gets UNKNOWN_SERVER_ERROR (-1), as in Kafka.
+        epoch. Any other epoch without a member id gets UNKNOWN_SERVER_ERROR (-1), as in Kafka. require_stable: the flag of the request.
         """
-        group = self._groups.get_consumer(group_id)
-        if group is None or (member_id is None and member_epoch < 0):
+        group = self._fetched(group_id, require_stable)
+        if not isinstance(group, ConsumerGroup) or (member_id is None and member_epoch < 0):
             return ErrorCode.NONE
         if member_id is None:
             return ErrorCode.UNKNOWN_SERVER_ERROR
@@ -189,7 +200,7 @@ class Commits:
 
     def forget_topic(self, topic: str, now_ms: int) -> None:
         """Delete the committed offsets of all groups for a deleted topic (GO-25)."""
-        for group in self._groups:
+        for group in (*self._groups, *self._groups.forgotten):
             stored = (*group.offsets, *group.pending_offsets.partitions())
             keys = dict.fromkeys(key for key in stored if key[0] == topic)
             if self._groups.drop(group, keys, now_ms):

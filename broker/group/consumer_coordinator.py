@@ -86,6 +86,8 @@ class ConsumerCoordinator:
         def stored(error_code: int, at_ms: int) -> None:
             reply(ConsumerHeartbeatResult(error_code) if error_code else result, at_ms)
 
+        if self._groups.get_consumer(group_id) is not None:
+            self._groups.forgotten.take(group_id)
         self._transitions.store(group_id, entries, now_ms, stored)
         self._replies.flush(now_ms)
 
@@ -94,7 +96,7 @@ class ConsumerCoordinator:
 
         Raises KafkaError GROUP_ID_NOT_FOUND (69) if it is not a consumer group (GN-66).
         """
-        group = self._groups.get_consumer(group_id)
+        group = self._groups.get_consumer(group_id) or self._groups.forgotten.get_visible(group_id)
         if group is None:
             is_classic = self._groups.get(group_id) is not None
             raise KafkaError(

@@ -152,6 +152,16 @@ class ConsumerGroup:
             return ConsumerGroupState.ASSIGNING
         return ConsumerGroupState.RECONCILING if self.unreconciled else ConsumerGroupState.STABLE
 
+    def successor(self) -> ConsumerGroup:
+        """Return a new group without members that has this group's id and shares its offsets."""
+        return ConsumerGroup(
+            self.group_id,
+            offsets=self.offsets,
+            writing=self.writing,
+            pending_offsets=self.pending_offsets,
+            stable_waiters=self.stable_waiters,
+        )
+
     def find(self, member_id: str, instance_id: str | None) -> ConsumerMember | ErrorCode:
         """Return a member by its id, or by its instance id if `member_id` is empty; an error code if there is no such member."""
         holder = None if instance_id is None else self.members.get(self.static_ids.get(instance_id, ""))

@@ -133,8 +133,9 @@ class GroupCoordinator:
         if consumers is not None and consumers.members:
             self.consumers.classic.join(consumers, request, now_ms, reply)
             return None
-        group = self.groups.get(request.group_id)
-        if group is None:
+        if consumers is not None and member_id != UNKNOWN_MEMBER_ID and self._consumer_settings.forgets_empty_groups:
+            self.groups.forget(consumers, now_ms)
+        if (group := self.groups.get(request.group_id)) is None:
             if member_id != UNKNOWN_MEMBER_ID:
                 return JoinResult(member_id, ErrorCode.UNKNOWN_MEMBER_ID)
             error, group = self.groups.create_for_member(request.group_id, now_ms)
@@ -323,9 +324,9 @@ class GroupCoordinator:
 
     def list_groups(self, states: Collection[str] = (), types: Collection[str] = ()) -> list[GroupOverview]:
         """Return the groups for ListGroups. states, types: filters that ignore case; empty for all."""
-        if self.is_new_coordinator:  # it ignores blanks around states, but not around types (GC-56)
-            states = [state.strip() for state in states]
-        return listed(self.groups, states, types)
+        # The new coordinator ignores blanks around states, but not around types (GC-56).
+        states = [state.strip() if self.is_new_coordinator else state for state in states]
+        return listed([*self.groups, *self.groups.forgotten.visible()], states, types)
 
     def describe(self, group_id: str) -> GroupDescription:
         """Return the description of a classic group for DescribeGroups. If there is no classic group with this id, its state is Dead."""

@@ -25,6 +25,8 @@ from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError
 from kafkaproto.structs import Whole
 
+AnyGroup = Group | ConsumerGroup
+
 _VERSION = struct.Struct(">h")
 
 

@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable
 
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.group import Group, GroupState
-from kafkaproto.broker.group.migration import encode_assignment
-from kafkaproto.broker.group.registry import AnyGroup
+from kafkaproto.broker.group.migration import AnyGroup, encode_assignment
 from kafkaproto.broker.group.results import UNKNOWN_GROUP, DescribedMember, GroupDescription, GroupOverview
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL
 

@@ -11,9 +11,11 @@ from kafkaproto.broker.group import consumer_records
 from kafkaproto.broker.group.causes import CauseKind
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.consumer_members import cancel_timers
+from kafkaproto.broker.group.forgotten import ForgottenGroups
 from kafkaproto.broker.group.group import Group, GroupState
-from kafkaproto.broker.group.migration import check_upgrade, entries_of, to_classic_group, to_consumer_group
-from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, expired
+from kafkaproto.broker.group.migration import AnyGroup, check_upgrade, entries_of, to_classic_group, to_consumer_group
+from kafkaproto.broker.group.offset_expiry import OffsetExpiry
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.pending_offsets import PendingGroups
 from kafkaproto.broker.group.rebalance import Rebalance
 from kafkaproto.broker.group.records import Entry
@@ -21,10 +23,8 @@ from kafkaproto.broker.group.sessions import cancel
 from kafkaproto.broker.group.settings import ConsumerGroupSettings
 from kafkaproto.broker.group.storage import GroupStorage, Loaded, iterate
 from kafkaproto.broker.group.subscribed_topics import ClusterTopics, Topic
-from kafkaproto.broker.runtime.timers import Timer, Timers
+from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
-
-AnyGroup = Group | ConsumerGroup
 
 
 class Registry:
@@ -37,11 +37,11 @@ class Registry:
         """Starts the timers of a consumer group that was loaded; set by the coordinator of consumer groups."""
         self.changes = rebalance.changes
         """Reports the changes of groups to observers."""
-        self._timers = timers
         self._rebalance = rebalance
         self._storage = storage
-        self._expiry_timer: Timer | None = None
+        self._expiry = OffsetExpiry(self, rebalance, timers)
         self.pending_groups = PendingGroups()
+        self.forgotten = ForgottenGroups(storage)
 
     def __iter__(self) -> Iterator[AnyGroup]:
         """Iterate over a copy of all groups, classic and of the new protocol (KIP-848), so that groups may be deleted during the iteration."""
@@ -61,34 +61,43 @@ class Registry:
 
     def create(self, group_id: str, now_ms: int) -> Group:
         """Create an empty classic group."""
-        group = self._groups[group_id] = self._new_group(group_id, now_ms)
-        self._watch(now_ms)
+        group = self._new_group(group_id, self.forgotten.take(group_id), now_ms)
+        self._groups[group_id] = group
+        self._expiry.watch(now_ms)
         return group
 
-    def _new_group(self, group_id: str, now_ms: int) -> Group:
-        return Group(group_id, now_ms, is_new_coordinator=self._storage.is_new_coordinator)
+    def _new_group(self, group_id: str, replaced: ConsumerGroup | None, now_ms: int) -> Group:
+        group = Group(group_id, now_ms, is_new_coordinator=self._storage.is_new_coordinator)
+        if replaced is not None:
+            group.offsets, group.writing = replaced.offsets, replaced.writing
+            group.pending_offsets, group.stable_waiters = replaced.pending_offsets, replaced.stable_waiters
+        return group
 
     def create_for_member(self, group_id: str, now_ms: int) -> tuple[int, Group | None]:
         """Create a classic group for its first member. Returns (0, group), or (error code, None) if the group cannot be stored.
 
         The new group replaces an empty group of the new protocol and keeps its offsets (GN-63).
         """
-        replaced, group = self._consumers.get(group_id), self._new_group(group_id, now_ms)
-        if replaced is not None:
-            group.offsets, group.writing = replaced.offsets, replaced.writing
-            group.pending_offsets, group.stable_waiters = replaced.pending_offsets, replaced.stable_waiters
+        replaced = self._consumers.get(group_id)
+        group = self._new_group(group_id, replaced or self.forgotten.get(group_id), now_ms)
         error = self._storage.store_created(group, replaced, now_ms)
         if error:
             return error, None
         self._consumers.pop(group_id, None)
+        self.forgotten.take(group_id)
         self._groups[group_id] = group
-        self._watch(now_ms)
+        self._expiry.watch(now_ms)
         return ErrorCode.NONE, group
 
     def create_consumer(self, group_id: str, now_ms: int) -> ConsumerGroup:
-        """Create a consumer group without members. Its first record is not written yet."""
-        group = self._consumers[group_id] = ConsumerGroup(group_id)
-        self._watch(now_ms)
+        """Create a consumer group without members. Its first record is not written yet.
+
+        A forgotten group with this id gives it its offsets, and stays forgotten if `reload` undoes the creation (GN-63).
+        """
+        forgotten = self.forgotten.get(group_id)
+        group = ConsumerGroup(group_id) if forgotten is None else forgotten.successor()
+        self._consumers[group_id] = group
+        self._expiry.watch(now_ms)
         return group
 
     def upgrade(
@@ -157,6 +166,14 @@ class Registry:
         if rebalances:
             self._rebalance.prepare(classic, now_ms)
 
+    def forget(self, group: ConsumerGroup, now_ms: int) -> None:
+        """Remove an empty consumer group from memory without a record, as Kafka does for a JoinGroup that it rejects (GN-63)."""
+        cancel(group.regex_timer)
+        self.forgotten.add(group)
+        del self._consumers[group.group_id]
+        self.changes.note(group.group_id, CauseKind.FORGOTTEN)
+        self.changes.ended(group, now_ms)
+
     @property
     def classic_max_size(self) -> int:
         """Return the maximum number of members of a classic group (`group.max.size`)."""
@@ -169,13 +186,10 @@ class Registry:
             _end(group, self._rebalance, now_ms)
             self._groups.pop(group_id, None)
             self._consumers.pop(group_id, None)
-        self._take(self._storage.load_group(group_id), now_ms)
+        if self.forgotten.get(group_id) is None:
+            self._take(self._storage.load_group(group_id), now_ms)
         if group is not None and self.get_any(group_id) is None:
             self.changes.ended(group, now_ms)
-
-    def _watch(self, now_ms: int) -> None:
-        if self._expiry_timer is None:
-            self._expire_later(now_ms)
 
     def delete(self, group_ids: Sequence[str], now_ms: int) -> dict[str, int]:
         """Delete groups with their offsets, and return an error code for each id. Only groups without members can be deleted (GC-59)."""
@@ -217,41 +231,6 @@ class Registry:
             self._remove(group, now_ms)
         return error
 
-    def _expire(self, group: AnyGroup, now_ms: int) -> None:
-        """Delete the offsets that are past their retention (KIP-211).
-
-        a. In a classic group that had members and has none now, retention counts from the time when the last member left.
-        b. In a stable classic group of consumers, offsets of subscribed topics are kept. For other topics retention counts from each commit.
-        c. In a classic group that never had members, retention counts from each commit.
-        d. In a group of the new protocol (KIP-848), offsets of subscribed topics are kept; others expire as in b. Its state does not matter.
-        e. In other classic groups (during a rebalance, or with another protocol than that of consumers) nothing expires.
-        """
-        retention_ms = self._rebalance.settings.offsets_retention_ms
-        none: frozenset[str] = frozenset()
-        if isinstance(group, ConsumerGroup):
-            gone = expired(group.offsets, None, frozenset(group.subscribed_topics()), retention_ms, now_ms)
-        elif group.protocol_type is None:
-            gone = expired(group.offsets, None, none, retention_ms, now_ms)
-        elif group.is_in(GroupState.EMPTY):
-            gone = expired(group.offsets, group.state_since_ms, none, retention_ms, now_ms)
-        elif group.is_in(GroupState.STABLE) and group.subscribed is not None:
-            gone = expired(group.offsets, None, group.subscribed, retention_ms, now_ms)
-        else:
-            return
-        self.drop(group, [key for key in gone if key not in group.writing], now_ms, is_check=True)
-
-    def _expire_later(self, now_ms: int) -> None:
-        interval_ms = self._rebalance.settings.offsets_retention_check_interval_ms
-        self._expiry_timer = self._timers.at(now_ms + interval_ms, self._expire_all)
-
-    def _expire_all(self, now_ms: int) -> None:
-        """Delete offsets past their retention, and groups that then have neither members nor offsets."""
-        self._expiry_timer = None
-        for group in self:
-            self._expire(group, now_ms)
-        if self._groups or self._consumers:
-            self._expire_later(now_ms)
-
     # ---- coming and going of the partitions of the offsets topic -------------------------------------------------------------
 
     def load(self, index: int, now_ms: int) -> None:
@@ -262,7 +241,7 @@ class Registry:
         for group_id, consumer in loaded.consumers.items():
             consumer.offsets.update(loaded.offsets.get(group_id, {}))
             self._consumers[group_id] = consumer
-            self._watch(now_ms)
+            self._expiry.watch(now_ms)
             self.changes.loaded(consumer, now_ms)
             self.resume_consumer(consumer, now_ms)
         for group_id, stored, offsets in iterate(loaded):
@@ -284,6 +263,7 @@ class Registry:
 
         is_gone: a function that returns whether to drop the group with a given id.
         """
+        self.forgotten.drop(is_gone)
         for group in self:
             if is_gone(group.group_id):
                 self.changes.note(group.group_id, CauseKind.UNLOADED)
@@ -317,9 +297,8 @@ class Registry:
         self._groups.pop(group.group_id, None)
         self._consumers.pop(group.group_id, None)
         self.changes.ended(group, now_ms)
-        if not self._groups and not self._consumers and self._expiry_timer is not None:
-            self._expiry_timer.cancel()
-            self._expiry_timer = None
+        if not self._groups and not self._consumers:
+            self._expiry.stop()
 
 
 def release(group: AnyGroup, keys: Iterable[PartitionKey]) -> None:

@@ -38,8 +38,9 @@ class ConsumerGroupSettings:
     allows the protocol. is_release_4, is_release_4_1, is_release_4_2: whether the broker behaves as Kafka 4.0, 4.1, 4.2 or later. max_size: the
     maximum number of members of a group. assignors: the names of the assignors, the default first. may_upgrade: whether a classic group with members
     may be converted to the new protocol (`group.consumer.migration.policy`, GN-54). may_downgrade: whether a group of the new protocol with members
-    may be converted to a classic one. regex_refresh_ms: how often regular expressions are matched with the topics again. session_timeout_ms,
-    heartbeat_interval_ms: functions that return the value for a group id, because each group may have its own (GN-68).
+    may be converted to a classic one. forgets_empty_groups: whether a rejected JoinGroup with a member id removes an empty group from memory, as in
+    Kafka (GN-63). regex_refresh_ms: how often regular expressions are matched with the topics again. session_timeout_ms, heartbeat_interval_ms:
+    functions that return the value for a group id, because each group may have its own (GN-68).
     """
 
     is_on: bool = False
@@ -52,6 +53,7 @@ class ConsumerGroupSettings:
     assignors: tuple[str, ...] = ASSIGNOR_NAMES
     may_upgrade: bool = False
     may_downgrade: bool = False
+    forgets_empty_groups: bool = False
     regex_refresh_ms: int = 600_000
     session_timeout_ms: Callable[[str], int] = lambda group_id: 45_000
     heartbeat_interval_ms: Callable[[str], int] = lambda group_id: 5_000

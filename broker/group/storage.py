@@ -99,6 +99,14 @@ class OffsetsLog(Protocol):
         """Return the records of partition `index` of the offsets topic, from its start to its end."""
         ...
 
+    def end_offset(self, index: int) -> int:
+        """Return the log end offset of partition `index` of the offsets topic, 0 if this broker does not lead it."""
+        ...
+
+    def high_watermark(self, index: int) -> int:
+        """Return the high watermark of partition `index` of the offsets topic, 0 if this broker does not lead it."""
+        ...
+
 
 class Loaded(NamedTuple):
     """The latest state of every group in a partition of `__consumer_offsets`. Each field maps group ids to their data.
@@ -271,6 +279,14 @@ class GroupStorage:
             for other in [key for key in part if key != group_id]:
                 del part[other]
         return loaded
+
+    def end_offset(self, group_id: str) -> int:
+        """Return the end offset of the group's partition."""
+        return 0 if self._log is None else self._log.end_offset(self.partition_of(group_id))
+
+    def high_watermark(self, group_id: str) -> int:
+        """Return the high watermark of the group's partition."""
+        return 0 if self._log is None else self._log.high_watermark(self.partition_of(group_id))
 
     def _append(self, group_id: str, entries: Sequence[Entry], now_ms: int, stored: Stored) -> None:
         if self._log is None:

@@ -138,13 +138,16 @@ def _fetch(
     member_epoch: int = -1,
 ) -> _GroupOffsets:
     node = exchange.node
-    error = node.refuses_group(group_id) or node.groups.commits.refuses_fetch(group_id, member_id, member_epoch)
+    commits = node.groups.commits
+    error = node.refuses_group(group_id) or commits.refuses_fetch(
+        group_id, member_id, member_epoch, require_stable=require_stable
+    )
     if error:
         return _GroupOffsets((), int(error))
-    commits = node.groups.commits
     unstable = commits.unstable(group_id) if require_stable else ()
     keys = None if topics is None else [(topic.name, index) for topic in topics for index in topic.partition_indexes]
-    results = {key: _fetched(c, key in unstable) for key, c in commits.fetch(group_id, keys).items()}
+    committed = commits.fetch(group_id, keys, require_stable=require_stable)
+    results = {key: _fetched(offset, key in unstable) for key, offset in committed.items()}
     if exchange.api_version >= FIRST_VERSION_BY_ID:
         return _GroupOffsets(_by_id(node.image, cast("Sequence[OffsetFetchRequestTopics] | None", topics), results))
     if topics is not None and node.groups.is_new_coordinator:

@@ -152,6 +152,16 @@ class CoordinatorLog:
                 else:
                     yield LoggedRecord(record.offset, record.key, record.value, producer_id)
 
+    def end_offset(self, index: int) -> int:
+        """Return the log end offset of partition `index`, 0 if this broker does not lead it."""
+        partition = self._led(index)
+        return 0 if partition is None else partition.log.log_end_offset
+
+    def high_watermark(self, index: int) -> int:
+        """Return the high watermark of partition `index`, 0 if this broker does not lead it."""
+        partition = self._led(index)
+        return 0 if partition is None else partition.log.high_watermark
+
     def _led(self, index: int) -> Partition | None:
         partition = self._replicas.find(self.topic, index)
         return partition if partition is not None and partition.is_leader else None

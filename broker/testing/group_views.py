@@ -21,7 +21,7 @@ from kafkaproto.errors import DecodeError
 
 if TYPE_CHECKING:
     from kafkaproto.broker.group.coordinator import GroupCoordinator
-    from kafkaproto.broker.group.registry import AnyGroup
+    from kafkaproto.broker.group.migration import AnyGroup
 
 __tracebackhide__ = is_hidden
 

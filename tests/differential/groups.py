@@ -201,10 +201,7 @@ class GroupPlayer:
         return answer.message
 
     def _classic_join(self, version: int, owned: str) -> Any:
-        """Send JoinGroup of the classic member. A member that is unknown joins again without an id at once, as clients do.
-
-        Between these two requests Kafka has forgotten an empty group of the new protocol, and this broker has not (GN-63).
-        """
+        """Send JoinGroup of the classic member. A member that is unknown joins without an id the next time, as clients do."""
         partitions = self.assigned.get(CLASSIC, {}) if owned == "assigned" else {}
         topics = [TopicPartition(name, indexes) for name, indexes in partitions.items()]
         subscription = ConsumerProtocolSubscription([self.topics[0].name], b"", topics)
@@ -215,7 +212,6 @@ class GroupPlayer:
             return "parked"
         if response.error_code == UNKNOWN_MEMBER and self.member_id:
             self.member_id = ""
-            return UNKNOWN_MEMBER, self._classic_join(version, owned)
         if response.error_code in (0, 79):
             self.member_id = response.member_id
             self.shown.add(self.member_id, CLASSIC)

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.group.causes import CauseKind, GroupChange
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.consumer_requests import AWAY
 from kafkaproto.broker.group.placement import OFFSETS_TOPIC
+from kafkaproto.broker.runtime.events import Observer
 from tests.support.broker.committed_offset import NOTHING, CommittedOffset
 
 Place = tuple[bytes, int]
@@ -57,7 +59,10 @@ class GroupTruth:
         self.proven_epoch = 0
         self.left: set[str] = set()
         self.conversions = 0
-        """How often the group was replaced by one of the other protocol while it had no members, which starts again at epoch 0."""
+        """How often the group was forgotten or replaced by one of the other protocol while it had no members, which starts again at epoch 0."""
+        self.is_forgotten = False
+        """Whether the coordinator may have forgotten the empty group, so that its offsets are hidden until it is created again (GN-63)."""
+        self.times_forgotten = 0
         self._ids: set[str] = set()
         """The ids of the members at the last check."""
 
@@ -70,12 +75,27 @@ class GroupTruth:
         if conversions == self.conversions:
             self.proven_epoch = max(self.proven_epoch, epoch)
 
+    def was_forgotten(self) -> None:
+        """Note that the coordinator forgot the empty group because of a rejected JoinGroup."""
+        self.is_forgotten = True
+        self.times_forgotten += 1
+        self.conversions += 1
+        self.proven_epoch = 0
+
+    def may_hide_offsets(self, times_forgotten: int) -> bool:
+        """Return whether a fetch may have found no offsets. times_forgotten: how often the group had been forgotten when it was sent."""
+        return self.is_forgotten or self.times_forgotten != times_forgotten
+
     def check(self, cluster: Cluster) -> None:
         """Check owners and epochs, unless no broker coordinates the group at the moment."""
         coordinator = self._coordinator(cluster)
         if coordinator is None:
             return
         group = coordinator.groups.get_any(self.name)
+        if group is None and coordinator.groups.forgotten.get(self.name) is not None:
+            assert self.is_forgotten and cluster.semantics == "kafka", f"{self.name} was forgotten"
+            return
+        self.is_forgotten = False
         if group is None:
             lost = [offset.acknowledged for offset in self.offsets.values() if offset.acknowledged != NOTHING]
             assert not lost, f"{self.name} is gone with its committed offsets {lost}"
@@ -127,3 +147,16 @@ class GroupTruth:
             assert epoch >= member.epoch or epoch == AWAY, (
                 f"{self.name}: the epoch of {member.name} went back from {member.epoch} to {epoch}"
             )
+
+
+class ForgottenGroups(Observer):
+    """Tells the models of groups when a coordinator forgets one of them."""
+
+    def __init__(self, groups: Sequence[GroupTruth]) -> None:
+        self._groups = groups
+
+    def group_changed(self, broker_id: int, change: GroupChange, now_ms: int) -> None:
+        if any(cause.kind is CauseKind.FORGOTTEN for cause in change.causes):
+            for group in self._groups:
+                if group.name == change.group_id:
+                    group.was_forgotten()

@@ -185,6 +185,7 @@ class Member(Process):
         topic_ids = {name: topic.topic_id for name, topic in self.world.image.topics.items()}
         listed = [OffsetFetchRequestTopics(name, partition_indexes=ii) for name, ii in self._names(places).items()]
         member_id, epoch = (None, -1) if self.is_classic else (self.member_id, self.epoch)
+        was_forgotten, times_forgotten = self.group.is_forgotten, self.group.times_forgotten
 
         def on_response(answer: Any) -> None:
             [group] = answer.groups
@@ -196,6 +197,9 @@ class Member(Process):
                 for partition in topic.partitions:
                     if partition.error_code:
                         assert partition.error_code == E.UNSTABLE_OFFSET_COMMIT, partition.error_code
+                        continue
+                    is_hidden = was_forgotten or self.group.may_hide_offsets(times_forgotten)
+                    if partition.committed_offset == NOTHING and is_hidden:
                         continue
                     place = topic_ids[topic.name], partition.partition_index
                     self.group.offset_of(place).check(partition.committed_offset)

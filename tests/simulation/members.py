@@ -54,7 +54,7 @@ class Members:
         """The kind of most new processes in a group of both protocols."""
         self.calm = False
         """Whether all new processes in such a group are of this kind, because the policy may keep members of the other kind out."""
-        world.groups = self.groups
+        world.groups += self.groups
 
     def act(self) -> None:
         """Let the members of one group act in random order, and some of them come and go."""

@@ -18,7 +18,7 @@ from kafkaproto.broker.runtime.clock import ManualClock
 from tests.simulation.charges import Charges
 from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.disk import Disk, Killed
-from tests.simulation.group_truth import GroupTruth
+from tests.simulation.group_truth import ForgottenGroups, GroupTruth
 from tests.simulation.known import Known
 from tests.simulation.quotas import Quotas
 from tests.simulation.transaction_truth import TransactionTruth
@@ -115,7 +115,7 @@ class World:
 
     def _new_cluster(self, clock: ManualClock) -> SimulatedCluster:
         data_dir = None if self.disk is None else self.disk.path
-        return SimulatedCluster(
+        cluster = SimulatedCluster(
             BROKERS,
             self._config,
             semantics=self.semantics,
@@ -124,6 +124,8 @@ class World:
             clock=clock,
             data_dir=data_dir,
         )
+        cluster.state.events.attach(ForgottenGroups(self.groups))
+        return cluster
 
     def close(self) -> None:
         self.charges.close()

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from kafkaproto.broker.group.migration import AnyGroup
 from kafkaproto.broker.group.offsets import PartitionKey
-from kafkaproto.broker.group.registry import AnyGroup
 from kafkaproto.conformance.groups import OFFSETS_TOPIC, Group
 from kafkaproto.conformance.scene import Topic
 from kafkaproto.conformance.transactions import Producer

@@ -23,12 +23,19 @@ class TransactionBench(Virtual):
     """
 
     def __init__(
-        self, settings: dict[str, str] | None = None, *, newer: bool = False, data_dir: Path | None = None
+        self,
+        settings: dict[str, str] | None = None,
+        *,
+        newer: bool = False,
+        data_dir: Path | None = None,
+        semantics: str = "kip",
     ) -> None:
         super().__init__("default", "kafka")
         defaults = {"auto.create.topics.enable": "false", "transaction.state.log.min.isr": "1"}
         self._settings = defaults | (settings or {})
-        self._options: dict[str, Any] = {"data_dir": data_dir} | ({"release_name": "4.2"} if newer else {})
+        self._options: dict[str, Any] = {"data_dir": data_dir, "semantics": semantics}
+        if newer:
+            self._options["release_name"] = "4.2"
         self.cluster = VirtualCluster(BROKERS, self._settings, **self._options)
 
     def crash_and_restart(self) -> None:
