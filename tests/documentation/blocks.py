@@ -27,14 +27,17 @@ import signal
 import socket
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import yaml
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 NEEDS = {
-    "a checkout": "CI runs these commands in a clone of the repository",
+    "a checkout": "it installs the package, as tests/test_packaging.py does, or is a target of the Makefile; targets and extras must exist",
     "a container engine": "tests/test_image.py and tests/test_compose.py check the files that such a block uses",
     "a published package": "the package is not on PyPI yet; tests/test_packaging.py installs the wheel",
     "an outside cluster": "the addresses of the block are examples",
@@ -177,10 +180,33 @@ class _Page:
     def _check_syntax(self, block: Block, need: str) -> None:
         if need not in NEEDS:
             raise self._error(block, f"unknown need {need!r}; known are {', '.join(NEEDS)}")
-        if block.language == "bash":
-            done = subprocess.run(["bash", "-n", "-c", block.text], capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise self._error(block, done.stderr)
+        if need == "a checkout":
+            self._check_commands(block)
+        try:
+            if block.language == "bash":
+                subprocess.run(["bash", "-n", "-c", block.text], capture_output=True, text=True, check=True)
+            elif block.language == "python":
+                compile(block.text, block.language, "exec")
+            elif block.language == "yaml":
+                yaml.safe_load(block.text)
+            else:
+                raise self._error(block, "the syntax of this language cannot be checked")
+        except subprocess.CalledProcessError as error:
+            raise self._error(block, error.stderr) from None
+        except (SyntaxError, yaml.YAMLError) as error:
+            raise self._error(block, str(error)) from None
+
+    def _check_commands(self, block: Block) -> None:
+        """Check that each line of a block runs an existing target of the Makefile, or installs the package with existing extras."""
+        targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+        for line in block.text.splitlines():
+            command = line.partition("#")[0].strip()
+            install = re.fullmatch(r"pip install '?\.(?:\[([a-z,]+)\])?'?", command)
+            make = re.fullmatch(r"make ([a-z-]+)(?: .*)?", command)
+            wanted = install[1].split(",") if install and install[1] else []
+            if not (install or make) or set(wanted) - set(extras) or (make and make[1] not in targets):
+                raise self._error(block, f"no target of the Makefile and no extra of the package: {command}")
 
     def _compare(self, block: Block) -> None:
         if self._output is None:

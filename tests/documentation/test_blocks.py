@@ -103,6 +103,15 @@ docker compose up
         ("<!-- run: sometimes -->\n```bash\ntrue\n```", "unknown directive 'sometimes'"),
         ("<!-- run: needs luck -->\n```bash\ntrue\n```", "unknown need 'luck'"),
         ("<!-- run: needs a container engine -->\n```bash\nif\n```", "syntax error"),
+        ("<!-- run: needs a container engine -->\n```python\nif\n```", "invalid syntax"),
+        ("<!-- run: needs a container engine -->\n```yaml\na: [\n```", "expected the node content"),
+        ("<!-- run: needs a container engine -->\n```java\nclass A {}\n```", "cannot be checked"),
+        ("<!-- run: needs a checkout -->\n```bash\nmake coffee\n```", "no target .*: make coffee"),
+        (
+            "<!-- run: needs a checkout -->\n```bash\npip install '.[coffee]'\n```",
+            r"no extra .*: pip install '.\[coffee\]'",
+        ),
+        ("<!-- run: needs a checkout -->\n```bash\nrm -r x\n```", "no extra of the package: rm -r x"),
     ],
 )
 def test_documentation_runner_reports_a_code_block_that_fails(tmp_path: Path, page: str, fault: str) -> None:
