@@ -25,7 +25,7 @@ help:
 	@echo "make ab           compare speed and memory of the working tree with BASE (default: HEAD)"
 	@echo "make race         measure the broker against bare asyncio, kfake and a real Kafka"
 	@echo "make bench        measure codec, quotas, traces, kafka_py and the race; writes docs/benchmarks.md"
-	@echo "make long         run the proofs that take hours and are missing; writes docs/long-run.md (ARGS=--list lists them)"
+	@echo "make long         repeat the slow comparisons whose results are missing or outdated; writes docs/long-run.md (ARGS=--list lists them)"
 
 needs:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \

@@ -1,4 +1,4 @@
-"""Measures the cost of a feature: benchmark rows on a broker with the feature and on one without it, interleaved. Writes docs/benchmarks.md.
+"""Measure the cost of a feature: benchmark rows on a broker with the feature and on one without it, interleaved. Write docs/benchmarks.md.
 
 quotas: 1,000 client ids and 1,000 users, including those of the benchmark's client, have byte and time quotas that are never reached: every
 request is charged and none is throttled. trace: all traffic is recorded (`--trace`).

@@ -1,4 +1,4 @@
-"""A minimal asyncio server that responds to the requests of the benchmark `benchmarks.race`. It is not a broker.
+"""Start a minimal asyncio server that responds to the requests of the benchmark `benchmarks.race`. It is not a broker.
 
 It has one partition per topic and one version per request, and checks only the CRC. The ratio of a broker's speed to that of this server
 shows how much of the speed of bare asyncio the broker keeps. Records are stored in memory files if the system supports them.

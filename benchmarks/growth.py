@@ -1,6 +1,6 @@
-"""Measures how the time of a request grows with its partitions, with the connections and with the length of the log.
+"""Measure how the time of a request grows with its partitions, with the connections and with the length of the log.
 
-Writes a chart and docs/benchmarks.md. Every number is divided by the first one of its row: absolute times depend on the machine, but the
+The program writes a chart and docs/benchmarks.md. Every number is divided by the first one of its row: absolute times depend on the machine, but the
 shape of the growth does not. The module needs the extra "plots".
 """
 

@@ -1,6 +1,6 @@
-"""Measures rows per second that Spark reads with kafka_py and with its own Kafka connector, alternating in one session.
+"""Measure the rows per second that Spark reads with kafka_py and with its own Kafka connector, alternating in one session.
 
-Values have 100 bytes. Each read counts all records and sums their CRCs; both sources must return the same sum. Writes docs/benchmarks.md.
+Values have 100 bytes. Each read counts all records and sums their CRCs; both sources must return the same sum. The program writes docs/benchmarks.md.
 """
 
 from __future__ import annotations

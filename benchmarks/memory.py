@@ -1,4 +1,4 @@
-"""Measures the memory of a broker with much data, many partitions and many connections. Writes docs/benchmarks.md.
+"""Measure the memory of a broker with much data, many partitions and many connections, and write docs/benchmarks.md.
 
 Each measurement starts its own broker process and observes it from outside.
 """

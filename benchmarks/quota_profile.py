@@ -1,7 +1,7 @@
-"""Profile of the time that quotas add to a produce request: the same requests with quotas that are never reached, and without.
+"""Profile the time that quotas add to a produce request: the same requests with quotas that are never reached, and without.
 
 The broker runs under cProfile with the CPU clock of its process, so other processes do not count. A profiler makes short functions look
-slower than they are; the numbers of calls are exact. Writes docs/benchmarks.md.
+slower than they are; the numbers of calls are exact. The program writes docs/benchmarks.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The race: a benchmark that sends the same requests to this broker, kfake, a real Kafka and a minimal asyncio server. Writes docs/benchmarks.md.
+"""Send the same requests to this broker, kfake, a real Kafka and a minimal asyncio server, compare the speeds, and write docs/benchmarks.md.
 
 Only ratios count: all programs run on the same machine at the same time, rounds are interleaved, and medians are compared. Topics are
 deleted after each row. The minimal asyncio server is `benchmarks.floor`.
@@ -28,6 +28,7 @@ MEMORY = "4G"
 BUDGET_BYTES = 4 << 30
 BASELINE = "import asyncio, ssl, construct"
 STARTS = 9
+ROUNDS = 3
 IDLE_LIMIT_MB, AFTER_LIMIT_MB, START_LIMIT = 45.0, 150.0, 2.5
 OURS, FLOOR, KAFKA, KFAKE = "broker", "floor", "Kafka 3.9.1", "kfake"
 MANY_PARTITIONS = 1000
@@ -303,7 +304,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.race", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="rounds of each row (default: 3)")
+    parser.add_argument(
+        "--rounds", type=int, default=ROUNDS, metavar="N", help=f"rounds of each row (default: {ROUNDS})"
+    )
     parser.add_argument("--check", action="store_true", help="fail if a ratio is below its limit")
     parser.add_argument("--alone", action="store_true", help="race against the floor only; needs neither a JDK nor Go")
     options = parser.parse_args()
@@ -330,10 +333,11 @@ def main() -> int:
             missed.append(f"{row}: {value:.2f}, limit {limit:g}")
     limit_texts = "; ".join(f"{row} {form.format(value)} (≤ {limit:g})" for row, value, limit, form in limits)
     memory = ", ".join(f"{r.name} {r.idle_mb:.0f} and {r.after_mb:.0f}" for r in rivals)
+    command = "make race" if options.rounds == ROUNDS else f'make race ARGS="--rounds {options.rounds}"'
     text = write_section(
         "race",
         "The race",
-        "make race",
+        command,
         f"The speed of the broker (`--memory {MEMORY}`) relative to each rival, with the required ratio in brackets; interleaved in one run, "
         f"medians of {options.rounds} rounds. More than 1: the broker is faster. The floor (`benchmarks/floor.py`) is bare asyncio with almost no "
         f"checks. Also: {limit_texts}. Resident MB of the others when idle and after the race (kfake keeps records in memory): {memory}.",
@@ -347,7 +351,7 @@ def main() -> int:
         write_section(
             "race-files",
             "The race without memory for records",
-            "make race",
+            command,
             "The race with `--memory 0`, where records go to temporary files, against the floor with files of its own "
             f"(`python -m benchmarks.floor 0 --files`), in the same run; medians of {max(1, options.rounds - 1)} rounds.",
             ("work", "floor"),

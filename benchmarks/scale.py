@@ -1,4 +1,4 @@
-"""Measures how the pipeline scales: the time from a synthetic trace to the report page, divided by the time to convert the trace to Parquet once.
+"""Measure how the pipeline scales: the time from a synthetic trace to the report page, divided by the time to convert the trace to Parquet once.
 
 Each size runs in a process of its own with 4 GB for the Spark driver. The report also converts the trace, so the ratio cannot be below 1.
 """
@@ -138,7 +138,7 @@ def main() -> int:
     """
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.scale",
-        description="Measure the pipeline on large traces. Writes docs/benchmarks.md.",
+        description="Measure the pipeline on large traces, and write docs/benchmarks.md.",
     )
     parser.add_argument(
         "--sizes",

@@ -121,9 +121,9 @@ def _report() -> Parser:
     command.add_argument(
         "--run",
         metavar="RUN",
-        help="the run that the page shows (default: the latest); the exit status is that of this run (default: of all runs)",
+        help="recording to show (default: the latest). With --run, its rules decide the exit status; otherwise those of all recordings",
     )
-    command.add_argument("--against", metavar="RUN", help="also show the differences from this run")
+    command.add_argument("--against", metavar="RUN", help="also show the differences from this recording")
     command.add_argument(
         "--release",
         default=RELEASE,
@@ -157,7 +157,7 @@ def _live() -> Parser:
         type=Path,
         required=True,
         metavar="DIR",
-        help="the folder for the progress and the table; the same folder continues an earlier run",
+        help="the folder for the progress of Spark and the table of clients; the same folder continues an earlier run",
     )
     command.add_argument(
         "--journal",

@@ -1,8 +1,8 @@
-"""The rules and their tests: each page of docs/rules ends with a generated table of the tests that prove its rules.
+"""Check that every rule of docs/rules has tests, and that the table of tests at the end of each page is current.
 
-A test names the rules it proves with a marker, `@pytest.mark.rule("F-7", "F-8")`. The program checks that every rule has a test that
-`make test` runs, that every marker names a rule, and that the tables are current. Rules and scenarios of groups and transactions have no gaps in
-their numbers. `make rules` runs this program.
+A test names the rules that it proves with a marker, `@pytest.mark.rule("F-7", "F-8")`. The program checks that every rule has a test that
+`make test` runs, that every marker names a rule, and that the tables are current. In the pages of settings, groups, transactions and
+scenarios, each number up to the last must have a rule or a reason why it has none. `make rules` runs this program.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def table(known: Sequence[Rule], named: Iterable[Proof], without_rule: Mapping[s
         files = sorted(by_rule[rule.number].items())
         cell = "<br>".join(f"{path}: {', '.join(dict.fromkeys(names))}" for path, names in files)
         rows.append(f"    | {rule.number} | {cell or 'none; the rule says why'} |\n")
-    rows += [f"    | {number} | no rule: {reason} |\n" for number, reason in without_rule.items()]
+    rows += [f"    | {number} | {reason} |\n" for number, reason in without_rule.items()]
     return GENERATED + _HEAD + "".join(rows)
 
 

@@ -1,4 +1,4 @@
-"""Compares the working tree with another commit, and fails if the working tree is slower or larger than the limits allow.
+"""Compare the working tree with another commit, and fail if the working tree is slower or larger than the limits allow.
 
 instructions: instructions per request in virtual time, counted by callgrind; at most 3 % more.
 start: instructions until the broker is ready, and resident memory when idle; at most 3 % more.

@@ -1,4 +1,4 @@
-"""Compares the codec with kafka-python, aiokafka, kio and stock construct: all decode and encode the same bytes. Writes docs/benchmarks.md.
+"""Compare the codec with kafka-python, aiokafka, kio and stock construct on the same bytes, and write docs/benchmarks.md.
 
 Each case runs in a process of its own, in several passes over all cases. In a process the codecs alternate in short rounds; a ratio is
 computed within each round, and the median of all rounds counts.

@@ -25,7 +25,7 @@ TIMEOUT_SECONDS = 3.0
 VERSION = 0
 """The version of the Metadata request that is sent: brokers of every release support it."""
 
-DESCRIPTION = """Ask brokers for their metadata. Exit status 0 if all respond, 1 if one does not, which is named on stderr.
+DESCRIPTION = """Ask brokers for their metadata. Exit status 0 if all respond, 1 if any does not; stderr names it.
 """
 EXAMPLES = [
     ("the broker on 127.0.0.1:9092", "kafkaproto health"),

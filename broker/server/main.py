@@ -37,14 +37,14 @@ With Python's default the collector takes more than half of the decoding time, a
 """
 
 SETTINGS_HELP = """Settings:
-  A setting may be given more than once. The later and more specific one wins, in this order, the strongest last:
+  A setting may be given more than once. A source of this list overrides the sources above it:
     1. the profile
     2. server.properties in the folder of --container
-    3. --config FILE, of several files the last one
-    4. with --container, environment variables: KAFKA_BROKER_RACK is broker.rack, __ is an underscore, ___ a hyphen
-    5. --host and --port, over the listeners of a file or variable
-    6. -c KEY=VALUE, of several the last one
-  Of one source, 2.KEY=VALUE wins over KEY=VALUE for broker 2.
+    3. --config FILE; a later file overrides an earlier one
+    4. with --container, environment variables: KAFKA_BROKER_RACK sets broker.rack, __ is an underscore, ___ a hyphen
+    5. --host and --port, which override the listeners of a file or variable
+    6. -c KEY=VALUE; a later one overrides an earlier one
+  Within one source, 2.KEY=VALUE overrides KEY=VALUE for broker 2.
   Releases before 4.0 have the settings and defaults of Kafka 3.9.1, later releases those of Kafka 4.2.0.
 """
 EXAMPLES = [

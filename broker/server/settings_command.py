@@ -22,7 +22,7 @@ DESCRIPTION = """List the settings of Kafka's brokers, topics and groups, and wh
 
 Columns:
   changes   start: fixed when the broker starts; broker: may be changed for one running broker; dynamic: also for all at once
-  effect    acts; none: accepted and described, changes nothing; refused: only the values under *allowed* are accepted
+  effect    acts; none: accepted and described, changes nothing; refused: only the values in the column "allowed" are accepted
 """
 RELEASES_HELP = (
     "Releases before 4.0 have the settings and defaults of Kafka 3.9.1, later releases those of Kafka 4.2.0."

@@ -7,6 +7,21 @@ import argparse
 from kafkaproto.arguments import Parser
 from kafkaproto.conformance.subject import profiles
 
+PROFILES_HELP = """Profiles of --settings, each for a run of its own:
+  default              most tests
+  consumer             groups of the new protocol (KIP-848)
+  consumer-limits      the same, with at most three members and short sessions
+  groups               groups of at most two members, whose first rebalance waits for more members
+  lag                  followers that soon leave the in-sync replicas
+  maintenance          retention and compaction within a test
+  migration            groups with members of both protocols
+  migration-disabled, migration-downgrade, migration-upgrade
+                       the same, with the group.consumer.migration.policy of this name
+  replicated-offsets   an offsets topic with three replicas
+  small                small limits, few fetch sessions, short idle times
+  transactions         transactions that time out soon, ids that expire soon
+"""
+
 
 def parser(command: str = "conformance") -> argparse.ArgumentParser:
     """Return the parser of the command's options. pytest gets the arguments that the parser does not know."""
@@ -18,6 +33,7 @@ def parser(command: str = "conformance") -> argparse.ArgumentParser:
         "is reported as not prepared if the cluster does not have it; the last lines name what the test needs and what the\n"
         "cluster has. The versions of a cluster are those of its ApiVersions response. With one broker, set\n"
         "offsets.topic.replication.factor=1.\n"
+        f"{PROFILES_HELP}"
         "exit status: 0 no test failed; 1 a test failed; 2 to 4 the suite did not run; 5 no test ran",
         allow_abbrev=False,
         examples=[
@@ -38,6 +54,6 @@ def parser(command: str = "conformance") -> argparse.ArgumentParser:
         "--settings",
         metavar="PROFILE",
         choices=profiles(),
-        help=f"print the broker settings of a profile and exit: {', '.join(profiles())}",
+        help="print the broker settings of a profile, which some tests need, and exit",
     )
     return root

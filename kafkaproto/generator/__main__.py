@@ -1,4 +1,4 @@
-"""Command ``python -m kafkaproto.generator [--check]``: writes the generated code, or reports the files that are out of date."""
+"""Write the generated code, or report the files that are out of date."""
 
 from __future__ import annotations
 

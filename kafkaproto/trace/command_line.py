@@ -64,7 +64,7 @@ def parser() -> Parser:
         action="append",
         default=[],
         metavar="N",
-        help="only the request of this number; may be repeated",
+        help="only the request with this seq, which `kafkaproto trace show --json` prints; may be repeated",
     )
     cut_parser.add_argument("--connection", type=int, metavar="N", help="only this connection")
     cut_parser.set_defaults(run=cut.run)

@@ -1,4 +1,4 @@
-"""Spark batch and streaming reads and writes, timestamps, racks, lost data and quotas (clients-and-spark.md §3)."""
+"""Spark batch and streaming reads and writes, timestamps, racks, lost data and quotas ."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_spark_query_under_a_quota_is_throttled_and_loses_no_records(spark: Any,
 
 
 def test_spark_read_of_a_missing_topic_fails_at_once(spark: Any, kafka: TestCluster) -> None:
-    """The driver requests metadata without auto-creation (clients-and-spark.md §4)."""
+    """The driver requests metadata without auto-creation, so the broker does not create the topic."""
     with pytest.raises(Exception, match=r"(?i)unknown|does not|missing|exist|UnknownTopic"):
         source(spark, kafka, "not-there").collect()
     assert "not-there" not in kafka.run_in_loop(lambda: dict(kafka.state.controller.image.topics))
@@ -254,7 +254,7 @@ def test_spark_stream_reads_and_writes_at_the_rate_of_its_quotas(
 
 @pytest.mark.rule("Q-14")
 def test_throttle_longer_than_the_poll_timeout_fails_the_spark_query(spark: Any, limited: TestCluster) -> None:
-    """A throttled fetch is empty, so the reader gives up, and its error does not mention the throttle (clients-and-spark.md §4.4)."""
+    """A throttled fetch is empty, so the reader gives up, and its error does not mention the throttle (rule T-4)."""
     limited.set_quota(client_id="etl", consumer_byte_rate=BATCH_BYTES // 6)  # no batch ever fits into three samples
     with pytest.raises(Exception, match="Cannot fetch record for offset 0 in 3000 milliseconds"):
         source(spark, limited, **{**LIMITED, "kafkaConsumer_pollTimeoutMs": "3000"}).collect()
@@ -264,7 +264,7 @@ def test_throttle_longer_than_the_poll_timeout_fails_the_spark_query(spark: Any,
 
 @pytest.mark.rule("T-1")
 def test_throttle_longer_than_the_api_timeout_fails_the_spark_query(spark: Any, limited: TestCluster) -> None:
-    """The client sends nothing to a throttling broker, so that its next request never leaves the client (clients-and-spark.md §4.4)."""
+    """The client sends nothing to a throttling broker, so that its next request never leaves the client (KIP-219)."""
     rule = limited.force_throttle(60_000, api="ListOffsets", client_id="etl", times=1)
     timeouts = {"kafka_default_api_timeout_ms": "3000", "kafka_request_timeout_ms": "2000"}
     pattern = r"Timeout of 3000ms expired before the position for partition t-0 could be determined"
