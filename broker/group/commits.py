@@ -103,10 +103,9 @@ class Commits:
     def _fetched(self, group_id: str, require_stable: bool) -> AnyGroup | None:
         """Return the group whose offsets an OffsetFetch with this value of `require_stable` gets; None if there is none.
 
-        Without the flag it may be a forgotten group, because such a request reads the state up to the high watermark (GN-63).
+        Without the flag it may be a forgotten group and not a new one, because it reads the state up to the high watermark (GC-66, GN-63).
         """
-        group = self._groups.get_any(group_id)
-        return group if group is not None or require_stable else self._groups.forgotten.get_visible(group_id)
+        return self._groups.get_any(group_id) if require_stable else self._groups.get_visible(group_id)
 
     def refuses_fetch(
         self, group_id: str, member_id: str | None, member_epoch: int, *, require_stable: bool = False

@@ -75,7 +75,7 @@ class ConsumerCoordinator:
             if classic is not None and is_there:
                 self._groups.put_back(classic)
             elif entries or (is_there and not existed):
-                self._groups.reload(group_id, now_ms)
+                self._groups.reload(group_id, now_ms, is_new=not existed)
             reply(ConsumerHeartbeatResult(error.error_code, error.message), now_ms)
             self._replies.flush(now_ms)
             return
@@ -91,14 +91,14 @@ class ConsumerCoordinator:
         self._transitions.store(group_id, entries, now_ms, stored)
         self._replies.flush(now_ms)
 
-    def describe(self, group_id: str) -> ConsumerGroupDescription:
-        """Return the description of a group for ConsumerGroupDescribe.
+    def describe(self, group_id: str, *, committed: bool = True) -> ConsumerGroupDescription:
+        """Return the description of a group for ConsumerGroupDescribe. committed: whether to leave out a group whose creation is not replicated.
 
         Raises KafkaError GROUP_ID_NOT_FOUND (69) if it is not a consumer group (GN-66).
         """
-        group = self._groups.get_consumer(group_id) or self._groups.forgotten.get_visible(group_id)
-        if group is None:
-            is_classic = self._groups.get(group_id) is not None
+        group = self._groups.get_visible(group_id) if committed else self._groups.get_any(group_id)
+        if not isinstance(group, ConsumerGroup):
+            is_classic = group is not None
             raise KafkaError(
                 ErrorCode.GROUP_ID_NOT_FOUND,
                 f"Group {group_id} is not a consumer group." if is_classic else f"Group {group_id} not found.",
@@ -189,7 +189,12 @@ class ConsumerCoordinator:
     def _leave(self, request: ConsumerHeartbeat, entries: list[Entry], now_ms: int) -> ConsumerHeartbeatResult:
         group = self._groups.get_consumer(request.group_id)
         if group is None:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {request.group_id} not found.")
+            kind = (
+                "Group {} not found."
+                if self._groups.get(request.group_id) is None
+                else "Group {} is not a consumer group."
+            )
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, kind.format(request.group_id))
         member = self._members.find_leaving(group, request)
         if request.member_epoch == LEAVING:
             self._transitions.fence(group, [member], entries, now_ms)

@@ -16,7 +16,7 @@ from kafkaproto.broker.group.assignment import NOTHING, Assignment, Place
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.pending_offsets import PendingOffsets
 from kafkaproto.broker.group.reconciliation import NO_EPOCH, Current, MemberState
-from kafkaproto.broker.group.results import Protocols
+from kafkaproto.broker.group.results import ALWAYS, Protocols
 from kafkaproto.broker.group.subscribed_topics import SubscribedTopic
 from kafkaproto.broker.runtime.timers import Timer
 from kafkaproto.error_codes import ErrorCode
@@ -92,6 +92,8 @@ class ConsumerGroup:
     group_id: str
     epoch: int = 0
     assignment_epoch: int = 0
+    created_at: int = ALWAYS
+    """As `Group.created_at`."""
     members: dict[str, ConsumerMember] = field(default_factory=dict)
     static_ids: dict[str, str] = field(default_factory=dict)
     """Maps group instance ids to member ids."""

@@ -22,7 +22,7 @@ from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.deferred_replies import DeferredReplies
 from kafkaproto.broker.group.group import Group, GroupState, Member
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
-from kafkaproto.broker.group.overview import described, described_consumer, listed
+from kafkaproto.broker.group.overview import described, described_any, listed
 from kafkaproto.broker.group.rebalance import Rebalance
 from kafkaproto.broker.group.records import KAFKA_3_9, RecordVersions
 from kafkaproto.broker.group.registry import Registry
@@ -326,16 +326,15 @@ class GroupCoordinator:
         """Return the groups for ListGroups. states, types: filters that ignore case; empty for all."""
         # The new coordinator ignores blanks around states, but not around types (GC-56).
         states = [state.strip() if self.is_new_coordinator else state for state in states]
-        return listed([*self.groups, *self.groups.forgotten.visible()], states, types)
+        return listed(self.groups.visible(), states, types)
 
     def describe(self, group_id: str) -> GroupDescription:
         """Return the description of a classic group for DescribeGroups. If there is no classic group with this id, its state is Dead."""
-        return described(self.groups.get(group_id), group_id, keeps_assignments=self.is_new_coordinator)
+        return described(self.groups.get_visible(group_id), group_id, keeps_assignments=self.is_new_coordinator)
 
     def describe_any(self, group_id: str) -> GroupDescription:
         """Return the description of any group, classic or not, in the form of DescribeGroups. If it does not exist, its state is Dead."""
-        consumer = self.groups.get_consumer(group_id)
-        return self.describe(group_id) if consumer is None else described_consumer(consumer)
+        return described_any(self.groups.get_any(group_id), group_id, keeps_assignments=self.is_new_coordinator)
 
     def offsets(self) -> Iterator[tuple[str, str | None, Mapping[PartitionKey, CommittedOffset]]]:
         """Yield (group id, protocol type or None, dict of (topic, partition) to offset) of every group that has committed offsets."""

@@ -13,47 +13,56 @@ from kafkaproto.broker.group.storage import GroupStorage
 
 
 class ForgottenGroups:
-    """The forgotten groups of one coordinator. Each is kept, because its committed offsets return when a group with its id is created again.
+    """The forgotten groups of one coordinator. Their committed offsets return when a group with the same id is created again.
 
     storage: stores the groups, and tells whether further records were replicated.
     """
 
     def __init__(self, storage: GroupStorage) -> None:
         self._storage = storage
-        self._groups: dict[str, tuple[ConsumerGroup, int]] = {}
-        """Maps group ids to groups and the end offsets that their partitions had when they were forgotten."""
+        self._groups: dict[str, ConsumerGroup] = {}
+        """The groups that have offsets and were not created again."""
+        self._visible: dict[str, tuple[ConsumerGroup, int]] = {}
+        """Maps group ids to groups that requests which only read may still see, and to the end offset of their partition when they were forgotten."""
 
     def __iter__(self) -> Iterator[ConsumerGroup]:
-        """Iterate over a copy of all forgotten groups."""
-        return iter([group for group, _ in self._groups.values()])
+        """Iterate over a copy of the forgotten groups that have offsets."""
+        return iter([*self._groups.values()])
 
     def add(self, group: ConsumerGroup) -> None:
         """Forget a group."""
-        self._groups[group.group_id] = group, self._storage.end_offset(group.group_id)
+        for group_id in [*self._visible]:
+            if self.get_visible(group_id) is not None:
+                break
+        if group.offsets or group.writing:
+            self._groups[group.group_id] = group
+        self._visible[group.group_id] = group, self._storage.end_offset(group.group_id)
 
     def get(self, group_id: str) -> ConsumerGroup | None:
-        """Return a forgotten group; None if no group with this id is forgotten."""
-        group, _ = self._groups.get(group_id, (None, 0))
-        return group
+        """Return a forgotten group that has offsets; None if there is none with this id."""
+        return self._groups.get(group_id)
 
     def take(self, group_id: str) -> ConsumerGroup | None:
-        """Remove and return a forgotten group, because a group with its id exists again; None if no group with this id is forgotten."""
-        group, _ = self._groups.pop(group_id, (None, 0))
-        return group
+        """Remove and return a forgotten group that has offsets, because a group with its id exists again; None if there is none with this id."""
+        return self._groups.pop(group_id, None)
 
     def visible(self) -> list[ConsumerGroup]:
         """Return the forgotten groups that ListGroups, ConsumerGroupDescribe and OffsetFetch still show.
 
         These requests read the state up to the high watermark, and a group is missing only in the states after the next record of its partition.
         """
-        return [group for group, end in self._groups.values() if self._storage.high_watermark(group.group_id) <= end]
+        return [group for group_id in [*self._visible] if (group := self.get_visible(group_id)) is not None]
 
     def get_visible(self, group_id: str) -> ConsumerGroup | None:
         """Return a forgotten group that requests which only read still show; None if there is none with this id."""
-        group, end = self._groups.get(group_id, (None, 0))
-        return group if group is not None and self._storage.high_watermark(group_id) <= end else None
+        group, end = self._visible.get(group_id, (None, 0))
+        if group is not None and self._storage.high_watermark(group_id) > end:
+            del self._visible[group_id]
+            return None
+        return group
 
     def drop(self, is_gone: Callable[[str], bool]) -> None:
         """Drop the groups whose partitions this broker no longer coordinates. is_gone: returns whether this is so for a group id."""
-        for group_id in [group_id for group_id in self._groups if is_gone(group_id)]:
-            del self._groups[group_id]
+        for group_id in [group_id for group_id in {**self._groups, **self._visible} if is_gone(group_id)]:
+            self._groups.pop(group_id, None)
+            self._visible.pop(group_id, None)

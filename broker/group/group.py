@@ -14,8 +14,8 @@ from enum import Enum
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.pending_offsets import PendingOffsets
 from kafkaproto.broker.group.records import StoredGroup
-from kafkaproto.broker.group.results import JoinedMember, JoinReply, JoinResult, Protocols, SyncReply
-from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL, subscribed_topics
+from kafkaproto.broker.group.results import ALWAYS, JoinedMember, JoinReply, JoinResult, Protocols, SyncReply
+from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL, have_impossible_size, subscribed_topics
 from kafkaproto.broker.runtime.timers import Timer
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.hash_order import hash_order, scala_order
@@ -70,8 +70,8 @@ class Member:
     def metadata(self, protocol_name: str) -> bytes:
         return next((data for name, data in self.protocols if name == protocol_name), b"")
 
-    def vote(self, candidates: set[str]) -> str:
-        return next(name for name, _ in self.protocols if name in candidates)
+    def vote(self, candidates: set[str]) -> str | None:
+        return next((name for name, _ in self.protocols if name in candidates), None)
 
 
 @dataclass(slots=True, eq=False)
@@ -84,6 +84,8 @@ class Group:
     generation_id: int = 0
     is_new_coordinator: bool = True
     """Whether the broker emulates Kafka's coordinator in Java (default from 4.0 on)."""
+    created_at: int = ALWAYS
+    """The end offset of the group's partition when it was created, until a later record is replicated; then, and if it was loaded, `ALWAYS`."""
     protocol_type: str | None = None
     protocol_name: str | None = None
     leader_id: str | None = None
@@ -231,17 +233,27 @@ class Group:
         self.leader_id = joined.member_id
         return True
 
-    def start_generation(self, now_ms: int) -> None:
-        """Start the next generation with the joined members, and choose its protocol. Without members the group becomes empty."""
+    def start_generation(self, now_ms: int) -> bool:
+        """Start the next generation with the joined members, and choose its protocol. Without members the group becomes empty.
+
+        Returns False if no protocol can be chosen or a subscription has an impossible size: the join phase goes on then, as in Kafka (GC-27, GC-65).
+        """
         self.generation_id += 1
         self.owing_sync.clear()
         if self.members:
-            self.protocol_name = self.choose_protocol()
+            chosen = self.choose_protocol()
+            if chosen is None:
+                return False
+            self.protocol_name = chosen
+            metadatas = [member.metadata(chosen) for member in self.members.values()]
+            if self.protocol_type == CONSUMER_PROTOCOL and have_impossible_size(metadatas):
+                return False
             self.move_to(GroupState.COMPLETING_REBALANCE, now_ms)
         else:
             self.protocol_name = None
             self.move_to(GroupState.EMPTY, now_ms)
         self.subscribed = self._subscribed_topics()
+        return True
 
     def become_stable(self, generation_id: int) -> None:
         """Make a group that was converted from the new protocol (KIP-848) stable, with `generation_id` as its generation (GN-61)."""
@@ -250,14 +262,18 @@ class Group:
         self.state = GroupState.STABLE
         self.subscribed = self._subscribed_topics()
 
-    def choose_protocol(self) -> str:
-        """Return the protocol with the most votes.
+    def choose_protocol(self) -> str | None:
+        """Return the protocol with the most votes; None if there is none.
 
-        Each member votes for the first of its protocols that all members support. If several protocols have the most votes, the first of them in a
+        Each member votes for the first of its protocols that all members support. A protocol that a member offers twice counts twice, so that it
+        is not one that all support (GC-27). If several protocols have the most votes, the first of them in a
         hash table wins, which is Java's or Scala's depending on the coordinator (GC-27).
         """
         common = self._common_protocols()
-        votes = Counter(member.vote(common) for member in self.members.values())
+        voted = [member.vote(common) for member in self.members.values()]
+        votes = Counter(name for name in voted if name is not None)
+        if not votes or None in voted:
+            return None
         in_order = hash_order(votes) if self.is_new_coordinator else scala_order(votes)
         return max(in_order, key=votes.__getitem__)
 
@@ -310,7 +326,7 @@ class Group:
         )
 
     def _common_protocols(self) -> set[str]:
-        names = Counter(name for m in self.members.values() for name in {name for name, _ in m.protocols})
+        names = Counter(name for m in self.members.values() for name, _ in m.protocols)
         return {name for name, count in names.items() if count == len(self.members)}
 
     def _subscribed_topics(self) -> frozenset[str] | None:

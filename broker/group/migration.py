@@ -47,7 +47,7 @@ def to_consumer_group(classic: Group, topics: Mapping[str, Topic], *, is_release
         pending_offsets=classic.pending_offsets,
         stable_waiters=classic.stable_waiters,
     )
-    protocol = classic.protocol_name or (classic.choose_protocol() if classic.members else "")
+    protocol = classic.protocol_name or (classic.choose_protocol() if classic.members else None) or ""
     for member in classic.members.values():
         try:
             subscription = decode_subscription(member.metadata(protocol))

@@ -31,13 +31,13 @@ def _overview(group: AnyGroup) -> GroupOverview:
     return GroupOverview(group.group_id, group.protocol_type or "", group.state.value, CLASSIC)
 
 
-def described(group: Group | None, group_id: str, *, keeps_assignments: bool) -> GroupDescription:
-    """Describe a classic group. If `group` is None, the group is unknown and described as Dead.
+def described(group: AnyGroup | None, group_id: str, *, keeps_assignments: bool) -> GroupDescription:
+    """Describe a classic group. If `group` is None or of the new protocol, it is described as Dead.
 
     As in Kafka, the metadata of the members is empty unless the group is stable. keeps_assignments: whether a group that rebalances shows the
     assignments of the generation before, as in Kafka's new group coordinator (default from 4.0 on); otherwise they are empty, too (GC-52).
     """
-    if group is None:
+    if not isinstance(group, Group):
         return GroupDescription(group_id, UNKNOWN_GROUP)
     stable = group.is_in(GroupState.STABLE)
     name = (group.protocol_name or "") if stable else ""
@@ -53,6 +53,13 @@ def described(group: Group | None, group_id: str, *, keeps_assignments: bool) ->
         for member in group.members.values()
     ]
     return GroupDescription(group.group_id, group.state.value, 0, group.protocol_type or "", name, members)
+
+
+def described_any(group: AnyGroup | None, group_id: str, *, keeps_assignments: bool) -> GroupDescription:
+    """Describe a group of any protocol in the form of a classic one. group, keeps_assignments: as for `described`."""
+    if isinstance(group, ConsumerGroup):
+        return described_consumer(group)
+    return described(group, group_id, keeps_assignments=keeps_assignments)
 
 
 def described_consumer(group: ConsumerGroup) -> GroupDescription:

@@ -207,7 +207,8 @@ class Rebalance:
             # millisecond, because a client may have sent a timeout of 0.
             self._wait_for_joins(group, now_ms, at_least_ms=1)
             return
-        group.start_generation(now_ms)
+        if not group.start_generation(now_ms):
+            return
         self.changes.report(group, now_ms)
         if group.is_in(GroupState.COMPLETING_REBALANCE):
             self._tell_the_members(group, now_ms)

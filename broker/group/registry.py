@@ -19,6 +19,7 @@ from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.pending_offsets import PendingGroups
 from kafkaproto.broker.group.rebalance import Rebalance
 from kafkaproto.broker.group.records import Entry
+from kafkaproto.broker.group.results import ALWAYS
 from kafkaproto.broker.group.sessions import cancel
 from kafkaproto.broker.group.settings import ConsumerGroupSettings
 from kafkaproto.broker.group.storage import GroupStorage, Loaded, iterate
@@ -59,6 +60,26 @@ class Registry:
         """Return the group with this id, classic or of the new protocol (KIP-848); None if this broker does not have it."""
         return self._groups.get(group_id) or self._consumers.get(group_id)
 
+    def get_visible(self, group_id: str) -> AnyGroup | None:
+        """Return the group that a request which only reads sees, such as DescribeGroups; None if it sees none.
+
+        With the coordinator in Java these requests read the state up to the high watermark. So they see a new group only after the next record of
+        its partition is replicated, and a forgotten group until then (GC-66, GN-63).
+        """
+        group = self.get_any(group_id)
+        if group is not None and group.created_at >= 0:
+            if self._storage.high_watermark(group_id) <= group.created_at:
+                group = None
+            else:
+                group.created_at = ALWAYS
+        return group or self.forgotten.get_visible(group_id)
+
+    def visible(self) -> list[AnyGroup]:
+        """Return all groups that ListGroups shows."""
+        live = [group for group in self if self.get_visible(group.group_id) is group]
+        names = {group.group_id for group in live}
+        return [*live, *(group for group in self.forgotten.visible() if group.group_id not in names)]
+
     def create(self, group_id: str, now_ms: int) -> Group:
         """Create an empty classic group."""
         group = self._new_group(group_id, self.forgotten.take(group_id), now_ms)
@@ -68,6 +89,7 @@ class Registry:
 
     def _new_group(self, group_id: str, replaced: ConsumerGroup | None, now_ms: int) -> Group:
         group = Group(group_id, now_ms, is_new_coordinator=self._storage.is_new_coordinator)
+        group.created_at = self._now_written(group_id)
         if replaced is not None:
             group.offsets, group.writing = replaced.offsets, replaced.writing
             group.pending_offsets, group.stable_waiters = replaced.pending_offsets, replaced.stable_waiters
@@ -96,6 +118,7 @@ class Registry:
         """
         forgotten = self.forgotten.get(group_id)
         group = ConsumerGroup(group_id) if forgotten is None else forgotten.successor()
+        group.created_at = self._now_written(group_id)
         self._consumers[group_id] = group
         self._expiry.watch(now_ms)
         return group
@@ -179,14 +202,17 @@ class Registry:
         """Return the maximum number of members of a classic group (`group.max.size`)."""
         return self._rebalance.settings.group_max_size
 
-    def reload(self, group_id: str, now_ms: int) -> None:
-        """Undo a change that was not stored: load the group again from its records."""
+    def _now_written(self, group_id: str) -> int:
+        return self._storage.end_offset(group_id) if self._storage.is_new_coordinator else ALWAYS
+
+    def reload(self, group_id: str, now_ms: int, *, is_new: bool = False) -> None:
+        """Undo a change that was not stored: load the group again from its records. is_new: whether the change created the group."""
         group = self.get_any(group_id)
         if group is not None:
             _end(group, self._rebalance, now_ms)
             self._groups.pop(group_id, None)
             self._consumers.pop(group_id, None)
-        if self.forgotten.get(group_id) is None:
+        if not is_new:
             self._take(self._storage.load_group(group_id), now_ms)
         if group is not None and self.get_any(group_id) is None:
             self.changes.ended(group, now_ms)
@@ -240,12 +266,14 @@ class Registry:
     def _take(self, loaded: Loaded, now_ms: int) -> None:
         for group_id, consumer in loaded.consumers.items():
             consumer.offsets.update(loaded.offsets.get(group_id, {}))
+            consumer.created_at = ALWAYS
             self._consumers[group_id] = consumer
             self._expiry.watch(now_ms)
             self.changes.loaded(consumer, now_ms)
             self.resume_consumer(consumer, now_ms)
         for group_id, stored, offsets in iterate(loaded):
             group = self.create(group_id, now_ms)
+            group.created_at = ALWAYS
             group.offsets.update(offsets)
             if stored is not None:
                 group.restore(stored, now_ms)

@@ -10,6 +10,8 @@ NO_GENERATION = -1
 UNKNOWN_MEMBER_ID = ""
 UNKNOWN_GROUP = "Dead"
 """The state that is reported for an unknown group."""
+ALWAYS = -1
+"""The value of `created_at` of a group that every request sees."""
 
 Protocols = tuple[tuple[str, bytes], ...]
 """A member's protocols as (name, metadata) pairs, in the member's order of preference."""

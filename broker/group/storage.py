@@ -281,8 +281,8 @@ class GroupStorage:
         return loaded
 
     def end_offset(self, group_id: str) -> int:
-        """Return the end offset of the group's partition."""
-        return 0 if self._log is None else self._log.end_offset(self.partition_of(group_id))
+        """Return the end offset of the group's partition; -1 without a log, so that all groups are visible."""
+        return -1 if self._log is None else self._log.end_offset(self.partition_of(group_id))
 
     def high_watermark(self, group_id: str) -> int:
         """Return the high watermark of the group's partition."""

@@ -1,6 +1,6 @@
 """Decoding of the topics in the subscription that a consumer sends with JoinGroup. A coordinator uses no other part of the subscription.
 
-This module decodes the start of ConsumerProtocolSubscription, which is the same in all versions: version, then topics.
+Corresponds to `ConsumerProtocol.deserializeConsumerProtocolSubscription` in Kafka.
 """
 
 from __future__ import annotations
@@ -11,35 +11,57 @@ from collections.abc import Iterable
 CONSUMER_PROTOCOL = "consumer"
 
 
+class ImpossibleSize(ValueError):
+    """A size in a subscription is negative or exceeds the data. Kafka's coordinator does not handle this error (GC-65)."""
+
+
 def subscribed_topics(metadatas: Iterable[bytes]) -> frozenset[str] | None:
     """Return all topics to which members subscribe; None if a subscription cannot be decoded.
 
     metadatas: for each member its encoded subscription, which JoinGroup calls the metadata of a protocol.
     """
-    topics: set[str] = set()
     try:
-        for metadata in metadatas:
-            topics.update(_topics(metadata))
+        return _all_topics(metadatas)
     except (struct.error, ValueError):
         return None
-    return frozenset(topics)
 
 
-def _topics(metadata: bytes) -> Iterable[str]:
-    version, count = struct.unpack_from(">hi", metadata)
-    # Each name takes at least the bytes of its length, so a larger count is wrong.
-    if version < 0 or not 0 <= count <= len(metadata) // 2:
-        raise ValueError(
-            f"invalid subscription of a group member: the version must be at least 0 (got {version}), "
-            f"and the number of topics 0 to {len(metadata) // 2} (got {count})"
+def have_impossible_size(metadatas: Iterable[bytes]) -> bool:
+    """Return whether the first of these subscriptions that cannot be decoded contains an impossible size."""
+    try:
+        _all_topics(metadatas)
+    except ImpossibleSize:
+        return True
+    except (struct.error, ValueError):
+        pass
+    return False
+
+
+def _all_topics(metadatas: Iterable[bytes]) -> frozenset[str]:
+    """Return the topics of all subscriptions. Raises struct.error if one is too short, ImpossibleSize or ValueError if it is invalid."""
+    return frozenset(topic for metadata in metadatas for topic in _topics(metadata))
+
+
+def _topics(data: bytes) -> list[str]:
+    """Return the topics of one encoded subscription. The user data after them is checked, too, as if the subscription had version 0."""
+    [version] = struct.unpack_from(">h", data)
+    if version < 0:
+        raise ValueError(f"the version of a subscription must be at least 0 (got {version})")
+    [count] = struct.unpack_from(">i", data, 2)
+    if not 0 <= count <= len(data) - 6:
+        raise ImpossibleSize(
+            f"the number of topics must be from 0 to {len(data) - 6}, the number of bytes left (got {count})"
         )
-    position = 6
+    topics, position = [], 6
     for _ in range(count):
-        (length,) = struct.unpack_from(">h", metadata, position)
-        name = metadata[position + 2 : position + 2 + length]
-        if length < 0 or len(name) != length:
-            raise ValueError(
-                f"invalid subscription of a group member: a topic name must take 0 to {len(metadata) - position - 2} bytes (got {length})"
-            )
-        yield name.decode()
+        [length] = struct.unpack_from(">h", data, position)
         position += 2 + length
+        if not 0 <= length <= position <= len(data):
+            raise ImpossibleSize(f"a topic name must have a length from 0 to the number of bytes left (got {length})")
+        topics.append(data[position - length : position].decode(errors="replace"))
+    [length] = struct.unpack_from(">i", data, position)
+    if length > len(data) - position - 4:
+        raise ImpossibleSize(
+            f"the user data must fit into the {len(data) - position - 4} bytes left (got a length of {length})"
+        )
+    return topics

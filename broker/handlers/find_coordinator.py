@@ -18,9 +18,18 @@ from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
 FIRST_VERSION_WITH_MANY_KEYS = 4
-GROUP, TRANSACTION = 0, 1
+GROUP, TRANSACTION, SHARE = 0, 1, 2
+FIRST_VERSION_WITH_SHARE_GROUPS = 6
 TOPICS = {GROUP: "__consumer_offsets", TRANSACTION: "__transaction_state"}
 NOWHERE = (-1, "", -1)
+MESSAGES: dict[int, str] = {
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
+    ErrorCode.INVALID_REQUEST: (
+        "This most likely occurs because of a request being malformed by the client library or the message was sent to an incompatible broker. "
+        "See the broker logs for more details."
+    ),
+}
+"""Kafka's own messages for the errors of this request."""
 
 
 def _failed(exchange: Exchange, request: FindCoordinatorRequest, error_code: int) -> Reply:
@@ -29,6 +38,10 @@ def _failed(exchange: Exchange, request: FindCoordinatorRequest, error_code: int
 
 @register(ApiKey.FIND_COORDINATOR, _failed)
 def find_coordinator(exchange: Exchange, request: FindCoordinatorRequest) -> Reply:
+    if request.key_type == SHARE and exchange.api_version >= FIRST_VERSION_WITH_MANY_KEYS:
+        is_early = exchange.node.is_release_4 or exchange.api_version < FIRST_VERSION_WITH_SHARE_GROUPS
+        error = ErrorCode.INVALID_REQUEST if is_early else ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return _response(exchange, [Coordinator(key, *NOWHERE, int(error), "") for key in request.coordinator_keys])
     if request.key_type not in TOPICS:
         return _failed(exchange, request, ErrorCode.INVALID_REQUEST)
     keys, cluster = _keys(exchange, request), exchange.node.cluster
@@ -58,7 +71,8 @@ def _find(exchange: Exchange, key: str, find: Callable[[str], int], comes_later:
 
 def _error(key: str, error_code: int) -> Coordinator:
     name = ErrorCode(error_code).name.replace("_", " ").capitalize()
-    return Coordinator(key, *NOWHERE, error_code=int(error_code), error_message=f"{name}.")
+    message = MESSAGES.get(error_code, f"{name}.")
+    return Coordinator(key, *NOWHERE, error_code=int(error_code), error_message=message)
 
 
 def _response(exchange: Exchange, coordinators: list[Coordinator]) -> Reply:

@@ -31,7 +31,8 @@ def join_group(exchange: Exchange, request: JoinGroupRequest) -> Reply | Delayed
     node = exchange.node
     error = node.refuses_group(request.group_id) if request.group_id else 0
     if error:
-        return _failed(exchange, request, error)
+        member_id = "" if node.groups.is_new_coordinator else request.member_id
+        return _response(exchange, JoinResult(member_id, int(error)))
     delayed = Delayed()
 
     def reply(result: JoinResult, at_ms: int) -> None:

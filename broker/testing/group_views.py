@@ -126,7 +126,7 @@ def group_seen(cluster: Cluster, group_id: str) -> GroupSeen:
     offsets = committed(cluster, group_id)
     lags = {key: lag for key, offset in offsets.items() if (lag := lag_of(cluster, key, offset)) is not None}
     if isinstance(group, ConsumerGroup):
-        described = coordinator.consumers.describe(group_id)
+        described = coordinator.consumers.describe(group_id, committed=False)
         names = cluster.controller.image.topic_names
         return GroupSeen(
             group_id,

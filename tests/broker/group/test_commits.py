@@ -6,7 +6,7 @@ import pytest
 
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.results import LeavingMember
-from kafkaproto.broker.group.subscription import subscribed_topics
+from kafkaproto.broker.group.subscription import have_impossible_size, subscribed_topics
 from tests.support.broker.group_bench import DELAY_MS, Bench, subscription
 
 METADATA_TOO_LARGE, ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCING = 12, 22, 25, 27
@@ -173,6 +173,8 @@ def test_subscribed_topics_of_a_group_are_unknown_if_one_subscription_is_malform
     ):
         assert subscribed_topics([subscription("a"), bad]) is None
     assert subscribed_topics([b"\0\1\0\0\0\1\xff\xff"]) is None
+    assert not have_impossible_size([subscription("a"), b"", b"\0\1\x7f\xff\xff\xff"])
+    assert have_impossible_size([subscription("a"), b"\0\1\x7f\xff\xff\xff", b""])
 
 
 def test_list_and_describe_groups_return_state_members_and_metadata(bench: Bench) -> None:

@@ -318,7 +318,7 @@ def test_group_requests_are_served_only_by_the_leader_of_the_offsets_partition()
             assert codes(client.ask(commit(8, ("t", 0, 5), group=group), 8)) == [("t", 0, NOT_COORDINATOR)]
             assert client.ask(OffsetFetchRequest(group, None), 7).error_code == NOT_COORDINATOR
             request = OffsetFetchRequest(group, [OffsetFetchRequestTopic("t", [0])])
-            assert codes(client.ask(request, 1)) == [("t", 0, NOT_COORDINATOR)]
+            assert client.ask(request, 1).topics == []
             assert client.ask(DescribeGroupsRequest([group]), 3).groups[0].error_code == NOT_COORDINATOR
         assert [group in {g.group_id for g in c.ask(ListGroupsRequest(), 3).groups} for c in clients] == [
             n == leader for n in range(3)

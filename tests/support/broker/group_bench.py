@@ -18,7 +18,7 @@ SESSION_MS, REBALANCE_MS, DELAY_MS = 10_000, 60_000, 3_000
 
 def subscription(*topics: str) -> bytes:
     names = b"".join(struct.pack(">h", len(t.encode())) + t.encode() for t in topics)
-    return struct.pack(">hi", 1, len(topics)) + names + struct.pack(">i", -1)
+    return struct.pack(">hi", 0, len(topics)) + names + struct.pack(">i", -1)
 
 
 class Answers(list[Any]):

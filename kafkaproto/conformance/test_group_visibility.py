@@ -1,0 +1,101 @@
+"""Tests of what requests that only read see of groups with the coordinator in Java: the state up to the high watermark (GC-66)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.consumer_groups import ConsumerGroup
+from kafkaproto.conformance.groups import Group, commit
+from kafkaproto.conformance.scene import new_topic, wait_until
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.test_forgotten_groups import empty_group, listed, reject_join, write_record
+from kafkaproto.messages.describe_groups import DescribeGroupsRequest
+from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from kafkaproto.messages.list_groups import ListGroupsRequest
+
+PROFILE = "consumer"
+pytestmark = [pytest.mark.needs(offsets_topic=True), pytest.mark.rule("GC-66")]
+
+NOT_FOUND, METADATA_TOO_LARGE = 69, 12
+TOO_LARGE = "x" * 5000
+
+
+def described(group: Group) -> Any:
+    [described] = group.ask(DescribeGroupsRequest([group.id]), 5).groups
+    return described.group_state, described.protocol_type
+
+
+def write_in(group: Group) -> None:
+    """Commit an offset of another group in the same partition of the offsets topic."""
+    other = Group(group.subject, group.index)
+    topic = new_topic(group.subject).name
+    assert commit(other, {topic: {0: (1, None)}}) == {(topic, 0): 0}
+
+
+def is_listed(group: Group) -> bool:
+    return any(found.group_id == group.id for found in group.ask(ListGroupsRequest(), 4).groups)
+
+
+def test_group_of_a_commit_without_a_valid_offset_is_visible_after_the_next_record(subject: Subject) -> None:
+    ConsumerGroup(subject)  # skips the test without the coordinator in Java
+    group = Group(subject)
+    topic = new_topic(subject).name
+    assert commit(group, {topic: {0: (1, TOO_LARGE)}}) == {(topic, 0): METADATA_TOO_LARGE}
+    assert (described(group), is_listed(group)) == (("Dead", ""), False)
+    write_in(group)
+    wait_until(subject, lambda: is_listed(group), "the group is listed")
+    assert described(group) == ("Empty", "")
+
+
+def test_group_of_the_first_member_is_visible_after_its_join_phase(subject: Subject) -> None:
+    ConsumerGroup(subject)
+    group = Group(subject)
+    connection = group.connect()
+    request = JoinGroupRequest(group.id, 10_000, 10_000, "", None, "consumer", [JoinGroupRequestProtocol("range", b"")])
+    subject.send(connection, request, 3)
+    assert subject.answer(connection).message.error_code == 0
+    assert (described(group), is_listed(group)) == (("CompletingRebalance", "consumer"), True)
+
+
+@pytest.mark.rule("D12", "GN-63")
+@pytest.mark.parametrize("is_hidden", [False, True])
+def test_commit_without_a_valid_offset_replaces_a_forgotten_group_after_the_next_record(
+    subject: Subject, is_hidden: bool
+) -> None:
+    group = empty_group(subject)
+    topic, forgets = group.topic.name, subject.semantics == "kafka"
+    reject_join(group)
+    if is_hidden:
+        write_record(group)
+    offsets = {} if forgets and is_hidden else {(topic, 0): 5}
+    assert commit(group, {topic: {0: (1, TOO_LARGE)}}) == {(topic, 0): METADATA_TOO_LARGE}
+    assert group.committed() == offsets
+    assert is_listed(group) is bool(offsets)
+    write_record(group)
+    kind = ("classic" if forgets else "consumer", "Empty")
+    wait_until(subject, lambda: is_listed(group) and listed(group) == kind, "the group is replaced")
+    assert group.committed() == {(topic, 0): 5}
+
+
+@pytest.mark.releases(first="4.0")
+@pytest.mark.rule("GC-51")
+def test_describe_groups_names_groups_of_the_new_protocol_as_not_classic_from_4_0_on(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    assert group.enter("A")[0] == 1
+    [found] = group.ask(DescribeGroupsRequest([group.id]), 6).groups
+    assert (found.error_code, found.error_message, found.group_state) == (
+        NOT_FOUND,
+        f"Group {group.id} is not a classic group.",
+        "Dead",
+    )
+
+
+@pytest.mark.rule("GN-10")
+def test_leaving_heartbeat_for_a_classic_group_names_its_kind(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    client = group.client(version=3)
+    assert client.join().error_code == 0
+    refused = group.heartbeat("A", -1)
+    assert (refused.error_code, refused.error_message) == (NOT_FOUND, f"Group {group.id} is not a consumer group.")

@@ -1,0 +1,164 @@
+"""Tests of JoinGroup requests that Kafka accepts although it cannot end the join phase with them, and of errors at other brokers."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.groups import Group, commit, has_new_coordinator, subscription
+from kafkaproto.conformance.scene import new_topic
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
+from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
+
+pytestmark = pytest.mark.needs(offsets_topic=True)
+
+NOT_COORDINATOR, INCONSISTENT, SUBSCRIBED, NOT_AVAILABLE, INVALID_REQUEST = 16, 23, 86, 15, 42
+PREPARING = "PreparingRebalance"
+BROKERS, PARKED_MS = 3, 1000
+MALFORMED = (
+    "This most likely occurs because of a request being malformed by the client library or the message was sent to an incompatible broker. "
+    "See the broker logs for more details."
+)
+SHARE = 2
+
+
+def join(group: Group, *protocols: tuple[str, bytes], kind: str = "consumer", version: int = 3) -> Any:
+    """Send the first JoinGroup of a member, and return the response, or None if there is none within a second."""
+    offered = [JoinGroupRequestProtocol(*protocol) for protocol in protocols]
+    connection = group.connect()
+    group.subject.send(connection, JoinGroupRequest(group.id, 10_000, 10_000, "", None, kind, offered), version)
+    answer = group.subject.answer_or_none(connection, PARKED_MS)
+    return None if answer is None else answer.message
+
+
+@pytest.mark.rule("GC-27")
+@pytest.mark.parametrize("names", ["aa", "abab", "abba"])
+def test_member_that_offers_each_protocol_twice_gets_no_response(subject: Subject, names: str) -> None:
+    """A protocol that one member offers twice is counted twice, and is then not one that all members offer."""
+    group = Group(subject)
+    assert join(group, *((name, b"") for name in names)) is None
+    assert group.state()[0] == PREPARING
+    assert join(group, ("a", b"")).error_code == INCONSISTENT
+
+
+@pytest.mark.rule("GC-27")
+def test_protocol_that_a_member_offers_only_once_is_chosen(subject: Subject) -> None:
+    group = Group(subject)
+    joined = join(group, ("a", b"1"), ("b", b"2"), ("a", b"3"))
+    assert (joined.error_code, joined.protocol_name) == (0, "b")
+    assert [bytes(member.metadata) for member in joined.members] == [b"2"]
+    assert join(group, ("a", b"")).error_code == INCONSISTENT
+
+
+@pytest.mark.rule("GC-65")
+@pytest.mark.parametrize(
+    "data",
+    [
+        struct.pack(">hi", 0, 1000),
+        struct.pack(">hi", 0, -1),
+        struct.pack(">hi", 9, 1000),
+        struct.pack(">hih", 0, 1, -1),
+        subscription("abc")[:9],
+        struct.pack(">hii", 0, 0, 1000),
+    ],
+    ids=["topics", "negative", "version-9", "null-topic", "topic", "user-data"],
+)
+def test_subscription_with_an_impossible_size_gets_no_response(subject: Subject, data: bytes) -> None:
+    group = Group(subject)
+    assert join(group, ("range", data)) is None
+    assert group.state()[0] == PREPARING
+
+
+@pytest.mark.rule("GC-61", "GC-65")
+@pytest.mark.parametrize(
+    ("data", "is_read"),
+    [
+        (b"", True),
+        (b"\0\1", True),
+        (struct.pack(">h", -1), True),
+        (struct.pack(">hih", 0, 1, 0)[:7], True),
+        (struct.pack(">hi", 0, 0), True),
+        (b"\0\1" + subscription("other")[2:], False),
+        (struct.pack(">hiii", 1, 0, -1, 1000), False),
+    ],
+    ids=["empty", "version", "negative-version", "no-topic", "no-user-data", "no-owned-partitions", "owned-partitions"],
+)
+def test_group_with_a_subscription_that_is_too_short_reads_every_topic(
+    subject: Subject, data: bytes, is_read: bool
+) -> None:
+    """Only the topics and the user data are decoded, so what is missing after them does not matter."""
+    group = Group(subject)
+    assert join(group, ("range", data)).error_code == 0
+    topic = new_topic(subject).name
+    assert group.delete_offsets({topic: [0]}) == (0, {(topic, 0): SUBSCRIBED if is_read else 0})
+
+
+@pytest.mark.rule("GC-65")
+def test_subscription_of_another_protocol_type_may_be_anything(subject: Subject) -> None:
+    assert join(Group(subject), ("p", struct.pack(">hi", 0, 1000)), kind="connect").error_code == 0
+
+
+@pytest.mark.rule("GC-26")
+def test_join_group_at_another_broker_returns_the_member_id_only_from_the_old_coordinator(subject: Subject) -> None:
+    group = Group(subject)
+    member_id = "" if has_new_coordinator(subject) else "nobody"
+    for version in (3, 7, 9):
+        request = JoinGroupRequest(group.id, 10_000, 10_000, "nobody", None, "consumer")
+        refused = subject.ask(subject.connect((group.coordinator() + 1) % BROKERS), request, version)
+        assert (refused.error_code, refused.member_id) == (NOT_COORDINATOR, member_id)
+
+
+@pytest.mark.rule("GO-32")
+def test_offset_fetch_at_another_broker_has_an_error_for_each_partition_only_from_4_0_on(subject: Subject) -> None:
+    group = Group(subject)
+    topic = new_topic(subject).name
+    assert commit(group, {topic: {0: (5, None)}}) == {(topic, 0): 0}
+    connection = subject.connect((group.coordinator() + 1) % BROKERS)
+    request = OffsetFetchRequest(group.id, [OffsetFetchRequestTopic(topic, [0])])
+    for version in (2, 7):
+        fetched = subject.ask(connection, request, version)
+        assert (fetched.topics, fetched.error_code) == ([], NOT_COORDINATOR)
+    errors = [p.error_code for t in subject.ask(connection, request, 1).topics for p in t.partitions]
+    assert errors == ([NOT_COORDINATOR] if has_new_coordinator(subject) else [])
+
+
+@pytest.mark.rule("M-8")
+def test_find_coordinator_has_kafkas_message_for_unknown_key_types(subject: Subject) -> None:
+    for version in (1, 3):
+        found = subject.ask(subject.connect(), FindCoordinatorRequest("g", 7), version)
+        assert (found.error_code, found.error_message) == (INVALID_REQUEST, MALFORMED)
+    for version in (4, 5, 6):
+        [found] = subject.ask(
+            subject.connect(), FindCoordinatorRequest(key_type=7, coordinator_keys=["g"]), version
+        ).coordinators
+        assert (found.error_code, found.error_message) == (INVALID_REQUEST, MALFORMED)
+
+
+@pytest.mark.rule("M-8")
+def test_find_coordinator_of_a_share_group_fails_without_a_message_from_version_4_on(subject: Subject) -> None:
+    found = subject.ask(subject.connect(), FindCoordinatorRequest("g:t:0", SHARE), 3)
+    assert (found.error_code, found.error_message) == (INVALID_REQUEST, MALFORMED)
+    for version in (4, 5):
+        request = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=["g:t:0"])
+        [found] = subject.ask(subject.connect(), request, version).coordinators
+        assert (found.error_code, found.error_message) == (INVALID_REQUEST, "")
+
+
+@pytest.mark.rule("M-8")
+@pytest.mark.releases(before="4.0")
+def test_coordinator_of_share_groups_is_not_available_in_3_9(subject: Subject) -> None:
+    request = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=["g:t:0"])
+    [found] = subject.ask(subject.connect(), request, 6).coordinators
+    assert (found.error_code, found.error_message) == (NOT_AVAILABLE, "")
+
+
+@pytest.mark.rule("M-8")
+@pytest.mark.releases(first="4.0")
+def test_coordinator_of_share_groups_is_an_invalid_key_type_from_4_0_on(subject: Subject) -> None:
+    request = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=["g:t:0"])
+    [found] = subject.ask(subject.connect(), request, 6).coordinators
+    assert (found.error_code, found.error_message) == (INVALID_REQUEST, "")
