@@ -3,7 +3,7 @@
 v2 is flexible.
 Behaviour: a broker has one directory. A move to that directory succeeds, a move to any other gets error LOG_DIR_NOT_FOUND (57). A partition without a
 replica on this broker gets error REPLICA_NOT_AVAILABLE (9), so that kafka-reassign-partitions retries; an unknown partition gets error
-UNKNOWN_TOPIC_OR_PARTITION (3).
+UNKNOWN_TOPIC_OR_PARTITION (3). A partition that is named twice moves to the last of its directories (AD-48).
 """
 
 from __future__ import annotations
@@ -34,13 +34,16 @@ def _failed(exchange: Exchange, request: AlterReplicaLogDirsRequest, error_code:
 
 @register(ApiKey.ALTER_REPLICA_LOG_DIRS, _failed)
 def alter_replica_log_dirs(exchange: Exchange, request: AlterReplicaLogDirsRequest) -> Reply:
+    paths = {
+        (topic.name, index): directory.path
+        for directory in request.dirs
+        for topic in directory.topics
+        for index in topic.partitions
+    }
     results: dict[str, AlterReplicaLogDirTopicResult] = {}
-    for directory in request.dirs:
-        for topic in directory.topics:
-            result = results.setdefault(topic.name, AlterReplicaLogDirTopicResult(topic.name))
-            for index in topic.partitions:
-                error = _error(exchange, directory.path, topic.name, index)
-                result.partitions.append(AlterReplicaLogDirPartitionResult(index, int(error)))
+    for (topic, index), path in paths.items():
+        result = AlterReplicaLogDirPartitionResult(index, int(_error(exchange, path, topic, index)))
+        results.setdefault(topic, AlterReplicaLogDirTopicResult(topic)).partitions.append(result)
     return Reply(AlterReplicaLogDirsResponse(results=list(results.values())))
 
 

@@ -2,7 +2,8 @@
 
 v2 is flexible; v3 may return THROTTLING_QUOTA_EXCEEDED (KIP-599).
 Behaviour: each topic is handled independently; a topic that is named twice gets error INVALID_REQUEST (42). Added partitions are charged to the
-controller mutation quota (Q-18), also with validate_only and also if the request names brokers that do not exist.
+controller mutation quota (Q-18), also with validate_only and also if the request names brokers that do not exist. With a timeout of 0 or less all
+topics get error REQUEST_TIMED_OUT (AD-43).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections import Counter
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.quota.mutations import MutationCharge
+from kafkaproto.broker.requests.deadline import check_timeout
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
@@ -24,6 +26,8 @@ from kafkaproto.messages.create_partitions import (
 )
 
 FIRST_STRICT_VERSION = 3
+MAX_NEW_PARTITIONS = 10_000
+"""The maximum number of partitions that one request adds (`MAX_RECORDS_PER_USER_OP` in Kafka)."""
 
 
 def _failed(exchange: Exchange, request: CreatePartitionsRequest, error_code: int) -> Reply:
@@ -33,13 +37,18 @@ def _failed(exchange: Exchange, request: CreatePartitionsRequest, error_code: in
 
 @register(ApiKey.CREATE_PARTITIONS, _failed)
 def create_partitions(exchange: Exchange, request: CreatePartitionsRequest) -> Reply:
-    mutations = exchange.open_mutations(exchange.api_version >= FIRST_STRICT_VERSION)
     named = Counter(t.name for t in request.topics)
-    results = [
-        _add(exchange, mutations, topic, request.validate_only) for topic in request.topics if named[topic.name] == 1
-    ]
+    requested = [t for t in request.topics if named[t.name] == 1]
+    if requested:
+        check_timeout(request.timeout_ms)
+    mutations = exchange.open_mutations(exchange.api_version >= FIRST_STRICT_VERSION)
+    results, room = [], MAX_NEW_PARTITIONS
+    for topic in requested:
+        result, added = _add(exchange, mutations, topic, room, request.validate_only)
+        results.append(result)
+        room -= added
     results += [
-        CreatePartitionsTopicResult(name, int(ErrorCode.INVALID_REQUEST), "Name each topic once.")
+        CreatePartitionsTopicResult(name, int(ErrorCode.INVALID_REQUEST), "Duplicate topic name.")
         for name, count in named.items()
         if count > 1
     ]
@@ -47,14 +56,24 @@ def create_partitions(exchange: Exchange, request: CreatePartitionsRequest) -> R
 
 
 def _add(
-    exchange: Exchange, mutations: MutationCharge, request: CreatePartitionsTopic, validate_only: bool
-) -> CreatePartitionsTopicResult:
+    exchange: Exchange, mutations: MutationCharge, request: CreatePartitionsTopic, room: int, validate_only: bool
+) -> tuple[CreatePartitionsTopicResult, int]:
+    """Enlarge a topic, and return its result and the number of partitions that it adds. room: the number that the request may still add."""
     controller = exchange.node.cluster.controller
     given = None if request.assignments is None else [a.broker_ids for a in request.assignments]
+    added = 0
+
+    def counted(count: int) -> None:
+        nonlocal added
+        mutations.take(count)
+        if count > room:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        added = count
+
     try:
-        topic = controller.plan_partitions(request.name, request.count, given, mutations.take)
+        topic = controller.plan_partitions(request.name, request.count, given, counted)
         if not validate_only:
             controller.put_topic(topic)
     except KafkaError as error:
-        return CreatePartitionsTopicResult(request.name, error.error_code, error.message)
-    return CreatePartitionsTopicResult(request.name, 0, None)
+        return CreatePartitionsTopicResult(request.name, error.error_code, error.message), 0
+    return CreatePartitionsTopicResult(request.name, 0, None), added

@@ -2,21 +2,25 @@
 
 v1 adds validate_only and messages; v2 adds throttle time; v4 accepts -1 for the broker's own partition count and replication factor; v5 is flexible
 and returns the settings of the new topic; v6 may return THROTTLING_QUOTA_EXCEEDED (KIP-599); v7 adds topic ids.
-Behaviour: each topic is handled independently; a topic that is named twice gets error INVALID_REQUEST (42). If a request is for more than
-MAX_PARTITIONS partitions, all its topics get error POLICY_VIOLATION (44). The partitions of a valid topic are charged to the controller mutation
-quota (Q-18), also with validate_only.
+Behaviour: each topic is handled independently; a topic that is named twice gets error INVALID_REQUEST (42). If the other topics have more than
+MAX_PARTITIONS partitions, all topics get error POLICY_VIOLATION (44) (AD-46); with a timeout of 0 or less, REQUEST_TIMED_OUT (AD-43). All topics are
+checked before the first one is created (AD-45). The partitions of a valid topic are charged to the controller mutation quota (Q-18), also with
+validate_only.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.config.description import effective_topic_values
 from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.metadata.controller import Controller
 from kafkaproto.broker.metadata.image import Topic
 from kafkaproto.broker.metadata.planning import check_name
 from kafkaproto.broker.quota.mutations import MutationCharge
+from kafkaproto.broker.requests.deadline import check_timeout
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
@@ -33,6 +37,10 @@ FIRST_VERSION_WITH_CONFIGS = 5
 FIRST_STRICT_VERSION = 6
 MAX_PARTITIONS = 10_000
 """The maximum number of partitions in one request (`ReplicationControlManager` in Kafka), so that a client cannot exhaust memory."""
+MAX_RECORDS = 10_000
+"""The maximum number of metadata records of one request: one for each topic, setting and partition (`MAX_RECORDS_PER_USER_OP` in Kafka)."""
+TOO_MANY_RECORDS = "Unable to perform excessively large batch operation."
+TOO_MANY_PARTITIONS = "Excessively large number of partitions per request."
 
 
 def _failed(exchange: Exchange, request: CreateTopicsRequest, error_code: int) -> Reply:
@@ -41,17 +49,22 @@ def _failed(exchange: Exchange, request: CreateTopicsRequest, error_code: int) -
 
 @register(ApiKey.CREATE_TOPICS, _failed)
 def create_topics(exchange: Exchange, request: CreateTopicsRequest) -> Reply:
-    if sum(_partitions(exchange, topic) for topic in request.topics) > MAX_PARTITIONS:
-        why = f"A request may ask for {MAX_PARTITIONS} partitions at most."
-        return Reply(
-            CreateTopicsResponse(topics=[_error(t.name, ErrorCode.POLICY_VIOLATION, why) for t in request.topics])
-        )
-    mutations = exchange.open_mutations(exchange.api_version >= FIRST_STRICT_VERSION)
     named = Counter(t.name for t in request.topics)
-    results = [
-        _create(exchange, mutations, topic, request.validate_only) for topic in request.topics if named[topic.name] == 1
-    ]
+    creatable = [t for t in request.topics if named[t.name] == 1]
+    if creatable:
+        check_timeout(request.timeout_ms)
+    if sum(_partitions(exchange, topic) for topic in creatable) > MAX_PARTITIONS:
+        return _too_large(request, TOO_MANY_PARTITIONS)
+    planned, rejected = _planned(exchange, creatable)
+    if sum(1 + len(topic.configs) + len(topic.partitions) for topic in planned.values()) > MAX_RECORDS:
+        return _too_large(request, TOO_MANY_RECORDS)
+    results = [rejected.get(t.name) or _create(exchange, planned[t.name], request.validate_only) for t in creatable]
     results += [_error(name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name, n in named.items() if n > 1]
+    return Reply(CreateTopicsResponse(topics=results))
+
+
+def _too_large(request: CreateTopicsRequest, message: str) -> Reply:
+    results = [_error(t.name, ErrorCode.POLICY_VIOLATION, message) for t in request.topics]
     return Reply(CreateTopicsResponse(topics=results))
 
 
@@ -62,42 +75,43 @@ def _partitions(exchange: Exchange, topic: CreatableTopic) -> int:
     return max(0, exchange.node.config["num.partitions"] if topic.num_partitions == -1 else topic.num_partitions)
 
 
-def _create(
-    exchange: Exchange, mutations: MutationCharge, requested: CreatableTopic, validate_only: bool
-) -> CreatableTopicResult:
+def _planned(
+    exchange: Exchange, topics: Sequence[CreatableTopic]
+) -> tuple[dict[str, Topic], dict[str, CreatableTopicResult]]:
+    """Check all topics, and return the valid ones and the results of the others, both by name."""
     controller = exchange.node.cluster.controller
-    try:
-        check_name(requested.name)
-        if requested.assignments and (requested.num_partitions != -1 or requested.replication_factor != -1):
-            wrong = "replication factor" if requested.replication_factor != -1 else "numPartitions"
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST,
-                f"A manual partition assignment was specified, but {wrong} was not set to -1.",
-            )
-        assignment = {a.partition_index: a.broker_ids for a in requested.assignments}
-        if len(assignment) < len(requested.assignments):
-            raise KafkaError(
-                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                "The assignment contains a partition twice; name each partition index once.",
-            )
-        configs = _settings(requested)
-        topic = controller.plan_topic(
-            requested.name, requested.num_partitions, requested.replication_factor, assignment, configs
-        )
-        mutations.take(len(topic.partitions))
-        if not validate_only:
-            controller.put_topic(topic)
-    except KafkaError as error:
-        return _error(requested.name, error.error_code, error.message)
+    mutations = exchange.open_mutations(exchange.api_version >= FIRST_STRICT_VERSION)
+    planned: dict[str, Topic] = {}
+    rejected: dict[str, CreatableTopicResult] = {}
+    for topic in topics:
+        try:
+            planned[topic.name] = _plan(controller, topic, mutations)
+        except KafkaError as error:
+            rejected[topic.name] = _error(topic.name, error.error_code, error.message)
+    return planned, rejected
+
+
+def _plan(controller: Controller, requested: CreatableTopic, mutations: MutationCharge) -> Topic:
+    check_name(requested.name)
+    # A null counts even if the request names the same setting again with a value.
+    configs = {c.name: c.value for c in requested.configs} | {
+        c.name: None for c in requested.configs if c.value is None
+    }
+    assignment = [(a.partition_index, a.broker_ids) for a in requested.assignments]
+    topic = controller.plan_topic(
+        requested.name, requested.num_partitions, requested.replication_factor, assignment, configs
+    )
+    mutations.take(len(topic.partitions))
+    return topic
+
+
+def _create(exchange: Exchange, topic: Topic, validate_only: bool) -> CreatableTopicResult:
+    if not validate_only:
+        try:
+            exchange.node.cluster.controller.put_topic(topic)
+        except KafkaError as error:
+            return _error(topic.name, error.error_code, error.message)
     return _made(exchange, topic)
-
-
-def _settings(requested: CreatableTopic) -> dict[str, str]:
-    """Return the settings of a new topic. Raises KafkaError INVALID_CONFIG (40) if some are null."""
-    nulls = [c.name for c in requested.configs if c.value is None]
-    if nulls:
-        raise KafkaError(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {','.join(nulls)}")
-    return {c.name: c.value or "" for c in requested.configs}
 
 
 def _made(exchange: Exchange, topic: Topic) -> CreatableTopicResult:

@@ -47,6 +47,7 @@ def delete_records(exchange: Exchange, request: DeleteRecordsRequest) -> Reply |
     topics = [
         DeleteRecordsTopicResult(name, [_delete(exchange, name, p, waiting) for p in partitions.values()])
         for name, partitions in named.items()
+        if partitions
     ]
 
     def build(_now_ms: int) -> Reply:

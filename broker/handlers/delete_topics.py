@@ -1,8 +1,9 @@
 """DeleteTopics (key 20, versions 0-6): delete topics by name or id.
 
 v1 adds throttle time; v4 is flexible; v5 adds messages and may return THROTTLING_QUOTA_EXCEEDED (KIP-599); v6 accepts topic ids as well as names.
-Behaviour: each topic is handled independently. A topic that is named twice gets one result, with error INVALID_REQUEST (42). An entry with both name
-and id, or with neither, gets the same error. The partitions of a topic that can be deleted are charged to the controller mutation quota (Q-18).
+Behaviour: each topic is handled independently. A topic that is named twice, or by name and by id, gets one result, with error INVALID_REQUEST (42).
+An entry with both name and id, or with neither, gets the same error and a result of its own (AD-44). With a timeout of 0 or less all topics get error
+REQUEST_TIMED_OUT (AD-43). The partitions of a topic that can be deleted are charged to the controller mutation quota (Q-18).
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 from collections import Counter
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.metadata.image import NO_TOPIC_ID
+from kafkaproto.broker.errors import NOT_HOSTED, KafkaError
+from kafkaproto.broker.metadata.image import NO_TOPIC_ID, Topic
 from kafkaproto.broker.quota.mutations import MutationCharge
+from kafkaproto.broker.requests.deadline import check_timeout
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
@@ -26,6 +28,8 @@ from kafkaproto.messages.delete_topics import (
 
 FIRST_STRICT_VERSION = 5
 FIRST_VERSION_BY_ID = 6
+NO_SUCH_ID = "This server does not host this topic ID."
+NAMED_BY_ID_TOO = "The provided topic name maps to an ID that was already supplied."
 
 
 def _requested_topics(exchange: Exchange, request: DeleteTopicsRequest) -> list[DeleteTopicState]:
@@ -44,42 +48,60 @@ def _failed(exchange: Exchange, request: DeleteTopicsRequest, error_code: int) -
 @register(ApiKey.DELETE_TOPICS, _failed)
 def delete_topics(exchange: Exchange, request: DeleteTopicsRequest) -> Reply:
     topics = _requested_topics(exchange, request)
-    mutations = exchange.open_mutations(exchange.api_version >= FIRST_STRICT_VERSION)
-    times = Counter((t.name, t.topic_id) for t in topics)
-    once = {(t.name, t.topic_id): t for t in topics}
-    results = [_delete(exchange, mutations, t, times[key]) for key, t in once.items()]
+    named = Counter(t.name for t in topics if t.name is not None and t.topic_id == NO_TOPIC_ID)
+    identified = Counter(t.topic_id for t in topics if t.name is None and t.topic_id != NO_TOPIC_ID)
+    names = [name for name, times in named.items() if times == 1]
+    ids = [topic_id for topic_id, times in identified.items() if times == 1]
+    if names or ids:
+        check_timeout(request.timeout_ms)
+    mutations, image = exchange.open_mutations(exchange.api_version >= FIRST_STRICT_VERSION), exchange.node.image
+    results = []
+    for name in names:
+        topic = image.topics.get(name)
+        if topic is None:
+            results.append(_error(name, NO_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_HOSTED))
+        elif topic.topic_id in identified:
+            results.append(_error(name, topic.topic_id, ErrorCode.INVALID_REQUEST, NAMED_BY_ID_TOO))
+        else:
+            results.append(_delete(exchange, mutations, topic))
+    for topic_id in ids:
+        topic = image.topic_by_id(topic_id)
+        if topic is None:
+            results.append(_error(None, topic_id, ErrorCode.UNKNOWN_TOPIC_ID, NO_SUCH_ID))
+        elif topic.name not in names:
+            results.append(_delete(exchange, mutations, topic))
+    results += [_repeated(name, NO_TOPIC_ID, "name") for name, times in named.items() if times > 1]
+    results += [_repeated(None, topic_id, "id") for topic_id, times in identified.items() if times > 1]
+    results += [_neither_or_both(t) for t in topics if (t.name is None) == (t.topic_id == NO_TOPIC_ID)]
     return Reply(DeleteTopicsResponse(responses=results))
 
 
-def _delete(
-    exchange: Exchange, mutations: MutationCharge, requested: DeleteTopicState, times: int
-) -> DeletableTopicResult:
-    result = DeletableTopicResult(requested.name, requested.topic_id)
+def _delete(exchange: Exchange, mutations: MutationCharge, topic: Topic) -> DeletableTopicResult:
     try:
-        result.name, result.topic_id = _find(exchange, requested, times)
         if not exchange.node.config["delete.topic.enable"]:
             raise KafkaError(
                 ErrorCode.TOPIC_DELETION_DISABLED, "Topic deletion is disabled: delete.topic.enable is false."
             )
-        mutations.take(len(exchange.node.image.topics[result.name].partitions))
-        exchange.node.cluster.controller.delete_topic(result.name)
+        mutations.take(len(topic.partitions))
+        exchange.node.cluster.controller.delete_topic(topic.name)
     except KafkaError as error:
-        result.error_code, result.error_message = error.error_code, error.message
-    return result
+        return _error(topic.name, topic.topic_id, error.error_code, error.message)
+    return DeletableTopicResult(topic.name, topic.topic_id)
 
 
-def _find(exchange: Exchange, requested: DeleteTopicState, times: int) -> tuple[str, bytes]:
-    image = exchange.node.image
-    by_id = requested.topic_id != NO_TOPIC_ID
-    if times > 1 or by_id == (requested.name is not None):
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "Name each topic once, by its name or by its id.")
-    if by_id:
-        topic = image.topic_by_id(requested.topic_id)
-        if topic is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-    else:
-        by_name = image.topics.get(requested.name or "")
-        if by_name is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        topic = by_name
-    return topic.name, topic.topic_id
+def _repeated(name: str | None, topic_id: bytes, what: str) -> DeletableTopicResult:
+    return _error(name, topic_id, ErrorCode.INVALID_REQUEST, f"Duplicate topic {what}.")
+
+
+def _neither_or_both(topic: DeleteTopicState) -> DeletableTopicResult:
+    """Return the error of an entry that has neither a name nor an id, or both."""
+    message = (
+        "Neither topic name nor id were specified."
+        if topic.name is None
+        else "You may not specify both topic name and topic id."
+    )
+    return _error(topic.name, topic.topic_id, ErrorCode.INVALID_REQUEST, message)
+
+
+def _error(name: str | None, topic_id: bytes, error_code: int, message: str | None) -> DeletableTopicResult:
+    return DeletableTopicResult(name, topic_id, int(error_code), message)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import NOT_HOSTED
+from kafkaproto.broker.metadata.image import CLUSTER_METADATA_TOPIC
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.quorum import NO_DIRECTORY, own_voter
@@ -24,7 +25,6 @@ from kafkaproto.messages.describe_quorum import (
     ReplicaState,
 )
 
-METADATA_TOPIC = "__cluster_metadata"
 FIRST_VERSION_WITH_NODES = 2
 LEADER_EPOCH = 1
 """The leader epoch of the metadata log. It is always 1, because the only controller of a process is elected once and never replaced."""
@@ -37,7 +37,7 @@ def _failed(exchange: Exchange, request: DescribeQuorumRequest, error_code: int)
 @register(ApiKey.DESCRIBE_QUORUM, _failed)
 def describe_quorum(exchange: Exchange, request: DescribeQuorumRequest) -> Reply:
     requested = [(t.topic_name, [p.partition_index for p in t.partitions]) for t in request.topics]
-    if requested != [(METADATA_TOPIC, [0])]:
+    if requested != [(CLUSTER_METADATA_TOPIC, [0])]:
         return Reply(DescribeQuorumResponse(topics=[_unknown(name, indexes) for name, indexes in requested]))
     image, now_ms = exchange.node.image, exchange.now_ms
     controller, end = own_voter(exchange.node), image.offset + 1
@@ -60,7 +60,7 @@ def describe_quorum(exchange: Exchange, request: DescribeQuorumRequest) -> Reply
         current_voters=[replica(controller_id, controller.directory_id)],
         observers=observers,
     )
-    topic = DescribeQuorumResponseTopicData(METADATA_TOPIC, [partition])
+    topic = DescribeQuorumResponseTopicData(CLUSTER_METADATA_TOPIC, [partition])
     nodes = [Node(controller_id)] if exchange.api_version >= FIRST_VERSION_WITH_NODES else []
     return Reply(DescribeQuorumResponse(topics=[topic], nodes=nodes))
 

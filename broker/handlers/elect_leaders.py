@@ -1,10 +1,11 @@
 """ElectLeaders (key 43, versions 0-2): elect the preferred replica as leader, or any running replica (KIP-460).
 
 v1 adds unclean elections and a top-level error; v2 is flexible.
-Behaviour: without a list of partitions, the broker runs the elections that are needed and returns only those. With a list, it returns each partition
-with an error code. The code is 0 after an election, and ELECTION_NOT_NEEDED (84) if the right leader was already there.
-PREFERRED_LEADER_NOT_AVAILABLE (80) means that the preferred replica cannot lead, ELIGIBLE_LEADERS_NOT_AVAILABLE (83) that no replica can,
-UNKNOWN_TOPIC_OR_PARTITION (3) that the partition is unknown. With an unknown kind of election, all partitions get error INVALID_REQUEST (42).
+Behaviour: without a list of partitions, the broker runs the elections that are needed and returns each topic with only those partitions, often with
+none. With a list, it returns each partition with an error code. The code is 0 after an election, and ELECTION_NOT_NEEDED (84) if the right leader was
+already there. PREFERRED_LEADER_NOT_AVAILABLE (80) means that the preferred replica cannot lead, ELIGIBLE_LEADERS_NOT_AVAILABLE (83) that no replica
+can, UNKNOWN_TOPIC_OR_PARTITION (3) that the partition is unknown. With an unknown kind of election, all partitions get error INVALID_REQUEST (42),
+with a timeout of 0 or less REQUEST_TIMED_OUT (AD-43). An empty list needs no election (AD-47).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.controller import Controller
+from kafkaproto.broker.requests.deadline import check_timeout
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
@@ -28,13 +30,17 @@ PREFERRED, UNCLEAN = 0, 1
 
 
 def _failed(exchange: Exchange, request: ElectLeadersRequest, error_code: int) -> Reply:
-    return Reply(ElectLeadersResponse(error_code=int(error_code) if exchange.api_version else 0))
+    return _rejected(exchange, request, error_code, None)
 
 
 @register(ApiKey.ELECT_LEADERS, _failed)
 def elect_leaders(exchange: Exchange, request: ElectLeadersRequest) -> Reply:
+    if request.topic_partitions == []:
+        return Reply(ElectLeadersResponse())
+    check_timeout(request.timeout_ms)
     if request.election_type not in (PREFERRED, UNCLEAN):
-        return _of_no_kind(request)
+        message = f"Unknown election type {request.election_type}"
+        return _rejected(exchange, request, ErrorCode.INVALID_REQUEST, message)
     controller = exchange.node.cluster.controller
     listed = request.topic_partitions is not None
     requested = request.topic_partitions if request.topic_partitions is not None else _everything(controller)
@@ -42,17 +48,16 @@ def elect_leaders(exchange: Exchange, request: ElectLeadersRequest) -> Reply:
     for topic in requested:
         results = [_elect(controller, topic.topic, index, request.election_type) for index in topic.partitions]
         reported = [r for r in results if listed or r.error_code != ErrorCode.ELECTION_NOT_NEEDED]
-        if reported:
-            response.replica_election_results.append(ReplicaElectionResult(topic.topic, reported))
+        response.replica_election_results.append(ReplicaElectionResult(topic.topic, reported))
     return Reply(response)
 
 
-def _of_no_kind(request: ElectLeadersRequest) -> Reply:
-    code, message = int(ErrorCode.INVALID_REQUEST), f"Unknown election type {request.election_type}"
+def _rejected(exchange: Exchange, request: ElectLeadersRequest, error_code: int, message: str | None) -> Reply:
     results = [
-        ReplicaElectionResult(t.topic, [PartitionResult(index, code, message) for index in t.partitions])
+        ReplicaElectionResult(t.topic, [PartitionResult(index, int(error_code), message) for index in t.partitions])
         for t in request.topic_partitions or ()
     ]
+    code = int(error_code) if exchange.api_version else 0
     return Reply(ElectLeadersResponse(error_code=code, replica_election_results=results))
 
 

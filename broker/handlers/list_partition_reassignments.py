@@ -1,6 +1,7 @@
 """ListPartitionReassignments (key 46, version 0): the reassignments in progress (KIP-455).
 
-Behaviour: partitions without a reassignment, and unknown ones, are left out.
+Behaviour: partitions without a reassignment, and unknown ones, are left out. Each entry of the request has an entry of its own, also for a topic that
+is named twice (AD-47).
 """
 
 from __future__ import annotations
@@ -26,12 +27,10 @@ def _failed(exchange: Exchange, request: ListPartitionReassignmentsRequest, erro
 def list_partition_reassignments(exchange: Exchange, request: ListPartitionReassignmentsRequest) -> Reply:
     image = exchange.node.image
     if request.topics is None:
-        indexes_of_topics = {name: [p.index for p in topic.partitions] for name, topic in image.topics.items()}
+        requested = [(name, [p.index for p in topic.partitions]) for name, topic in image.topics.items()]
     else:
-        indexes_of_topics = {topic.name: topic.partition_indexes for topic in request.topics}
-    ongoing = [
-        OngoingTopicReassignment(name, _ongoing(image, name, indexes)) for name, indexes in indexes_of_topics.items()
-    ]
+        requested = [(topic.name, topic.partition_indexes) for topic in request.topics]
+    ongoing = [OngoingTopicReassignment(name, _ongoing(image, name, indexes)) for name, indexes in requested]
     return Reply(ListPartitionReassignmentsResponse(error_message=None, topics=[t for t in ongoing if t.partitions]))
 
 

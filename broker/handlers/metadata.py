@@ -110,8 +110,8 @@ def _create(exchange: Exchange, name: str) -> int:
     """Create a missing topic, and return the error code for it in the current response (M-3).
 
     The code is UNKNOWN_TOPIC_OR_PARTITION (3) if the topic was created; the client then sends the request again. It is also
-    UNKNOWN_TOPIC_OR_PARTITION if too few brokers run or the controller mutation quota is used up. Otherwise it is the code of the error that
-    prevented the creation.
+    UNKNOWN_TOPIC_OR_PARTITION if too few brokers run, the controller mutation quota is used up, or the topic is `__cluster_metadata`. Otherwise it
+    is the code of the error that prevented the creation.
     """
     cluster = exchange.node.cluster
     try:
@@ -123,8 +123,12 @@ def _create(exchange: Exchange, name: str) -> int:
                 name, cluster.mutations.begin(exchange.peer.principal, exchange.client_id, True, exchange.now_ms)
             )
     except KafkaError as error:
-        # With too few brokers for default.replication.factor, or too many mutations, a KRaft broker still answers 3.
-        if error.error_code not in (ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.THROTTLING_QUOTA_EXCEEDED):
+        # A KRaft broker does not wait for the controller's response. INVALID_REQUEST is the error of __cluster_metadata (AD-45).
+        if error.error_code not in (
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+            ErrorCode.INVALID_REQUEST,
+        ):
             return error.error_code
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 

@@ -26,6 +26,8 @@ ImageChange = Callable[[Image, Image, Sequence[str]], None]
 
 
 NO_ELECTION = "Leader election not needed for topic partition."
+NO_ELIGIBLE_LEADER = "Eligible topic partition leaders are not available."
+NO_PREFERRED_LEADER = "The preferred leader was not available."
 
 
 class Controller:
@@ -104,14 +106,14 @@ class Controller:
         name: str,
         partitions: int = -1,
         replication_factor: int = -1,
-        assignment: Mapping[int, Sequence[int]] | None = None,
-        configs: Mapping[str, str] | None = None,
+        assignment: planning.Assignment = (),
+        configs: Mapping[str, str | None] | None = None,
     ) -> Topic:
         """Validate a new topic and place its replicas, without changing anything.
 
-        partitions, replication_factor: -1 for the settings num.partitions and default.replication.factor. assignment: maps each partition to its
-        replicas; None or empty to place them. configs: the topic's own settings as text.
-        Raises KafkaError with one of the errors of CreateTopics: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS,
+        partitions, replication_factor: -1 for the settings num.partitions and default.replication.factor. assignment: the replicas of each
+        partition; empty to place them. configs: the topic's own settings as text; None stands for a null, which is invalid.
+        Raises KafkaError with one of the errors of CreateTopics: INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS,
         INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT, INVALID_CONFIG or POLICY_VIOLATION.
         """
         return planning.plan_topic(
@@ -215,6 +217,8 @@ class Controller:
         state = _known(self.image, topic, index)
         if state.leader == state.replicas[0]:
             raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, NO_ELECTION)
+        if state.replicas[0] not in state.isr or not self.image.is_alive(state.replicas[0]):
+            raise KafkaError(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, NO_PREFERRED_LEADER)
         self.elect(topic, index, state.replicas[0])
 
     def elect_unclean(self, topic: str, index: int) -> None:
@@ -228,10 +232,7 @@ class Controller:
             raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, NO_ELECTION)
         alive = [r for r in state.replicas if self.image.is_alive(r)]
         if not alive:
-            raise KafkaError(
-                ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
-                f"No replica of {topic}-{index} can lead: none of the brokers {list(state.replicas)} is running.",
-            )
+            raise KafkaError(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, NO_ELIGIBLE_LEADER)
         known = state.isr or state.eligible
         leader = next((r for r in alive if r in known), alive[0])
         isr = state.isr if leader in state.isr else (leader,)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 NO_LEADER = -1
 NO_TOPIC_ID = bytes(16)
 TRANSACTION_TOPIC = "__transaction_state"
+CLUSTER_METADATA_TOPIC = "__cluster_metadata"
+"""The log of the controllers, which is no topic of the image."""
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", TRANSACTION_TOPIC})
 
 

@@ -14,13 +14,15 @@ from kafkaproto.broker.config.cluster_config import ClusterConfig
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.assignment import assign
-from kafkaproto.broker.metadata.image import Image, PartitionState, Topic
+from kafkaproto.broker.metadata.image import CLUSTER_METADATA_TOPIC, Image, PartitionState, Topic
 from kafkaproto.error_codes import ErrorCode
 
 MOST_PARTITIONS = 10_000
 """The maximum number of partitions of a topic, which protects memory. Kafka has this limit per request (`ReplicationControlManager`)."""
 _MANUAL = "The manual partition assignment includes"
 """The beginning of Kafka's error messages for invalid replicas in a request."""
+Assignment = Mapping[int, Sequence[int]] | Sequence[tuple[int, Sequence[int]]] | None
+"""The requested replicas of the partitions of a new topic, as broker ids: {partition: replicas}, or a list of (partition, replicas)."""
 _LONGEST_NAME = 249
 _LEGAL_NAME = re.compile(rf"[a-zA-Z0-9._-]{{1,{_LONGEST_NAME}}}\Z")
 
@@ -56,14 +58,14 @@ def plan_topic(
     name: str,
     partitions: int = -1,
     replication_factor: int = -1,
-    assignment: Mapping[int, Sequence[int]] | None = None,
-    configs: Mapping[str, str] | None = None,
+    assignment: Assignment = (),
+    configs: Mapping[str, str | None] | None = None,
 ) -> Topic:
-    """Validate a new topic and place its replicas, without changing anything.
+    """Validate a new topic and place its replicas, without changing anything. The checks have the order of Kafka (AD-45).
 
-    partitions, replication_factor: -1 for the settings num.partitions and default.replication.factor. assignment: maps each partition to its
-    replicas; None or empty to place them. configs: the topic's own settings as text.
-    Raises KafkaError with one of the errors of CreateTopics: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS,
+    partitions, replication_factor: -1 for the settings num.partitions and default.replication.factor. assignment: the replicas of each partition;
+    empty to place them. configs: the topic's own settings as text; None stands for a null, which is invalid.
+    Raises KafkaError with one of the errors of CreateTopics: INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS,
     INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT, INVALID_CONFIG or POLICY_VIOLATION.
     """
     if not topic_name_is_legal(name):
@@ -71,25 +73,46 @@ def plan_topic(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
             f"Topic name {name!r} is illegal: use 1 to 249 characters of a-z A-Z 0-9 . _ - but neither '.' nor '..'",
         )
+    if name == CLUSTER_METADATA_TOPIC:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited.")
     if name in image.topics:
         raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
     _check_metric_name(image, name)
+    settings = _checked_settings(config, configs or {})
+    given = list(assignment.items() if isinstance(assignment, Mapping) else assignment or ())
+    _check_count(len(given) or partitions)
+    if given and (partitions != -1 or replication_factor != -1):
+        wrong = "replication factor" if replication_factor != -1 else "numPartitions"
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"A manual partition assignment was specified, but {wrong} was not set to -1."
+        )
+    replicas = _given(image, given) if given else _laid_out(image, config, partitions, replication_factor)
+    topic_id = rng.randbytes(16)
+    states = tuple(_new_partition(image, i, r) for i, r in enumerate(replicas))
+    return Topic(name, topic_id, states, settings)
+
+
+def _checked_settings(config: ClusterConfig, configs: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the settings of a new topic. Raises KafkaError INVALID_CONFIG (40) with Kafka's message if some are null or invalid."""
+    settings = {name: value for name, value in configs.items() if value is not None}
+    if len(settings) < len(configs):
+        nulls = ",".join(name for name in configs if name not in settings)
+        raise KafkaError(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {nulls}")
     try:
-        config.check_topic(configs or {})
+        config.check_topic(settings)
     except ConfigError as error:
         from kafkaproto.broker.config.rejections import topic_rejection
 
-        raise KafkaError(ErrorCode.INVALID_CONFIG, topic_rejection(config, configs or {}, error)) from None
-    count = len(assignment) if assignment else partitions
-    if count > MOST_PARTITIONS:
+        raise KafkaError(ErrorCode.INVALID_CONFIG, topic_rejection(config, settings, error)) from None
+    return settings
+
+
+def _check_count(partitions: int) -> None:
+    if partitions > MOST_PARTITIONS:
         raise KafkaError(
             ErrorCode.POLICY_VIOLATION,
-            f"{count} partitions were requested, but a topic can have at most {MOST_PARTITIONS}.",
+            f"{partitions} partitions were requested, but a topic can have at most {MOST_PARTITIONS}.",
         )
-    replicas = _given(image, assignment) if assignment else _laid_out(image, config, partitions, replication_factor)
-    topic_id = rng.randbytes(16)
-    states = tuple(_new_partition(image, i, r) for i, r in enumerate(replicas))
-    return Topic(name, topic_id, states, dict(configs or {}))
 
 
 def _check_metric_name(image: Image, name: str) -> None:
@@ -101,7 +124,9 @@ def _check_metric_name(image: Image, name: str) -> None:
         plain = name.replace(".", "_")
         for other in image.topics:
             if len(other) == len(name) and other.replace(".", "_") == plain:
-                raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with topic '{other}'.")
+                raise KafkaError(
+                    ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}"
+                )
 
 
 def plan_partitions(
@@ -129,11 +154,6 @@ def plan_partitions(
             else f"The topic {name} currently has {present} partition(s); {count} would not be an increase."
         )
         raise KafkaError(ErrorCode.INVALID_PARTITIONS, why)
-    if count > MOST_PARTITIONS:
-        raise KafkaError(
-            ErrorCode.POLICY_VIOLATION,
-            f"{count} partitions were requested, but a topic can have at most {MOST_PARTITIONS}.",
-        )
     added_count = count - present
     if assignments is not None and len(assignments) != added_count:
         raise KafkaError(
@@ -141,11 +161,12 @@ def plan_partitions(
             f"Attempted to add {added_count} additional partition(s), but only {len(assignments)} assignment(s) were specified.",
         )
     counted(added_count)
+    _check_count(count)
     if assignments is None:
         replicas = _spread(image, added_count, topic.replication_factor, first=present)
     else:
-        for given in assignments:
-            _check_new_replicas(image, given, topic.replication_factor)
+        for index, given in enumerate(assignments, present):
+            _check_new_replicas(image, index, given, topic.replication_factor)
         replicas = [tuple(given) for given in assignments]
     added = tuple(_new_partition(image, present + i, r) for i, r in enumerate(replicas))
     return replace(topic, partitions=topic.partitions + added)
@@ -159,14 +180,15 @@ def _new_partition(image: Image, index: int, replicas: tuple[int, ...]) -> Parti
 def _laid_out(image: Image, config: ClusterConfig, partitions: int, replication_factor: int) -> list[tuple[int, ...]]:
     count = config.get(-1, "num.partitions") if partitions == -1 else partitions
     factor = config.get(-1, "default.replication.factor") if replication_factor == -1 else replication_factor
+    wrong_factor = ErrorCode.INVALID_REPLICATION_FACTOR
+    if factor <= 0:
+        raise KafkaError(wrong_factor, "Replication factor must be larger than 0, or -1 to use the default value.")
     if count <= 0:
         raise KafkaError(ErrorCode.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
-    if factor <= 0:
-        raise KafkaError(
-            ErrorCode.INVALID_REPLICATION_FACTOR,
-            "Replication factor must be larger than 0, or -1 to use the default value.",
-        )
-    return _spread(image, count, factor)
+    try:
+        return _spread(image, count, factor)
+    except KafkaError as error:
+        raise KafkaError(wrong_factor, f"Unable to replicate the partition {factor} time(s): {error.message}") from None
 
 
 def _spread(image: Image, count: int, factor: int, first: int = 0) -> list[tuple[int, ...]]:
@@ -174,26 +196,32 @@ def _spread(image: Image, count: int, factor: int, first: int = 0) -> list[tuple
     racks = {b.broker_id: b.rack for b in registered}
     down = [b.broker_id for b in registered if not b.alive]
     wrong = ErrorCode.INVALID_REPLICATION_FACTOR
-    if factor > len(racks):
-        reason = f"The target replication factor of {factor} cannot be reached because only {len(racks)} broker(s) are registered."
-        raise KafkaError(wrong, f"Unable to replicate the partition {factor} time(s): {reason}")
     if len(down) == len(racks):
-        raise KafkaError(wrong, "A topic cannot be placed: none of the brokers is running.")
+        raise KafkaError(wrong, "All brokers are currently fenced.")
+    if factor > len(racks):
+        raise KafkaError(
+            wrong,
+            f"The target replication factor of {factor} cannot be reached because only {len(racks)} broker(s) are registered.",
+        )
     return assign(count, factor, racks, first, down)
 
 
-def _given(image: Image, assignment: Mapping[int, Sequence[int]]) -> list[tuple[int, ...]]:
-    if sorted(assignment) != list(range(len(assignment))):
-        raise KafkaError(
-            ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence"
-        )
-    for replicas in assignment.values():
-        _check_new_replicas(image, replicas, len(assignment[0]))
-    return [tuple(assignment[i]) for i in range(len(assignment))]
+def _given(image: Image, assignment: Sequence[tuple[int, Sequence[int]]]) -> list[tuple[int, ...]]:
+    """Return the requested replicas of each partition, in the order of the partitions. assignment: (partition, broker ids)."""
+    wrong = ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    given: dict[int, tuple[int, ...]] = {}
+    for index, replicas in assignment:
+        if index in given:
+            raise KafkaError(wrong, f"Found multiple manual partition assignments for partition {index}")
+        _check_new_replicas(image, index, replicas, len(assignment[0][1]))
+        given[index] = tuple(replicas)
+    if sorted(given) != list(range(len(given))):
+        raise KafkaError(wrong, "partitions should be a consecutive 0-based integer sequence")
+    return [given[index] for index in range(len(given))]
 
 
-def _check_new_replicas(image: Image, replicas: Sequence[int], factor: int) -> None:
-    """Check that `replicas`, the broker ids for a new partition, are valid, and that one of them is running, to lead it.
+def _check_new_replicas(image: Image, index: int, replicas: Sequence[int], factor: int) -> None:
+    """Check that `replicas`, the broker ids for the new partition `index`, are valid, and that one of them is running, to lead it.
 
     factor: the required number of replicas. Raises KafkaError INVALID_REPLICA_ASSIGNMENT (39) if a check fails.
     """
@@ -201,7 +229,7 @@ def _check_new_replicas(image: Image, replicas: Sequence[int], factor: int) -> N
     if not any(map(image.is_alive, replicas)):
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"The replicas {list(replicas)} cannot be assigned: at least one of these brokers must be running.",
+            f"All brokers specified in the manual partition assignment for partition {index} are fenced or in controlled shutdown.",
         )
 
 
@@ -213,12 +241,11 @@ def check_replicas(image: Image, replicas: Sequence[int], factor: int | None = N
     wrong = ErrorCode.INVALID_REPLICA_ASSIGNMENT
     if not replicas:
         raise KafkaError(wrong, f"{_MANUAL} an empty replica list.")
-    repeated = next((r for r in replicas if replicas.count(r) > 1), None)
-    if repeated is not None:
-        raise KafkaError(wrong, f"{_MANUAL} the broker {repeated} more than once.")
-    unknown = [r for r in replicas if r not in image.brokers or not image.brokers[r].registered]
-    if unknown:
-        raise KafkaError(wrong, f"{_MANUAL} broker {unknown[0]}, but no such broker is registered.")
+    for replica in sorted(set(replicas)):
+        if replica not in image.brokers or not image.brokers[replica].registered:
+            raise KafkaError(wrong, f"{_MANUAL} broker {replica}, but no such broker is registered.")
+        if replicas.count(replica) > 1:
+            raise KafkaError(wrong, f"{_MANUAL} the broker {replica} more than once.")
     if factor is not None and len(replicas) != factor:
         raise KafkaError(
             wrong,

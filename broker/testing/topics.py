@@ -56,9 +56,11 @@ class TopicMethods(Base):
         _check_topic("", name, partitions, replication_factor, configs, assignment)
         texts = {key: as_text(value) or "" for key, value in (configs or {}).items()}
 
+        counts = (-1, -1) if assignment else (partitions, replication_factor)
+
         def create() -> None:
             controller = self.state.controller
-            controller.put_topic(controller.plan_topic(name, partitions, replication_factor, assignment, texts))
+            controller.put_topic(controller.plan_topic(name, *counts, assignment, texts))
 
         self._run(create)
 

@@ -108,6 +108,27 @@ def test_reassignment_that_cannot_complete_is_listed_and_can_be_cancelled(subjec
         subject.start_broker(2)
 
 
+@pytest.mark.rule("AD-47")
+def test_reassignments_of_a_topic_that_is_named_twice_are_listed_for_each_entry(subject: Subject) -> None:
+    topic = new_topic(subject, assignment={0: [0, 1], 1: [0, 1]})
+    subject.stop_broker(2)
+
+    def listed(*entries: list[int]) -> list[tuple[str, list[int]]]:
+        requested = [ListPartitionReassignmentsTopics(topic.name, indexes) for indexes in entries]
+        answer = subject.ask_once(ListPartitionReassignmentsRequest(10_000, requested), 0)
+        return [(t.name, [p.partition_index for p in t.partitions]) for t in answer.topics]
+
+    try:
+        assert reassigned(subject, topic, [2, 0]) == 0
+        assert listed([0], [1]) == listed([1], [0]) == [(topic.name, [0])]
+        assert listed([0], [1, 0]) == [(topic.name, [0])] * 2
+        assert listed([0, 0]) == [(topic.name, [0, 0])]
+        assert listed([1], []) == []
+        assert reassigned(subject, topic, None) == 0
+    finally:
+        subject.start_broker(2)
+
+
 def test_invalid_reassignments_are_rejected(subject: Subject) -> None:
     topic = new_topic(subject)
     for target in ([], [0, 0], [7], [-1]):
@@ -157,6 +178,44 @@ def test_preferred_leader_election_makes_the_preferred_replica_leader_again(subj
     assert topic.leader() == 0
     assert elected(subject, topic, 0, 1) == [(0, 0), (1, 84)]
     wait_until(subject, lambda: topic.partition().leader_id == 1, "broker 1 leads")
+
+
+@pytest.mark.rule("AD-47")
+def test_elect_leaders_lists_each_topic_also_without_partitions(subject: Subject) -> None:
+    topic = new_topic(subject, assignment={0: [1, 0], 1: [0, 1]})
+
+    def listed(kind: int, topics: list[TopicPartitions] | None) -> dict[str, list[tuple[int, int, str | None]]]:
+        answer = subject.ask_once(ElectLeadersRequest(kind, topics, 10_000), 2)
+        assert answer.error_code == 0
+        return {
+            t.topic: [(p.partition_id, p.error_code, p.error_message) for p in t.partition_result]
+            for t in answer.replica_election_results
+        }
+
+    for kind in (0, 1):
+        assert listed(kind, None)[topic.name] == []
+        assert listed(kind, [TopicPartitions(topic.name, [])]) == {topic.name: []}
+    assert listed(7, []) == {}
+    subject.stop_broker(1)
+    wait_until(subject, lambda: topic.partition().leader_id == 0, "broker 0 leads")
+    unavailable = [(0, 80, "The preferred leader was not available.")]
+    assert listed(0, None)[topic.name] == listed(0, [TopicPartitions(topic.name, [0])])[topic.name] == unavailable
+
+
+@pytest.mark.rule("AD-47")
+def test_election_without_an_eligible_replica_is_rejected_with_the_message_of_kafka(subject: Subject) -> None:
+    topic = new_topic(subject, assignment={0: [2]})
+    subject.stop_broker(2)
+    wait_until(subject, lambda: topic.partition().leader_id == -1, "no leader")
+    for kind, code, message in (
+        (0, 80, "The preferred leader was not available."),
+        (1, 83, "Eligible topic partition leaders are not available."),
+    ):
+        [result] = subject.ask_once(
+            ElectLeadersRequest(kind, [TopicPartitions(topic.name, [0])], 10_000), 2
+        ).replica_election_results
+        [partition] = result.partition_result
+        assert (partition.error_code, partition.error_message) == (code, message)
 
 
 @pytest.mark.needs("unclean.leader.election.enable")

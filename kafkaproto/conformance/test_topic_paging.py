@@ -94,6 +94,15 @@ def test_topics_with_errors_do_not_count_towards_the_limit_of_topic_descriptions
     assert page(subject, "", pb) == ([(-1, "", []), (-1, pb, [])], None)
 
 
+@pytest.mark.rule("AD-5")
+def test_empty_topic_name_fails_topic_descriptions_only_without_a_cursor(subject: Subject) -> None:
+    pa, pb = two_topics(subject)
+    assert page(subject, "", pb, cursor=("", 0)) == ([(17, "", []), (0, pb, [0])], None)
+    assert page(subject, "", pb, cursor=("", 5)) == ([(17, "", []), (0, pb, [0])], None)
+    assert page(subject, "", pa, pb, cursor=(pb, 0)) == ([(0, pb, [0])], None)
+    assert page(subject, "", pb, cursor=(pa, 0)) == ([(42, "", []), (42, pb, [])], None)
+
+
 @pytest.mark.rule("AD-6", "SN-65")
 def test_topic_description_with_a_cursor_at_an_unrequested_topic_is_rejected(subject: Subject) -> None:
     pa, pb = two_topics(subject)

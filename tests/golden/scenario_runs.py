@@ -92,7 +92,7 @@ def long_poll(new: Callable[..., World]) -> World:
         world.send(reader, metadata("t"))
     world.advance(350)
     world.send(readers[0], world.fetch(("t", 0, 11), max_wait_ms=5000))
-    world.send(world.connect(), DeleteTopicsRequest([DeleteTopicState("t")]))
+    world.send(world.connect(), DeleteTopicsRequest([DeleteTopicState("t")], timeout_ms=1000))
     world.advance(10_000)
     return world
 
@@ -443,10 +443,10 @@ def mutation_quotas(new: Callable[..., World]) -> World:
         world.send(client, CreateTopicsRequest(topics(("c", 1))), create)
         world.advance(3000)
         more = [CreatePartitionsTopic(name, 40, None) for name in ("a", "b")]
-        world.send(client, CreatePartitionsRequest(more), add)
+        world.send(client, CreatePartitionsRequest(more, 1000), add)
         world.advance(20_000)
         names = ["a", "b", "c"]
-        request = DeleteTopicsRequest([DeleteTopicState(name) for name in names], names)
+        request = DeleteTopicsRequest([DeleteTopicState(name) for name in names], names, 1000)
         world.send(client, request, delete)
         world.send(client, metadata(everything=True))
         world.advance(60_000)
@@ -1111,7 +1111,7 @@ def unclean_election(new: Callable[..., World]) -> World:
     world.send(client, ElectLeadersRequest(0, None))
     change_config(world, TOPIC, "t", retention_ms="200000000")
     world.send(client, metadata("t"))
-    world.send(world.connect(), DeleteTopicsRequest([DeleteTopicState("t")]))
+    world.send(world.connect(), DeleteTopicsRequest([DeleteTopicState("t")], timeout_ms=1000))
     return world
 
 

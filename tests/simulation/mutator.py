@@ -57,8 +57,8 @@ class Mutator(Client):
         names.append("made-none")
         version = chance.choice([0, 1, 4, 5, 6, 6])
         if version < 6:
-            return DeleteTopicsRequest(topic_names=names), version
-        return DeleteTopicsRequest([DeleteTopicState(name) for name in names]), version
+            return DeleteTopicsRequest(topic_names=names, timeout_ms=1000), version
+        return DeleteTopicsRequest([DeleteTopicState(name) for name in names], timeout_ms=1000), version
 
     def _extend(self) -> tuple[Any, int]:
         chance = self.world.chance
@@ -66,4 +66,4 @@ class Mutator(Client):
         count = len(topic.partitions) + chance.choice([0, 1, 1, 5])
         tries = not name.startswith("made") or count > MOST_PARTITIONS
         topics = [CreatePartitionsTopic(name, count, None), CreatePartitionsTopic("made-none", 3, None)]
-        return CreatePartitionsRequest(topics, validate_only=tries), chance.choice([0, 2, 3, 3])
+        return CreatePartitionsRequest(topics, 1000, validate_only=tries), chance.choice([0, 2, 3, 3])

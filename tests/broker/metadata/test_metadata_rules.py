@@ -173,13 +173,15 @@ def test_topic_deleted_by_name_or_id_is_removed_from_all_brokers(cluster: Virtua
     cluster.topic("u")
     client = cluster.connect()
     topic_id = cluster.state.controller.image.topics["u"].topic_id
-    assert [r.error_code for r in client.ask(DeleteTopicsRequest(topic_names=["t", "none"]), 5).responses] == [0, 3]
+    assert [
+        r.error_code for r in client.ask(DeleteTopicsRequest(topic_names=["t", "none"], timeout_ms=1000), 5).responses
+    ] == [0, 3]
     by_id = [
         DeleteTopicState(None, topic_id),
         DeleteTopicState(None, bytes(15) + b"\1"),
         DeleteTopicState("x", topic_id),
     ]
-    assert [r.error_code for r in client.ask(DeleteTopicsRequest(by_id), 6).responses] == [0, 100, 42]
+    assert [r.error_code for r in client.ask(DeleteTopicsRequest(by_id, timeout_ms=1000), 6).responses] == [0, 100, 42]
     assert not cluster.state.controller.image.topics
     assert all(not node.replicas.partitions for node in cluster.state.nodes)
 

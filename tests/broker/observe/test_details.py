@@ -79,7 +79,7 @@ CASES: list[tuple[Callable[[], Any], int, str]] = [
     (lambda: MetadataRequest([MetadataRequestTopic(name="a b")]), 9, "a b INVALID_TOPIC_EXCEPTION"),
     (lambda: CreateTopicsRequest([CreatableTopic("orders", 1, 1)]), 5, "orders TOPIC_ALREADY_EXISTS"),
     (lambda: CreateTopicsRequest([CreatableTopic("new", 1, 1)]), 5, "new"),
-    (lambda: DeleteTopicsRequest([DeleteTopicState("none")]), 6, "none UNKNOWN_TOPIC_OR_PARTITION"),
+    (lambda: DeleteTopicsRequest([DeleteTopicState("none")], timeout_ms=1000), 6, "none UNKNOWN_TOPIC_OR_PARTITION"),
     (lambda: FindCoordinatorRequest("readers"), 3, "group readers"),
     (lambda: FindCoordinatorRequest(coordinator_keys=["readers"]), 4, "group readers readers"),
     (lambda: HeartbeatRequest("readers", 1, "me"), 4, "group readers UNKNOWN_MEMBER_ID"),

@@ -36,13 +36,13 @@ def create(client: MemoryClient, *topics: tuple[str, int], version: int = NEWEST
 
 def delete(client: MemoryClient, *names: str, version: int = NEWEST_DELETE) -> Any:
     if version >= 6:
-        return client.ask(DeleteTopicsRequest([DeleteTopicState(name) for name in names]), version)
-    return client.ask(DeleteTopicsRequest(topic_names=list(names)), version)
+        return client.ask(DeleteTopicsRequest([DeleteTopicState(name) for name in names], timeout_ms=1000), version)
+    return client.ask(DeleteTopicsRequest(topic_names=list(names), timeout_ms=1000), version)
 
 
 def add(client: MemoryClient, *topics: tuple[str, int], version: int = NEWEST_ADD, **more: Any) -> Any:
     topic_requests = [CreatePartitionsTopic(name, count, None) for name, count in topics]
-    return client.ask(CreatePartitionsRequest(topic_requests, **more), version)
+    return client.ask(CreatePartitionsRequest(topic_requests, 1000, **more), version)
 
 
 def codes(answer: Any) -> list[int]:
@@ -174,8 +174,8 @@ def test_create_partitions_on_unknown_brokers_is_charged_to_the_mutation_quota(c
     cluster.topic("t", 1)
     client = cluster.connect()
     topic_requests = [CreatePartitionsTopic("t", 32, [CreatePartitionsAssignment([7])] * 31)]
-    assert codes(client.ask(CreatePartitionsRequest(topic_requests), NEWEST_ADD)) == [39]
-    assert codes(client.ask(CreatePartitionsRequest(topic_requests), NEWEST_ADD)) == [EXCEEDED]
+    assert codes(client.ask(CreatePartitionsRequest(topic_requests, 1000), NEWEST_ADD)) == [39]
+    assert codes(client.ask(CreatePartitionsRequest(topic_requests, 1000), NEWEST_ADD)) == [EXCEEDED]
 
 
 @pytest.mark.rule("Q-18")

@@ -65,7 +65,7 @@ def moving(client: MemoryClient) -> list[tuple[list[int], list[int], list[int]]]
 def test_reassignment_throttles_apply_while_replicas_move_and_can_be_removed(semantics: str) -> None:
     cluster = VirtualCluster(2, {"replica.fetch.max.bytes": "20000"}, semantics=semantics)
     controller = cluster.state.controller
-    controller.put_topic(controller.plan_topic("foo", 1, 1, {0: [0]}, {}))
+    controller.put_topic(controller.plan_topic("foo", -1, -1, {0: [0]}, {}))
     cluster.run()
     client = cluster.connect()
     for _ in range(BATCHES):

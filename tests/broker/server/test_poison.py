@@ -206,7 +206,7 @@ async def test_topics_and_topic_settings_stay_valid_after_frame_buffers_are_rele
         answer = await client.ask(metadata(None), 4)
         assert {"made-here", "auto-made"} <= {t.name for t in answer.topics}
         assert cluster.state.controller.image.topics["made-here"].configs == {"max.message.bytes": "12345"}
-        await client.ask(DeleteTopicsRequest(topic_names=["made-here"]), 1)
+        await client.ask(DeleteTopicsRequest(topic_names=["made-here"], timeout_ms=1000), 1)
         assert "made-here" not in cluster.state.controller.image.topics
 
 
