@@ -204,7 +204,15 @@ def test_quotas_that_are_not_a_number_or_infinite_are_stored_and_throttle_no_cli
             assert (produced(answer).error_code, answer.throttle_time_ms) == (0, 0)
             answer = subject.ask(connection, fetch((topic.name, 0, 0)), 11)
             [(_, data)] = flat(answer)
-            assert (data.error_code, answer.throttle_time_ms) == (0, 0) and data.records
+            assert (data.error_code, answer.throttle_time_ms) == (0, 0)
+            assert len(data.records) == len(batch(b"v" * 1000))  # also of two batches, because the quota allows 0 bytes
+
+
+@pytest.mark.rule("Q-22", "W-13")
+def test_ip_whose_connection_rate_is_not_a_number_gets_no_connection(subject: Subject) -> None:
+    address = "127.0.0.23"
+    with limited(subject, ({IP: address}, {"connection_creation_rate": math.nan})):
+        assert subject.closed(subject.connect(0, address=address), 2000)
 
 
 @pytest.mark.rule("Q-22")
