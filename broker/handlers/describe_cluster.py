@@ -19,6 +19,7 @@ from kafkaproto.messages.describe_cluster import (
 )
 
 BROKERS, CONTROLLERS = 1, 2
+MISMATCH = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
 ALL_CLUSTER_OPERATIONS = 0b1_1111_1010_0000
 """The operations that clients may use on a cluster, as bits of `AclEntry.supportedOperations`: all, because there is no access control."""
 
@@ -30,14 +31,10 @@ def _failed(exchange: Exchange, request: DescribeClusterRequest, error_code: int
 @register(ApiKey.DESCRIBE_CLUSTER, _failed)
 def describe_cluster(exchange: Exchange, request: DescribeClusterRequest) -> Reply:
     if request.endpoint_type != BROKERS:
-        mismatched = request.endpoint_type == CONTROLLERS
-        error = ErrorCode.MISMATCHED_ENDPOINT_TYPE if mismatched else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
-        return Reply(
-            DescribeClusterResponse(
-                error_code=int(error),
-                error_message=f"The endpoint type in a request to a broker must be {BROKERS} (got {request.endpoint_type}).",
-            )
-        )
+        error, message = ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {request.endpoint_type}"
+        if request.endpoint_type == CONTROLLERS:
+            error, message = ErrorCode.MISMATCHED_ENDPOINT_TYPE, MISMATCH
+        return Reply(DescribeClusterResponse(error_code=int(error), error_message=message))
     image, listener = exchange.node.image, exchange.peer.listener_name
     live = image.alive_on(listener)
     listed = live

@@ -1,8 +1,8 @@
 """DescribeLogDirs (key 35, versions 0-4): the log directories of a broker, and the sizes of its replicas.
 
-v2 is flexible; v3 adds an error for the whole response; v4 adds the size of the volume (KIP-827), which is unknown here.
+v2 is flexible; v3 adds an error for the whole response; v4 adds the total and usable bytes of the volume (KIP-827).
 Behaviour: a broker has one directory. Partitions without a replica on this broker and unknown topics are left out. Sizes
-count whole segments (AD-41).
+count whole segments (AD-41). The volume is the data directory's, or the limit of records in memory (AD-49).
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def describe_log_dirs(exchange: Exchange, request: DescribeLogDirsRequest) -> Re
     for partition in _requested_partitions(node, request):
         topic = topics.setdefault(partition.topic, DescribeLogDirsTopic(partition.topic))
         topic.partitions.append(_described(partition))
-    result = DescribeLogDirsResult(log_dir=node.log_dir, topics=list(topics.values()))
+    total_bytes, usable_bytes = node.replicas.stores.volume()
+    result = DescribeLogDirsResult(0, node.log_dir, list(topics.values()), total_bytes, usable_bytes)
     return Reply(DescribeLogDirsResponse(results=[result]))
 
 

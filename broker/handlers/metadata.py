@@ -103,7 +103,9 @@ def _by_name(exchange: Exchange, request: MetadataRequest, image: Image, name: s
         error = ErrorCode.INVALID_TOPIC_EXCEPTION
     elif request.allow_auto_topic_creation and exchange.node.config["auto.create.topics.enable"]:
         error = _create(exchange, name)
-    return MetadataResponseTopic(error_code=int(error), name=name, is_internal=name in INTERNAL_TOPICS)
+    answer = MetadataResponseTopic(error_code=int(error), name=name, is_internal=name in INTERNAL_TOPICS)
+    _add_operations(answer, request)
+    return answer
 
 
 def _create(exchange: Exchange, name: str) -> int:
@@ -142,9 +144,14 @@ def _topic(exchange: Exchange, request: MetadataRequest, image: Image, topic: To
         topic.internal,
         [_partition(exchange.api_version, image, reachable, p) for p in topic.partitions],
     )
+    _add_operations(answer, request)
+    return answer
+
+
+def _add_operations(answer: MetadataResponseTopic, request: MetadataRequest) -> None:
+    """Add the authorised operations if the request asks for them. Kafka adds them to missing and illegal names, too (M-1)."""
     if request.include_topic_authorized_operations:
         answer.topic_authorized_operations = ALL_TOPIC_OPERATIONS
-    return answer
 
 
 def _partition(version: int, image: Image, reachable: set[int], state: PartitionState) -> MetadataResponsePartition:

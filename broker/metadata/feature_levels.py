@@ -12,10 +12,14 @@ from kafkaproto.broker.config.features import KRAFT_VERSION, METADATA_VERSION, s
 from kafkaproto.broker.config.release import is_release_4
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.error_codes import ErrorCode
+from kafkaproto.hash_order import hash_order
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 METADATA_CHANGES = (1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23)
 """The levels of `metadata.version` that add metadata (`MetadataVersion.didMetadataChange`). Kafka cannot downgrade below such a level."""
+
+TEST_FEATURES = frozenset({"test.feature.version", *(f"unit.test.feature.version.{n}" for n in range(8))})
+"""The features of Kafka's own tests. Brokers from 4.0 on know them, so that their level can be set to 0, and support no other level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +40,17 @@ class Features:
     levels: Mapping[str, int]
 
     def updated(self, updates: Iterable[FeatureUpdate]) -> tuple[dict[str, int], dict[str, KafkaError | None]]:
-        """Return (levels after the valid updates, errors): the errors map each updated feature to its error or None, sorted by name (AD-20).
+        """Return (levels after the valid updates, errors): the errors map each updated feature to its error or None (AD-20).
 
-        If a feature has several updates, the last one counts. The errors have code INVALID_UPDATE_VERSION (95), or INVALID_REQUEST (42) in releases
+        If a feature has several updates, the last one counts. Updates are checked in the order of Kafka: by name before 4.0, in that of a Java hash
+        table from 4.0 on (AD-21). The errors have code INVALID_UPDATE_VERSION (95), or INVALID_REQUEST (42) in releases
         without features.
         """
         levels = dict(self.levels)
         errors: dict[str, KafkaError | None] = {}
-        for update in sorted({update.feature: update for update in updates}.values(), key=lambda u: u.feature):
+        last_updates = {update.feature: update for update in updates}
+        for feature in hash_order(last_updates) if is_release_4(self.release) else sorted(last_updates):
+            update = last_updates[feature]
             try:
                 self._check(update)
             except KafkaError as error:
@@ -81,7 +88,7 @@ class Features:
         if update.feature not in supported:
             if update.level:
                 raise _invalid(update, f"Local controller {self.controller_id} does not support this feature.")
-            if is_release_4(self.release):
+            if is_release_4(self.release) and update.feature not in TEST_FEATURES:
                 raise _invalid(update, f"Feature {update.feature} not found.")
             return
         lowest, highest = supported[update.feature]

@@ -8,6 +8,7 @@ this write fails, the whole log is rewritten later. Until the rewrite succeeds, 
 from __future__ import annotations
 
 import logging
+import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -192,6 +193,14 @@ class MetadataLog:
         self._rewrite_due = self._pool.keeps_segments = False
 
     # ---- partitions ----------------------------------------------------------------------------------------------------------
+
+    def volume(self) -> tuple[int, int]:
+        """Return (total bytes, usable bytes) of the file system of the data directory; (-1, -1) if it cannot be read (AD-49)."""
+        try:
+            usage = shutil.disk_usage(self.directory.path)
+        except OSError:
+            return -1, -1
+        return usage.total, usage.free
 
     def folder(self, topic_id: bytes, index: int) -> SegmentFolder:
         return self._folder(self.directory.partition(topic_id, index))

@@ -103,7 +103,8 @@ class QuotaManager(ClientSensors[Sensor]):
         bound = self.bound(user, client_id)
         if bound is None:
             return INT32_MAX
-        return int(min(bound * (self._samples - 1) * (self._window_ms // 1000), INT32_MAX))
+        allowed = bound * (self._samples - 1) * (self._window_ms // 1000)
+        return 0 if math.isnan(allowed) else int(min(allowed, INT32_MAX))
 
     def throttled(self, user: str, client_id: str | None, value: float, wait_ms: int, now_ms: int) -> ThrottleReason:
         """Record that a client is throttled. Returns the reason for the journal.

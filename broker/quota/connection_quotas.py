@@ -6,14 +6,14 @@ decides which connection waits and for how long. This module does not depend on 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from ipaddress import IPv6Address, ip_address
 
 from kafkaproto.broker.config.cluster_config import BrokerConfig
 from kafkaproto.broker.config.values import connection_overrides
+from kafkaproto.broker.quota.addresses import canonical
 from kafkaproto.broker.quota.entities import CONNECTION_CREATION_RATE, DEFAULT, QuotaEntity
 from kafkaproto.broker.quota.sensors import IDLE_SENSOR_EXPIRY_MS
 from kafkaproto.broker.quota.store import ClientQuotaStore
@@ -22,19 +22,6 @@ from kafkaproto.broker.quota.windows import SampledRate
 UNLIMITED = 2**31 - 1
 """Kafka's value for no limit, in settings and as a quota of an IP address."""
 _DEFAULT_INTER_BROKER_LISTENER = "PLAINTEXT"
-
-
-@lru_cache(maxsize=1024)
-def canonical(address: str) -> str:
-    """Return one spelling for all forms of an IP address: 127.0.0.1 also for localhost and ::ffff:127.0.0.1. Other text is returned unchanged."""
-    if address == "localhost":
-        return "127.0.0.1"
-    try:
-        parsed = ip_address(address)
-    except ValueError:
-        return address
-    mapped = parsed.ipv4_mapped if isinstance(parsed, IPv6Address) else None
-    return str(mapped or parsed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +153,13 @@ class ConnectionQuotas:
         """
         if entity.ip is None or key != CONNECTION_CREATION_RATE:
             return
+        limit = UNLIMITED if value is None else 0 if math.isnan(value) else int(value)  # NaN as an int of Java is 0
         if entity.ip == DEFAULT:
-            self._default_ip_limit = UNLIMITED if value is None else int(value)
+            self._default_ip_limit = limit
         elif value is None:
             self._ip_limits.pop(canonical(entity.ip), None)
         else:
-            self._ip_limits[canonical(entity.ip)] = int(value)
+            self._ip_limits[canonical(entity.ip)] = limit
 
     # ---- how many ------------------------------------------------------------------------------------------------------------
 

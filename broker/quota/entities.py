@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from ipaddress import ip_address
 from typing import NamedTuple
 
 from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.quota.addresses import parse_address
 from kafkaproto.error_codes import ErrorCode
 
 USER = "user"
@@ -69,7 +69,7 @@ def parse_entity(components: Iterable[tuple[str, str | None]]) -> QuotaEntity:
     """
     named = dict(components)
     if not named:
-        raise _invalid("The entity of a client quota must not be empty.")
+        raise _invalid("Invalid empty client quota entity")
     for entity_type, name in named.items():
         if entity_type not in ENTITY_TYPES:
             raise _invalid(f"Unhandled client quota entity type: {entity_type}")
@@ -83,21 +83,24 @@ def parse_entity(components: Iterable[tuple[str, str | None]]) -> QuotaEntity:
 
 
 def check_value(entity: QuotaEntity, key: str, value: float) -> None:
-    """Raise KafkaError INVALID_REQUEST if `entity` has no quota `key` or `value` is not valid for it (Q-20)."""
+    """Raise KafkaError INVALID_REQUEST if `entity` has no quota `key` or `value` is not valid for it (Q-20).
+
+    NaN is a valid value of every quota, and infinity of those that are no integers, as in Kafka (Q-22).
+    """
     keys: Mapping[str, int | None] = _IP_KEYS if entity.ip is not None else _CLIENT_KEYS
     if key not in keys:
         raise _invalid(f"Invalid configuration key {key}")
     if isinstance(value, bool) or not isinstance(value, int | float) or (isinstance(value, int) and value > 2**1023):
         raise _invalid(f"Quota {key} is {str(value)[:40]!r}, but must be a number.")
-    if not math.isfinite(value) or value <= 0:
+    if value <= 0:
         raise _invalid(f"Quota {key} must be greater than 0")
     largest = keys[key]
     if largest is None:
         return
-    if math.fmod(value, 1.0) > _FRACTION_TOLERANCE:
-        raise _invalid(f"{key} cannot be a fractional value.")
     if value > float(largest):  # as a double, which 2**63 - 1 is not: 2**63 passes
         raise _invalid(f"Proposed value for {key} is too large for {_TYPES[largest]}.")
+    if math.fmod(value, 1.0) > _FRACTION_TOLERANCE:
+        raise _invalid(f"{key} cannot be a fractional value.")
 
 
 def _stored_name(named: Mapping[str, str | None], entity_type: str) -> str | None:
@@ -110,12 +113,8 @@ def _stored_name(named: Mapping[str, str | None], entity_type: str) -> str | Non
 def _check_address(address: str | None) -> None:
     # Kafka resolves host names; this broker must not wait for the network, so a name other than localhost counts as
     # unresolvable.
-    if address is None or address == "localhost":
-        return
-    try:
-        ip_address(address)
-    except ValueError:
-        raise _invalid(f"{address} is not a valid IP or resolvable host.") from None
+    if address is not None and address != "localhost" and parse_address(address) is None:
+        raise _invalid(f"{address} is not a valid IP or resolvable host.")
 
 
 def _invalid(message: str) -> KafkaError:

@@ -24,6 +24,7 @@ from kafkaproto.broker.quota.entities import (
     parse_entity,
 )
 from kafkaproto.error_codes import ErrorCode
+from kafkaproto.hash_order import hash_order
 
 Component = tuple[str, str | None]
 Change = tuple[QuotaEntity, str, float | None]
@@ -60,6 +61,14 @@ class MatchType(IntEnum):
     EXACT = 0
     DEFAULT = 1
     ANY = 2
+
+
+_NAMES_OF_TYPES: Mapping[int, str] = {
+    MatchType.EXACT: "MATCH_TYPE_EXACT",
+    MatchType.DEFAULT: "MATCH_TYPE_DEFAULT",
+    MatchType.ANY: "MATCH_TYPE_SPECIFIED",
+}
+"""Maps match types to their names in Kafka's messages."""
 
 
 class FilterComponent(NamedTuple):
@@ -120,8 +129,10 @@ class ClientQuotaStore:
         results: dict[frozenset[Component], AlterationResult] = {}
         for alteration in alterations:
             identity = frozenset(dict(alteration.entity).items())  # the last value of a repeated type counts
-            if identity in results:
-                results[identity] = _refused(alteration, "The same entity is given twice; only the first was applied.")
+            keys = [op.key for op in alteration.ops]
+            if identity in results or len(set(keys)) != len(keys):  # Kafka has the same message for a repeated key
+                message = f"Ignoring duplicate entity {_java_text(alteration.entity)}"
+                results[identity] = AlterationResult(alteration.entity, ErrorCode.INVALID_REQUEST, message)
                 continue
             try:
                 self._alter_one(alteration, validate_only)
@@ -142,9 +153,6 @@ class ClientQuotaStore:
 
     def _alter_one(self, alteration: QuotaAlteration, validate_only: bool) -> None:
         entity = parse_entity(alteration.entity)
-        keys = [op.key for op in alteration.ops]
-        if len(set(keys)) != len(keys):
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"A quota is given twice for {entity}.")
         for op in alteration.ops:
             if not op.remove:
                 check_value(entity, op.key, op.value)
@@ -209,8 +217,12 @@ def _parse_rate(name: str, text: str) -> float:
     return float(int(match[1]) * _UNITS[match[2].upper()])
 
 
-def _refused(alteration: QuotaAlteration, message: str) -> AlterationResult:
-    return AlterationResult(alteration.entity, ErrorCode.INVALID_REQUEST, message)
+def _java_text(entity: Sequence[Component]) -> str:
+    """Return an entity as Kafka's messages contain it, such as "ClientQuotaEntity(entries={client-id=null, user=a})"."""
+    names = dict(entity)
+    table = 1 << max(0, len(entity) - 1).bit_length()
+    entries = (f"{kind}={'null' if names[kind] is None else names[kind]}" for kind in hash_order(names, table))
+    return f"ClientQuotaEntity(entries={{{', '.join(entries)}}})"
 
 
 def _checked_filter(components: Sequence[FilterComponent]) -> dict[str, FilterComponent]:
@@ -218,28 +230,27 @@ def _checked_filter(components: Sequence[FilterComponent]) -> dict[str, FilterCo
     for component in components:
         entity_type = component.entity_type
         if not entity_type:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "The entity type of a filter must not be empty.")
+            raise _invalid("Invalid empty entity type.")
         if entity_type in by_type:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"The filter names {entity_type} twice.")
+            raise _invalid(f"Entity type {entity_type} cannot appear more than once in the filter.")
         if entity_type not in ENTITY_TYPES:
-            raise KafkaError(
-                ErrorCode.UNSUPPORTED_VERSION,
-                f"Unknown entity type {entity_type!r}; known are {', '.join(ENTITY_TYPES)}.",
-            )
-        if component.match_type not in tuple(MatchType):
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST,
-                f"Unknown match type {component.match_type}; known are 0 (exact), 1 (default) and 2 (any).",
-            )
-        if (component.match_type == MatchType.EXACT) != (component.match is not None):
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST,
-                f"The filter for {entity_type} must contain a name if its match type is 0 (exact), and no name otherwise.",
-            )
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"Unsupported entity type {entity_type}")
+        if component.match_type not in _NAMES_OF_TYPES:
+            raise _invalid(f"Unknown match type {component.match_type}")
+        is_exact, name = component.match_type == MatchType.EXACT, _NAMES_OF_TYPES[component.match_type]
+        if is_exact and component.match is None:
+            raise _invalid(f"Request specified {name}, but set match string to null.")
+        if not is_exact and component.match is not None:
+            raise _invalid(f"Request specified {name}, but also specified a match string.")
         by_type[entity_type] = component
     if IP in by_type and len(by_type) > 1:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "A filter for ip cannot be combined with user or client-id.")
+        text = "IP filter component should not be used with user or clientId filter component."
+        raise _invalid(f"Invalid entity filter component combination. {text}")
     return by_type
+
+
+def _invalid(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)
 
 
 def _fits(entity: QuotaEntity, components: Mapping[str, FilterComponent], strict: bool) -> bool:

@@ -31,7 +31,7 @@ def throttle_ms(rate: float, bound: float, window_ms: int) -> int:
 
     rate and bound are per second. The result has no upper limit.
     """
-    if rate <= bound:
+    if not rate > bound:  # false also if the bound is NaN
         return 0
     return round_half_up((rate - bound) / bound * window_ms)
 

@@ -97,7 +97,7 @@ class ReplicaManager:
         )
         self.fetchers = self.following.fetchers
         self._config = config
-        self._stores = stores
+        self.stores = stores
         self._actions = actions
         self._timers = timers
         self._log_manager = log_manager
@@ -174,7 +174,7 @@ class ReplicaManager:
 
     def _make(self, topic: Topic, index: int) -> Partition:
         origin = Origin(self.broker_id, topic.name, index, self._actions)
-        log = self._stores.new_log(topic.topic_id, origin, segment_bytes(topic, self._config))
+        log = self.stores.new_log(topic.topic_id, origin, segment_bytes(topic, self._config))
         partition = Partition(
             topic,
             index,

@@ -27,6 +27,9 @@ class Shelf(Protocol):
     def restore(self, topic_id: bytes, index: int, store: Store) -> LogState | None:
         """Add the partition's segments on the disk to its new store. Returns the persisted state of the log, None if there is none."""
 
+    def volume(self) -> tuple[int, int]:
+        """Return (total bytes, usable bytes) of the file system, as `Stores.volume`."""
+
 
 class Stores:
     """The bytes of all partitions of a cluster: one store per partition, shared by its replicas.
@@ -69,6 +72,15 @@ class Stores:
             if left is not None:
                 self._left[key] = left
         return store
+
+    def volume(self) -> tuple[int, int]:
+        """Return (total bytes, usable bytes) of the place that stores the records (AD-49).
+
+        It is the file system of the data directory, otherwise the memory for records. Both numbers are -1 if the file system cannot be read.
+        """
+        if self._shelf is not None:
+            return self._shelf.volume()
+        return self.budget.limit_bytes, max(0, self.budget.limit_bytes - self.budget.used_bytes)
 
     def began(self) -> None:
         """Handle the end of the start, when all replicas are restored: forget the states of their logs, which are no longer needed.

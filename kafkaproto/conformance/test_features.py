@@ -194,6 +194,22 @@ def test_update_features_changes_all_features_or_none_from_4_0_on(subject: Subje
     assert finalized(offered(subject)) == levels
 
 
+@pytest.mark.releases("4.2")
+@pytest.mark.rule("AD-20", "AD-21")
+def test_update_features_reports_the_first_error_in_the_order_of_a_hash_table(subject: Subject) -> None:
+    local = f"Local controller {controller(subject)}"
+    unknown = invalid("nope", 1, f"{local} does not support this feature.")
+    too_high = invalid(METADATA, 99, f"{local} only supports versions 7-29")
+    updates: list[Update] = [(METADATA, 99, UPGRADE), ("nope", 1, UPGRADE)]
+    for ordered in (updates, updates[::-1]):
+        answer = update(subject, *ordered, validate_only=True)
+        assert (answer.error_code, answer.error_message) == (INVALID_UPDATE, ALL_FAILED + unknown)
+    answer = update(subject, (METADATA, 99, UPGRADE), ("foo", 0, UPGRADE), ("test.feature.version", 0, UPGRADE))
+    assert answer.error_message == ALL_FAILED + too_high
+    for feature in ("test.feature.version", "unit.test.feature.version.7"):
+        assert error_of(update(subject, (feature, 0, UPGRADE), validate_only=True)) == (0, None)
+
+
 def error_of(answer: Any) -> tuple[int, str | None]:
     """Return (error code, message) of an UpdateFeatures response for one feature.
 

@@ -20,6 +20,7 @@ from kafkaproto.partitioner import java_hash
 NOT_ASKED = -(2**31)
 ANY_TOPIC_OPERATION, ANY_CLUSTER_OPERATION = 0b1101_1111_1000, 0b1_1111_1010_0000
 GHOST = b"\x03" * 16
+FIRST_VERSION_BY_ID = 12
 
 
 def ask(subject: Subject, version: int, topics: list[Any] | None, broker_id: int = 0, **more: Any) -> Any:
@@ -61,6 +62,21 @@ def test_metadata_response_has_the_fields_of_its_version(subject: Subject, versi
         answer = ask(subject, version, by_name(topic.name), **more)
         assert answer.topics[0].topic_authorized_operations == ANY_TOPIC_OPERATION
         assert answer.cluster_authorized_operations == (ANY_CLUSTER_OPERATION if version <= 10 else NOT_ASKED)
+
+
+@pytest.mark.rule("M-1")
+@pytest.mark.parametrize("version", [8, 12])
+def test_metadata_of_missing_topics_and_illegal_names_has_authorised_operations(subject: Subject, version: int) -> None:
+    topics = by_name(subject.new_name("missing"), "a b")
+    ghosts = [MetadataRequestTopic(name=None, topic_id=GHOST)] if version >= FIRST_VERSION_BY_ID else []
+    more = {"allow_auto_topic_creation": False, "include_topic_authorized_operations": True}
+    named = ask(subject, version, topics, **more).topics
+    assert [(t.error_code, t.topic_authorized_operations) for t in named] == [
+        (3, ANY_TOPIC_OPERATION),
+        (17, ANY_TOPIC_OPERATION),
+    ]
+    unknown = ask(subject, version, ghosts, **more).topics
+    assert [(t.error_code, t.topic_authorized_operations) for t in unknown] == [(100, NOT_ASKED)] * len(ghosts)
 
 
 @pytest.mark.rule("M-1")
@@ -134,10 +150,14 @@ def test_describe_cluster_returns_brokers_controller_and_cluster_id(subject: Sub
         ]
         requested = DescribeClusterRequest(include_cluster_authorized_operations=True)
         assert subject.ask(connection, requested, version).cluster_authorized_operations == ANY_CLUSTER_OPERATION
-    for endpoint_type, error in ((2, 114), (0, 115), (7, 115)):
+    mismatch = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+    for endpoint_type, error, message in (
+        (2, 114, mismatch),
+        (0, 115, "Unsupported endpoint type 0"),
+        (-7, 115, "Unsupported endpoint type -7"),
+    ):
         result = subject.ask(connection, DescribeClusterRequest(endpoint_type=endpoint_type), 1)
-        assert (result.error_code, result.brokers) == (error, [])
-        assert result.error_message
+        assert (result.error_code, result.error_message, result.brokers) == (error, message, [])
 
 
 NEGATIVE_HASH = "consumers", "orders-group", "my-group", "polygenelubricants"

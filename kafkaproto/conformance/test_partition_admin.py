@@ -1,4 +1,4 @@
-"""Tests of CreatePartitions, partition reassignments, ElectLeaders and DeleteRecords."""
+"""Tests of CreatePartitions, partition reassignments, ElectLeaders, DeleteRecords and DescribeLogDirs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,20 @@ from kafkaproto.messages.alter_partition_reassignments import (
 )
 from kafkaproto.messages.create_partitions import CreatePartitionsAssignment, CreatePartitionsTopic
 from kafkaproto.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from kafkaproto.messages.describe_log_dirs import DescribeLogDirsRequest
 from kafkaproto.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from kafkaproto.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )
+
+
+@pytest.mark.rule("AD-49")
+def test_describe_log_dirs_returns_the_total_and_usable_bytes_of_the_volume(subject: Subject) -> None:
+    [directory] = subject.ask_once(DescribeLogDirsRequest([]), 4).results
+    assert 0 < directory.usable_bytes <= directory.total_bytes
+    [directory] = subject.ask_once(DescribeLogDirsRequest([]), 3).results
+    assert (directory.total_bytes, directory.usable_bytes) == (-1, -1)
 
 
 @pytest.mark.needs(brokers=3)

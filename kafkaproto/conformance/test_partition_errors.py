@@ -166,6 +166,10 @@ def test_invalid_quotas_are_rejected_with_the_message_of_kafka(subject: Subject)
         INVALID_REQUEST,
         "Proposed value for connection_creation_rate is too large for an INT.",
     )
+    assert error("connection_creation_rate", 2.0**31 + 0.5, ("ip", "10.0.0.1")) == (
+        INVALID_REQUEST,
+        "Proposed value for connection_creation_rate is too large for an INT.",
+    )
     assert error(rate, 1, ("nope", "x")) == (INVALID_REQUEST, "Unhandled client quota entity type: nope")
     assert error(rate, 1, ("ip", "10.0.0.1")) == (INVALID_REQUEST, f"Invalid configuration key {rate}")
     assert error("connection_creation_rate", 1, ("ip", "10.0.0.1"), ("user", "u")) == (

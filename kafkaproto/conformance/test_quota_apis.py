@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from kafkaproto.conformance.scene import UNTIL_KNOWN_MS, Entity, alter_quotas, limited, wait_until
+from kafkaproto.conformance.scene import UNTIL_KNOWN_MS, Entity, alter_quotas, limited, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.wire import batch, fetch, flat, produce, produced
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -91,24 +94,33 @@ def test_describe_client_quotas_returns_as_many_entities_as_kafka_for_each_filte
     wait_until(subject, lambda: count() == 0, "entities without values do not exist")
 
 
+COMBINATION = (
+    "Invalid entity filter component combination. IP filter component should not be used with user or clientId "
+    "filter component."
+)
+
+
 @pytest.mark.rule("Q-21")
 @pytest.mark.parametrize(
-    ("components", "error_code"),
+    ("components", "error_code", "message"),
     [
-        ([("", EXACT, "x")], 42),
-        ([(USER, EXACT, "a"), (USER, EXACT, "b")], 42),
-        ([(IP, ANY, None), (USER, ANY, None)], 42),
-        ([(USER, EXACT, None)], 42),
-        ([(USER, DEFAULT, "x")], 42),
-        ([(USER, ANY, "x")], 42),
-        ([(USER, 7, None)], 42),
-        ([("user-group", EXACT, "x")], 35),
+        ([("", EXACT, "x")], 42, "Invalid empty entity type."),
+        ([(USER, EXACT, "a"), (USER, ANY, None)], 42, "Entity type user cannot appear more than once in the filter."),
+        ([(IP, ANY, None), (USER, ANY, None)], 42, COMBINATION),
+        ([(CLIENT, EXACT, "a"), (IP, DEFAULT, None)], 42, COMBINATION),
+        ([(USER, EXACT, None)], 42, "Request specified MATCH_TYPE_EXACT, but set match string to null."),
+        ([(USER, DEFAULT, "x")], 42, "Request specified MATCH_TYPE_DEFAULT, but also specified a match string."),
+        ([(USER, ANY, "x")], 42, "Request specified MATCH_TYPE_SPECIFIED, but also specified a match string."),
+        ([(USER, 7, None)], 42, "Unknown match type 7"),
+        ([("user-group", EXACT, "x")], 35, "Unsupported entity type user-group"),
     ],
 )
 def test_describe_client_quotas_rejects_contradictory_filters(
-    subject: Subject, components: list[tuple[str, int, str | None]], error_code: int
+    subject: Subject, components: list[tuple[str, int, str | None]], error_code: int, message: str
 ) -> None:
-    assert described(subject, *components) == (error_code, None)
+    request = DescribeClientQuotasRequest([ComponentData(*component) for component in components], False)
+    answer = subject.ask_once(request, 1)
+    assert (answer.error_code, answer.error_message, answer.entries) == (error_code, message, None)
 
 
 @pytest.mark.rule("Q-20")
@@ -142,6 +154,90 @@ def test_invalid_quota_alteration_is_rejected_and_other_entities_are_altered(
     subject.pass_ms(UNTIL_KNOWN_MS)
     assert described(subject, (CLIENT, EXACT, good[CLIENT])) == (0, [good])
     alter_quotas(subject, (good, {PRODUCE: None}))
+
+
+@pytest.mark.rule("Q-20")
+def test_empty_and_repeated_quota_entities_are_rejected_with_the_message_of_kafka(subject: Subject) -> None:
+    def errors(*entries: tuple[list[tuple[str, str | None]], list[str]]) -> list[tuple[int, str | None]]:
+        """Validate an alteration of quotas, and return (error code, message) of each result.
+
+        entries: the components of an entity and the keys of its quotas, for each entity.
+        """
+        requested = [
+            AlterClientQuotasRequestEntryData(
+                [AlterClientQuotasRequestEntityData(*component) for component in entity],
+                [OpData(key, 5.0) for key in keys],
+            )
+            for entity, keys in entries
+        ]
+        results = subject.ask_once(AlterClientQuotasRequest(requested, True), 1).entries
+        return [(result.error_code, result.error_message) for result in results]
+
+    def duplicate(entries: str) -> list[tuple[int, str | None]]:
+        return [(42, f"Ignoring duplicate entity ClientQuotaEntity(entries={{{entries}}})")]
+
+    assert errors(([], [PRODUCE])) == [(42, "Invalid empty client quota entity")]
+    assert errors(([(USER, "u")], [PRODUCE, PRODUCE])) == duplicate("user=u")
+    assert errors(([(USER, "u")], [PRODUCE]), ([(USER, "u")], [FETCH])) == duplicate("user=u")
+    both: list[tuple[str, str | None]] = [(USER, "u"), (CLIENT, None)]
+    assert errors((both, [PRODUCE]), (both[::-1], [PRODUCE])) == duplicate("client-id=null, user=u")
+
+
+@pytest.mark.rule("Q-22")
+def test_quotas_that_are_not_a_number_or_infinite_are_stored_and_throttle_no_client(subject: Subject) -> None:
+    client_id = subject.new_name("nan")
+    entity: Entity = {CLIENT: client_id}
+    topic = new_topic(subject)
+    values = {PRODUCE: math.nan, FETCH: math.nan, PERCENT: math.inf, "controller_mutation_rate": math.nan}
+    [infinite] = alter_quotas(subject, (entity, {PRODUCE: math.inf}))
+    assert (infinite.error_code, infinite.error_message) == (
+        42,
+        f"Proposed value for {PRODUCE} is too large for a LONG.",
+    )
+    with limited(subject, (entity, values)):
+        request = DescribeClientQuotasRequest([ComponentData(CLIENT, EXACT, client_id)], True)
+        [entry] = subject.ask_once(request, 1).entries
+        assert {v.key: str(v.value) for v in entry.values} == {key: str(value) for key, value in values.items()}
+        connection = topic.connect(client_id=client_id)
+        for _ in range(2):
+            answer = subject.ask(connection, produce(topic.name, batch(b"v" * 1000)), 9)
+            assert (produced(answer).error_code, answer.throttle_time_ms) == (0, 0)
+            answer = subject.ask(connection, fetch((topic.name, 0, 0)), 11)
+            [(_, data)] = flat(answer)
+            assert (data.error_code, answer.throttle_time_ms) == (0, 0)
+            assert len(data.records) == len(batch(b"v" * 1000))  # also of two batches, because the quota allows 0 bytes
+
+
+@pytest.mark.rule("Q-22", "W-13")
+def test_ip_whose_connection_rate_is_not_a_number_gets_no_connection(subject: Subject) -> None:
+    address = "127.0.0.23"
+    with limited(subject, ({IP: address}, {"connection_creation_rate": math.nan})):
+        assert subject.closed(subject.connect(0, address=address), 2000)
+
+
+@pytest.mark.rule("Q-22")
+@pytest.mark.parametrize("name", ["1.2.3", "1", "[::1]", "010.0.0.1", "::ffff:010.0.0.1", "::1%1"])
+def test_quota_of_an_ip_keeps_the_spelling_of_the_address(subject: Subject, name: str) -> None:
+    with limited(subject, ({IP: name}, {"connection_creation_rate": 1000.0})):
+        assert described(subject, (IP, EXACT, name)) == (0, [{IP: name}])
+        assert described(subject, (IP, EXACT, "0.0.0.0")) == (0, [])
+
+
+@pytest.mark.rule("Q-22")
+@pytest.mark.parametrize("name", ["256.1.1.1", "1.2.65536", "[1.2.3.4]", "[::1", "::ffff:1.2.3", "0x7f.1"])
+def test_quota_of_an_ip_without_an_address_is_rejected(subject: Subject, name: str) -> None:
+    [result] = alter_quotas(subject, ({IP: name}, {"connection_creation_rate": 5.0}), validate_only=True)
+    assert (result.error_code, result.error_message) == (42, f"{name} is not a valid IP or resolvable host.")
+
+
+@pytest.mark.rule("Q-22", "W-13")
+@pytest.mark.parametrize(("name", "address"), [("0127.021", "127.0.0.21"), ("[::ffff:127.0.0.22]", "127.0.0.22")])
+def test_quota_of_an_ip_applies_to_the_address_that_its_name_stands_for(
+    subject: Subject, name: str, address: str
+) -> None:
+    with limited(subject, ({IP: name}, {"connection_creation_rate": 1.0})):
+        connections = [subject.connect(0, address=address) for _ in range(11)]
+        assert subject.closed(connections[-1], 2000)
 
 
 @pytest.mark.rule("Q-20")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from kafkaproto.broker.testing.memory import VirtualCluster
@@ -36,7 +39,7 @@ def described(cluster: VirtualCluster, broker_id: int, requested: dict[str, list
     for version in (0, 2, 4):
         answer = cluster.connect(broker_id).ask(DescribeLogDirsRequest(topics), version)
         [result] = answer.results
-        assert (answer.error_code, result.error_code, result.log_dir, result.total_bytes) == (0, 0, "/data/a", -1)
+        assert (answer.error_code, result.error_code, result.log_dir) == (0, 0, "/data/a")
         sizes = {topic.name: [p.partition_size for p in topic.partitions] for topic in result.topics}
     return sizes
 
@@ -51,6 +54,28 @@ def test_each_broker_without_log_dir_settings_reports_its_own_log_directory() ->
     cluster = VirtualCluster(2)
     log_dirs = [cluster.connect(b).ask(DescribeLogDirsRequest(None), 4).results[0].log_dir for b in (0, 1)]
     assert log_dirs == ["/kafkaproto/broker-0", "/kafkaproto/broker-1"]
+
+
+def volume(cluster: VirtualCluster, version: int = 4) -> tuple[int, int]:
+    """Return (total bytes, usable bytes) in a DescribeLogDirs response."""
+    [result] = cluster.connect().ask(DescribeLogDirsRequest(None), version).results
+    return result.total_bytes, result.usable_bytes
+
+
+@pytest.mark.rule("AD-49")
+def test_log_directory_in_memory_has_the_size_of_the_memory_limit(cluster: VirtualCluster) -> None:
+    budget = cluster.state.budget
+    assert volume(cluster) == (budget.limit_bytes, budget.limit_bytes - budget.used_bytes)
+    assert volume(cluster, 3) == (-1, -1)
+
+
+@pytest.mark.rule("AD-49")
+def test_log_directory_on_a_disk_has_the_size_of_its_file_system(tmp_path: Path) -> None:
+    cluster = VirtualCluster(1, data_dir=tmp_path / "data")
+    total_bytes, usable_bytes = volume(cluster)
+    assert total_bytes == shutil.disk_usage(tmp_path).total and 0 < usable_bytes <= total_bytes
+    (tmp_path / "data").rename(tmp_path / "moved")
+    assert volume(cluster) == (-1, -1)
 
 
 @pytest.mark.parametrize(

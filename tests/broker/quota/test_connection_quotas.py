@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafkaproto.broker.config.values import ConfigError
-from kafkaproto.broker.quota.connection_quotas import canonical
+from kafkaproto.broker.quota.addresses import canonical
 from kafkaproto.broker.quota.store import QuotaAlteration, QuotaOp
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.quota.addresses import parse_address
 from kafkaproto.broker.quota.entities import DEFAULT, QuotaEntity, parse_entity
 from kafkaproto.broker.quota.store import (
     Change,
@@ -19,8 +22,11 @@ from kafkaproto.broker.quota.store import (
     apply_static_quotas,
 )
 from kafkaproto.error_codes import ErrorCode
+from tests.support.broker.processes import Processes
+from tests.support.wire import limit
 
 PRODUCE, CONSUME, REQUEST = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
+MUTATIONS = "controller_mutation_rate"
 ALICE = (("user", "alice"), ("client-id", "c"))
 ALICE_ENTITY = QuotaEntity(user="alice", client_id="c")
 
@@ -80,8 +86,8 @@ def test_validate_only_quota_alteration_returns_results_but_changes_nothing() ->
         ((("user", "u"),), QuotaOp(PRODUCE, 0)),
         ((("user", "u"),), QuotaOp(PRODUCE, -1)),
         ((("user", "u"),), QuotaOp(PRODUCE, 1.5)),
-        ((("user", "u"),), QuotaOp(PRODUCE, float("nan"))),
-        ((("user", "u"),), QuotaOp(REQUEST, float("inf"))),
+        ((("user", "u"),), QuotaOp(PRODUCE, float("inf"))),
+        ((("user", "u"),), QuotaOp(REQUEST, float("-inf"))),
         ((("user", "u"),), QuotaOp(PRODUCE, 1e19)),
     ],
 )
@@ -91,6 +97,62 @@ def test_invalid_quota_alteration_gets_invalid_request_and_is_not_applied(
     store = ClientQuotaStore()
     assert alter(store, entity, op) == ErrorCode.INVALID_REQUEST
     assert store.describe([], False) == []
+
+
+@pytest.mark.rule("Q-22")
+def test_quotas_of_nan_and_infinity_survive_a_restart_and_throttle_no_client(tmp_path: Path) -> None:
+    processes = Processes(tmp_path)
+    not_a_number = dict.fromkeys((PRODUCE, CONSUME, REQUEST, MUTATIONS), math.nan)
+    for _ in range(2):
+        limit(processes.cluster, **not_a_number)
+        cluster = processes.crash_and_restart()
+        stored = cluster.state.quota_store.all()
+        assert len(stored) == 4 and all(map(math.isnan, stored.values()))
+        quotas = cluster.state.nodes[0].quotas
+        for manager in (quotas.produce, quotas.fetch, quotas.request):
+            assert manager.record("ANONYMOUS", "test", 1e9, cluster.now_ms) == 0
+        assert quotas.fetch.max_bytes_in_window("ANONYMOUS", "test") == 0
+        for strict in (False, True):
+            assert not cluster.state.mutations.take("ANONYMOUS", "test", 10**6, strict, cluster.now_ms)
+    limit(cluster, **{REQUEST: math.inf, MUTATIONS: math.inf})
+    assert quotas.request.record("ANONYMOUS", "test", 1e9, cluster.now_ms) == 0
+    assert cluster.state.mutations.take("ANONYMOUS", "test", 10**6, False, cluster.now_ms) is None
+    assert processes.crash_and_restart().state.quota_store.get(QuotaEntity(client_id="test"), REQUEST) == math.inf
+
+
+@pytest.mark.rule("Q-22")
+def test_addresses_of_quotas_are_read_as_java_reads_them() -> None:
+    """The expected addresses are those of Java 17; None stands for what Java looks up as a host name or rejects."""
+    expected = {
+        "1.2.3": "1.2.0.3",
+        "1": "0.0.0.1",
+        "010.0.0.1": "10.0.0.1",
+        "4294967295": "255.255.255.255",
+        "4294967296": None,
+        "1.16777215": "1.255.255.255",
+        "1.16777216": None,
+        "1.2.65536": None,
+        "256.1.1.1": None,
+        "1.2.3.4.": None,
+        "1..2": None,
+        "0x7f.1": None,
+        "0000000000000001": None,
+        "\N{ARABIC-INDIC DIGIT THREE}": None,
+        "[::1]": "::1",
+        "::00001": "::1",
+        "::1%1": "::1",
+        "::1%": None,
+        "[::1": None,
+        "[1.2.3.4]": None,
+        "1.2.3.4%1": None,
+        "::ffff:010.0.0.1": "10.0.0.1",
+        "::ffff:1.2.3": None,
+        "::1.2.3.4": "::102:304",
+        "1::2::3": None,
+        "ab": None,
+    }
+    parsed = {text: parse_address(text) for text in expected}
+    assert {text: None if address is None else str(address) for text, address in parsed.items()} == expected
 
 
 @pytest.mark.rule("Q-20")

@@ -1,0 +1,53 @@
+"""The IP addresses that name entities of quotas, in the spellings that Java's `InetAddress` accepts as literals (Q-22).
+
+This module does not look up host names, because the broker must not wait for the network.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address
+
+LONGEST_IPV4 = 15
+_IPV4 = re.compile(r"[0-9]+(?:\.[0-9]+){0,3}")
+_LEADING_ZEROS = re.compile(r"(?<![0-9a-fA-F])0+(?=[0-9a-fA-F])")
+
+
+def parse_address(text: str) -> IPv4Address | IPv6Address | None:
+    """Return the address that Java resolves `text` to without a name server; None if it is not the literal of an address.
+
+    An IPv4 address has one to four decimal numbers, of which the last fills the remaining bytes: "1.2.3" is 1.2.0.3. Leading zeros do not make a
+    number octal. An IPv6 address may be in brackets and have a zone, which is ignored. One that maps an IPv4 address is returned as that address.
+    """
+    if _IPV4.fullmatch(text):
+        return _parse_ipv4(text)
+    if text.startswith("[") and text.endswith("]"):
+        text = text[1:-1]
+    literal, percent, zone = text.partition("%")
+    if percent and not zone:
+        return None
+    try:
+        parsed = IPv6Address(_LEADING_ZEROS.sub("", literal))
+    except ValueError:
+        return None
+    return parsed.ipv4_mapped or parsed
+
+
+def _parse_ipv4(text: str) -> IPv4Address | None:
+    if len(text) > LONGEST_IPV4:
+        return None
+    *leading, last = (int(part) for part in text.split("."))
+    free_bytes = 4 - len(leading)
+    if any(part > 255 for part in leading) or last >= 256**free_bytes:
+        return None
+    return IPv4Address(bytes(leading) + last.to_bytes(free_bytes, "big"))
+
+
+@lru_cache(maxsize=1024)
+def canonical(address: str) -> str:
+    """Return one spelling for all forms of an IP address: 127.0.0.1 also for localhost and ::ffff:127.0.0.1. Other text is returned unchanged."""
+    if address == "localhost":
+        return "127.0.0.1"
+    parsed = parse_address(address)
+    return address if parsed is None else str(parsed)
