@@ -16,7 +16,6 @@ from kafkaproto.messages.create_topics import (
     CreateTopicsRequest,
 )
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from kafkaproto.messages.describe_cluster import DescribeClusterRequest
 from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kafkaproto.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -244,15 +243,6 @@ def test_invalid_change_of_a_topic_or_broker_setting_returns_an_error_code(
     cluster: VirtualCluster, kind: int, name: str, key: str, value: str | None, operation: int, error: int
 ) -> None:
     assert alter(cluster.connect(), kind, name, key, value, operation) == error
-
-
-@pytest.mark.parametrize(("endpoint_type", "error"), [(2, 114), (3, 115)])
-def test_describe_cluster_rejects_endpoint_types_other_than_broker(
-    cluster: VirtualCluster, endpoint_type: int, error: int
-) -> None:
-    answer = cluster.connect().ask(DescribeClusterRequest(endpoint_type=endpoint_type), 1)
-    message = f"The endpoint type in a request to a broker must be 1 (got {endpoint_type})."
-    assert (answer.error_code, answer.error_message) == (error, message)
 
 
 def test_list_setting_of_a_topic_can_be_appended_to_and_subtracted_from(cluster: VirtualCluster) -> None:
