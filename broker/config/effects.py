@@ -115,11 +115,7 @@ FIXED_AT_START = frozenset({"listeners", "advertised.listeners", "listener.secur
 """Settings that Kafka can change on a running broker and this broker cannot."""
 
 DIFFERENT_RANGES = {
-    # KafkaConfig.validateValues, outside the definition of the setting
-    "log.retention.ms": "-1..",
-    "log.roll.ms": "1..",
-    "log.roll.jitter.ms": "0..",
-    "log.flush.interval.ms": "0..",
+    # KafkaConfig.validateValues, outside the definition of the setting (`requirements` has those of dynamic settings)
     "replica.lag.time.max.ms": "1..",
     # limits of this broker: a topic needs memory for each of its partitions
     "num.partitions": "1..10000",

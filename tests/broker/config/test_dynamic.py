@@ -111,7 +111,7 @@ def test_broker_rejects_all_changes_of_a_request_when_any_is_invalid(
 def test_broker_rejects_changes_to_the_settings_of_another_broker_id(cluster: VirtualCluster) -> None:
     unexpected = "Unexpected broker id, expected 0, but received {}"
     no_number = "Node id must be an integer, but it is: {}"
-    names = {"1": unexpected, "x": no_number, "00": unexpected, "-1": unexpected, " 0": no_number}
+    names = {"1": unexpected, "x": no_number, "01": unexpected, "-1": unexpected, " 0": no_number}
     for name, message in names.items():
         resource = AlterConfigsResource(BROKER, name, [AlterableConfig(LEADER_RATE, SET, "1")])
         [answer] = cluster.connect(0).ask(IncrementalAlterConfigsRequest([resource]), 1).responses
