@@ -24,6 +24,7 @@ from kafkaproto.broker.config.client_metrics import SubscriptionResource
 from kafkaproto.broker.config.cluster_config import ALL_BROKERS as ALL_BROKERS
 from kafkaproto.broker.config.definitions import Setting
 from kafkaproto.broker.config.group_config import GroupResource, check_value
+from kafkaproto.broker.config.java_text import java_split
 from kafkaproto.broker.config.release import has_client_metrics
 from kafkaproto.broker.config.values import ConfigError, as_text
 from kafkaproto.broker.errors import KafkaError
@@ -255,15 +256,14 @@ def _check_list(resource: Resource, setting: Setting, operation: int) -> None:
 
 
 def _edited(operation: int, held: str, text: str) -> str:
-    """Return the new text of a list setting. operation: APPEND or SUBTRACT. held: the list before. text: the items to append or subtract."""
-    items = _items(held)
+    """Return the new text of a list setting. operation: APPEND or SUBTRACT. held: the list before. text: the items to append or subtract.
+
+    An empty item is appended, too, so that the new list is invalid.
+    """
+    items = [item for item in java_split(held) if item]
     if operation == Operation.APPEND:
-        items += [item for item in dict.fromkeys(_items(text)) if item not in items]
+        items += [item for item in dict.fromkeys(java_split(text)) if item not in items]
     else:
-        gone = _items(text)
+        gone = java_split(text)
         items = [item for item in items if item not in gone]
     return ",".join(items)
-
-
-def _items(text: str) -> list[str]:
-    return [item.strip() for item in text.split(",") if item.strip()]

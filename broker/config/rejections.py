@@ -55,8 +55,17 @@ def topic_rejection(config: ClusterConfig, overrides: Mapping[str, str], error: 
 
 def rejection(setting: Setting, text: str) -> str:
     """Return the message with which Kafka's `ConfigDef` rejects an invalid value of a setting."""
+    if setting.distinct and _has_empty_item_first(setting, text):
+        return f"Configuration '{setting.name}' values must not be empty."
     value, reason = _reason(setting, text)
     return f"Invalid value {value} for configuration {setting.name}: {reason}"
+
+
+def _has_empty_item_first(setting: Setting, text: str) -> bool:
+    """Return whether the first invalid item of a list is empty. A list without items has none."""
+    items = [item.strip() for item in text.split(",")] if text else []
+    first = next((item for item in items if not item or (setting.values and item not in setting.values)), None)
+    return first == ""
 
 
 def _reason(setting: Setting, text: str) -> tuple[str, str]:

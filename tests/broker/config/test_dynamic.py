@@ -265,3 +265,11 @@ def test_unknown_topic_setting_is_rejected_but_can_be_deleted(cluster: VirtualCl
 def test_deleting_a_dynamic_broker_setting_that_is_not_set_succeeds(cluster: VirtualCluster, name: str) -> None:
     for resource in ("0", ""):
         assert alter(cluster, BROKER, resource, (name, DELETE, None)) == 0
+
+
+@pytest.mark.rule("CF-24")
+@pytest.mark.parametrize("version", [3, 4])
+def test_described_settings_have_no_documentation(version: int) -> None:
+    request = DescribeConfigsRequest([DescribeConfigsResource(BROKER, "0", None)], include_documentation=True)
+    [result] = VirtualCluster(1).connect().ask(request, version).results
+    assert len(result.configs) > 300 and {config.documentation for config in result.configs} == {None}
