@@ -37,6 +37,8 @@ GROUP_LOAD_MS = "kafkaproto.group.load.ms"
 TRANSACTION_LOAD_MS = "kafkaproto.transaction.load.ms"
 TRANSACTION_COMPLETION_MS = "kafkaproto.transaction.completion.ms"
 PRODUCER_ID_BLOCK_MS = "kafkaproto.producer.id.block.ms"
+COMMIT_ACKS = "offsets.commit.required.acks"
+ACKS_ALL = -1
 REGEX_REFRESH = "group.consumer.regex.refresh.interval.ms"
 DEFAULT_REGEX_REFRESH_MS = 600_000
 
@@ -60,6 +62,8 @@ def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -
     )
     consumers, commit_timeout_ms = new_consumer_settings(shared, replicas.broker_id), get["offsets.commit.timeout.ms"]
     codec = Compression(get["offsets.topic.compression.codec"])
+    has_required_acks = COMMIT_ACKS in shared.config.definitions.broker and not consumers.has_new_coordinator
+    acks_all = not has_required_acks or get[COMMIT_ACKS] == ACKS_ALL
 
     def new_groups() -> GroupCoordinator:
         from kafkaproto.broker.group.coordinator import GroupCoordinator
@@ -72,7 +76,7 @@ def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -
             shared.timers,
             rng,
             shared.events,
-            CoordinatorLog(OFFSETS_TOPIC, replicas, shared.timers, commit_timeout_ms, codec),
+            CoordinatorLog(OFFSETS_TOPIC, replicas, shared.timers, commit_timeout_ms, codec, acks_all=acks_all),
             KAFKA_4_1 if is_release_4_1(shared.release_name) else KAFKA_3_9,
             lambda: int(get[GROUP_LOAD_MS]),
             consumers,

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 from kafkaproto.broker.config.cluster_config import ClusterConfig, ConfigOwner, SubscriptionName
 from kafkaproto.broker.config.definitions import Setting
+from kafkaproto.broker.config.java_text import java_split
 from kafkaproto.broker.config.release import is_release_4
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.error_codes import ErrorCode
@@ -136,10 +137,10 @@ def _items(name: str, text: str, is_typed: bool) -> tuple[str, ...]:
     """Split the value `text` of the list setting `name` into its items.
 
     From Kafka 4.0 on (`is_typed`) empty text is an empty list, repeated items count once, and an empty item raises KafkaError INVALID_CONFIG (40).
-    Before, empty text is a list with one empty item, and repeated items stay.
+    Before, empty text is a list with one empty item, empty items at the end are ignored, and repeated items stay.
     """
     if not is_typed:
-        return tuple(item.strip() for item in text.split(","))
+        return tuple(item.strip() if name == METRICS else item for item in java_split(text))
     if not text.strip():
         return ()
     items = tuple(dict.fromkeys(item.strip() for item in text.split(",")))

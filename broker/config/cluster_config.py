@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from kafkaproto.broker.config.definitions import Definitions, Setting, definitions_of, unit_ms, value_of
 from kafkaproto.broker.config.release import DEFAULT_RELEASE, has_eligible_leader_replicas
+from kafkaproto.broker.config.requirements import unmet_requirement
 from kafkaproto.broker.config.values import (
     ConfigError,
     as_text,
@@ -36,6 +37,7 @@ class SubscriptionName(NamedTuple):
 
 ConfigOwner = int | str | SubscriptionName
 """Identifies what persisted settings belong to: a broker id, ALL_BROKERS, a group id, or the name of a subscription to client metrics."""
+UNLIMITED = -1
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
 
 
@@ -89,6 +91,9 @@ class ClusterConfig:
         self.reset()
         for broker_id in (ALL_BROKERS, *self.static_broker):
             self.check_connections(broker_id)
+            unmet = unmet_requirement(self.for_broker(broker_id).__getitem__)
+            if unmet is not None:
+                raise ConfigError(unmet)
 
     def broker_setting(self, name: str) -> Setting:
         """Return the definition of a broker setting in this release. Raises ConfigError for an unknown name."""
@@ -256,7 +261,10 @@ class ClusterConfig:
         if name in overrides:
             return value_of(setting.kind, overrides[name].strip())  # checked when it was set
         broker_name = self.definitions.broker_name_of_topic.get(name)
-        return setting.default if broker_name is None else self.get(broker_id, broker_name)
+        if broker_name is None:
+            return setting.default
+        value = self.get(broker_id, broker_name)
+        return max(value, UNLIMITED) if name == "retention.ms" else value  # a broker accepts any negative number
 
     def set_group(self, group_id: str, settings: Mapping[str, str]) -> None:
         """Replace the settings of a group. An empty mapping removes all of them."""

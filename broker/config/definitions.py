@@ -6,12 +6,14 @@ is first used. The contents come from Kafka's `KafkaConfig`, `LogConfig`, `Group
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kafkaproto.broker.config.effects import ACTING, DIFFERENT_RANGES, FIXED_AT_START, OWN, REFUSED, REMOVED, Refusal
+from kafkaproto.broker.config.java_text import java_double
 
 OLDER_TABLE, NEWER_TABLE = "3.9.1", "4.2.0"
 HOUR_MS, MINUTE_MS = 3_600_000, 60_000
@@ -202,7 +204,8 @@ def value_of(kind: str, text: str) -> Any:
     if kind in _BITS:
         return int(text)
     if kind == "double":
-        return float(text)
+        value = java_double(text)
+        return math.nan if value is None else value
     return text.lower() == "true" if kind == "boolean" else text
 
 

@@ -12,31 +12,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
 from kafkaproto.broker.config.broker_ids import broker_id_of
+from kafkaproto.broker.config.broker_resource import BrokerResource as BrokerResource
+from kafkaproto.broker.config.broker_resource import BrokersController, ConfiguredBrokers
 from kafkaproto.broker.config.client_metrics import SubscriptionResource
 from kafkaproto.broker.config.cluster_config import ALL_BROKERS as ALL_BROKERS
-from kafkaproto.broker.config.cluster_config import MIN_INSYNC_REPLICAS, ClusterConfig, ConfigOwner
 from kafkaproto.broker.config.definitions import Setting
-from kafkaproto.broker.config.effects import THREAD_COUNTS
 from kafkaproto.broker.config.group_config import GroupResource, check_value
+from kafkaproto.broker.config.java_text import java_split
 from kafkaproto.broker.config.release import has_client_metrics
-from kafkaproto.broker.config.values import LISTENER_PREFIX, ConfigError, as_text
+from kafkaproto.broker.config.values import ConfigError, as_text
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.error_codes import ErrorCode
 
 TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
-
-_READ_ONLY = "Cannot update these configs dynamically"
-_NOT_FOR_ALL_BROKERS = "Cannot update these configs at default cluster level, broker id must be specified"
-_ONLY_OF_A_LISTENER = "These security configs can be dynamically updated only per-listener using the listener prefix"
-_KEY_STORE = re.compile(r"ssl\.(keystore\.|truststore\.|key\.password)")
-"""Matches the names of settings that Kafka changes at run time for a single listener only (`SslConfigs.RECONFIGURABLE_CONFIGS`)."""
 
 
 class Operation(IntEnum):
@@ -57,7 +51,7 @@ class Change:
     value: str | None
 
 
-class TopicConfigs(Protocol):
+class TopicConfigs(BrokersController, Protocol):
     """Interface of the controller, which stores the settings of topics."""
 
     def topic_configs(self, name: str) -> Mapping[str, str] | None:
@@ -69,27 +63,12 @@ class TopicConfigs(Protocol):
     def set_topic_configs(self, name: str, configs: Mapping[str, str]) -> None:
         """Replace a topic's own settings by `configs`, which maps names to values as text. Raises KafkaError if they are rejected."""
 
-    def forget_eligible(self) -> None:
-        """Remove the eligible leader replicas of all partitions."""
 
-
-class Configured(Protocol):
+class Configured(ConfiguredBrokers, Protocol):
     """Interface of a cluster, with the methods that are called to change settings."""
 
     @property
-    def config(self) -> ClusterConfig: ...
-
-    @property
     def controller(self) -> TopicConfigs: ...
-
-    def remember_config(self, owner: ConfigOwner, layer: Mapping[str, str]) -> None:
-        """Persist the settings of a broker, group or subscription before they take effect. Raises KafkaError KAFKA_STORAGE_ERROR (56) if that fails.
-
-        owner: a broker id, -1 for all brokers, a group id, or the name of a subscription. layer: all settings of the owner itself, as text.
-        """
-
-    def setting_changed(self) -> None:
-        """Notify the components that keep a copy of a broker setting, because a setting has changed."""
 
 
 class ConfiguredBroker(Protocol):
@@ -112,10 +91,7 @@ class Resource(Protocol):
         """Return the settings that are set on this topic, broker or group itself, by name, without inherited values."""
 
     def setting(self, name: str) -> Setting:
-        """Return the definition of a setting by name.
-
-        Raises ConfigError if a topic has no such setting, and KafkaError if the setting of a broker cannot be changed.
-        """
+        """Return a definition of the setting `name` for its change, which tells a list and an unknown setting of a broker from other settings."""
 
     def check_deletion(self, name: str) -> None:
         """Raise KafkaError if the setting must not be deleted from this resource. Deleting a setting that is not set is no error."""
@@ -124,7 +100,7 @@ class Resource(Protocol):
         """Return the current value of a setting as text, whether it is set on this resource or inherited."""
 
     def check(self, own: Mapping[str, str]) -> None:
-        """Raise ConfigError if settings that are valid separately contradict each other. own: all settings that are set on the resource itself."""
+        """Raise ConfigError or KafkaError if the settings cannot be set. own: all settings that are then set on the resource itself."""
 
     def store(self, own: Mapping[str, str]) -> None:
         """Replace the settings that are set on this resource itself by `own`, which maps names to values as text."""
@@ -175,81 +151,6 @@ class TopicResource:
         self._cluster.controller.set_topic_configs(self._name, own)
 
 
-class BrokerResource:
-    """The dynamic settings of one broker, or of all brokers (ALL_BROKERS).
-
-    checked_id: the id of the broker that received the request. A change for all brokers is checked against the current values of this broker.
-    """
-
-    bad_value = ErrorCode.INVALID_REQUEST
-
-    def __init__(self, cluster: Configured, broker_id: int, checked_id: int = 0) -> None:
-        self._cluster = cluster
-        self._broker_id = broker_id
-        self._checked_id = checked_id if broker_id == ALL_BROKERS else broker_id
-
-    @property
-    def own(self) -> Mapping[str, str]:
-        return self._cluster.config.dynamic_texts(self._broker_id)
-
-    def setting(self, name: str) -> Setting:
-        setting = self._cluster.config.dynamic_setting(name)
-        if setting.foreign and not (name.startswith(LISTENER_PREFIX) and self._broker_id == ALL_BROKERS):
-            return setting
-        if setting.foreign:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{_NOT_FOR_ALL_BROKERS}: Set({name})")
-        if not setting.dynamic or setting.fixed_here:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{_READ_ONLY}: Set({name})")
-        if _KEY_STORE.match(name):
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{_ONLY_OF_A_LISTENER}: HashSet({name})")
-        if setting.mode == "b" and self._broker_id == ALL_BROKERS:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{_NOT_FOR_ALL_BROKERS}: Set({name})")
-        of_all = name == MIN_INSYNC_REPLICAS and self._cluster.config.has_eligible_leader_replicas
-        if of_all and self._broker_id != ALL_BROKERS:
-            raise KafkaError(
-                ErrorCode.INVALID_CONFIG,
-                f"Broker-level {name} cannot be altered while ELR is enabled.",
-            )
-        return setting
-
-    def check_deletion(self, name: str) -> None:
-        """Reject the deletion of min.insync.replicas while eligible leader replicas are enabled. Accept the deletion of any other setting."""
-        if name == MIN_INSYNC_REPLICAS and self._cluster.config.has_eligible_leader_replicas:
-            raise KafkaError(ErrorCode.INVALID_CONFIG, f"Cluster-level {name} cannot be removed while ELR is enabled.")
-
-    def in_force(self, name: str) -> str:
-        return as_text(self._cluster.config.get(self._broker_id, name)) or ""
-
-    def check(self, own: Mapping[str, str]) -> None:
-        config, before = self._cluster.config, self.own
-        threads = self._thread_counts()
-        config.set_dynamic(self._broker_id, own)
-        try:
-            config.check_connections(self._broker_id)
-            for name, count in self._thread_counts().items():
-                _check_threads(name, threads[name], count)
-        finally:
-            config.set_dynamic(self._broker_id, before)
-
-    def _thread_counts(self) -> dict[str, int]:
-        """Return the names and current values of the settings for numbers of threads that are dynamic in this release."""
-        config = self._cluster.config
-        known = config.definitions.broker
-        return {
-            name: config.get(self._checked_id, name)
-            for name in THREAD_COUNTS
-            if name in known and known[name].dynamic and known[name].default is not None
-        }
-
-    def store(self, own: Mapping[str, str]) -> None:
-        before = self.own.get(MIN_INSYNC_REPLICAS)
-        self._cluster.remember_config(self._broker_id, own)
-        self._cluster.config.set_dynamic(self._broker_id, own)
-        if self._broker_id == ALL_BROKERS and own.get(MIN_INSYNC_REPLICAS) != before:
-            self._cluster.controller.forget_eligible()
-        self._cluster.setting_changed()
-
-
 def resource(node: ConfiguredBroker, resource_type: int, name: str) -> Resource:
     """Return the topic, broker, group or subscription to client metrics whose settings a request changes.
 
@@ -266,8 +167,7 @@ def resource(node: ConfiguredBroker, resource_type: int, name: str) -> Resource:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
     if not name:
         return BrokerResource(node.cluster, ALL_BROKERS, node.broker_id)
-    broker_id_of(name, "Node")
-    if name != str(node.broker_id):
+    if broker_id_of(name, "Node") != node.broker_id:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {node.broker_id}, but received {name}"
         )
@@ -325,7 +225,7 @@ def applied(resource: Resource, changes: Iterable[Change], strict_kip: bool) -> 
                     ErrorCode.UNKNOWN_SERVER_ERROR,
                     f"{change.name} is an unknown setting: it can be set or deleted, but not changed as a list",
                 )
-            _check_list(setting, change.operation)
+            _check_list(resource, setting, change.operation)
             held = own[change.name] if change.name in own else resource.in_force(change.name)
             text = _edited(change.operation, held, text)
         check_value(setting, text, strict_kip)
@@ -345,36 +245,25 @@ def check_changes(changes: Sequence[Change]) -> None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
 
 
-def _check_threads(name: str, current: int, count: int) -> None:
-    """Raise ConfigError if the new number of threads, `count`, is more than twice the `current` number or less than half of it.
-
-    name: the setting that contains the number, for the error.
-    """
-    lowest, highest = max(1, current // 2), current * 2
-    if count != current and not lowest <= count <= highest:
-        from kafkaproto.broker.config.rejections import thread_count_rejection
-
-        raise ConfigError(thread_count_rejection(name, current, count))
-
-
-def _check_list(setting: Setting, operation: int) -> None:
+def _check_list(resource: Resource, setting: Setting, operation: int) -> None:
     """Raise KafkaError INVALID_CONFIG (40) unless a setting is a list. operation: APPEND or SUBTRACT, for the error message."""
     if setting.kind != "list":
         name = Operation(operation).name
         message = f"Can't {name} to key {setting.name} because its type is not LIST."
+        if isinstance(resource, BrokerResource):
+            message = f"Config value {name.lower()} is not allowed for config key: {setting.name}"
         raise KafkaError(ErrorCode.INVALID_CONFIG, message)
 
 
 def _edited(operation: int, held: str, text: str) -> str:
-    """Return the new text of a list setting. operation: APPEND or SUBTRACT. held: the list before. text: the items to append or subtract."""
-    items = _items(held)
+    """Return the new text of a list setting. operation: APPEND or SUBTRACT. held: the list before. text: the items to append or subtract.
+
+    An empty item is appended, too, so that the new list is invalid.
+    """
+    items = [item for item in java_split(held) if item]
     if operation == Operation.APPEND:
-        items += [item for item in dict.fromkeys(_items(text)) if item not in items]
+        items += [item for item in dict.fromkeys(java_split(text)) if item not in items]
     else:
-        gone = _items(text)
+        gone = java_split(text)
         items = [item for item in items if item not in gone]
     return ",".join(items)
-
-
-def _items(text: str) -> list[str]:
-    return [item.strip() for item in text.split(",") if item.strip()]

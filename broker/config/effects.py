@@ -60,7 +60,7 @@ _ACTING_BROKER_SETTINGS = """
     controller.quota.window.num controller.quota.window.size.seconds
 
     offsets.topic.num.partitions offsets.topic.replication.factor offsets.topic.segment.bytes offsets.topic.compression.codec
-    offsets.commit.timeout.ms
+    offsets.commit.timeout.ms offsets.commit.required.acks
     offset.metadata.max.bytes offsets.retention.minutes
     offsets.retention.check.interval.ms group.min.session.timeout.ms group.max.session.timeout.ms group.initial.rebalance.delay.ms
     transaction.state.log.num.partitions transaction.state.log.replication.factor transaction.state.log.min.isr
@@ -115,16 +115,13 @@ FIXED_AT_START = frozenset({"listeners", "advertised.listeners", "listener.secur
 """Settings that Kafka can change on a running broker and this broker cannot."""
 
 DIFFERENT_RANGES = {
-    # KafkaConfig.validateValues, outside the definition of the setting
-    "log.retention.ms": "-1..",
-    "log.roll.ms": "1..",
-    "log.roll.jitter.ms": "0..",
-    "log.flush.interval.ms": "0..",
+    # KafkaConfig.validateValues, outside the definition of the setting (`requirements` has those of dynamic settings)
     "replica.lag.time.max.ms": "1..",
     # limits of this broker: a topic needs memory for each of its partitions
     "num.partitions": "1..10000",
     "offsets.topic.num.partitions": "1..10000",
     "offsets.topic.compression.codec": "0..4",
+    "offsets.commit.required.acks": "-1..1",  # with more, each commit fails in Kafka
     "default.replication.factor": "1..32767",
     "offsets.topic.replication.factor": "1..32767",
 }

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from kafkaproto.broker.config.cluster_config import ALL_BROKERS, ClusterConfig
 from kafkaproto.broker.config.definitions import Setting
 from kafkaproto.broker.config.values import ConfigError, as_text, parse
-from kafkaproto.hash_order import hash_order
+from kafkaproto.hash_order import hash_order, scala_order
 
 _CHECKED = (
     *("segment.bytes", "segment.ms", "segment.jitter.ms", "segment.index.bytes", "flush.messages", "flush.ms"),
@@ -26,6 +26,7 @@ _CHECKED = (
     "internal.segment.bytes",
 )
 """The settings of a topic in the order in which Kafka checks their values (`LogConfig.CONFIG`)."""
+SMALL_SET = 4
 _OFFSET_RESET = "share.auto.offset.reset"
 _LAGS = ("min.compaction.lag.ms", "max.compaction.lag.ms")
 
@@ -54,8 +55,17 @@ def topic_rejection(config: ClusterConfig, overrides: Mapping[str, str], error: 
 
 def rejection(setting: Setting, text: str) -> str:
     """Return the message with which Kafka's `ConfigDef` rejects an invalid value of a setting."""
+    if setting.distinct and _has_empty_item_first(setting, text):
+        return f"Configuration '{setting.name}' values must not be empty."
     value, reason = _reason(setting, text)
     return f"Invalid value {value} for configuration {setting.name}: {reason}"
+
+
+def _has_empty_item_first(setting: Setting, text: str) -> bool:
+    """Return whether the first invalid item of a list is empty. A list without items has none."""
+    items = [item.strip() for item in text.split(",")] if text else []
+    first = next((item for item in items if not item or (setting.values and item not in setting.values)), None)
+    return first == ""
 
 
 def _reason(setting: Setting, text: str) -> tuple[str, str]:
@@ -109,5 +119,20 @@ def thread_count_rejection(name: str, current: int, count: int) -> str:
         reason = (
             f"Dynamic thread count update validation failed for {name}={count}, {limit} the current value {current}"
         )
+    return dynamic_rejection(reason)
+
+
+def dynamic_rejection(reason: str) -> str:
+    """Return the message with which Kafka rejects dynamic settings of a broker that a part of the broker does not accept, for the given reason."""
     exception = "org.apache.kafka.common.config.ConfigException"
     return f"Invalid value {exception}: {reason} for configuration Invalid dynamic configuration"
+
+
+def scala_set(names: list[str], kind: str) -> str:
+    """Return an immutable set of Scala as text. It keeps up to four items in the order of a Java hash table, more in that of its own hash table.
+
+    kind: the class of a set of at most four items.
+    """
+    is_small = len(names) <= SMALL_SET
+    in_order = hash_order(names) if is_small else scala_order(names)
+    return f"{kind if is_small else 'HashSet'}({', '.join(in_order)})"

@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafkaproto.broker.config.definitions import Definitions, Setting, definitions_of
+from kafkaproto.broker.config.java_text import java_double
 from kafkaproto.broker.config.release import DEFAULT_RELEASE
 
-_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,20}\Z")
+_WHOLE_NUMBER = re.compile(r"[+-]?\d{1,20}\Z")
+"""Matches what `Long.parseLong` of Java may accept: decimal digits of any script, but no `1_000`."""
 LISTENER_PREFIX = "listener.name."
 _SECURITY = ("ssl.", "sasl.", "principal.builder.class", "connections.max.reauth.ms")
 _HOST = re.compile(r"[0-9A-Za-z\-%._:]+\Z")
@@ -51,6 +53,8 @@ def _check_text(setting: Setting, value: str, strict_kip: bool) -> None:
     """
     if setting.not_empty and not value:
         raise _bad(setting, value)
+    if setting.distinct and value and not all(item.strip() for item in value.split(",")):
+        raise _bad(setting, value)
     if setting.values and not (setting.kind == "list" and value == ""):  # a list may be empty
         items = [item.strip() for item in value.split(",")] if setting.kind == "list" else [value]
         if setting.any_case:
@@ -81,17 +85,13 @@ def _is_among(item: str, setting: Setting) -> bool:
 def _convert(setting: Setting, text: str) -> Any:
     text = text.strip()
     if setting.kind in _BITS:
-        # As Java parses numbers: int() also accepts 1_000 and digits of other scripts.
         limit = 1 << (_BITS[setting.kind] - 1)
         if _WHOLE_NUMBER.match(text) is None or not -limit <= int(text) < limit:
             raise _bad(setting, text)
         return int(text)
     if setting.kind == "double":
-        try:
-            value = float(text)
-        except ValueError:
-            raise _bad(setting, text) from None
-        if not math.isfinite(value):
+        value = java_double(text)
+        if value is None:
             raise _bad(setting, text)
         return value
     if setting.kind == "boolean":
@@ -185,6 +185,8 @@ def as_text(value: object) -> str | None:
 
 def _double_text(value: float) -> str:
     """Return a number as Java's `Double.toString` writes it: very large and very small numbers in the form `1.0E-4`."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
     shortest = next(text for text in (f"{value:.{digits}e}" for digits in range(1, 18)) if float(text) == value)

@@ -44,7 +44,6 @@ REASONS: dict[str, str] = {
         flush\.ms log\.flush\.(interval\.ms|scheduler\.interval\.ms|offset\.checkpoint.*|start\.offset\.checkpoint.*)
     """,
     "A check is scheduled when a log can need it, at the earliest one interval after the change.": r"log\.initial\.task\.delay\.ms",
-    "Every commit waits for all in-sync replicas, as Kafka's default has it.": r"offsets\.commit\.required\.acks",
     "Metrics are computed when they are requested, and no Java class can be loaded.": r"""
         (kafka\.)?metrics?\..* auto\.include\.jmx\.reporter log\.cleaner\..*\.metrics
     """,

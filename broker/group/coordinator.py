@@ -82,7 +82,7 @@ class GroupCoordinator:
         self._replies = DeferredReplies()
         self.ownership = Ownership(timers, self._load, self._unload, load_ms)
         consumers = consumers or ConsumerGroupSettings()
-        is_new = self.is_new_coordinator = consumers.is_on or consumers.is_new_coordinator or consumers.is_release_4
+        is_new = self.is_new_coordinator = consumers.has_new_coordinator
         storage = GroupStorage(log, self.ownership.partition_of, versions, is_new_coordinator=is_new)
         changes = GroupChanges(Events() if events is None else events, broker_id)
         self._rebalance = Rebalance(settings, timers, self._replies, changes, storage)

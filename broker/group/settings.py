@@ -57,3 +57,8 @@ class ConsumerGroupSettings:
     regex_refresh_ms: int = 600_000
     session_timeout_ms: Callable[[str], int] = lambda group_id: 45_000
     heartbeat_interval_ms: Callable[[str], int] = lambda group_id: 5_000
+
+    @property
+    def has_new_coordinator(self) -> bool:
+        """Return whether the coordinator in Java serves all groups."""
+        return self.is_on or self.is_new_coordinator or self.is_release_4

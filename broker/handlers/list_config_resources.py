@@ -47,5 +47,5 @@ def _names(exchange: Exchange, kind: int) -> Iterable[str]:
     if kind == TOPIC:
         return node.image.topics
     if kind in (BROKER, BROKER_LOGGER):
-        return [str(broker.broker_id) for broker in node.image.alive_on(exchange.peer.listener_name)]
+        return [str(broker.broker_id) for broker in node.image.brokers.values() if broker.registered]
     return node.config.cluster.groups if kind == GROUP else node.config.cluster.client_metrics

@@ -43,7 +43,7 @@ class CoordinatorLog:
     """Writes and reads the internal topic `topic`, such as `__consumer_offsets`, in the partitions that one broker leads.
 
     timeout_ms: how long a write may wait for replicas, in ms, such as `offsets.commit.timeout.ms`. compression: how written batches are compressed,
-    as `offsets.topic.compression.codec` defines it.
+    as `offsets.topic.compression.codec` defines it. acks_all: whether `append` needs `min.insync.replicas` and waits for all in-sync replicas.
     """
 
     def __init__(
@@ -53,12 +53,15 @@ class CoordinatorLog:
         timers: Timers,
         timeout_ms: int,
         compression: Compression = Compression.NONE,
+        *,
+        acks_all: bool = True,
     ) -> None:
         self.topic = topic
         self._replicas = replicas
         self._timers = timers
         self._timeout_ms = timeout_ms
         self._compression = compression
+        self._acks_all = acks_all
 
     def append(
         self,
@@ -72,10 +75,10 @@ class CoordinatorLog:
         """Append (key, value) pairs to partition `index` as one batch; a value of None is a tombstone.
 
         producer: the (producer id, epoch) in whose transaction the records are; None for no transaction. `done` is called when the records are
-        replicated, possibly before this method returns, or with the error that prevented it. The error is NOT_LEADER_OR_FOLLOWER (6) if this broker
-        does not lead the partition.
+        replicated, possibly before this method returns, or with the error that prevented it. Without `acks_all` it is called at once. The error is
+        NOT_LEADER_OR_FOLLOWER (6) if this broker does not lead the partition.
         """
-        error, awaited = self._append(index, entries, now_ms, acks_all=True, producer=producer)
+        error, awaited = self._append(index, entries, now_ms, acks_all=self._acks_all, producer=producer)
         if error:
             done(error, now_ms)
         else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from kafkaproto.broker.config.cluster_config import BrokerConfig
+from kafkaproto.broker.config.release import is_release_4
 from kafkaproto.broker.log.compaction import CleaningLimits
 from kafkaproto.broker.log.retention import RetentionLimits
 from kafkaproto.broker.log.validation import TopicLimits
@@ -22,8 +23,9 @@ CODECS_WITH_LEVELS = ("gzip", "lz4", "zstd")
 class TopicSettings(NamedTuple):
     """The values of a topic's settings on one broker.
 
-    deletes: whether `cleanup.policy` allows records to be deleted, not only compacted. segment_ms, jitter_ms: the age at which a segment is closed,
-    and the most that a random jitter subtracts from it. flush_messages: the number of records after which the files of a data directory are fsynced.
+    deletes: whether `cleanup.policy` allows DeleteRecords: it contains delete or, from 4.0 on, does not contain compact. segment_ms, jitter_ms: the
+    age at which a segment is closed, and the most that a random jitter subtracts from it. flush_messages: the number of records after which the
+    files of a data directory are fsynced.
     cleaning: the limits of compaction, None if the topic is not compacted.
     """
 
@@ -83,7 +85,7 @@ def settings_of(topic: Topic, config: BrokerConfig) -> TopicSettings:
     return TopicSettings(
         limits,
         min_isr=value("min.insync.replicas"),
-        deletes=deletes,
+        deletes=deletes or (not compact and is_release_4(config.cluster.release)),
         # Only closed segments are compacted, so a segment must close in time (`LogConfig.maxSegmentMs`).
         segment_ms=min(segment_ms, cleaning.max_lag_ms) if compact else segment_ms,
         jitter_ms=value("segment.jitter.ms"),

@@ -296,3 +296,57 @@ def test_describe_configs_rejects_illegal_names_with_the_messages_of_kafka(subje
         (INVALID_REQUEST, "Broker id must be an integer, but it is: x"),
         (INVALID_REQUEST, no_name),
     ]
+
+
+@pytest.mark.rule("CF-22")
+@pytest.mark.parametrize("value", ["NaN", "0.5f", "0.5d", "0x1p-1", ".5", "1.", " 5e-1 "])
+def test_numbers_that_java_reads_are_valid_settings(subject: Subject, value: str) -> None:
+    assert created(subject, subject.new_name(), {"min.cleanable.dirty.ratio": value}) == (0, None)
+
+
+@pytest.mark.rule("CF-22")
+@pytest.mark.parametrize("value", ["1_0", "nan", "inf", "0x1", "0.5x"])
+def test_numbers_that_java_does_not_read_are_invalid_settings(subject: Subject, value: str) -> None:
+    message = f"Invalid value {value} for configuration min.cleanable.dirty.ratio: Not a number of type DOUBLE"
+    assert created(subject, subject.new_name(), {"min.cleanable.dirty.ratio": value}) == (INVALID_CONFIG, message)
+
+
+@pytest.mark.rule("CF-22")
+def test_digits_of_any_script_are_valid_in_settings(subject: Subject) -> None:
+    assert created(subject, subject.new_name(), {"retention.ms": "\u0663"}) == (0, None)
+    topic = new_topic(subject, min_cleanable_dirty_ratio="0.5f", retention_ms="\u0663\u0664").name
+    keys = ["min.cleanable.dirty.ratio", "retention.ms"]
+    [result] = subject.ask_once(DescribeConfigsRequest([DescribeConfigsResource(TOPIC, topic, keys)]), 4).results
+    assert {config.name: config.value for config in result.configs} == dict(zip(keys, ("0.5", "34"), strict=True))
+
+
+NOT_ALLOWED = "Invalid value  for configuration cleanup.policy: String must be one of: compact, delete"
+EMPTY_ITEM = "Configuration 'cleanup.policy' values must not be empty."
+
+
+@pytest.mark.rule("CF-23")
+@pytest.mark.parametrize(
+    "message",
+    [
+        pytest.param(NOT_ALLOWED, marks=pytest.mark.releases("3.9", "4.0"), id="3.9"),
+        pytest.param(EMPTY_ITEM, marks=pytest.mark.releases("4.2"), id="4.2"),
+    ],
+)
+def test_empty_items_of_a_list_are_invalid_also_if_they_are_appended(subject: Subject, message: str) -> None:
+    """Java drops empty items at the end of the list to append, but an empty value is one empty item."""
+    topic = new_topic(subject).name
+    wrong = "Invalid value x for configuration cleanup.policy: String must be one of: compact, delete"
+    cases: list[tuple[str, Error, Error]] = [
+        ("", (0, None), (INVALID_CONFIG, message)),
+        (",", (INVALID_CONFIG, message), (0, None)),
+        ("delete,", (INVALID_CONFIG, message), (0, None)),
+        (",delete", (INVALID_CONFIG, message), (INVALID_CONFIG, message)),
+        ("delete,,compact", (INVALID_CONFIG, message), (INVALID_CONFIG, message)),
+        ("x,", (INVALID_CONFIG, wrong), (INVALID_CONFIG, wrong)),
+    ]
+    for value, if_set, if_appended in cases:
+        assert changed(subject, (TOPIC, topic, [("cleanup.policy", SET, value)])) == [if_set], value
+        assert changed(subject, (TOPIC, topic, [("cleanup.policy", APPEND, value)])) == [if_appended], value
+        assert changed(subject, (TOPIC, topic, [("cleanup.policy", SUBTRACT, value)])) == [(0, None)], value
+    broker: Error = (INVALID_REQUEST, message.replace("cleanup.policy", "log.cleanup.policy"))
+    assert changed(subject, (BROKER, "0", [("log.cleanup.policy", APPEND, "")])) == [broker]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.conformance.scene import new_topic, wait_until
+from kafkaproto.conformance.scene import brokers_known, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.messages.alter_configs import AlterableConfig as ReplacedConfig
 from kafkaproto.messages.alter_configs import AlterConfigsRequest
@@ -57,6 +57,19 @@ def test_list_config_resources_always_lists_loggers_before_brokers_and_topics(su
     answer = subject.ask_once(ListConfigResourcesRequest([TOPIC, BROKER, BROKER_LOGGER]), 1)
     types = list(dict.fromkeys(resource.resource_type for resource in answer.config_resources))
     assert types == [BROKER_LOGGER, BROKER, TOPIC]
+
+
+@pytest.mark.releases("4.1")
+@pytest.mark.rule("AD-18")
+def test_list_config_resources_lists_stopped_brokers_that_are_registered(subject: Subject) -> None:
+    brokers = [str(i) for i in range(len(subject.bootstrap))]
+    subject.stop_broker(2)
+    try:
+        wait_until(subject, lambda: 2 not in brokers_known(subject, 0), "broker 2 is known to be down")
+        expected = [(kind, name) for kind in (BROKER, BROKER_LOGGER) for name in brokers]
+        assert listed(subject, BROKER, BROKER_LOGGER) == (0, expected)
+    finally:
+        subject.restore()
 
 
 @pytest.mark.rule("AD-18")
@@ -182,6 +195,18 @@ def test_settings_of_a_client_metrics_subscription_have_types_from_4_0_on(
     assert alter(subject, subscription, (INTERVAL, SET, " 1000 ")) == padded
     assert alter(subject, subscription, (METRICS, SET, "a,,b")) == repeated
     assert alter(subject, subscription, (MATCH, SET, ""))[0] == no_match
+
+
+@pytest.mark.rule("AD-17")
+@OLDER
+def test_pattern_list_of_a_subscription_may_end_with_empty_items_before_4_0(
+    subject: Subject, subscription: str
+) -> None:
+    for value in (",", ",,", "client_id=a,"):
+        assert alter(subject, subscription, (MATCH, SET, value), validate_only=True) == OK, value
+    for value, wrong in ((",client_id=a", ""), ("client_id=a,,client_id=b", ""), (" , ", " ")):
+        error = alter(subject, subscription, (MATCH, SET, value), validate_only=True)
+        assert error == (INVALID_CONFIG, f"Illegal client matching pattern: {wrong}"), value
 
 
 @pytest.mark.rule("AD-17")

@@ -1,10 +1,12 @@
-"""Tests of settings of the group coordinator: the initial delay of a rebalance, and the maximum number of members of a group."""
+"""Tests of settings of the group coordinator: the initial delay of a rebalance, the size of a group, and the acks that a commit waits for."""
 
 from __future__ import annotations
 
 import pytest
 
-from kafkaproto.conformance.groups import Group
+from kafkaproto.conformance.groups import Group, commit
+from kafkaproto.conformance.internal_topics import reassign
+from kafkaproto.conformance.scene import held, new_topic
 from kafkaproto.conformance.subject import Subject
 
 PROFILE = "groups"
@@ -77,3 +79,25 @@ def test_member_beyond_group_max_size_is_rejected(subject: Subject) -> None:
     assert [(r.error_code, r.member_id, r.generation_id) for r in refused] == [(81, "", -1)] * 2
     assert a.heartbeat() == b.heartbeat() == 0
     assert follower.join().error_code == 0
+
+
+@pytest.mark.rule("GO-23")
+@pytest.mark.needs("offsets.commit.required.acks")
+@pytest.mark.releases(before="4.0")
+def test_commit_with_required_acks_1_does_not_wait_for_a_follower(subject: Subject) -> None:
+    """The test suspends the follower of the group's offsets partition. The default, -1, would let the commit wait for it."""
+    topic = new_topic(subject).name
+    group = Group(subject, 0)
+    coordinator = group.coordinator()
+    follower = 1 if coordinator != 1 else 2  # requests go to broker 0
+    subject.need_broker(follower)
+    reassign(group.offsets, coordinator, follower)
+    try:
+        assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}
+        with held(subject, group.offsets, follower):
+            start_ms = subject.now_ms()
+            assert commit(group, {topic: {0: (6, "")}}) == {(topic, 0): 0}
+            assert subject.now_ms() - start_ms < DELAY_MS
+    finally:
+        subject.restore()
+        reassign(group.offsets, coordinator)

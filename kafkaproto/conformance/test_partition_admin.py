@@ -291,6 +291,14 @@ def test_invalid_delete_records_requests_are_rejected(subject: Subject) -> None:
 
 
 @pytest.mark.rule("L-11")
+@pytest.mark.releases("4.2")
+def test_records_of_a_topic_without_a_cleanup_policy_can_be_deleted(subject: Subject) -> None:
+    topic = new_topic(subject, cleanup_policy="")
+    topic.fill(batch(b"a", b"b"))
+    assert deleted(subject, topic, 1) == (0, 1)
+
+
+@pytest.mark.rule("L-11")
 def test_delete_records_uses_the_last_offset_of_a_repeated_partition(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     topic.fill(*[batch(b"a")] * 3)

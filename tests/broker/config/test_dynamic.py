@@ -111,7 +111,7 @@ def test_broker_rejects_all_changes_of_a_request_when_any_is_invalid(
 def test_broker_rejects_changes_to_the_settings_of_another_broker_id(cluster: VirtualCluster) -> None:
     unexpected = "Unexpected broker id, expected 0, but received {}"
     no_number = "Node id must be an integer, but it is: {}"
-    names = {"1": unexpected, "x": no_number, "00": unexpected, "-1": unexpected, " 0": no_number}
+    names = {"1": unexpected, "x": no_number, "01": unexpected, "-1": unexpected, " 0": no_number}
     for name, message in names.items():
         resource = AlterConfigsResource(BROKER, name, [AlterableConfig(LEADER_RATE, SET, "1")])
         [answer] = cluster.connect(0).ask(IncrementalAlterConfigsRequest([resource]), 1).responses
@@ -265,3 +265,11 @@ def test_unknown_topic_setting_is_rejected_but_can_be_deleted(cluster: VirtualCl
 def test_deleting_a_dynamic_broker_setting_that_is_not_set_succeeds(cluster: VirtualCluster, name: str) -> None:
     for resource in ("0", ""):
         assert alter(cluster, BROKER, resource, (name, DELETE, None)) == 0
+
+
+@pytest.mark.rule("CF-24")
+@pytest.mark.parametrize("version", [3, 4])
+def test_described_settings_have_no_documentation(version: int) -> None:
+    request = DescribeConfigsRequest([DescribeConfigsResource(BROKER, "0", None)], include_documentation=True)
+    [result] = VirtualCluster(1).connect().ask(request, version).results
+    assert len(result.configs) > 300 and {config.documentation for config in result.configs} == {None}

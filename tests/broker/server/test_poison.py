@@ -136,7 +136,7 @@ def join(member_id: str = "", name: str = "range", metadata_bytes: bytes = b"sub
         session_timeout_ms=30_000,
         rebalance_timeout_ms=60_000,
         member_id=member_id,
-        protocol_type="consumer",
+        protocol_type="test",  # the coordinator would decode the metadata of consumers
         protocols=[JoinGroupRequestProtocol(name, metadata_bytes)],
     )
 

@@ -1,0 +1,243 @@
+"""The dynamic settings of one broker or of all brokers as a config resource, and the checks of their changes.
+
+Follows `DynamicBrokerConfig.validate` in Kafka, also in the order of the checks (AD-43). This module does not depend on wire messages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from kafkaproto.broker.config.cluster_config import ALL_BROKERS, MIN_INSYNC_REPLICAS, ClusterConfig, ConfigOwner
+from kafkaproto.broker.config.definitions import Setting
+from kafkaproto.broker.config.effects import FIXED_AT_START, THREAD_COUNTS
+from kafkaproto.broker.config.group_config import check_value
+from kafkaproto.broker.config.listeners import parse_endpoints
+from kafkaproto.broker.config.requirements import local_retention_rejection, unmet_requirement
+from kafkaproto.broker.config.values import LISTENER_PREFIX, ConfigError, as_text
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.error_codes import ErrorCode
+
+_KEY_STORE = re.compile(r"ssl\.(keystore\.|truststore\.|key\.password)")
+"""Matches the names of settings that Kafka changes at run time for a single listener only (`SslConfigs.RECONFIGURABLE_CONFIGS`)."""
+_LISTENER_SETTINGS_OF_ALL = ("max.connections", "max.connection.creation.rate", "num.network.threads")
+"""Settings of a listener that can be set for all brokers (`DynamicBrokerConfig.ClusterLevelListenerConfigs`)."""
+_ADVERTISED, _PROTOCOLS = "advertised.listeners", "listener.security.protocol.map"
+
+
+class RegisteredBroker(Protocol):
+    """Interface of a broker in the metadata. listeners: maps listener names to the advertised (host, port)."""
+
+    @property
+    def listeners(self) -> Mapping[str, tuple[str, int]]: ...
+
+
+class BrokersImage(Protocol):
+    """Interface of the metadata of a cluster, with its brokers by id."""
+
+    @property
+    def brokers(self) -> Mapping[int, RegisteredBroker]: ...
+
+
+class BrokersController(Protocol):
+    """Interface of the controller, with what a change of broker settings needs."""
+
+    @property
+    def image(self) -> BrokersImage: ...
+
+    def forget_eligible(self) -> None:
+        """Remove the eligible leader replicas of all partitions."""
+
+
+class ConfiguredBrokers(Protocol):
+    """Interface of a cluster, with what a change of broker settings needs."""
+
+    @property
+    def config(self) -> ClusterConfig: ...
+
+    @property
+    def controller(self) -> BrokersController: ...
+
+    def remember_config(self, owner: ConfigOwner, layer: Mapping[str, str]) -> None:
+        """Persist the settings of a broker, group or subscription before they take effect. Raises KafkaError KAFKA_STORAGE_ERROR (56) if that fails.
+
+        owner: a broker id, -1 for all brokers, a group id, or the name of a subscription. layer: all settings of the owner itself, as text.
+        """
+
+    def setting_changed(self) -> None:
+        """Notify the components that keep a copy of a broker setting, because a setting has changed."""
+
+
+class BrokerResource:
+    """The dynamic settings of one broker, or of all brokers (ALL_BROKERS), whose changes are validated in Kafka's order.
+
+    checked_id: the id of the broker that received the request. A change for all brokers is checked against the current values of this broker.
+    """
+
+    bad_value = ErrorCode.INVALID_REQUEST
+
+    def __init__(self, cluster: ConfiguredBrokers, broker_id: int, checked_id: int = 0) -> None:
+        self._cluster = cluster
+        self._broker_id = broker_id
+        self._checked_id = checked_id if broker_id == ALL_BROKERS else broker_id
+        self._changed: set[str] = set()
+
+    @property
+    def own(self) -> Mapping[str, str]:
+        return self._cluster.config.dynamic_texts(self._broker_id)
+
+    def setting(self, name: str) -> Setting:
+        """Return a definition of the setting `name` that accepts any text, because Kafka validates all settings of a broker together."""
+        self._changed.add(name)
+        known = self._cluster.config.dynamic_setting(name)
+        return known if known.foreign else Setting(name, "list" if known.kind == "list" else "string")
+
+    def check_deletion(self, name: str) -> None:
+        """Accept the deletion of the setting `name` for now: `check` rejects it if it is invalid."""
+        self._changed.add(name)
+
+    def in_force(self, name: str) -> str:
+        return as_text(self._cluster.config.get(self._broker_id, name)) or ""
+
+    def check(self, own: Mapping[str, str]) -> None:
+        """Raise ConfigError or KafkaError for the first check that the settings `own` fail.
+
+        The checks: A. names that cannot change; B. names that only a listener has; C. values; D. names that cannot change for all brokers;
+        E. requirements on several values; F. what parts of the broker accept; G. eligible leader replicas, which Kafka's controller checks.
+        """
+        config, before = self._cluster.config, self.own
+        settings = {name: config.dynamic_setting(name) for name in own}
+        _reject("Cannot update these configs dynamically", (n for n, s in settings.items() if _is_read_only(s)))
+        key_stores = [name for name in settings if _KEY_STORE.match(name)]
+        _reject(
+            "These security configs can be dynamically updated only per-listener using the listener prefix",
+            key_stores,
+            kind="HashSet",
+        )
+        for name, setting in sorted(settings.items(), key=lambda item: not item[1].only_dynamic):
+            # Kafka names the setting without the prefix of a listener.
+            base = setting.fallbacks[0] if name.startswith(LISTENER_PREFIX) and setting.fallbacks else name
+            check_value(setting._replace(name=base), own[name], config.strict_kip)
+        if self._broker_id == ALL_BROKERS:
+            _reject(
+                "Cannot update these configs at default cluster level, broker id must be specified",
+                (name for name, setting in settings.items() if _is_of_one_broker(setting)),
+            )
+        threads = self._thread_counts()
+        new_endpoints = [
+            n for n in own if n in FIXED_AT_START and own[n] != before.get(n) and not self._is_current(n, own[n])
+        ]
+        config.set_dynamic(self._broker_id, own)
+        try:
+            self._check_together(threads)
+        finally:
+            config.set_dynamic(self._broker_id, before)
+        for name in new_endpoints:
+            raise ConfigError(_endpoints_rejection(name, own[name]))
+        if config.has_eligible_leader_replicas and MIN_INSYNC_REPLICAS in self._changed:
+            self._check_min_insync_replicas(own)
+
+    def _check_together(self, threads: Mapping[str, int]) -> None:
+        """Raise ConfigError if the new settings, which are already in force, contradict each other. threads: the numbers of threads before."""
+        config = self._cluster.config
+
+        def get(name: str) -> object:
+            return config.get(self._checked_id, name)
+
+        unmet = unmet_requirement(get)
+        if unmet is not None:
+            raise ConfigError(f"requirement failed: {unmet}")
+        config.check_connections(self._broker_id)
+        for name, count in self._thread_counts().items():
+            _check_threads(name, threads[name], count)
+        reason = local_retention_rejection(get)
+        if reason is not None:
+            from kafkaproto.broker.config.rejections import dynamic_rejection
+
+            raise ConfigError(dynamic_rejection(reason))
+
+    def _check_min_insync_replicas(self, own: Mapping[str, str]) -> None:
+        """Raise KafkaError if `min.insync.replicas` changes for one broker, or would not be set for all brokers. own: the new settings."""
+        if self._broker_id != ALL_BROKERS:
+            message = f"Broker-level {MIN_INSYNC_REPLICAS} cannot be altered while ELR is enabled."
+            raise KafkaError(ErrorCode.INVALID_CONFIG, message)
+        if MIN_INSYNC_REPLICAS not in own:
+            message = f"Cluster-level {MIN_INSYNC_REPLICAS} cannot be removed while ELR is enabled."
+            raise KafkaError(ErrorCode.INVALID_CONFIG, message)
+
+    def _is_current(self, name: str, text: str) -> bool:
+        """Return whether a setting of listeners, such as `advertised.listeners`, already has the value `text`.
+
+        If it is not set, its value is the addresses that the broker advertises.
+        """
+        config = self._cluster.config
+        current = as_text(config.get(self._broker_id, name)) if config.is_given(self._broker_id, name) else None
+        if name == _PROTOCOLS or text == current:
+            return text == (current or as_text(config.get(self._broker_id, name)))
+        try:
+            addresses = parse_endpoints(name, text)
+        except ConfigError:
+            return False
+        if current:
+            return addresses == parse_endpoints(name, current)
+        return addresses == self._cluster.controller.image.brokers[self._broker_id].listeners
+
+    def _thread_counts(self) -> dict[str, int]:
+        """Return the names and current values of the settings for numbers of threads that are dynamic in this release."""
+        config = self._cluster.config
+        known = config.definitions.broker
+        return {
+            name: config.get(self._checked_id, name)
+            for name in THREAD_COUNTS
+            if name in known and known[name].dynamic and known[name].default is not None
+        }
+
+    def store(self, own: Mapping[str, str]) -> None:
+        before = self.own.get(MIN_INSYNC_REPLICAS)
+        self._cluster.remember_config(self._broker_id, own)
+        self._cluster.config.set_dynamic(self._broker_id, own)
+        if self._broker_id == ALL_BROKERS and own.get(MIN_INSYNC_REPLICAS) != before:
+            self._cluster.controller.forget_eligible()
+        self._cluster.setting_changed()
+
+
+def _is_read_only(setting: Setting) -> bool:
+    return not setting.foreign and not setting.dynamic and not setting.name.startswith(LISTENER_PREFIX)
+
+
+def _is_of_one_broker(setting: Setting) -> bool:
+    """Return whether a dynamic setting can be changed for single brokers only."""
+    if setting.name.startswith(LISTENER_PREFIX):
+        return not setting.fallbacks or setting.fallbacks[0] not in _LISTENER_SETTINGS_OF_ALL
+    return setting.mode == "b" and not setting.foreign
+
+
+def _reject(reason: str, names: Iterable[str], kind: str = "Set") -> None:
+    """Raise ConfigError with Kafka's reason and the set `names` as Scala writes it, unless the set is empty. kind: the class of a small set."""
+    rejected = list(names)
+    if rejected:
+        from kafkaproto.broker.config.rejections import scala_set
+
+        raise ConfigError(f"{reason}: {scala_set(rejected, kind)}")
+
+
+def _endpoints_rejection(name: str, text: str) -> str:
+    """Return the message about a new value of a setting of listeners. Kafka changes `listeners`, but not the addresses that it advertises."""
+    if name == _ADVERTISED:
+        from kafkaproto.broker.config.rejections import dynamic_rejection
+
+        return dynamic_rejection("Advertised listeners cannot be altered when using a Raft-based metadata quorum.")
+    return f'{name} must keep its present value while the broker runs (got "{text}"); set it when the broker starts'
+
+
+def _check_threads(name: str, current: int, count: int) -> None:
+    """Raise ConfigError if the new number of threads, `count`, is more than twice the `current` number or less than half of it.
+
+    name: the setting that contains the number, for the error.
+    """
+    lowest, highest = max(1, current // 2), current * 2
+    if count != current and not lowest <= count <= highest:
+        from kafkaproto.broker.config.rejections import thread_count_rejection
+
+        raise ConfigError(thread_count_rejection(name, current, count))

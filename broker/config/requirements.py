@@ -1,0 +1,43 @@
+"""Kafka's requirements on the values of several settings of a broker, which no range of a single setting expresses.
+
+Kafka checks them when a broker starts and when a dynamic setting changes. Follows `KafkaConfig.validateValues` and `DynamicLogConfig`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+_MIB = 1024 * 1024
+_AS_RETENTION = -2
+"""The value of a local retention that stands for the value of the retention."""
+
+Get = Callable[[str], Any]
+"""Returns the current value of a broker setting by name."""
+
+
+def unmet_requirement(get: Get) -> str | None:
+    """Return Kafka's text of the first requirement that the settings of a broker do not meet, None if they meet all."""
+    if get("log.roll.ms") < 1:
+        return "log.roll.ms must be greater than or equal to 1"
+    if get("log.roll.jitter.ms") < 0:
+        return "log.roll.jitter.ms must be greater than or equal to 0"
+    if get("log.retention.ms") == 0:
+        return "log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
+    threads = get("log.cleaner.threads")
+    if threads and get("log.cleaner.dedupe.buffer.size") // threads <= _MIB:
+        return "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread."
+    return None
+
+
+def local_retention_rejection(get: Get) -> str | None:
+    """Return Kafka's text about a local retention that is longer or larger than the retention, None if there is none."""
+    for unit in ("ms", "bytes"):
+        name, local_name = f"log.retention.{unit}", f"log.local.retention.{unit}"
+        limit, local = get(name), get(local_name)
+        if limit < 0 or local == _AS_RETENTION or 0 <= local <= limit:
+            continue
+        above = f"Value must not be more than {name} property value: {limit}"
+        reason = above if local > limit else f"Value must not be -1 as {name} value is set as {limit}."
+        return f"Invalid value {local} for configuration {local_name}: {reason}"
+    return None

@@ -1,0 +1,241 @@
+"""Tests of the checks of dynamic settings of brokers: names that cannot change, requirements on several values, listeners, and names of brokers."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkaproto.conformance.scene import wait_until
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kafkaproto.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+
+BROKER = 4
+SET, DELETE, APPEND, SUBTRACT = range(4)
+INVALID_CONFIG, INVALID_REQUEST = 40, 42
+ALL = ""
+EITHER = pytest.mark.parametrize("broker", ["0", ALL])
+NOT_DYNAMIC = "Cannot update these configs dynamically: "
+NOT_OF_ALL = "Cannot update these configs at default cluster level, broker id must be specified: "
+RETENTION, LOCAL_RETENTION = "log.retention.ms", "log.local.retention.ms"
+BUFFER, THREADS = "log.cleaner.dedupe.buffer.size", "log.cleaner.threads"
+Error = tuple[int, str | None]
+VALID: Error = (0, None)
+
+
+def altered(
+    subject: Subject, broker: str, *operations: tuple[str, int, str | None], validate_only: bool = True
+) -> Error:
+    """Change settings of a broker with IncrementalAlterConfigs. Returns (error code, message); the message is None if there is no error.
+
+    broker: the id, or the empty name of all brokers. operations: (setting, operation, value) of each change. validate_only: only check the changes.
+    """
+    resource = AlterConfigsResource(BROKER, broker, [AlterableConfig(*operation) for operation in operations])
+    [result] = subject.ask_once(IncrementalAlterConfigsRequest([resource], validate_only), 1).responses
+    return result.error_code, result.error_message
+
+
+def checked(subject: Subject, broker: str, **values: str) -> Error:
+    """Validate new settings of a broker without a change. Dots in the names are written as underscores. Returns (error code, message)."""
+    return altered(subject, broker, *((name.replace("_", "."), SET, value) for name, value in values.items()))
+
+
+def invalid(reason: str) -> Error:
+    """Return the error for settings that a part of the broker does not accept, with the reason."""
+    exception = "org.apache.kafka.common.config.ConfigException"
+    return INVALID_REQUEST, f"Invalid value {exception}: {reason} for configuration Invalid dynamic configuration"
+
+
+def value_of(subject: Subject, name: str) -> str | None:
+    """Return the value of a setting of broker 0."""
+    request = DescribeConfigsRequest([DescribeConfigsResource(BROKER, "0", [name])])
+    [result] = subject.ask_once(request, 4).results
+    value: str | None = result.configs[0].value
+    return value
+
+
+@pytest.mark.rule("CF-18")
+@EITHER
+@pytest.mark.parametrize(
+    ("name", "value", "requirement"),
+    [
+        (RETENTION, "0", "log.retention.ms must be unlimited (-1) or, greater than or equal to 1"),
+        ("log.roll.ms", "0", "log.roll.ms must be greater than or equal to 1"),
+        ("log.roll.ms", "-5", "log.roll.ms must be greater than or equal to 1"),
+        ("log.roll.jitter.ms", "-1", "log.roll.jitter.ms must be greater than or equal to 0"),
+        (BUFFER, "1048576", "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread."),
+    ],
+)
+def test_broker_values_that_kafka_requires_at_start_are_required_of_changes(
+    subject: Subject, broker: str, name: str, value: str, requirement: str
+) -> None:
+    assert altered(subject, broker, (name, SET, value)) == (INVALID_REQUEST, f"requirement failed: {requirement}")
+
+
+@pytest.mark.rule("CF-18")
+@EITHER
+def test_requirements_on_broker_values_are_checked_after_types_and_before_threads(
+    subject: Subject, broker: str
+) -> None:
+    failed = "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
+    not_int = "Invalid value x for configuration log.cleaner.threads: Not a number of type INT"
+    assert checked(subject, broker, log_retention_ms="0", log_cleaner_threads="x") == (INVALID_REQUEST, not_int)
+    assert checked(subject, broker, log_retention_ms="0", log_cleaner_threads="100") == (INVALID_REQUEST, failed)
+    small = checked(subject, broker, log_cleaner_dedupe_buffer_size="2097153", log_cleaner_threads="2")
+    assert small[0] == INVALID_REQUEST
+    assert checked(subject, broker, log_cleaner_dedupe_buffer_size="2097154", log_cleaner_threads="2") == VALID
+
+
+@pytest.mark.rule("CF-18")
+@EITHER
+def test_any_negative_retention_of_a_broker_is_unlimited(subject: Subject, broker: str) -> None:
+    assert checked(subject, broker, log_retention_ms="-2") == VALID
+    assert checked(subject, broker, log_retention_ms="-2", log_local_retention_ms="50") == VALID
+    assert checked(subject, broker, log_retention_bytes="-5", log_flush_interval_ms="-1") == VALID
+
+
+@pytest.mark.rule("CF-18")
+@EITHER
+@pytest.mark.parametrize("unit", ["ms", "bytes"])
+def test_local_retention_must_not_exceed_the_retention(subject: Subject, broker: str, unit: str) -> None:
+    name, local = f"log.retention.{unit}", f"log.local.retention.{unit}"
+    above = f"Invalid value 50 for configuration {local}: Value must not be more than {name} property value: 20"
+    unlimited = f"Invalid value -1 for configuration {local}: Value must not be -1 as {name} value is set as 20."
+    for value, expected in (("50", invalid(above)), ("-1", invalid(unlimited)), ("-2", VALID), ("20", VALID)):
+        assert altered(subject, broker, (name, SET, "20"), (local, SET, value)) == expected, value
+
+
+@pytest.mark.rule("CF-18")
+def test_local_retention_is_compared_with_the_default_retention(subject: Subject) -> None:
+    above = "Value must not be more than log.retention.ms property value: 604800000"
+    error = invalid(f"Invalid value 700000000 for configuration {LOCAL_RETENTION}: {above}")
+    assert checked(subject, "0", log_local_retention_ms="700000000") == error
+    assert checked(subject, "0", log_local_retention_bytes="-1") == VALID
+
+
+@pytest.mark.rule("CF-19")
+@EITHER
+def test_all_read_only_broker_settings_are_named_before_values_are_checked(subject: Subject, broker: str) -> None:
+    """Kafka names up to four settings in the order of a Java hash table, and more in the order of a Scala hash table."""
+    names = ["broker.rack", "node.id", "num.partitions", "log.dirs", "process.roles", "log.dir", "delete.topic.enable"]
+    sets = {
+        1: "Set(broker.rack)",
+        2: "Set(node.id, broker.rack)",
+        4: "Set(node.id, num.partitions, broker.rack, log.dirs)",
+        5: "HashSet(num.partitions, process.roles, log.dirs, node.id, broker.rack)",
+        7: "HashSet(delete.topic.enable, num.partitions, process.roles, log.dirs, node.id, broker.rack, log.dir)",
+    }
+    for count, rejected in sets.items():
+        changes = [(THREADS, SET, "x"), *((name, SET, "5") for name in names[:count])]
+        assert altered(subject, broker, *changes) == (INVALID_REQUEST, NOT_DYNAMIC + rejected)
+
+
+@pytest.mark.rule("CF-19")
+@EITHER
+def test_all_security_settings_without_a_listener_are_named(subject: Subject, broker: str) -> None:
+    reason = "These security configs can be dynamically updated only per-listener using the listener prefix"
+    rejected = "HashSet(ssl.truststore.location, ssl.key.password, ssl.keystore.location)"
+    error = checked(
+        subject,
+        broker,
+        log_cleaner_threads="x",
+        ssl_keystore_location="x",
+        ssl_key_password="x",
+        ssl_truststore_location="x",
+    )
+    assert error == (INVALID_REQUEST, f"{reason}: {rejected}")
+    assert checked(subject, broker, ssl_keystore_location="x", broker_rack="y")[1] == f"{NOT_DYNAMIC}Set(broker.rack)"
+
+
+@pytest.mark.rule("CF-19")
+def test_three_listener_settings_can_be_set_for_all_brokers(subject: Subject) -> None:
+    prefix = "listener.name.plaintext."
+    for name in ("max.connections", "max.connection.creation.rate", "num.network.threads"):
+        assert altered(subject, ALL, (prefix + name, SET, "5")) == VALID
+    names = ("listener.name.b.y", "listener.name.a.x", "listener.name.a.ssl.keystore.location")
+    error = altered(subject, ALL, *((name, SET, "1") for name in names))
+    assert error[0] == INVALID_REQUEST and error[1] is not None and error[1].startswith(f"{NOT_OF_ALL}Set(")
+    assert all(name in error[1] for name in names)
+    wrong_type = "Invalid value x for configuration num.network.threads: Not a number of type INT"
+    for broker in ("0", ALL):
+        error = altered(subject, broker, (f"{prefix}num.network.threads", SET, "x"), ("listener.name.a.x", SET, "1"))
+        assert error == (INVALID_REQUEST, wrong_type)
+
+
+@pytest.mark.rule("CF-19")
+@pytest.mark.parametrize(
+    ("broker", "operation", "expected"),
+    [
+        ("0", SET, "Broker-level min.insync.replicas cannot be altered while ELR is enabled."),
+        ("0", DELETE, "Broker-level min.insync.replicas cannot be altered while ELR is enabled."),
+        (ALL, DELETE, "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."),
+    ],
+)
+@pytest.mark.releases(first="4.1")
+def test_min_insync_replicas_is_checked_last_with_eligible_leader_replicas(
+    subject: Subject, broker: str, operation: int, expected: str
+) -> None:
+    change = ("min.insync.replicas", operation, "2" if operation == SET else None)
+    assert altered(subject, broker, change) == (INVALID_CONFIG, expected)
+    assert altered(subject, broker, change, (THREADS, SET, "x"))[0] == INVALID_REQUEST
+    if operation == SET:
+        below = "Invalid value 0 for configuration min.insync.replicas: Value must be at least 1"
+        assert checked(subject, broker, min_insync_replicas="0") == (INVALID_REQUEST, below)
+
+
+@pytest.mark.rule("CF-19")
+@EITHER
+def test_only_lists_of_broker_settings_can_be_appended_to(subject: Subject, broker: str) -> None:
+    for operation, name in ((APPEND, "append"), (SUBTRACT, "subtract")):
+        error = altered(subject, broker, ("broker.rack", operation, "x"), ("node.id", SET, "3"))
+        assert error == (INVALID_CONFIG, f"Config value {name} is not allowed for config key: broker.rack")
+
+
+@pytest.mark.rule("CF-20")
+def test_listeners_of_a_broker_can_be_set_to_their_present_value(subject: Subject) -> None:
+    host, port = subject.bootstrap[0]
+    for form in ("PLAINTEXT", "plaintext"):
+        assert checked(subject, "0", listeners=f"{form}://{host}:{port}") == VALID
+    present = f"PLAINTEXT://{host}:{port}"
+    assert altered(subject, ALL, ("listeners", SET, present)) == (INVALID_REQUEST, f"{NOT_OF_ALL}Set(listeners)")
+    assert altered(subject, "0", ("listeners", SET, present), validate_only=False) == VALID
+    try:
+        wait_until(subject, lambda: value_of(subject, "listeners") == present, "the setting is applied")
+    finally:
+        assert altered(subject, "0", ("listeners", DELETE, None), validate_only=False) == VALID
+
+
+@pytest.mark.rule("CF-20")
+@pytest.mark.releases(before="4.0")
+def test_advertised_listeners_can_only_be_set_to_their_present_value(subject: Subject) -> None:
+    host, port = subject.bootstrap[0]
+    assert checked(subject, "0", advertised_listeners=f"PLAINTEXT://{host}:{port}") == VALID
+    reason = "Advertised listeners cannot be altered when using a Raft-based metadata quorum."
+    assert checked(subject, "0", advertised_listeners=f"PLAINTEXT://{host}:1") == invalid(reason)
+
+
+@pytest.mark.rule("CF-20")
+@pytest.mark.releases(first="4.0")
+def test_advertised_listeners_cannot_be_set_from_4_0_on(subject: Subject) -> None:
+    host, port = subject.bootstrap[0]
+    error = checked(subject, "0", advertised_listeners=f"PLAINTEXT://{host}:{port}")
+    assert error == (INVALID_REQUEST, f"{NOT_DYNAMIC}Set(advertised.listeners)")
+
+
+@pytest.mark.rule("CF-21")
+def test_broker_is_named_by_any_number_that_java_reads_as_its_id(subject: Subject) -> None:
+    for name in ("0", "00", "+0", "-0"):
+        assert checked(subject, name, log_cleaner_threads="1") == VALID, name
+        [result] = subject.ask_once(
+            DescribeConfigsRequest([DescribeConfigsResource(BROKER, name, [THREADS])]), 4
+        ).results
+        assert (result.error_code, [config.name for config in result.configs]) == (0, [THREADS]), name
+    for name in ("01", "-1"):
+        text = f"Unexpected broker id, expected 0, but received {name}"
+        assert checked(subject, name, log_cleaner_threads="1") == (INVALID_REQUEST, text)
+    for name in (" 0", "99999999999"):
+        text = f"Node id must be an integer, but it is: {name}"
+        assert checked(subject, name, log_cleaner_threads="1") == (INVALID_REQUEST, text)
