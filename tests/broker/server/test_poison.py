@@ -7,6 +7,7 @@ correct. `take back` gives each frame its own memory and releases that memory, w
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -130,13 +131,17 @@ async def test_parked_fetch_and_its_session_are_unchanged_after_frame_buffers_ar
             assert cluster.journal.events("parked")[0].facts["client_id"] == "the reader"
 
 
-def join(member_id: str = "", name: str = "range", metadata_bytes: bytes = b"subscription") -> JoinGroupRequest:
+META_OF_ONE, META_OF_TWO = (struct.pack(">hii", 0, 0, len(data)) + data for data in (b"meta of one", b"meta of two"))
+"""Subscriptions without topics, with user data."""
+
+
+def join(member_id: str = "", name: str = "range", metadata_bytes: bytes = b"") -> JoinGroupRequest:
     return JoinGroupRequest(
         group_id="the-group",
         session_timeout_ms=30_000,
         rebalance_timeout_ms=60_000,
         member_id=member_id,
-        protocol_type="test",  # the coordinator would decode the metadata of consumers
+        protocol_type="consumer",
         protocols=[JoinGroupRequestProtocol(name, metadata_bytes)],
     )
 
@@ -148,14 +153,14 @@ async def test_group_members_and_commits_stay_valid_after_frame_buffers_are_rele
         client_of(cluster, client_id="two") as two,
     ):
         await client_a.ask(FindCoordinatorRequest(key="the-group"), 2)
-        first = await client_a.ask(join(metadata_bytes=b"meta of one"), 3)
+        first = await client_a.ask(join(metadata_bytes=META_OF_ONE), 3)
         assert (first.error_code, first.member_id[:4]) == (0, "one-")
-        await two.send(join(metadata_bytes=b"meta of two"), 3)
+        await two.send(join(metadata_bytes=META_OF_TWO), 3)
         await client_a.ask(HeartbeatRequest("the-group", first.generation_id, first.member_id), 2)
-        await client_a.send(join(first.member_id, metadata_bytes=b"meta of one"), 3)
+        await client_a.send(join(first.member_id, metadata_bytes=META_OF_ONE), 3)
         leader, follower = (await client_a.answer()).message, (await two.answer()).message
         metadata_by_member = {m.member_id: bytes(m.metadata) for m in leader.members}
-        assert metadata_by_member == {first.member_id: b"meta of one", follower.member_id: b"meta of two"}
+        assert metadata_by_member == {first.member_id: META_OF_ONE, follower.member_id: META_OF_TWO}
 
         await two.send(SyncGroupRequest("the-group", follower.generation_id, follower.member_id), 2)
         await cluster.server.loop.settle()
@@ -190,8 +195,8 @@ async def test_group_members_and_commits_stay_valid_after_frame_buffers_are_rele
             "range",
         )
         assert {m.client_id: bytes(m.member_metadata) for m in described.members} == {
-            "one": b"meta of one",
-            "two": b"meta of two",
+            "one": META_OF_ONE,
+            "two": META_OF_TWO,
         }
         [listed] = (await two.ask(ListGroupsRequest(), 0)).groups
         assert listed.group_id == "the-group"
