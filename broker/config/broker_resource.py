@@ -41,7 +41,7 @@ class BrokersImage(Protocol):
 
 
 class BrokersController(Protocol):
-    """Interface of the controller, with what a change of broker settings needs."""
+    """Interface of the controller: the attributes and methods that a change of broker settings uses."""
 
     @property
     def image(self) -> BrokersImage: ...
@@ -51,7 +51,7 @@ class BrokersController(Protocol):
 
 
 class ConfiguredBrokers(Protocol):
-    """Interface of a cluster, with what a change of broker settings needs."""
+    """Interface of a cluster: the attributes and methods that a change of broker settings uses."""
 
     @property
     def config(self) -> ClusterConfig: ...
@@ -101,10 +101,13 @@ class BrokerResource:
         return as_text(self._cluster.config.get(self._broker_id, name)) or ""
 
     def check(self, own: Mapping[str, str]) -> None:
-        """Raise ConfigError or KafkaError for the first check that the settings `own` fail.
+        """Raise ConfigError or KafkaError for the first check that fails.
 
-        The checks: A. names that cannot change; B. names that only a listener has; C. values; D. names that cannot change for all brokers;
-        E. requirements on several values; F. what parts of the broker accept; G. eligible leader replicas, which Kafka's controller checks.
+        own: all settings that are set on this resource after the change.
+
+        The checks, in Kafka's order: A. no setting is read-only; B. settings of key stores have the prefix of a listener; C. each value is valid;
+        D. a change for all brokers has no setting that only a single broker can have; E. values of several settings fit together; F. the parts of
+        the broker, such as listeners and thread pools, accept the values; G. with eligible leader replicas, `min.insync.replicas` may change.
         """
         config, before = self._cluster.config, self.own
         settings = {name: config.dynamic_setting(name) for name in own}
@@ -139,7 +142,7 @@ class BrokerResource:
             self._check_min_insync_replicas(own)
 
     def _check_together(self, threads: Mapping[str, int]) -> None:
-        """Raise ConfigError if the new settings, which are already in force, contradict each other. threads: the numbers of threads before."""
+        """Raise ConfigError if the new settings, already in force, contradict each other. threads: previous numbers of threads by setting."""
         config = self._cluster.config
 
         def get(name: str) -> object:
@@ -158,7 +161,7 @@ class BrokerResource:
             raise ConfigError(dynamic_rejection(reason))
 
     def _check_min_insync_replicas(self, own: Mapping[str, str]) -> None:
-        """Raise KafkaError if `min.insync.replicas` changes for one broker, or would not be set for all brokers. own: the new settings."""
+        """Raise KafkaError if `min.insync.replicas` changes for one broker, or its value for all brokers is deleted. own: the new settings."""
         if self._broker_id != ALL_BROKERS:
             message = f"Broker-level {MIN_INSYNC_REPLICAS} cannot be altered while ELR is enabled."
             raise KafkaError(ErrorCode.INVALID_CONFIG, message)
@@ -167,9 +170,9 @@ class BrokerResource:
             raise KafkaError(ErrorCode.INVALID_CONFIG, message)
 
     def _is_current(self, name: str, text: str) -> bool:
-        """Return whether a setting of listeners, such as `advertised.listeners`, already has the value `text`.
+        """Return whether the setting `name` of listeners, such as `advertised.listeners`, already has the value `text`.
 
-        If it is not set, its value is the addresses that the broker advertises.
+        A setting without a value is compared with the addresses that the broker advertises.
         """
         config = self._cluster.config
         current = as_text(config.get(self._broker_id, name)) if config.is_given(self._broker_id, name) else None
@@ -214,7 +217,7 @@ def _is_of_one_broker(setting: Setting) -> bool:
 
 
 def _reject(reason: str, names: Iterable[str], kind: str = "Set") -> None:
-    """Raise ConfigError with Kafka's reason and the set `names` as Scala writes it, unless the set is empty. kind: the class of a small set."""
+    """Raise ConfigError with Kafka's `reason` and the rejected `names`, unless there are none. kind: Scala's name for a set of at most four items."""
     rejected = list(names)
     if rejected:
         from kafkaproto.broker.config.rejections import scala_set
@@ -223,7 +226,7 @@ def _reject(reason: str, names: Iterable[str], kind: str = "Set") -> None:
 
 
 def _endpoints_rejection(name: str, text: str) -> str:
-    """Return the message about a new value of a setting of listeners. Kafka changes `listeners`, but not the addresses that it advertises."""
+    """Return the message that rejects the value `text` of a setting of listeners. For `advertised.listeners` it is that of Kafka."""
     if name == _ADVERTISED:
         from kafkaproto.broker.config.rejections import dynamic_rejection
 

@@ -91,7 +91,7 @@ class Resource(Protocol):
         """Return the settings that are set on this topic, broker or group itself, by name, without inherited values."""
 
     def setting(self, name: str) -> Setting:
-        """Return a definition of the setting `name` for its change, which tells a list and an unknown setting of a broker from other settings."""
+        """Return a definition of the setting `name` for a change: whether it is a list, whether it is known, and the values that it accepts here."""
 
     def check_deletion(self, name: str) -> None:
         """Raise KafkaError if the setting must not be deleted from this resource. Deleting a setting that is not set is no error."""
@@ -100,7 +100,7 @@ class Resource(Protocol):
         """Return the current value of a setting as text, whether it is set on this resource or inherited."""
 
     def check(self, own: Mapping[str, str]) -> None:
-        """Raise ConfigError or KafkaError if the settings cannot be set. own: all settings that are then set on the resource itself."""
+        """Raise ConfigError or KafkaError if the settings cannot be set. own: all settings that are set on the resource itself after the change."""
 
     def store(self, own: Mapping[str, str]) -> None:
         """Replace the settings that are set on this resource itself by `own`, which maps names to values as text."""
@@ -256,9 +256,9 @@ def _check_list(resource: Resource, setting: Setting, operation: int) -> None:
 
 
 def _edited(operation: int, held: str, text: str) -> str:
-    """Return the new text of a list setting. operation: APPEND or SUBTRACT. held: the list before. text: the items to append or subtract.
+    """Return the new text of a list setting. operation: APPEND or SUBTRACT. held: the current text. text: the items to append or subtract.
 
-    An empty item is appended, too, so that the new list is invalid.
+    An empty item is appended like any other; the later check of the new value rejects it.
     """
     items = [item for item in java_split(held) if item]
     if operation == Operation.APPEND:

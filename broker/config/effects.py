@@ -115,13 +115,13 @@ FIXED_AT_START = frozenset({"listeners", "advertised.listeners", "listener.secur
 """Settings that Kafka can change on a running broker and this broker cannot."""
 
 DIFFERENT_RANGES = {
-    # KafkaConfig.validateValues, outside the definition of the setting (`requirements` has those of dynamic settings)
+    # Kafka checks this limit in `KafkaConfig.validateValues`. For dynamic settings see the module `requirements`.
     "replica.lag.time.max.ms": "1..",
     # limits of this broker: a topic needs memory for each of its partitions
     "num.partitions": "1..10000",
     "offsets.topic.num.partitions": "1..10000",
     "offsets.topic.compression.codec": "0..4",
-    "offsets.commit.required.acks": "-1..1",  # with more, each commit fails in Kafka
+    "offsets.commit.required.acks": "-1..1",  # Kafka accepts larger values, but then every commit fails
     "default.replication.factor": "1..32767",
     "offsets.topic.replication.factor": "1..32767",
 }

@@ -1,4 +1,4 @@
-"""Texts as Java reads them: numbers and lists in the values of settings. This module does not depend on Kafka."""
+"""Parsers for numbers and lists in the values of settings that accept the same texts as Java. They do not depend on Kafka."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SPECIAL = re.compile(r"[+-]?(NaN|Infinity)\Z")
 
 
 def java_double(text: str) -> float | None:
-    """Return the number that Java's `Double.parseDouble` reads, None if it reads none. It accepts `NaN`, `0.5f` and `0x1p-1`, but not `1_0`."""
+    """Parse a number as Java's `Double.parseDouble` does; None if `text` is invalid. `NaN`, `0.5f` and `0x1p-1` are valid, `1_0` is not."""
     if _SPECIAL.match(text):
         return float(text)
     match = _HEXADECIMAL.match(text)
@@ -25,5 +25,5 @@ def java_double(text: str) -> float | None:
 
 
 def java_split(text: str) -> list[str]:
-    """Return the items of a list as Java's `String.split` does: without the empty ones at the end, but empty text is one empty item."""
+    """Split a comma-separated list as Java's `String.split` does: drop empty items at its end, but return one empty item for empty text."""
     return text.rstrip(",").split(",") if text.strip(",") else [""] * (text == "")

@@ -62,7 +62,7 @@ def rejection(setting: Setting, text: str) -> str:
 
 
 def _has_empty_item_first(setting: Setting, text: str) -> bool:
-    """Return whether the first invalid item of a list is empty. A list without items has none."""
+    """Return whether the first invalid item of the list `text` is an empty one. Empty text is a list without items, so False."""
     items = [item.strip() for item in text.split(",")] if text else []
     first = next((item for item in items if not item or (setting.values and item not in setting.values)), None)
     return first == ""
@@ -123,15 +123,15 @@ def thread_count_rejection(name: str, current: int, count: int) -> str:
 
 
 def dynamic_rejection(reason: str) -> str:
-    """Return the message with which Kafka rejects dynamic settings of a broker that a part of the broker does not accept, for the given reason."""
+    """Return Kafka's message for dynamic settings that a part of the broker, such as a thread pool, rejects. reason: the message of that part."""
     exception = "org.apache.kafka.common.config.ConfigException"
     return f"Invalid value {exception}: {reason} for configuration Invalid dynamic configuration"
 
 
 def scala_set(names: list[str], kind: str) -> str:
-    """Return an immutable set of Scala as text. It keeps up to four items in the order of a Java hash table, more in that of its own hash table.
+    """Format names as the text of an immutable Scala set, such as "Set(a, b)".
 
-    kind: the class of a set of at most four items.
+    Up to four names are in the order of a Java hash table, more in that of a Scala hash table. kind: the class name to write for up to four names.
     """
     is_small = len(names) <= SMALL_SET
     in_order = hash_order(names) if is_small else scala_order(names)

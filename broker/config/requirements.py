@@ -1,4 +1,4 @@
-"""Kafka's requirements on the values of several settings of a broker, which no range of a single setting expresses.
+"""Kafka's requirements on the settings of a broker that the range of a single setting cannot express.
 
 Kafka checks them when a broker starts and when a dynamic setting changes. Follows `KafkaConfig.validateValues` and `DynamicLogConfig`.
 """
@@ -10,14 +10,14 @@ from typing import Any
 
 _MIB = 1024 * 1024
 _AS_RETENTION = -2
-"""The value of a local retention that stands for the value of the retention."""
+"""The value of `log.local.retention.*` that means: use the value of `log.retention.*`."""
 
 Get = Callable[[str], Any]
-"""Returns the current value of a broker setting by name."""
+"""A function that returns the current value of the broker setting with the given name."""
 
 
 def unmet_requirement(get: Get) -> str | None:
-    """Return Kafka's text of the first requirement that the settings of a broker do not meet, None if they meet all."""
+    """Return Kafka's message for the first requirement that the broker settings violate, None if they meet all. get: reads a setting."""
     if get("log.roll.ms") < 1:
         return "log.roll.ms must be greater than or equal to 1"
     if get("log.roll.jitter.ms") < 0:
@@ -31,7 +31,7 @@ def unmet_requirement(get: Get) -> str | None:
 
 
 def local_retention_rejection(get: Get) -> str | None:
-    """Return Kafka's text about a local retention that is longer or larger than the retention, None if there is none."""
+    """Return Kafka's message if a local retention exceeds the retention in time or bytes, otherwise None. get: reads a setting."""
     for unit in ("ms", "bytes"):
         name, local_name = f"log.retention.{unit}", f"log.local.retention.{unit}"
         limit, local = get(name), get(local_name)

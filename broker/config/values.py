@@ -13,7 +13,7 @@ from kafkaproto.broker.config.java_text import java_double
 from kafkaproto.broker.config.release import DEFAULT_RELEASE
 
 _WHOLE_NUMBER = re.compile(r"[+-]?\d{1,20}\Z")
-"""Matches what `Long.parseLong` of Java may accept: decimal digits of any script, but no `1_000`."""
+"""Matches the texts that Java's `Long.parseLong` accepts unless the number is too large: decimal digits of any script, but not `1_000`."""
 LISTENER_PREFIX = "listener.name."
 _SECURITY = ("ssl.", "sasl.", "principal.builder.class", "connections.max.reauth.ms")
 _HOST = re.compile(r"[0-9A-Za-z\-%._:]+\Z")

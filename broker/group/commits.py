@@ -92,7 +92,8 @@ class Commits:
         """Return the committed offset of each partition for OffsetFetch, None for a partition without one. The state of the group does not matter.
 
         A commit that is not replicated yet is ignored; the method `unstable` returns the partitions of such commits. partitions: None for all
-        partitions that have a committed offset. require_stable: the flag of the request.
+        partitions that have a committed offset. require_stable: whether to read the newest state of the group instead of the state up to the
+        high watermark (GC-66).
         """
         group = self._fetched(group_id, require_stable)
         offsets = {} if group is None else group.offsets
@@ -103,7 +104,7 @@ class Commits:
     def _fetched(self, group_id: str, require_stable: bool) -> AnyGroup | None:
         """Return the group whose offsets an OffsetFetch with this value of `require_stable` gets; None if there is none.
 
-        Without the flag it may be a forgotten group and not a new one, because it reads the state up to the high watermark (GC-66, GN-63).
+        With False it reads the state up to the high watermark: it may still see a forgotten group and not yet see a new one (GC-66, GN-63).
         """
         return self._groups.get_any(group_id) if require_stable else self._groups.get_visible(group_id)
 
@@ -113,7 +114,7 @@ class Commits:
         """Return the error code for which an OffsetFetch with this member id and member epoch is rejected, or 0 if it is allowed (GO-31).
 
         Only groups of the new protocol (KIP-848) check the id and the epoch. A client that is not a member sends None as its member id and -1 as its
-        epoch. Any other epoch without a member id gets UNKNOWN_SERVER_ERROR (-1), as in Kafka. require_stable: the flag of the request.
+        epoch. Any other epoch without a member id gets UNKNOWN_SERVER_ERROR (-1), as in Kafka. require_stable: as for `fetch`.
         """
         group = self._fetched(group_id, require_stable)
         if not isinstance(group, ConsumerGroup) or (member_id is None and member_epoch < 0):

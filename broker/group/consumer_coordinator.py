@@ -92,9 +92,10 @@ class ConsumerCoordinator:
         self._replies.flush(now_ms)
 
     def describe(self, group_id: str, *, committed: bool = True) -> ConsumerGroupDescription:
-        """Return the description of a group for ConsumerGroupDescribe. committed: whether to leave out a group whose creation is not replicated.
+        """Return the description of a group for ConsumerGroupDescribe.
 
-        Raises KafkaError GROUP_ID_NOT_FOUND (69) if it is not a consumer group (GN-66).
+        committed: True describes the state up to the high watermark, as Kafka does; False the newest state. Raises
+        KafkaError GROUP_ID_NOT_FOUND (69) if it is not a consumer group (GN-66).
         """
         group = self._groups.get_visible(group_id) if committed else self._groups.get_any(group_id)
         if not isinstance(group, ConsumerGroup):

@@ -15,22 +15,22 @@ from kafkaproto.broker.group.storage import GroupStorage
 class ForgottenGroups:
     """The forgotten groups of one coordinator. Their committed offsets return when a group with the same id is created again.
 
-    storage: stores the groups, and tells whether further records were replicated.
+    storage: stores the groups. Its end offsets and high watermarks show whether later records are replicated.
     """
 
     def __init__(self, storage: GroupStorage) -> None:
         self._storage = storage
         self._groups: dict[str, ConsumerGroup] = {}
-        """The groups that have offsets and were not created again."""
+        """Maps group ids to forgotten groups that have offsets and whose ids no new group has."""
         self._visible: dict[str, tuple[ConsumerGroup, int]] = {}
-        """Maps group ids to groups that requests which only read may still see, and to the end offset of their partition when they were forgotten."""
+        """Maps group ids to (group that read requests may still see, end offset of its partition when it was forgotten)."""
 
     def __iter__(self) -> Iterator[ConsumerGroup]:
         """Iterate over a copy of the forgotten groups that have offsets."""
         return iter([*self._groups.values()])
 
     def add(self, group: ConsumerGroup) -> None:
-        """Forget a group."""
+        """Keep a group that the coordinator has just removed: its offsets, and the group itself for read requests."""
         for group_id in [*self._visible]:
             if self.get_visible(group_id) is not None:
                 break
@@ -49,12 +49,12 @@ class ForgottenGroups:
     def visible(self) -> list[ConsumerGroup]:
         """Return the forgotten groups that ListGroups, ConsumerGroupDescribe and OffsetFetch still show.
 
-        These requests read the state up to the high watermark, and a group is missing only in the states after the next record of its partition.
+        These requests read the state up to the high watermark, so they see the group until the next record of its partition is replicated.
         """
         return [group for group_id in [*self._visible] if (group := self.get_visible(group_id)) is not None]
 
     def get_visible(self, group_id: str) -> ConsumerGroup | None:
-        """Return a forgotten group that requests which only read still show; None if there is none with this id."""
+        """Return the forgotten group with this id if read requests, such as ListGroups, still see it; otherwise None."""
         group, end = self._visible.get(group_id, (None, 0))
         if group is not None and self._storage.high_watermark(group_id) > end:
             del self._visible[group_id]
@@ -62,7 +62,7 @@ class ForgottenGroups:
         return group
 
     def drop(self, is_gone: Callable[[str], bool]) -> None:
-        """Drop the groups whose partitions this broker no longer coordinates. is_gone: returns whether this is so for a group id."""
+        """Drop the groups that this broker no longer coordinates. is_gone: a function that returns whether a group id is one of them."""
         for group_id in [group_id for group_id in {**self._groups, **self._visible} if is_gone(group_id)]:
             self._groups.pop(group_id, None)
             self._visible.pop(group_id, None)

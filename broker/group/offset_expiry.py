@@ -25,7 +25,7 @@ class ExpiringGroups(Protocol):
 
 
 class OffsetExpiry:
-    """Deletes expired offsets every `offsets.retention.check.interval.ms`, while there are groups. rebalance: has the settings."""
+    """Deletes expired offsets every `offsets.retention.check.interval.ms`, while there are groups. rebalance: provides the settings."""
 
     def __init__(self, groups: ExpiringGroups, rebalance: Rebalance, timers: Timers) -> None:
         self._groups = groups
@@ -34,12 +34,12 @@ class OffsetExpiry:
         self._timer: Timer | None = None
 
     def watch(self, now_ms: int) -> None:
-        """Start the checks if they do not run yet, because there is a group."""
+        """Start the periodic check if it does not run yet. Called when a group is added."""
         if self._timer is None:
             self._expire_later(now_ms)
 
     def stop(self) -> None:
-        """End the checks, because there is no group."""
+        """Stop the periodic check. Called when no group is left."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -50,7 +50,7 @@ class OffsetExpiry:
         a. In a classic group that had members and has none now, retention counts from the time when the last member left.
         b. In a stable classic group of consumers, offsets of subscribed topics are kept. For other topics retention counts from each commit.
         c. In a classic group that never had members, retention counts from each commit.
-        d. In a group of the new protocol (KIP-848), offsets of subscribed topics are kept; others expire as in b. Its state does not matter.
+        d. In a group of the new protocol (KIP-848), offsets of subscribed topics are kept; others expire as in b, in any state of the group.
         e. In other classic groups (during a rebalance, or with another protocol than that of consumers) nothing expires.
         """
         retention_ms = self._rebalance.settings.offsets_retention_ms

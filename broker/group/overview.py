@@ -35,7 +35,7 @@ def described(group: AnyGroup | None, group_id: str, *, keeps_assignments: bool)
     """Describe a classic group. If `group` is None or of the new protocol, it is described as Dead.
 
     As in Kafka, the metadata of the members is empty unless the group is stable. keeps_assignments: whether a group that rebalances shows the
-    assignments of the generation before, as in Kafka's new group coordinator (default from 4.0 on); otherwise they are empty, too (GC-52).
+    assignments of the generation before, as in Kafka's new group coordinator (default from 4.0 on); otherwise its assignments are empty, too (GC-52).
     """
     if not isinstance(group, Group):
         return GroupDescription(group_id, UNKNOWN_GROUP)

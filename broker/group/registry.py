@@ -61,10 +61,10 @@ class Registry:
         return self._groups.get(group_id) or self._consumers.get(group_id)
 
     def get_visible(self, group_id: str) -> AnyGroup | None:
-        """Return the group that a request which only reads sees, such as DescribeGroups; None if it sees none.
+        """Return the group that a read request, such as DescribeGroups, sees; None if it sees none.
 
-        With the coordinator in Java these requests read the state up to the high watermark. So they see a new group only after the next record of
-        its partition is replicated, and a forgotten group until then (GC-66, GN-63).
+        With the coordinator in Java these requests read the state up to the high watermark. They see a new group only after a later record of its
+        partition is replicated, and a forgotten group until then (GC-66, GN-63).
         """
         group = self.get_any(group_id)
         if group is not None and group.created_at >= 0:
@@ -114,7 +114,7 @@ class Registry:
     def create_consumer(self, group_id: str, now_ms: int) -> ConsumerGroup:
         """Create a consumer group without members. Its first record is not written yet.
 
-        A forgotten group with this id gives it its offsets, and stays forgotten if `reload` undoes the creation (GN-63).
+        The new group takes the offsets of a forgotten group with this id, which stays forgotten if `reload` undoes the creation (GN-63).
         """
         forgotten = self.forgotten.get(group_id)
         group = ConsumerGroup(group_id) if forgotten is None else forgotten.successor()

@@ -281,7 +281,7 @@ class GroupStorage:
         return loaded
 
     def end_offset(self, group_id: str) -> int:
-        """Return the end offset of the group's partition; -1 without a log, so that all groups are visible."""
+        """Return the log end offset of the group's partition. Without a log it is -1, which makes all groups visible."""
         return -1 if self._log is None else self._log.end_offset(self.partition_of(group_id))
 
     def high_watermark(self, group_id: str) -> int:

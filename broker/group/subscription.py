@@ -12,7 +12,7 @@ CONSUMER_PROTOCOL = "consumer"
 
 
 class ImpossibleSize(ValueError):
-    """A size in a subscription is negative or exceeds the data. Kafka's coordinator does not handle this error (GC-65)."""
+    """Raised if a number or length in a subscription is negative or exceeds the data. Kafka's coordinator does not handle this error (GC-65)."""
 
 
 def subscribed_topics(metadatas: Iterable[bytes]) -> frozenset[str] | None:
@@ -27,7 +27,7 @@ def subscribed_topics(metadatas: Iterable[bytes]) -> frozenset[str] | None:
 
 
 def have_impossible_size(metadatas: Iterable[bytes]) -> bool:
-    """Return whether the first of these subscriptions that cannot be decoded contains an impossible size."""
+    """Return whether the first of these subscriptions that cannot be decoded contains an impossible size. metadatas: encoded subscriptions."""
     try:
         _all_topics(metadatas)
     except ImpossibleSize:
@@ -43,7 +43,7 @@ def _all_topics(metadatas: Iterable[bytes]) -> frozenset[str]:
 
 
 def _topics(data: bytes) -> list[str]:
-    """Return the topics of one encoded subscription. The user data after them is checked, too, as if the subscription had version 0."""
+    """Return the topics of one encoded subscription. Every valid version is decoded as version 0; the user data after the topics is checked, too."""
     [version] = struct.unpack_from(">h", data)
     if version < 0:
         raise ValueError(f"the version of a subscription must be at least 0 (got {version})")

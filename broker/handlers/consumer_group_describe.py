@@ -44,7 +44,7 @@ def consumer_group_describe(exchange: Exchange, request: ConsumerGroupDescribeRe
         # An exception in the coordinator of 3.9 fails the whole request (GN-66).
         return _failed(exchange, request, ErrorCode.UNKNOWN_SERVER_ERROR)
     with_operations = request.include_authorized_operations
-    # Kafka 4 lists the empty id first.
+    # Kafka 4 returns the result for an empty group id first.
     group_ids = sorted(request.group_ids, key=bool) if exchange.node.groups.is_release_4 else request.group_ids
     return _response([_describe(exchange, group_id, with_operations) for group_id in group_ids])
 

@@ -58,7 +58,7 @@ def create_partitions(exchange: Exchange, request: CreatePartitionsRequest) -> R
 def _add(
     exchange: Exchange, mutations: MutationCharge, request: CreatePartitionsTopic, room: int, validate_only: bool
 ) -> tuple[CreatePartitionsTopicResult, int]:
-    """Enlarge a topic, and return its result and the number of partitions that it adds. room: the number that the request may still add."""
+    """Enlarge a topic, and return its result and the number of added partitions. room: how many partitions the request may still add."""
     controller = exchange.node.cluster.controller
     given = None if request.assignments is None else [a.broker_ids for a in request.assignments]
     added = 0

@@ -78,7 +78,7 @@ def _partitions(exchange: Exchange, topic: CreatableTopic) -> int:
 def _planned(
     exchange: Exchange, topics: Sequence[CreatableTopic]
 ) -> tuple[dict[str, Topic], dict[str, CreatableTopicResult]]:
-    """Check all topics, and return the valid ones and the results of the others, both by name."""
+    """Check all topics. Return (planned valid topics, error results of the others), both by name."""
     controller = exchange.node.cluster.controller
     mutations = exchange.open_mutations(exchange.api_version >= FIRST_STRICT_VERSION)
     planned: dict[str, Topic] = {}
@@ -93,7 +93,7 @@ def _planned(
 
 def _plan(controller: Controller, requested: CreatableTopic, mutations: MutationCharge) -> Topic:
     check_name(requested.name)
-    # A null counts even if the request names the same setting again with a value.
+    # A null value is rejected even if the request repeats the setting with a valid value.
     configs = {c.name: c.value for c in requested.configs} | {
         c.name: None for c in requested.configs if c.value is None
     }

@@ -42,7 +42,7 @@ def describe_topic_partitions(exchange: Exchange, request: DescribeTopicPartitio
     if cursor is not None and (cursor.partition_index < 0 or (named and cursor.topic_name not in named)):
         return _failed(exchange, request, ErrorCode.INVALID_REQUEST)
     if "" in named and cursor is None:
-        # Kafka takes an empty name for the topic of the cursor, and fails because there is no cursor.
+        # Kafka treats an empty name as the topic of the cursor, and fails because the request has none.
         return _failed(exchange, request, ErrorCode.UNKNOWN_SERVER_ERROR)
     image = exchange.node.image
     names = sorted(named or image.topics, key=_java_order)

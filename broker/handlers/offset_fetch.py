@@ -201,7 +201,7 @@ def _response(exchange: Exchange, request: OffsetFetchRequest, fetched: Sequence
     offsets = fetched[0]
     if offsets.error_code and exchange.api_version < FIRST_VERSION_WITH_GROUP_ERROR:
         if exchange.api_version >= FIRST_VERSION_IN_KAFKA and not exchange.node.groups.is_release_4:
-            return Reply(OffsetFetchResponse())  # version 1 says nothing of the error then (GO-32)
+            return Reply(OffsetFetchResponse())  # the response of version 1 is empty (GO-32)
         return Reply(OffsetFetchResponse(topics=_all_failed(request, offsets.error_code)))
     return Reply(OffsetFetchResponse(topics=_topics(offsets.topics), error_code=offsets.error_code))
 

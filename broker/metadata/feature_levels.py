@@ -19,7 +19,7 @@ METADATA_CHANGES = (1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23)
 """The levels of `metadata.version` that add metadata (`MetadataVersion.didMetadataChange`). Kafka cannot downgrade below such a level."""
 
 TEST_FEATURES = frozenset({"test.feature.version", *(f"unit.test.feature.version.{n}" for n in range(8))})
-"""The features of Kafka's own tests. Brokers from 4.0 on know them, so that their level can be set to 0, and support no other level."""
+"""The features of Kafka's own tests. Brokers from 4.0 on accept level 0 for them and no other level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,8 @@ class Features:
     def updated(self, updates: Iterable[FeatureUpdate]) -> tuple[dict[str, int], dict[str, KafkaError | None]]:
         """Return (levels after the valid updates, errors): the errors map each updated feature to its error or None (AD-20).
 
-        If a feature has several updates, the last one counts. Updates are checked in the order of Kafka: by name before 4.0, in that of a Java hash
-        table from 4.0 on (AD-21). The errors have code INVALID_UPDATE_VERSION (95), or INVALID_REQUEST (42) in releases
-        without features.
+        If a feature has several updates, the last one counts. Updates are checked in Kafka's order: by name before 4.0, in the order of a Java hash
+        table from 4.0 on (AD-21). The errors have code INVALID_UPDATE_VERSION (95), or INVALID_REQUEST (42) in releases without features.
         """
         levels = dict(self.levels)
         errors: dict[str, KafkaError | None] = {}

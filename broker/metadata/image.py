@@ -18,7 +18,7 @@ NO_LEADER = -1
 NO_TOPIC_ID = bytes(16)
 TRANSACTION_TOPIC = "__transaction_state"
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
-"""The log of the controllers, which is no topic of the image."""
+"""The name of the metadata log of the controllers. The image does not list it as a topic."""
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", TRANSACTION_TOPIC})
 
 

@@ -93,7 +93,7 @@ def plan_topic(
 
 
 def _checked_settings(config: ClusterConfig, configs: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the settings of a new topic. Raises KafkaError INVALID_CONFIG (40) with Kafka's message if some are null or invalid."""
+    """Return `configs` as the settings of a new topic. Raises KafkaError INVALID_CONFIG (40) with Kafka's message for a null or invalid value."""
     settings = {name: value for name, value in configs.items() if value is not None}
     if len(settings) < len(configs):
         nulls = ",".join(name for name in configs if name not in settings)

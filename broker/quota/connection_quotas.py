@@ -153,7 +153,7 @@ class ConnectionQuotas:
         """
         if entity.ip is None or key != CONNECTION_CREATION_RATE:
             return
-        limit = UNLIMITED if value is None else 0 if math.isnan(value) else int(value)  # NaN as an int of Java is 0
+        limit = UNLIMITED if value is None else 0 if math.isnan(value) else int(value)  # Java converts NaN to the int 0
         if entity.ip == DEFAULT:
             self._default_ip_limit = limit
         elif value is None:

@@ -85,7 +85,7 @@ def parse_entity(components: Iterable[tuple[str, str | None]]) -> QuotaEntity:
 def check_value(entity: QuotaEntity, key: str, value: float) -> None:
     """Raise KafkaError INVALID_REQUEST if `entity` has no quota `key` or `value` is not valid for it (Q-20).
 
-    NaN is a valid value of every quota, and infinity of those that are no integers, as in Kafka (Q-22).
+    As in Kafka, NaN is valid for every quota, and infinity for quotas that are not integers (Q-22).
     """
     keys: Mapping[str, int | None] = _IP_KEYS if entity.ip is not None else _CLIENT_KEYS
     if key not in keys:

@@ -130,7 +130,7 @@ class ClientQuotaStore:
         for alteration in alterations:
             identity = frozenset(dict(alteration.entity).items())  # the last value of a repeated type counts
             keys = [op.key for op in alteration.ops]
-            if identity in results or len(set(keys)) != len(keys):  # Kafka has the same message for a repeated key
+            if identity in results or len(set(keys)) != len(keys):  # Kafka uses this message for a repeated key, too
                 message = f"Ignoring duplicate entity {_java_text(alteration.entity)}"
                 results[identity] = AlterationResult(alteration.entity, ErrorCode.INVALID_REQUEST, message)
                 continue

@@ -28,7 +28,7 @@ class Shelf(Protocol):
         """Add the partition's segments on the disk to its new store. Returns the persisted state of the log, None if there is none."""
 
     def volume(self) -> tuple[int, int]:
-        """Return (total bytes, usable bytes) of the file system, as `Stores.volume`."""
+        """Return (total bytes, usable bytes) of the file system of the data directory; (-1, -1) if it cannot be read."""
 
 
 class Stores:
@@ -76,7 +76,7 @@ class Stores:
     def volume(self) -> tuple[int, int]:
         """Return (total bytes, usable bytes) of the place that stores the records (AD-49).
 
-        It is the file system of the data directory, otherwise the memory for records. Both numbers are -1 if the file system cannot be read.
+        This is the file system of the data directory or, without one, the memory for records. Both numbers are -1 if the file system cannot be read.
         """
         if self._shelf is not None:
             return self._shelf.volume()

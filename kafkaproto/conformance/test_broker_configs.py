@@ -39,12 +39,15 @@ def altered(
 
 
 def checked(subject: Subject, broker: str, **values: str) -> Error:
-    """Validate new settings of a broker without a change. Dots in the names are written as underscores. Returns (error code, message)."""
+    """Validate new settings of a broker without changing them.
+
+    values: settings by name, with underscores in place of dots. Returns (error code, message).
+    """
     return altered(subject, broker, *((name.replace("_", "."), SET, value) for name, value in values.items()))
 
 
 def invalid(reason: str) -> Error:
-    """Return the error for settings that a part of the broker does not accept, with the reason."""
+    """Return (error code, message) of new settings that a part of the broker rejects. reason: the message of that part."""
     exception = "org.apache.kafka.common.config.ConfigException"
     return INVALID_REQUEST, f"Invalid value {exception}: {reason} for configuration Invalid dynamic configuration"
 

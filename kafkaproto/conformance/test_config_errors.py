@@ -333,7 +333,7 @@ EMPTY_ITEM = "Configuration 'cleanup.policy' values must not be empty."
     ],
 )
 def test_empty_items_of_a_list_are_invalid_also_if_they_are_appended(subject: Subject, message: str) -> None:
-    """Java drops empty items at the end of the list to append, but an empty value is one empty item."""
+    """Java drops empty items at the end of the appended list, but splits an empty value into one empty item."""
     topic = new_topic(subject).name
     wrong = "Invalid value x for configuration cleanup.policy: String must be one of: compact, delete"
     cases: list[tuple[str, Error, Error]] = [

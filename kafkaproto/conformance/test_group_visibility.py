@@ -1,4 +1,4 @@
-"""Tests of what requests that only read see of groups with the coordinator in Java: the state up to the high watermark (GC-66)."""
+"""Tests that read requests, such as ListGroups, see the state of groups up to the high watermark with the coordinator in Java (GC-66)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def is_listed(group: Group) -> bool:
 
 
 def test_group_of_a_commit_without_a_valid_offset_is_visible_after_the_next_record(subject: Subject) -> None:
-    ConsumerGroup(subject)  # skips the test without the coordinator in Java
+    ConsumerGroup(subject)  # skips the test unless the broker has the coordinator in Java
     group = Group(subject)
     topic = new_topic(subject).name
     assert commit(group, {topic: {0: (1, TOO_LARGE)}}) == {(topic, 0): METADATA_TOO_LARGE}

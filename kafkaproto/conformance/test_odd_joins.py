@@ -1,4 +1,4 @@
-"""Tests of JoinGroup requests that Kafka accepts although it cannot end the join phase with them, and of errors at other brokers."""
+"""Tests of JoinGroup requests after which Kafka cannot end the join phase, and of group requests to a broker that is not the coordinator."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def join(group: Group, *protocols: tuple[str, bytes], kind: str = "consumer", ve
 @pytest.mark.rule("GC-27")
 @pytest.mark.parametrize("names", ["aa", "abab", "abba"])
 def test_member_that_offers_each_protocol_twice_gets_no_response(subject: Subject, names: str) -> None:
-    """A protocol that one member offers twice is counted twice, and is then not one that all members offer."""
+    """Kafka counts a repeated protocol twice, so the count differs from the number of members, and no protocol can be chosen."""
     group = Group(subject)
     assert join(group, *((name, b"") for name in names)) is None
     assert group.state()[0] == PREPARING

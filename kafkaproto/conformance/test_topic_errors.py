@@ -224,7 +224,7 @@ def test_create_partitions_fails_for_topics_beyond_10000_new_partitions(subject:
     first, second = new_topic(subject).name, new_topic(subject).name
     assert enlarged(subject, (first, 10_002)) == {first: (FAILED, None)}
     assert enlarged(subject, (first, 6001), (second, 3001)) == {first: (0, None), second: (0, None)}
-    # Kafka takes the topics in the order of a hash set.
+    # Kafka handles the topics in the order of a hash set.
     assert sorted(code for code, _ in enlarged(subject, (first, 6001), (second, 4002)).values()) == [FAILED, 0]
 
 

@@ -201,7 +201,7 @@ class GroupPlayer:
         return answer.message
 
     def _classic_join(self, version: int, owned: str) -> Any:
-        """Send JoinGroup of the classic member. A member that is unknown joins without an id the next time, as clients do."""
+        """Send JoinGroup for the classic member. After UNKNOWN_MEMBER_ID its next JoinGroup has no member id, as with real clients."""
         partitions = self.assigned.get(CLASSIC, {}) if owned == "assigned" else {}
         topics = [TopicPartition(name, indexes) for name, indexes in partitions.items()]
         subscription = ConsumerProtocolSubscription([self.topics[0].name], b"", topics)

@@ -59,7 +59,7 @@ class GroupTruth:
         self.proven_epoch = 0
         self.left: set[str] = set()
         self.conversions = 0
-        """How often the group was forgotten or replaced by one of the other protocol while it had no members, which starts again at epoch 0."""
+        """How often the group restarted at epoch 0: while it had no members, it was forgotten or replaced by a group of the other protocol."""
         self.is_forgotten = False
         """Whether the coordinator may have forgotten the empty group, so that its offsets are hidden until it is created again (GN-63)."""
         self.times_forgotten = 0
@@ -71,7 +71,10 @@ class GroupTruth:
         return self.offsets.setdefault(place, CommittedOffset())
 
     def epoch_reached(self, epoch: int, conversions: int) -> None:
-        """Note that a response proves that the group has reached an epoch or generation. conversions: their number at the request."""
+        """Note that a response proves that the group has reached an epoch or generation.
+
+        conversions: `self.conversions` when the request was sent.
+        """
         if conversions == self.conversions:
             self.proven_epoch = max(self.proven_epoch, epoch)
 
@@ -83,7 +86,7 @@ class GroupTruth:
         self.proven_epoch = 0
 
     def may_hide_offsets(self, times_forgotten: int) -> bool:
-        """Return whether a fetch may have found no offsets. times_forgotten: how often the group had been forgotten when it was sent."""
+        """Return whether an OffsetFetch may have found no offsets. times_forgotten: `self.times_forgotten` when the request was sent."""
         return self.is_forgotten or self.times_forgotten != times_forgotten
 
     def check(self, cluster: Cluster) -> None:
@@ -150,7 +153,7 @@ class GroupTruth:
 
 
 class ForgottenGroups(Observer):
-    """Tells the models of groups when a coordinator forgets one of them."""
+    """An observer that notifies the model of a group when the coordinator forgets this group."""
 
     def __init__(self, groups: Sequence[GroupTruth]) -> None:
         self._groups = groups

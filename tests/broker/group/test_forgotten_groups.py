@@ -34,7 +34,7 @@ def move(bench: TransactionBench, group: ConsumerGroup) -> None:
     group.connection = group.connect()
 
 
-def test_forgotten_group_is_back_after_a_coordinator_move(bench: TransactionBench) -> None:
+def test_forgotten_group_exists_again_after_its_coordinator_moves(bench: TransactionBench) -> None:
     group = hidden_group(bench)
     assert listed(group) is None
     move(bench, group)
@@ -45,8 +45,8 @@ def test_forgotten_group_is_back_after_a_coordinator_move(bench: TransactionBenc
     assert group.enter("B")[0] == 3
 
 
-def test_group_that_replaced_a_forgotten_one_is_loaded_after_a_coordinator_move(bench: TransactionBench) -> None:
-    """The records of the forgotten group have no tombstones, and the classic group is stored after them."""
+def test_classic_group_that_replaced_a_forgotten_group_survives_a_coordinator_move(bench: TransactionBench) -> None:
+    """The log still has the records of the forgotten group, without tombstones, before those of the classic group."""
     group = hidden_group(bench)
     client = group.client(version=3)
     assert client.join().error_code == 0
@@ -72,7 +72,7 @@ def test_forgotten_group_is_visible_until_the_next_record_is_replicated(bench: T
 
 
 @pytest.mark.parametrize("commits", [True, False])
-def test_transaction_with_offsets_of_a_forgotten_group_ends_as_for_any_group(
+def test_transaction_with_offsets_of_a_forgotten_group_can_commit_or_abort(
     bench: TransactionBench, commits: bool
 ) -> None:
     group, producer = empty_group(bench), Producer(bench)
@@ -98,7 +98,7 @@ def test_offsets_of_a_deleted_topic_do_not_return_with_a_forgotten_group(bench: 
     assert group.committed() == {}
 
 
-def test_forgetting_a_group_is_an_event_with_its_cause(bench: TransactionBench) -> None:
+def test_observers_are_notified_of_a_forgotten_group_and_the_cause(bench: TransactionBench) -> None:
     group = empty_group(bench)
     seen: list[GroupChange] = []
 

@@ -121,8 +121,8 @@ def test_quotas_of_nan_and_infinity_survive_a_restart_and_throttle_no_client(tmp
 
 
 @pytest.mark.rule("Q-22")
-def test_addresses_of_quotas_are_read_as_java_reads_them() -> None:
-    """The expected addresses are those of Java 17; None stands for what Java looks up as a host name or rejects."""
+def test_ip_addresses_of_quotas_are_parsed_as_by_java() -> None:
+    """The expected addresses are those of Java 17; None stands for text that Java rejects or looks up as a host name."""
     expected = {
         "1.2.3": "1.2.0.3",
         "1": "0.0.0.1",

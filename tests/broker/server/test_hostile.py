@@ -145,7 +145,7 @@ def join() -> JoinGroupRequest:
         group_id="group",
         session_timeout_ms=30_000,
         rebalance_timeout_ms=60_000,
-        protocol_type="test",  # the coordinator would decode the metadata of consumers
+        protocol_type="test",  # not "consumer", because the coordinator decodes the metadata of consumers
         protocols=[JoinGroupRequestProtocol("range", b"subscription")],
     )
 
