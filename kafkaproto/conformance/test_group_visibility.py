@@ -56,7 +56,8 @@ def test_group_of_the_first_member_is_visible_after_its_join_phase(subject: Subj
     request = JoinGroupRequest(group.id, 10_000, 10_000, "", None, "consumer", [JoinGroupRequestProtocol("range", b"")])
     subject.send(connection, request, 3)
     assert subject.answer(connection).message.error_code == 0
-    assert (described(group), is_listed(group)) == (("CompletingRebalance", "consumer"), True)
+    wait_until(subject, lambda: is_listed(group), "the group's first record is replicated")
+    assert described(group) == ("CompletingRebalance", "consumer")
 
 
 @pytest.mark.rule("D12", "GN-63")
