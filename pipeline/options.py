@@ -178,7 +178,7 @@ def _live() -> Parser:
         ("--window-s", 1, windows.window_s, "S", "length of a window"),
         ("--slide-s", 1, None, "S", "time between the starts of two windows (default: the length of a window)"),
         ("--late-s", 0, windows.late_s, "S", "time that a window accepts late records"),
-        ("--every-s", 1, 5, "S", "time between two tables"),
+        ("--every-s", 1, 5, "S", "time between two printed tables"),
     )
     for name, low, default, metavar, text in numbers:
         help_text = text if default is None else f"{text} (default: {default})"

@@ -58,7 +58,7 @@ EXAMPLES = [
         "kafkaproto broker --brokers 2 -c fetch.max.bytes=1048576 -c 1.broker.rack=b",
     ),
     (
-        "the settings of a file, and a setting that is stronger",
+        "the settings of a file, and a setting that overrides it",
         "kafkaproto broker --config server.properties -c num.partitions=6",
     ),
     (

@@ -51,8 +51,8 @@ def text() -> str:
     """Return the list as Markdown."""
     missing, narrower = missing_apis(), narrower_apis()
     lines = [
-        f"- **Missing APIs ({len(missing)} of the {len(KAFKA_3_9)} of Kafka 3.9):** {', '.join(missing) or 'none'}. They are not advertised, so "
-        "clients see that they are missing.",
+        f"- **Missing APIs:** {', '.join(missing) or 'none'} of the {len(KAFKA_3_9)} of Kafka 3.9; of Kafka 4.2, those of share and streams groups. "
+        "They are not advertised, so clients see that they are missing.",
         f"- **APIs served in fewer versions:** {', '.join(narrower) or 'none'}.",
         f"- **Releases:** {', '.join(RELEASES)} and no other.",
         f"- **Settings:** {settings()}. The rest are accepted and described and change nothing; the log says so when one is set.",
