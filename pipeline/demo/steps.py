@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Callable, Sequence
+from datetime import date
 from importlib import import_module
 
 from kafkaproto.pipeline.demo.table import Cell, Progress, Step, markdown, write_page
@@ -33,7 +35,8 @@ def run(selected: Sequence[tuple[str, str]], with_page: bool) -> int:
     steps = _run_each(selected, progress)
     print(f"\n{markdown(steps)}\n")
     if with_page and len(steps) == len(STEPS):
-        write_page(steps)
+        code = subprocess.run(["git", "describe", "--always"], capture_output=True, text=True, check=True)
+        write_page(steps, f"{date.today()} at {code.stdout.strip()}")
     differences = [f"{step.name}: {cell.what}" for step in steps for cell in step.cells if not cell.ok]
     if differences:
         print(f"{len(differences)} of {sum(len(step.cells) for step in steps)} cells differ: {'; '.join(differences)}")

@@ -107,8 +107,11 @@ def markdown(steps: Sequence[Step]) -> str:
     return "\n".join(out)
 
 
-def write_page(steps: Sequence[Step], page: Path = PAGE) -> None:
-    """Write the results of the steps as a table into the Markdown file `page`, in place of everything between two marker lines."""
+def write_page(steps: Sequence[Step], run: str, page: Path = PAGE) -> None:
+    """Write the results of the steps as a table into the Markdown file `page`, in place of everything between two marker lines.
+
+    run: when and with which code the steps were run, such as "2026-11-26 at 398a81f".
+    """
     text = page.read_text()
-    part = f"{BEGIN}\n{markdown(steps)}\n{END}"
+    part = f"{BEGIN}\nRun on {run}:\n\n{markdown(steps)}\n{END}"
     page.write_text(re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: part, text, flags=re.DOTALL))

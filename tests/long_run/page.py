@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.long_run.parts import ROOT, Result, commit, counts
 
 PAGE = ROOT / "docs" / "long-run.md"
+OLDER = ", older code"
+"""Marks a part whose result was measured with other code than the present one."""
 HEAD = """# The long run
 
 Proofs that take hours. Each part compares this broker with a real Kafka or with the [rules](rules/index.md). `make long` runs the parts, keeps one
@@ -32,27 +34,28 @@ LEGEND = """What the lines say:
   with only a number are about the log, on 3.9.1.
 - *simulation*: random clients, members of groups, transactional producers, failures and quotas in virtual time, checked against the
   [invariants](rules/invariants.md) after each step.
+- *older code*: the code has changed since the part was run.
 """
 
 
-def page(names: Sequence[str], results: Mapping[str, Result], outdated: int, head: str) -> str:
-    """Return the page. names: all parts, in their order. outdated: how many of them are to be run at the commit `head`."""
+def page(names: Sequence[str], results: Mapping[str, Result], outdated: Collection[str], head: str) -> str:
+    """Return the page. names: all parts, in their order. outdated: those that are to be run at the commit `head`."""
     return "\n".join([HEAD, *_lines(names, results, outdated, head)]) + "\n"
 
 
-def _lines(names: Sequence[str], results: Mapping[str, Result], outdated: int, head: str) -> Iterator[str]:
+def _lines(names: Sequence[str], results: Mapping[str, Result], outdated: Collection[str], head: str) -> Iterator[str]:
     available = [results[name] for name in names if name in results]
     held = [result for result in available if result.holds]
     commits = sorted({result.commit for result in available})
     yield f"{len(held)} of {len(names)} parts held when they were last run, at {', '.join(commits) or 'no commit'}."
-    yield f"{state(names, outdated, head)}\n"
+    yield f"{state(names, len(outdated), head)}\n"
     yield LEGEND
     for name in names:
         result = results.get(name)
         if result is None:
             yield f"- {name}: not run."
             continue
-        yield f"- {name}, {result.commit}, {result.date}, {result.seconds} s:"
+        yield f"- {name}, {result.commit}, {result.date}, {result.seconds} s{OLDER if name in outdated else ''}:"
         for finding in result.findings:
             yield (
                 f"  - {finding.line.removesuffix('.')}." if finding.holds else f"  - **does not hold:** {finding.line}"
@@ -68,5 +71,5 @@ def state(names: Sequence[str], outdated: int, head: str) -> str:
 
 def write_page(names: Sequence[str], results: Mapping[str, Result], at: Mapping[str, str], path: Path = PAGE) -> None:
     """Write docs/long-run.md. at: the present `code_hashes`."""
-    outdated = sum(not counts(results.get(name), at) for name in names)
+    outdated = [name for name in names if not counts(results.get(name), at)]
     path.write_text(page(names, results, outdated, commit()))

@@ -105,10 +105,11 @@ def test_result_of_a_long_test_run_part_contains_the_tested_commit() -> None:
 
 def test_long_test_run_page_lists_missing_parts_and_failed_checks() -> None:
     bad = replace(result("bad", Finding("it is not", False)), commit="def5678")
-    text = page(["good", "bad", "new"], {"good": result("good"), "bad": bad}, 2, "fed9876")
+    text = page(["good", "bad", "new"], {"good": result("good"), "bad": bad}, ["bad", "new"], "fed9876")
     assert "1 of 3 parts held when they were last run, at abc1234, def5678.\n" in text
     assert "At fed9876, when this page was written, 2 of 3 parts were to be repeated, because" in text
     assert "- good, abc1234, 2026-11-22, 7 s:\n  - it is so.\n" in text
+    assert "- bad, def5678, 2026-11-22, 7 s, older code:\n" in text
     assert "  - **does not hold:** it is not\n" in text and "- new: not run.\n" in text
 
 
@@ -161,4 +162,6 @@ def test_committed_long_test_run_page_matches_its_results_and_has_no_failure() -
         r"^At (\w+), when this page was written, (\d+) of|the code of (\w+), at which", text, re.MULTILINE
     )
     assert written is not None
-    assert text == page(names, results, int(written[2] or 0), written[1] or written[3])
+    outdated = [*re.findall(r"^- ([^,\n]+), .*, older code:$", text, re.MULTILINE), *(set(names) - set(results))]
+    assert int(written[2] or 0) == len(outdated)
+    assert text == page(names, results, outdated, written[1] or written[3])

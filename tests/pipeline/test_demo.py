@@ -54,9 +54,9 @@ def test_demo_replaces_only_the_readme_text_between_its_markers(tmp_path: Path) 
     page = tmp_path / "status.md"
     page.write_text(f"before\n{BEGIN}\nold \\1\n{END}\nafter\n")
     steps = [Step("one", [same("a\\g<0>", 1, 1)], 1.0)]
-    write_page(steps, page)
-    write_page(steps, page)
-    assert page.read_text() == f"before\n{BEGIN}\n{markdown(steps)}\n{END}\nafter\n"
+    write_page(steps, "2026-11-26 at 398a81f", page)
+    write_page(steps, "2026-11-26 at 398a81f", page)
+    assert page.read_text() == f"before\n{BEGIN}\nRun on 2026-11-26 at 398a81f:\n\n{markdown(steps)}\n{END}\nafter\n"
 
 
 @pytest.mark.parametrize(("seen", "status"), [(1, 0), (2, 1)], ids=["as expected", "one cell differs"])
