@@ -45,6 +45,9 @@ def versions(tables: Tables) -> DataFrame:
     """Check that requests and responses use versions that the broker advertised. Returns one row per request.
 
     A newer ApiVersions request is allowed: the broker responds to it with UNSUPPORTED_VERSION in version 0 (KIP-511).
+
+    Columns: run (the recording), seq (of the request), api, api_version, client_id, lowest, highest (the advertised versions), problem, broken (true:
+    the row is a fault) and excess (number of versions outside the advertised range).
     """
     return tables.sql(f"""
         WITH offered AS (
@@ -75,6 +78,9 @@ def in_time(tables: Tables) -> DataFrame:
     The wait is measured with the monotonic clock, from the start of the broker's handler. Only a broker can record that start. In other traces, the
     wait is assumed to begin after all earlier responses of the connection and their throttle times, because a broker reads nothing from a muted
     connection (KIP-219).
+
+    Columns: run (the recording), seq (of the fetch), client_id, max_wait_ms, waited_ms, broken (true: the row is a fault; null: undecided, because
+    entries are missing) and excess (`waited_ms` minus `max_wait_ms`).
     """
     rows = tables.sql(f"""
         WITH without_handler_times AS (
@@ -104,6 +110,9 @@ def not_early(tables: Tables) -> DataFrame:
       offsets; in a fetch session, any response of the connection may show them.
 
     The wait is measured with the broker's clock if the trace contains it.
+
+    Columns: run (the recording), seq (of the fetch), client_id, min_bytes, max_bytes, max_wait_ms, waited_ms, records_bytes, broken (true: the row is
+    a fault; null: undecided, because entries are missing) and excess (`max_wait_ms` minus `waited_ms`).
     """
     rows = tables.sql(f"""
         WITH asked AS (

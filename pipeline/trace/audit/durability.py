@@ -17,6 +17,9 @@ def same_bytes(tables: Tables) -> DataFrame:
 
     Batches that the broker may rewrite are not compared: brokers can set timestamps, convert, recompress and compact batches. A batch with acks=1 may
     exist only on its leader, so it is compared only with fetches from that broker.
+
+    Columns: run (the recording), seq (of the fetch), produced_seq (of the Produce), topic, partition, base_offset, produced_last_offset, last_offset,
+    produced_crc, crc, broken (true: the row is a fault; null: undecided, because entries are missing) and excess (always 1).
     """
     columns = f"run, seq, {NAMED}, broker, partition, base_offset, last_offset, count, codec, max_timestamp, crc, acks, begun_ns, ready_ns"
     rows = tables.sql(f"""
@@ -38,6 +41,10 @@ def not_skipped(tables: Tables) -> DataFrame:
 
     A response skips a batch in two cases: it contains an earlier and a later batch of the partition but not this one, or its first batch is a later
     one, although the fetch offset is at or below the base offset of this batch. Only topics whose cleanup policy is known to be "delete" are checked.
+
+    Columns: run (the recording), seq (of the fetch that skips the batch, else of the Produce), produced_seq (of the Produce), topic, partition,
+    base_offset, last_offset, from_offset and until_offset (the skipped range; null if none), broken (true: the row is a fault; null: undecided,
+    because entries are missing) and excess (number of offsets of the batch).
     """
     rows = tables.sql(f"""
         WITH plain AS (SELECT run, where_ FROM {{policies}} WHERE NOT compacts
@@ -70,6 +77,10 @@ def in_sequence(tables: Tables) -> DataFrame:
     A pair is two successive batches of a producer, either in one fetch response or in different responses of a broker to consumers. Batches with
     missing offsets between them (compacted, or not fetched) are not compared. A sequence that starts at 0 is allowed: brokers expire producers that
     have been idle for long.
+
+    Columns: run (the recording), seq (of the request with the later batch), topic, partition, producer_id, producer_epoch, base_offset,
+    base_sequence, expected (the sequence number after the earlier batch), broken (true: the row is a fault; null: undecided, because entries are
+    missing) and excess (difference between `base_sequence` and `expected`).
     """
     of_batch = "run, where_, partition, producer_id, producer_epoch, base_offset, last_offset, base_sequence, control"
     columns = of_batch.replace("where_", NAMED)
@@ -108,6 +119,10 @@ def once(tables: Tables) -> DataFrame:
 
     Returns one row per acknowledged batch of an idempotent producer with acks=-1, which compares it to the first batch with the same sequence number
     and content. A batch that was sent once is compared to itself.
+
+    Columns: run (the recording), seq (of the Produce), topic, partition, producer_id, producer_epoch, base_sequence, first_seq (of the first Produce
+    of the batch), first_offset (its base offset there), base_offset, broken (true: the row is a fault; null: undecided, because entries are missing)
+    and excess (difference between `base_offset` and `first_offset`).
     """
     rows = tables.sql(f"""
         WITH sent AS (
@@ -127,6 +142,10 @@ def committed(tables: Tables) -> DataFrame:
     """Check that a high watermark in a fetch response covers every batch that the same broker acknowledged with acks=-1 before the fetch.
 
     Returns one row per partition of a fetch response, with the highest acknowledged end offset before it.
+
+    Columns: run (the recording), seq (of the fetch), broker, topic, partition, produced_seq (of the Produce), acknowledged_end (the end offset of its
+    batch), high_watermark, broken (true: the row is a fault; null: undecided, because entries are missing) and excess (`acknowledged_end` minus
+    `high_watermark`).
     """
     rows = tables.sql(f"""
         WITH points AS (
@@ -153,6 +172,10 @@ def covered(tables: Tables) -> DataFrame:
 
     Returns one row per acknowledged partition of a Produce request. Only runs with recorded changes of high watermarks are checked. The highest value
     since the log was created or truncated counts.
+
+    Columns: run (the recording), seq (of the Produce), broker, topic, partition, acknowledged_end (the end offset of the batch), high_watermark (the
+    recorded one), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (`acknowledged_end` minus
+    `high_watermark`).
     """
     rows = tables.sql(f"""
         WITH points AS (

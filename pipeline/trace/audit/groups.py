@@ -85,6 +85,10 @@ def generations(tables: Tables) -> DataFrame:
 
     Returns one row per JoinGroup or ConsumerGroupHeartbeat response. A member that joins a consumer group must get at least the epoch of every other
     member. When a member joins again, its own earlier epochs do not count.
+
+    Columns: run (the recording), seq (of the request), group_id, member_id, epoch (the generation or epoch in the response), before_epoch (the
+    highest earlier one) and before_seq (of the response that contained it), broken (true: the row is a fault; null: undecided, because entries are
+    missing) and excess (`before_epoch` minus `epoch`).
     """
     checks = """
         SELECT run, seq, broker, group_id, member_id, returned_epoch AS epoch, begun_ns, ready_ns, 'joins' AS detail FROM {groups}
@@ -135,6 +139,9 @@ def recorded_epochs(tables: Tables) -> DataFrame:
     """Check that no group change that a broker recorded lowers the generation or epoch. Only the broker of this project records such changes.
 
     Returns one row per pair of successive changes of a group.
+
+    Columns: run (the recording), seq (of the change), group_id, type, state, epoch (the generation or epoch after the change), before_epoch (after
+    the previous change), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (`before_epoch` minus `epoch`).
     """
     rows = tables.sql("""
         WITH changes AS (
@@ -160,6 +167,10 @@ def owners(tables: Tables) -> DataFrame:
     In a classic group, the assignments of one generation have no partition in common. In a consumer group, a member owns a partition from the
     response that assigns it until the member reports the revocation of the partition, leaves the group, or joins again. The session timeout of a
     member leaves no request in the trace, so a second owner breaks the rule only if the first owner sends further requests with its epoch.
+
+    Columns: run (the recording), seq (of the request whose response assigns the partition), group_id, topic, partition, member_id (the new owner),
+    other_member_id (the other owner; may be null), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (always
+    1).
     """
     classic = f"""
         WITH others AS (SELECT DISTINCT run, group_id FROM {{groups}} WHERE api = 'JoinGroup' AND protocol_type <> 'consumer'
@@ -260,6 +271,10 @@ def fenced_commits(tables: Tables) -> DataFrame:
     A member is fenced after it left the group, after a response with UNKNOWN_MEMBER_ID, after another member took over its group instance id, and
     when its classic group has a newer generation. It is no longer fenced once it joins again. In a consumer group, a commit with an older epoch is
     accepted only for a partition that the member still owns (4.2, KIP-1251).
+
+    Columns: run (the recording), seq (of the commit), group_id, member_id, topic, partition, epoch (the one in the commit), fenced_by (why the member
+    is fenced; null if it is not), before_seq (of the request or response that shows this), broken (true: the row is a fault; null: undecided, because
+    entries are missing) and excess (always 1).
     """
     commits = tables.sql(f"SELECT * FROM {COMMITS}")
     fences = (

@@ -21,6 +21,10 @@ def preferred_replicas(tables: Tables) -> DataFrame:
       log start.
     - Racks come from Metadata responses. Leader and ISR are known only if the recorder logged changes, and used only if they did not change between
       the start of the fetch and its response.
+
+    Columns: run (the recording), seq (of the fetch), topic, partition, client_id, rack (of the client), broker (the sender), leader,
+    preferred_replica, node_rack (of that replica), isr, requested_offset, log_start, bytes (of the records), broken (true: the row is a fault; null:
+    undecided, because entries are missing) and excess (always 1).
     """
     rows = tables.sql(f"""
         WITH reported AS (
@@ -59,6 +63,9 @@ def topic_ids(tables: Tables) -> DataFrame:
 
     Returns one row each time a broker first reports a name with an id, or changes the id. A name with a new id is checked only if the recorder also
     records deletions of topics.
+
+    Columns: run (the recording), seq (of the request), broker, topic, topic_id, before_id (the previous id of the name), first_name (the first name
+    with the id), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (always 1).
     """
     rows = tables.sql("""
         WITH named AS (

@@ -22,6 +22,10 @@ def overlaps(tables: Tables) -> DataFrame:
 
     Returns one row per pair of successive batches. A batch with acks=1 may exist only on its leader, so it is compared only with other acks=1 batches
     that this broker acknowledged. A repeated batch of an idempotent producer counts once.
+
+    Columns: run (the recording), seq (of the request with the later batch), api, topic, partition, base_offset (of the later batch),
+    before_last_offset (last offset of the earlier batch), broken (true: the row is a fault; null: undecided, because entries are missing) and excess
+    (number of overlapping offsets).
     """
     fetched = tables.sql(f"""
         SELECT run, seq, api, {NAMED}, partition, base_offset, lag(last_offset) OVER ({IN_RESPONSE}) AS before_, ready_ns, ready_ns AS before_ns
@@ -54,6 +58,9 @@ def gaps(tables: Tables) -> DataFrame:
     """Check that fetch responses have no gap between batches. Returns one row per fetched batch.
 
     Batches of Produce requests are not compared: the trace may lack those of other producers. Topics that are known to be compacted are not checked.
+
+    Columns: run (the recording), seq (of the fetch), topic, partition, expected_offset (the fetch offset, or the end offset of the batch before),
+    base_offset, broken (true: the row is a fault; null: undecided, because entries are missing) and excess (number of missing offsets).
     """
     rows = tables.sql(f"""
         SELECT *, base_offset > expected_offset AS broken, CAST(base_offset AS double) - expected_offset AS excess FROM (
@@ -78,6 +85,10 @@ def watermarks(tables: Tables) -> DataFrame:
     Returns one row per partition of a response. The row compares each offset with the highest one in any earlier response. But if an offset is lower
     than in the previous response, the row compares only these two responses: the shorter the time between them, the less likely a truncation explains
     the fall. A missing offset is -1 and is not compared.
+
+    Columns: run (the recording), seq (of the fetch), broker, topic, partition; the three offsets high_watermark, last_stable_offset and log_start;
+    each with the prefix `before_` for the offset that it is compared with, broken (true: the row is a fault; null: undecided, because entries are
+    missing) and excess (the largest fall of one of the three, as a number of offsets).
     """
     names = ("high_watermark", "last_stable_offset", "log_start")
     highest = ", ".join(f"max(struct({name} AS reported, ready_ns AS at_ns)) OVER p AS most_{name}" for name in names)
@@ -111,6 +122,10 @@ def moves(tables: Tables) -> DataFrame:
     """Check that the offsets that a broker recorded for a log never fall, except after the log was recreated or truncated.
 
     Returns one row per pair of successive recorded changes.
+
+    Columns: run (the recording), seq (of the later change), broker, topic, partition; high_watermark, last_stable_offset and log_start after the
+    later change; each with the prefix `before_` for its value after the earlier change, broken (true: the row is a fault; null: undecided, because
+    entries are missing) and excess (the largest fall of one of the three, as a number of offsets).
     """
     names = ("high_watermark", "last_stable_offset", "log_start")
     before = ", ".join(f"lag({name}) OVER p AS before_{name}" for name in names)
@@ -133,6 +148,10 @@ def ordered_offsets(tables: Tables) -> DataFrame:
     Returns one row per partition of a response and per recorded change. A follower of Kafka limits the leader's high watermark to its own log end, so
     its log end is compared too. With the broker setting `semantics=kip`, a follower may report a high watermark above its log end, so only the
     leader's log end is compared.
+
+    Columns: run (the recording), seq (of the fetch or the change), broker, topic, partition, log_start, last_stable_offset, high_watermark, log_end
+    (null if it is not compared), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (the largest number of
+    offsets by which two of them are in the wrong order).
     """
     rows = tables.sql(f"""
         WITH kafka_semantics AS (
@@ -167,6 +186,9 @@ def epochs(tables: Tables) -> DataFrame:
 
     Two kinds of pairs are compared: neighbouring batches in one response, and the first and last batches of different responses that a broker sent to
     consumers, ordered by offset.
+
+    Columns: run (the recording), seq (of the request with the later batch), topic, partition, base_offset, before_epoch (of the earlier batch), epoch
+    (of the later batch), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (`before_epoch` minus `epoch`).
     """
     of_batch = "run, where_, partition, base_offset, epoch"
     in_one = f"""
@@ -214,6 +236,10 @@ def latest(tables: Tables) -> DataFrame:
 
     Returns one row for each request and partition that was looked up with the timestamp LATEST; its column `broken` is True if the offset is not
     between them. For a request that reads committed records only, last stable offsets are compared instead of high watermarks.
+
+    Columns: run (the recording), seq (of the ListOffsets), broker, topic, partition, isolation, found_offset (the returned offset), lowest and
+    highest (the bounds; null if unknown), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (distance of
+    `found_offset` from the bounds).
     """
     rows = tables.sql(f"""
         WITH lookups AS (
@@ -266,6 +292,10 @@ def earliest_at(tables: Tables) -> DataFrame:
     batch before this record contains the timestamp or a later one. Only logs whose start never moved, according to all responses, are checked. If
     records may be removed from the middle of the log (compacted topics, and topics with unknown policy), the earlier batch counts only if it was
     fetched after the ListOffsets.
+
+    Columns: run (the recording), seq (of the ListOffsets), topic, partition, requested_timestamp, found_offset, returned_timestamp, reached_before
+    (largest timestamp of the fetched batches before `found_offset`), broken (true: the row is a fault; null: undecided, because entries are missing)
+    and excess (`requested_timestamp` minus `returned_timestamp`, at least 1).
     """
     rows = tables.sql(f"""
         WITH lookups AS (
@@ -309,6 +339,9 @@ def out_of_range(tables: Tables) -> DataFrame:
 
     An error is wrong if the requested offset lies between the first log start offset that the broker reported after the error, and the last high
     watermark that it reported before the error: such an offset was in the log at the time of the response.
+
+    Columns: run (the recording), seq (of the fetch), broker, topic, partition, requested_offset, log_start and high_watermark (the two offsets that
+    it is compared with), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (always 1).
     """
     rows = tables.sql(f"""
         WITH known AS (

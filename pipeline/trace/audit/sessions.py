@@ -21,6 +21,11 @@ def steps(tables: Tables) -> DataFrame:
     Returns one row per response of a fetch session. A full response contains every requested partition, an incremental one every partition whose high
     watermark had moved before the fetch. Neither contains a partition that was not requested or was forgotten. The broker accepts the next session
     epoch and no other.
+
+    Columns: run (the recording), seq (of the fetch), conn, client_id, session_id, session_epoch, session_expected (the epoch that the broker
+    expected), requested_partitions, session_missing (number of missing partitions), session_strays (number of partitions that do not belong to the
+    response), error, broken (true: the row is a fault; null: undecided, because entries are missing) and excess (the largest of `session_missing`,
+    `session_strays` and the difference of the epochs).
     """
     rows = tables.sql(f"""
         SELECT r.run, r.seq, r.conn, r.client_id, r.session_id, r.session_epoch, r.session_expected, r.requested_partitions,

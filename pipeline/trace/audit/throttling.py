@@ -17,6 +17,10 @@ def muted(tables: Tables) -> DataFrame:
     """Check that after a throttle the next handler of a connection starts only once the broker's clock reaches the end of the mute time.
 
     Returns one row per request that follows a throttled request on its connection.
+
+    Columns: run (the recording), seq (of the later request), conn, api, client_id, throttled_seq (of the throttled request), handled_ms (start of the
+    handler), muted_until_ms (end of the mute time), both on the broker's clock, broken (true: the row is a fault) and excess (`muted_until_ms` minus
+    `handled_ms`).
     """
     return tables.sql("""
         WITH ordered AS (
@@ -36,6 +40,10 @@ def how_long(tables: Tables) -> DataFrame:
       which the broker measured the client's rate. It is computed with doubles as in `kafkaproto.broker.quota.windows`, with halves rounded up.
       This is not checked if a test forced the throttle, or if the reason of the throttle was not recorded.
     - The response must contain the time that the broker applied.
+
+    Columns: run (the recording), seq (of the request), api, client_id, throttle_quota, quota_entity, quota_rate, quota_bound, quota_window_ms,
+    expected_ms, applied_throttle_ms, response_throttle_ms, broken (true: the row is a fault) and excess (the largest difference from
+    `applied_throttle_ms`).
     """
     return tables.sql(f"""
         WITH exact AS (
@@ -75,6 +83,10 @@ def taken_back(tables: Tables) -> DataFrame:
     A pair is two successive throttled fetches of one client under the same consumer quota. With each, the broker reported the bytes in the quota's
     windows, including those of this fetch. If the bytes of the first were subtracted, the second number is at most: the first number - bytes of the
     first fetch + bytes sent in between + bytes of the second fetch. A quota that several client ids share (the quota of a user alone) is not checked.
+
+    Columns: run (the recording), seq (of the second fetch), client_id, quota_entity, before_seq (of the first fetch), before and total (bytes in the
+    windows with the first and the second fetch), before_value and quota_value (bytes of the first and the second fetch), sent_between, broken (true:
+    the row is a fault; null: undecided, because entries are missing) and excess (number of bytes by which `total` is too large).
     """
     rows = tables.sql(f"""
         WITH counted AS (

@@ -120,6 +120,9 @@ def aborted_listed(tables: Tables) -> DataFrame:
     the marker decided, from another response that lists the transaction. A transaction extends from its first offset to the next marker of its
     producer. It is checked only if the trace has every offset from the first one to the marker: another marker may lie in a part that was not
     fetched.
+
+    Columns: run (the recording), seq (of the fetch), topic, partition, producer_id, first_offset (of the transaction), marker (offset of its marker),
+    broken (true: the row is a fault; null: undecided, because entries are missing) and excess (always 1).
     """
     by_marker = _listed(tables, committed=False).selectExpr(
         "* EXCEPT (lists)", "NOT lists AS broken", "CAST(1 AS double) AS excess"
@@ -168,6 +171,9 @@ def committed_visible(tables: Tables) -> DataFrame:
     """Check that no read_committed response lists a committed transaction as aborted: its consumer would skip the records.
 
     Returns one row for each pair of a response and a committed transaction, if the response has a batch of the transaction.
+
+    Columns: run (the recording), seq (of the fetch), topic, partition, producer_id, first_offset (of the transaction), marker (offset of its marker),
+    broken (true: the row is a fault) and excess (always 1).
     """
     rows = _listed(tables, committed=True)
     return rows.selectExpr("* EXCEPT (lists)", "lists AS broken", "CAST(1 AS double) AS excess").withColumnRenamed(
@@ -211,6 +217,10 @@ def stable_in_responses(tables: Tables) -> DataFrame:
     """Check that the last stable offset in a Fetch response does not pass an open transaction. Returns one row per partition of a response.
 
     A transaction is known to be open if the trace has every batch from its start to the response's high watermark, and its marker is not among them.
+
+    Columns: run (the recording), seq (of the fetch), topic, partition, last_stable_offset, high_watermark, producer_id and first_offset (the last
+    transaction that starts below the last stable offset, null if none is known), broken (true: the row is a fault; null: undecided, because entries
+    are missing) and excess (`last_stable_offset` minus `first_offset`).
     """
     return _open_below_stable(
         tables,
@@ -224,6 +234,10 @@ def stable_in_replicas(tables: Tables) -> DataFrame:
     """Check that the last stable offset that a replica recorded does not pass an open transaction.
 
     Returns one row per recorded change. Only the broker of this project records last stable offsets.
+
+    Columns: run (the recording), seq (of the change), topic, partition, last_stable_offset, high_watermark, producer_id and first_offset (the last
+    transaction that starts below the last stable offset, null if none is known), broken (true: the row is a fault; null: undecided, because entries
+    are missing) and excess (`last_stable_offset` minus `first_offset`).
     """
     return _open_below_stable(
         tables, "SELECT run, seq, topic AS where_, partition, last_stable_offset, high_watermark, at_ns FROM {state}"
@@ -237,6 +251,10 @@ def epochs_in_logs(tables: Tables) -> DataFrame:
     """Check that the epoch of a producer never falls from batch to batch of a log: a newer epoch fences the older ones.
 
     Returns one row per batch that has an earlier batch of the same producer.
+
+    Columns: run (the recording), seq (of a fetch with the batch), topic, partition, producer_id, base_offset, producer_epoch, before_epoch and
+    before_offset (the epoch and base offset of the earlier batch), broken (true: the row is a fault) and excess (`before_epoch` minus
+    `producer_epoch`).
     """
     return tables.sql(
         """
@@ -254,7 +272,11 @@ def epochs_in_logs(tables: Tables) -> DataFrame:
 
 
 def first_sequences(tables: Tables) -> DataFrame:
-    """Check that the first batch of a producer with a newer epoch has sequence number 0. Returns one row per such batch."""
+    """Check that the first batch of a producer with a newer epoch has sequence number 0. Returns one row per such batch.
+
+    Columns: run (the recording), seq (of a fetch with the batch), topic, partition, producer_id, producer_epoch, base_offset, base_sequence, broken
+    (true: the row is a fault) and excess (`base_sequence`).
+    """
     return tables.sql(
         """
         WITH ordered AS (
@@ -277,6 +299,10 @@ def epochs_in_responses(tables: Tables) -> DataFrame:
 
     The response to an InitProducerId without a producer id must have a higher epoch of the returned id than all earlier responses.
     Returns one row per response with a producer id that an earlier response contained, too.
+
+    Columns: run (the recording), seq (of the request), transactional_id, producer_id, epoch (in the response), before_epoch (the highest earlier one)
+    and before_seq (of the response that contained it), broken (true: the row is a fault; null: undecided, because entries are missing) and excess
+    (number by which the epoch is too low).
     """
     rows = tables.sql("""
         WITH given AS (
@@ -305,6 +331,10 @@ def fenced_requests(tables: Tables) -> DataFrame:
     - Produce below version 11 is not checked: a partition leader learns of a newer epoch only from records or markers, and only brokers from 3.8 on
       ask the coordinator.
     - EndTxn is compared only with epochs from InitProducerId, because an EndTxn that raised the epoch may be repeated with the old one.
+
+    Columns: run (the recording), seq (of the request), api, transactional_id, topic, partition, producer_id, producer_epoch, newer_epoch and
+    newer_seq (of the response that returned it), broken (true: the row is a fault; null: undecided, because entries are missing) and excess
+    (`newer_epoch` minus `producer_epoch`).
     """
     rows = tables.sql(f"""
         WITH requests AS (
@@ -342,6 +372,10 @@ def markers(tables: Tables) -> DataFrame:
 
     Returns one row per transaction and partition. Two transactions of a producer must have different markers. Partitions for which an admin wrote
     markers are left out.
+
+    Columns: run (the recording), seq (of the EndTxn), transactional_id, topic, partition, producer_id, first_offset (of the transaction),
+    marker_offset, decided (whether EndTxn committed), committed (whether the marker commits; null if unknown), broken (true: the row is a fault;
+    null: undecided, because entries are missing) and excess (always 1).
     """
     rows = tables.sql(
         f"""
