@@ -25,7 +25,7 @@ Points = dict[int, float]
 
 
 def seconds_each(work: Callable[[], object], least: int = 15, budget_s: float = 1.0) -> float:
-    """Return the median time of a call of `work` in seconds. It is called at least `least` times, and for at least `budget_s` seconds."""
+    """Return the median time of a call of `work` in seconds. `work` is called at least `least` times, and for at least `budget_s` seconds."""
     times: list[float] = []
     run_start = time.perf_counter()
     while len(times) < least or time.perf_counter() - run_start < budget_s:

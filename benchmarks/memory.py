@@ -147,7 +147,8 @@ def many_partitions_kept() -> list[Row]:
 def many_connections(connections: int, seconds: float, per_second: int = 300) -> list[Row]:
     """Measure memory and latency while each connection waits for a record in its own partition with a long poll.
 
-    Another process appends to the partitions in turn, `per_second` times per second.
+    Another process appends to the partitions in turn, `per_second` times per second. Returns table rows for docs/benchmarks.md, each a tuple
+    (measurement, value, goal) of texts.
     """
     with broker() as running, connect(running.address) as control:
         create(control, "t", connections)
@@ -202,7 +203,7 @@ def _park(sock: socket.socket, index: int, offset: int) -> None:
 def read_answer_of_metadata(sock: socket.socket) -> None:
     """Make 100 Metadata round trips on this connection and ignore the responses.
 
-    They only take time, in which the broker reads the requests that were sent on other connections before.
+    The round trips only take time, in which the broker reads the requests that were sent on other connections before.
     """
     from kafkaproto.messages.metadata import MetadataRequest
 

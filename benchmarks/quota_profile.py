@@ -24,7 +24,7 @@ REQUESTS = 20_000
 LEAST_SHARE = 0.003
 """The smallest time that quotas must add to a function so that it gets its own table row.
 
-It is a share of the time of a request without quotas.
+The value is a share of the time of a request without quotas.
 """
 RUN = """
 import cProfile, sys, time

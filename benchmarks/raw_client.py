@@ -57,7 +57,7 @@ def read_answer(sock: socket.socket) -> bytes:
 
 
 class NewTopic(NamedTuple):
-    """A topic and the address of the leader of its first partition."""
+    """A topic that exists on a broker. name: name of the topic. leader: host:port of the leader of partition 0."""
 
     name: str
     leader: str
@@ -66,7 +66,7 @@ class NewTopic(NamedTuple):
 def new_topic(
     address: str, partitions: int = 1, replication: int = 1, assignments: list[CreatableReplicaAssignment] | None = None
 ) -> NewTopic:
-    """Create a topic with CreateTopics and wait for its leaders.
+    """Send CreateTopics for a new topic, wait until its partitions have leaders, and return the name of the topic and the leader's address.
 
     address: host:port of a broker. replication: the replication factor. assignments: the brokers of each partition; None to let the broker choose
     them. The minimal server of `benchmarks.floor` has no CreateTopics; there a Metadata request creates the topic.
@@ -97,7 +97,10 @@ def new_topic(
 
 
 def new_topic_on_one_broker(address: str, partitions: int) -> NewTopic:
-    """Create a topic whose partitions are all led by the broker at this address."""
+    """Send CreateTopics for a new topic whose partitions are all led by one broker, wait for its leaders, and return its name and leader.
+
+    address: host:port of the broker that leads. partitions: number of partitions.
+    """
     metadata_response = ask(address, ApiKey.METADATA, 4, MetadataRequest([]))
     if len(metadata_response.brokers) == 1:
         return new_topic(address, partitions)

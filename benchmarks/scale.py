@@ -133,7 +133,7 @@ def write_report(results: list[dict[str, float]], sizes: str) -> None:
 def main() -> int:
     """Measure how long the pipeline takes for large traces and write the results. Returns the exit status.
 
-    It is 1 if `--check` is given and, for any size, a report breaks a rule or takes longer than `MAX_RATIO` times the conversion to Parquet;
+    The status is 1 if `--check` is given and, for any size, a report breaks a rule or takes longer than `MAX_RATIO` times the conversion to Parquet;
     otherwise 0.
     """
     parser = argparse.ArgumentParser(

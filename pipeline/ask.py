@@ -24,7 +24,7 @@ CLIENT_ID = "pipeline"
 def ask(address: str, request: Any, version: int) -> Any:
     """Send one request to the broker at "host:port" and return the response. version: API version of the request and the response.
 
-    Raises OSError if the connection fails, EOFError if the broker closes it, ProtocolError if the response cannot be decoded.
+    Raises OSError if the connection fails, EOFError if the broker closes the connection, ProtocolError if the response cannot be decoded.
     """
     client = Client(CLIENT_ID)
     host, port = address.rsplit(":", 1)

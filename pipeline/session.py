@@ -37,8 +37,8 @@ _UNRESOLVED = re.compile(r"\[((?:unresolved dependency|download failed): .*)\]")
 CODE_CACHE = "240m"
 """The size of the JVM's code cache, enough for all queries of a report.
 
-By default, a JVM that has only the C1 compiler uses 48 MB. This cache is full after about thirty queries; the JVM then recompiles constantly and
-can crash.
+By default, a JVM that has only the C1 compiler uses 48 MB. A cache of that size is full after about thirty queries; the JVM then recompiles
+constantly and can crash.
 """
 
 
@@ -168,7 +168,7 @@ def local_session(name: str, connector: bool = False) -> Iterator[SparkSession]:
 class ConnectorMissing(RuntimeError):
     """Raised if Spark's Kafka connector, or a jar that it needs, cannot be downloaded.
 
-    connector: its Maven coordinates. reason: the message of Ivy.
+    connector: the Maven coordinates of the connector. reason: the message of Ivy.
     """
 
     def __init__(self, connector: str, reason: str) -> None:
@@ -181,8 +181,8 @@ class ConnectorMissing(RuntimeError):
 class JvmGone(OSError):
     """Raised if Spark's JVM exited while it was in use.
 
-    status: its exit status. lines: its output. The error's message contains the first error in the output with its stack trace, which is
-    usually the cause, and the last lines.
+    status: exit status of the JVM. lines: output of the JVM. The error's message contains the first error in the output with its stack trace, which
+    is usually the cause, and the last lines.
     """
 
     def __init__(self, status: int, lines: list[str]) -> None:
@@ -197,7 +197,7 @@ class JvmGone(OSError):
 
 
 def _has_exited(jvm: subprocess.Popen[bytes]) -> bool:
-    """Return True if the JVM has exited, or exits within half a second (`EXIT_WAIT_S`). It closes its connections a moment before it exits."""
+    """Return True if the JVM has exited, or exits within half a second (`EXIT_WAIT_S`). The JVM closes its connections a moment before it exits."""
     with suppress(subprocess.TimeoutExpired):
         jvm.wait(EXIT_WAIT_S)
     return jvm.returncode is not None

@@ -20,8 +20,8 @@ from kafkaproto.trace.format import SUFFIX, Entry, TraceError
 def runs_of(path: Path, ports: Iterable[int] = ()) -> tuple[list[Run], list[Notice]]:
     """Return the recordings (runs) in all files, and notices about files that cannot be used. Raises TraceError if there is no file.
 
-    path: a file, or a folder of traces and captures. ports: the ports on which brokers listen, to select connections in captures. If it is empty,
-    every connection that speaks Kafka is selected.
+    path: a file, or a folder of traces and captures. ports: the ports on which brokers listen, to select connections in captures. If `ports` is
+    empty, every connection that speaks Kafka is selected.
     """
     runs, notices = captures.runs_of(path, ports)
     if not (runs or notices):

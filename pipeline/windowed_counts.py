@@ -20,7 +20,7 @@ WINDOW_SECONDS = 60
 
 
 def start(spark: SparkSession, bootstrap: str, source: str, target: str, checkpoint: str) -> StreamingQuery:
-    """Start counting the records that the topic contains now.
+    """Start a query that counts the records which the topic contains now, and return the query.
 
     bootstrap: host:port of brokers, separated by commas. source, target: names of the topics to read and to write. checkpoint: folder that stores
     how far the source was counted. Each record of the target topic has the start of a window in ms as its key and the count so far as its value,

@@ -109,9 +109,9 @@ def needs_valgrind(plan: Plan) -> bool:
 
 
 def on_both(base: Side, now: Side, count: Callable[[Side], dict[str, instructions.Count]]) -> list[Result]:
-    """Run `count` for the other commit (`base`) and the working tree (`now`) in parallel, and compare the results.
+    """Run `count` for the other commit (`base`) and the working tree (`now`) in parallel, and return a Result per benchmark row.
 
-    The machine's load does not affect the number of instructions.
+    count: returns the number of instructions by name of the row. The machine's load does not affect the number of instructions.
     """
     with ThreadPoolExecutor(2) as pool:
         counts_base, counts_now = pool.map(count, (base, now))
@@ -128,7 +128,10 @@ def on_both(base: Side, now: Side, count: Callable[[Side], dict[str, instruction
 
 
 def compare(base: Side, now: Side, plan: Plan) -> list[Result]:
-    """Measure all benchmark rows of the plan for the other commit (`base`) and the working tree (`now`). Progress goes to stderr."""
+    """Measure all benchmark rows of the plan on the other commit (`base`) and the working tree (`now`), and return a Result for each.
+
+    Progress goes to stderr.
+    """
     from benchmarks.ab import sockets
 
     results = []

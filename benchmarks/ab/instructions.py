@@ -22,7 +22,7 @@ _PART = re.compile(r"callgrind\.(\d+)\.(\d+)\Z")
 
 
 class Count(NamedTuple):
-    """The number of instructions that a benchmark row executed, or the reason why callgrind could not count them."""
+    """The number of instructions that a benchmark row executed; None and the reason (`why`) if callgrind could not count them."""
 
     instructions: float | None
     why: str = ""
@@ -102,8 +102,8 @@ def read_parts(folder: Path) -> dict[tuple[int, int], int]:
 def callgrind(side: Side, script: str, *arguments: str) -> Run:
     """Run a script under callgrind, with the code of one of the two commits. script: the name of a file in this folder, or an absolute path.
 
-    side: the commit. arguments: the command-line arguments of the script. Before that, the script runs once without callgrind. This writes the
-    compiled files of all modules that it imports, including those of Python, so that compilation is not counted.
+    side: the commit. arguments: the command-line arguments of the script. Before the counted run, the script runs once without callgrind. That run
+    writes the compiled files of all modules that it imports, including those of Python, so that compilation is not counted.
     """
     plain = [str(side.python), "-P", str(HERE / script), *arguments]
     subprocess.run(plain, cwd=side.folder, env=side.environment(), capture_output=True, check=False)

@@ -3,8 +3,8 @@
 The virtual environment of a side has the dependencies of its `pyproject.toml` and nothing else, and the side's folder is on the path.
 Sides that declare the same dependencies share one environment, so that a comparison never measures two versions of a package.
 
-The paths of both sides have the same length, so that the interpreter lays out its memory in the same way. Its caches are indexed by
-address: with different addresses, different entries collide, and equal code runs different numbers of instructions. A difference of about
+The paths of both sides have the same length, so that the interpreter lays out its memory in the same way. The interpreter's caches are indexed
+by address: with different addresses, different entries collide, and equal code runs different numbers of instructions. A difference of about
 1 % remains.
 """
 

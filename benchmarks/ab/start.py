@@ -1,4 +1,4 @@
-"""Starts a broker like `python -m kafkaproto.broker`, for measurements with callgrind, and ends it soon after its first line on stdout.
+"""Starts a broker like `python -m kafkaproto.broker`, for measurements with callgrind, and ends the broker soon after its first line on stdout.
 
 Callgrind writes its counters twice: at the ready line (part 1 is the start) and at the end (part 2 is the work that the broker postponed until after
 the ready line).
@@ -34,10 +34,10 @@ def finish() -> None:
 
 
 class ReadyLine:
-    """A replacement of stdout that detects when the broker is ready: at its first flush after it has written text (the ready line).
+    """A replacement of stdout that detects when the broker is ready: when the broker first flushes text, its ready line, to stdout.
 
-    It then calls the function `marker` of this module, at which callgrind resets its counters. Afterwards it restores stdout, and schedules
-    the end of the process after `POSTPONED_S` seconds.
+    The object then calls the function `marker` of this module, at which callgrind resets its counters. Afterwards the object restores stdout, and
+    schedules the end of the process after `POSTPONED_S` seconds.
     """
 
     def __init__(self, stdout: TextIO) -> None:

@@ -152,7 +152,7 @@ class Crowd(Peer):
         self._fresh: deque[Any] = deque()
 
     def frames(self, request: Any, version: int) -> Iterator[bytes]:
-        """Yield the frame of a request endlessly. Before each frame, a new connection is opened, over which `exchange` sends it."""
+        """Yield the frame of a request endlessly. Before each frame, a new connection is opened, over which `exchange` sends the frame."""
         frame = self.frame(request, version)
         while True:
             client = self.cluster.connect()
@@ -342,7 +342,7 @@ def throttled_row(peer: Crowd, request: Any, key: int) -> Work:
 def throttled_produce() -> Work:
     """Return a benchmark row of throttled produce requests.
 
-    A large request before them exceeds the quota, and the clock does not move, so that each of them is throttled.
+    A large request before the measured ones exceeds the quota, and the clock does not move, so that each measured request is throttled.
     """
     peer = Crowd(cluster_with_topic())
     set_quota(peer, "producer_byte_rate", SMALL_QUOTA * 500)

@@ -54,7 +54,10 @@ def run_worker(title: str, rounds: int, round_seconds: float) -> dict[str, dict[
 
 
 def suite(measured: tables.Measured) -> pyperf.BenchmarkSuite:
-    """Return the measured values as a pyperf suite, for use with pyperf's own commands."""
+    """Return the measured values as a pyperf suite, for use with pyperf's own commands.
+
+    measured: maps (title of a case, kind of work) to the seconds per call of each codec, by its name.
+    """
     benchmarks = []
     for (title, kind), cell in measured.items():
         for codec, values in cell.items():

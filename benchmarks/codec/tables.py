@@ -30,7 +30,7 @@ MISSING = "-"
 
 @dataclass
 class Section:
-    """One table of docs/benchmarks.md, with its title and text."""
+    """One table of docs/benchmarks.md. key: name of the section in its markers. words: the text before the table. head: titles of the columns."""
 
     key: str
     title: str
@@ -47,7 +47,11 @@ class Section:
 
 @dataclass(frozen=True)
 class Cell:
-    """The ratios of one benchmark case, by codec: the codec's time divided by the time of this project's codec."""
+    """The ratios of one benchmark case and kind of work.
+
+    title: title of the case. kind: kind of work, such as "decode". ratios: maps the name of each other codec to its time, divided by the time of this
+    project's codec.
+    """
 
     title: str
     kind: str
@@ -85,7 +89,10 @@ class Cell:
 
 
 def cells(measured: Measured) -> list[Cell]:
-    """Return the ratios of all cases. A ratio is computed in each round, where codecs are measured in turn; the median of the rounds counts."""
+    """Return the ratios of each case and kind of work: the median of the ratios in all rounds. In a round, the codecs are measured in turn.
+
+    measured: maps (title of a case, kind of work) to the seconds per call of each codec, one value for each round.
+    """
     cell_list = []
     for (title, kind), seconds in measured.items():
         ours = seconds["ours"]

@@ -3,8 +3,8 @@
 The transaction coordinator has one error for each situation. Older versions of an API do not define every error; in these versions the
 broker returns another error instead. This module does not depend on wire messages.
 
-The table does not have the errors of group coordinators. While the coordinator of a group loads it, TxnOffsetCommit returns
-COORDINATOR_NOT_AVAILABLE up to version 1; its handler replaces this error (TX-46).
+The table does not have the errors of group coordinators. While a group coordinator loads the group, its error is COORDINATOR_LOAD_IN_PROGRESS. In
+TxnOffsetCommit up to version 1, the request handler returns COORDINATOR_NOT_AVAILABLE instead of that error (TX-68).
 """
 
 from __future__ import annotations

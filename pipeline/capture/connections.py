@@ -1,7 +1,7 @@
 """Finds the TCP connections between two endpoints in captured segments, which endpoint is the client, and whether the connection speaks Kafka.
 
-Each handshake starts a new connection, also between the same endpoints. The state of a connection is dropped when it ends. This module does not
-depend on the contents of frames.
+Each handshake starts a new connection, also between the same endpoints. The state of a connection is dropped when the connection ends. This module
+does not depend on the contents of frames.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class Connection:
         self.closed = False
 
     def is_own_syn(self, segment: DirectedSegment) -> bool:
-        """Return True if this SYN belongs to the current connection: it is a retransmitted SYN, or the SYN-ACK."""
+        """Return True if `segment`, which has the SYN flag, belongs to the current connection: as a retransmitted SYN, or as the SYN-ACK."""
         if segment.by in self._syn_sequences:
             return self._syn_sequences[segment.by] == segment.sequence
         return bool(segment.flags & ACK) and (1 - segment.by) in self._syn_sequences
@@ -246,7 +246,7 @@ class Connection:
         return self._likely_client if client is None and self._is_full() else client
 
     def _looks_like_request(self, by: int, data: bytes) -> bool:
-        """Return True if a segment starts like a request of an endpoint that may be the client, and remember which endpoint probably is.
+        """Return True if a segment starts like a request of an endpoint that may be the client, and remember the probable client.
 
         by: index of the endpoint that sent `data`. This detects requests that are too large to be buffered. The result may be True for a response,
         because one with a low correlation id looks like a Produce request. If the client is not known, an endpoint is therefore remembered as the

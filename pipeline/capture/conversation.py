@@ -119,7 +119,7 @@ class Conversation:
     def _seq(self, stamp: Stamp) -> int:
         """Return a new sequence number for an entry of the trace. stamp: number and time of the packet that completed the entry.
 
-        It is derived from the packet number, so that all connections of a capture share one sequence.
+        The sequence number is derived from the packet number, so that all connections of a capture share one sequence.
         """
         if stamp.number > self._at_packet:
             self._at_packet, self._in_packet = stamp.number, 0

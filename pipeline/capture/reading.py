@@ -40,8 +40,8 @@ def files_of(path: Path) -> list[Path]:
 def runs_of(path: Path, ports: Iterable[int]) -> tuple[list[Run], list[Notice]]:
     """Return a `Run` for each capture file, which counts as one recording, and messages for the user about files that cannot be read.
 
-    path: a capture file, or a folder of them. ports: the ports on which brokers listen, to select connections. If it is empty, every connection that
-    speaks Kafka is selected.
+    path: a capture file, or a folder of them. ports: the ports on which brokers listen, to select connections. If `ports` is empty, every connection
+    that speaks Kafka is selected.
     """
     runs, notices = [], []
     for file in files_of(path):
@@ -69,7 +69,10 @@ class ConnectionRows:
         self.servers: set[str] = set()
 
     def rows(self, entry: ToldOfConnection) -> Iterator[tuple[str, Row]]:
-        """Yield (table name, row) for each row made from an entry of a connection."""
+        """Yield (table name, row) for each row made from `entry`: a trace entry together with the connection that it belongs to.
+
+        A row maps the names of columns to values.
+        """
         self.servers.add(entry.server)
         rows = self._rows.get(entry.number)
         if rows is None:
@@ -129,7 +132,7 @@ def events(run: Run, filled: ResolvedFacts, left_out: Counter[str]) -> list[Row]
     """Return the first rows of the table `events` for a capture, those about the capture as a whole; further rows come from its connections.
 
     The rows have the capture's header, and the number of packets that were left out, by reason. filled: facts that are known only after the whole
-    capture was read. Its API versions of the brokers are added to the header.
+    capture was read. The brokers' API versions in `filled` are added to the header.
     """
     rows = Rows(run.name, run.meta["wall_ms"], run.meta["at_ns"])
     common = {"seq": 0, "clock_ms": 0, "at_ns": run.meta["at_ns"], "broker": UNKNOWN_BROKER}

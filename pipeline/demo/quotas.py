@@ -47,7 +47,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Run:
-    """The results of one client. count: records written or read. seconds: duration. failure: the exception that ended it, or None."""
+    """The results of one client. count: records written or read. seconds: duration. failure: the exception that ended the client, or None."""
 
     count: int = 0
     seconds: float = 0.0
@@ -213,7 +213,7 @@ def _expected_reads() -> float:
 
 
 def throttle_mismatches(answers: Sequence[Answer], event_bytes: int) -> list[Answer]:
-    """Return the responses whose throttle time differs from the computed one by more than SLACK_MS.
+    """Return the responses whose throttle time differs by more than `SLACK_MS` from the time that Kafka's quota windows give.
 
     answers: the responses, with their times and throttle times. event_bytes: number of bytes that the quota charges for each request or response.
     """

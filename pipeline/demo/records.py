@@ -18,7 +18,10 @@ STEP_MS = 50
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The content of a record, to compare the records that were written with those that were read."""
+    """The content of a record, to compare the records that were written with those that were read.
+
+    headers: (key, value) of each header. timestamp_ms: time in ms since the epoch.
+    """
 
     key: bytes
     value: bytes

@@ -45,7 +45,7 @@ def _text(value: object) -> str:
 
 @dataclass(slots=True)
 class Step:
-    """A finished step of the demo, with its results."""
+    """A step of the demo: its name, its checks (`cells`) and its duration in seconds."""
 
     name: str
     cells: list[Cell] = field(default_factory=list)

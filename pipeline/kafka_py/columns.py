@@ -22,7 +22,7 @@ DDL = "key binary, value binary, topic string, partition int, offset bigint, tim
 HEADERS_DDL = "headers array<struct<key: string, value: binary>>"
 FULL_ROWS = 10_000
 FULL_BYTES = 8 << 20
-"""The size of collected records, in bytes, at which an Arrow batch is full. It is also full with 10,000 rows (`FULL_ROWS`)."""
+"""The size of collected records, in bytes, at which an Arrow batch is full. An Arrow batch is also full with 10,000 rows (`FULL_ROWS`)."""
 NO_TIMESTAMP_TYPE, CREATE_TIME, LOG_APPEND_TIME = -1, 0, 1
 _HEADER = pa.struct([("key", pa.string()), ("value", pa.binary())])
 _HEADERS = pa.list_(pa.field("element", _HEADER))
@@ -177,7 +177,9 @@ def _header_lists(parts: list[HeaderColumns]) -> pa.Array:
 
 
 def _old_columns(entry: Entry) -> Columns:
-    """Return the columns of a message of magic 0 or 1. Such messages are rare, so each record is converted separately.
+    """Return the byte positions, offsets and timestamps (`Columns`) of a message of magic 0 or 1.
+
+    Such messages are rare, so each record is converted separately.
 
     entry: the message, which contains several records if it is compressed.
     """

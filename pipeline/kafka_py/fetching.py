@@ -32,7 +32,7 @@ GONE = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_
 class Fetched(NamedTuple):
     """A fetched batch or old message.
 
-    start: the first offset to read. Brokers return whole batches, so records with lower offsets must be ignored.
+    entry: the batch or message. start: the first offset to read. Brokers return whole batches, so records with lower offsets must be ignored.
     """
 
     entry: Entry
@@ -55,7 +55,7 @@ def fetch(client: Client, settings: SourceSettings, range_: Range) -> Iterator[F
 
 @dataclass
 class _Request:
-    """A fetch request whose response has not been received yet. position: its fetch offset. follower: True if it was sent to a follower."""
+    """A fetch request whose response has not been received yet. position: the fetch offset. follower: True if the request was sent to a follower."""
 
     connection: Connection
     position: int

@@ -32,7 +32,7 @@ class Range(NamedTuple):
 
 
 def from_json(parsed: Any) -> Offsets:
-    """Return the offsets that JSON such as ``{"topic": {"0": 23}}`` describes.
+    """Return the offsets by (topic, partition) that parsed JSON such as ``{"topic": {"0": 23}}`` describes.
 
     Raises ValueError, TypeError or AttributeError for another form.
     """

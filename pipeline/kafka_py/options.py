@@ -132,7 +132,7 @@ class SourceSettings:
 
 @dataclass(frozen=True)
 class SinkSettings:
-    """The settings of a write. topic: None if a column names it. acks: -1 or 1."""
+    """The settings of a write. topic: the topic of all rows, None if a column names the topic of each row. acks: -1 or 1."""
 
     client: ClientSettings
     topic: str | None = None

@@ -32,7 +32,7 @@ LARGEST_SEQUENCE = 2**31
 class _Waiting:
     """The records of one partition that are collected for the next batch.
 
-    bytes: approximate size of the batch. sequence: sequence number of its first record.
+    bytes: approximate size of the batch. sequence: sequence number of the batch's first record.
     """
 
     records: list[NewRecord] = field(default_factory=list)

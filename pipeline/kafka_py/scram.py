@@ -59,8 +59,8 @@ class Scram:
     def final(self, server_first: bytes) -> bytes:
         """Return the client's last message, the proof that it knows the password.
 
-        server_first: the broker's challenge, which is its response to the message of `first`. Raises ScramError if it is malformed, belongs to
-        another login, or has an iteration count that is not accepted.
+        server_first: the broker's challenge, which is the response to the message of `first`. Raises ScramError if the challenge is malformed,
+        belongs to another login, or has an iteration count that is not accepted.
         """
         challenge = _text(server_first)
         fields = _CHALLENGE.fullmatch(challenge)
@@ -87,8 +87,8 @@ class Scram:
     def check(self, server_final: bytes) -> None:
         """Verify the server signature in the broker's last message.
 
-        server_final: that message, which is the response to the message of `final`. Raises ScramError if the broker rejects the login, or does not
-        know the password.
+        server_final: the broker's last message, which is the response to the message that `final` returned. Raises ScramError if the broker rejects
+        the login, or does not know the password.
         """
         attributes = _attributes(_text(server_final))
         if "e" in attributes:

@@ -159,8 +159,8 @@ def secured(sock: socket.socket, host: str, security: Security) -> socket.socket
     """Return the socket, inside TLS if the settings require it.
 
     host: the name of the broker, which its certificate must contain if the settings require that. Raises WrongProtocol if the peer does not speak
-    TLS, ConnectionError if it refuses the handshake, SSLCertVerificationError if its certificate is not accepted, TimeoutError if it takes too
-    long, and OptionError for invalid PEM.
+    TLS, ConnectionError if the broker refuses the handshake, SSLCertVerificationError if the broker's certificate is not accepted, TimeoutError if
+    the handshake takes too long, and OptionError for invalid PEM.
     """
     if not security.tls:
         return sock

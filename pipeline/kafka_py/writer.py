@@ -87,7 +87,10 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
 
 
 def write_rows(settings: SinkSettings, batches: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-    """Write all rows of a task to Kafka, on an executor. batches: the rows. Raises ValueError for a row without a topic."""
+    """Write all rows of a task to Kafka, on an executor. Returns an empty message, because nothing remains to be committed.
+
+    batches: the rows. Raises ValueError for a row without a topic.
+    """
     producer: Producer | None = None
     try:
         for batch in batches:

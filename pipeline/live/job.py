@@ -78,6 +78,9 @@ def by_client(journal: DataFrame, windows: Windows) -> DataFrame:
 
     journal: the broker's journal, a row per entry. windows: length of the windows, and the time between their starts.
 
+    Columns: window (struct of start and end), window_start_ms, window_end_ms, client_id, throttles (number of throttle times), throttled_ms,
+    share, longest_ms (the longest throttle time), lag_max and lag_last.
+
     throttled_ms: sum of the throttle times decided in the window, over all connections. share: throttled_ms divided by the length of the window; it
     may exceed 1, because connections are throttled at the same time. lag_max, lag_last: the largest and the latest lag of the client in any
     partition, as a number of records (high watermark minus the client's offset). Both are null for a client that read nothing.

@@ -1,7 +1,8 @@
 """Table columns and rows (see `schema`) that are made from a single request and its response.
 
-No function here depends on earlier requests. In all functions, `keys` has the columns that identify the request of a row, and `where` the columns
-that identify the partition. This module does not depend on where rows are stored.
+No function here depends on earlier requests. A `Row` is a dict of column names to values. In all functions, `keys` is a `Row` with the
+columns that identify the request, and `where` a `Row` with the columns that identify the partition; rows contain both. This module does not depend on
+where rows are stored.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def empty_row(table: str) -> Row:
 
 
 def recording_columns(exchange: Exchange) -> Row:
-    """Return the columns that the recorder measured, without decoding the frames."""
+    """Return the columns that the recorder measured, as a dict of names to values, without decoding the frames."""
     row: Row = {
         "conn": exchange.connection,
         "clock_ms": exchange.clock_ms or None,
@@ -57,7 +58,9 @@ def recording_columns(exchange: Exchange) -> Row:
 
 
 def throttle(facts: Row) -> Row:
-    """Return the columns `throttle_quota` and `quota_*` of a throttled request. facts: fields of the throttle event.
+    """Return the columns `throttle_quota` and `quota_*` of a throttled request, as a dict of names to values.
+
+    facts: fields of the throttle event, by name.
 
     If a test forced the throttle, `throttle_quota` is "Forced", and the `quota_*` columns are None.
     """
@@ -108,7 +111,10 @@ def _fetch_columns(request: Any, response: Any) -> Row:
 
 
 def _fetch_response_columns(request: Any, response: Any) -> Row:
-    """Return the columns of `requests` that summarise the partitions of a Fetch response. response: None if the trace has none."""
+    """Return the columns of the table `requests` that summarise the partitions of a Fetch response, as a dict of names to values.
+
+    response: None if the trace lacks the response.
+    """
     partitions = [] if response is None else [p for topic in response.responses for p in topic.partitions]
     first = next((p.records for p in partitions if p.records), None)
     heads = _batch_headers(first)
@@ -165,10 +171,10 @@ def _batch_keys(keys: Row) -> Row:
 
 
 def _batch_rows(keys: Row, where: Row, heads: list[BatchHeader], base_offset: int | None) -> Iterator[tuple[str, Row]]:
-    """Yield a row of the table `batches` for each batch header.
+    """Yield ("batches", row of that table) for each batch header. A row is a dict of column names to values.
 
-    keys: the columns that identify the request of a row. where: the columns that identify the partition. heads: the headers of successive batches.
-    base_offset: the offset that the broker assigned to the first batch; None to take the base offset from each header.
+    keys, where: the columns that identify the request and the partition, with their values; each row contains them. heads: the headers of successive
+    batches. base_offset: the offset that the broker assigned to the first batch; None to take the base offset from each header.
     """
     for position, head in enumerate(heads):
         base = head.base_offset if base_offset is None else base_offset
@@ -200,7 +206,7 @@ def _batch_rows(keys: Row, where: Row, heads: list[BatchHeader], base_offset: in
 def _with_markers(rows: Iterator[tuple[str, Row]], kept: Any) -> Iterator[tuple[str, Row]]:
     """Add the columns of transaction markers to the rows of control batches, and yield all rows.
 
-    rows: (table, row) for each batch, from `_batch_rows`. kept: the records field of these batches as the trace stores it.
+    rows: (table name, row) for each batch, from `_batch_rows`. kept: the records field of these batches as the trace stores it.
     """
     for (table, row), (_, batch) in zip(rows, read_kept(kept or b""), strict=True):
         marker = _marker(batch)
@@ -212,11 +218,11 @@ def _with_markers(rows: Iterator[tuple[str, Row]], kept: Any) -> Iterator[tuple[
 def _message_rows(
     keys: Row, where: Row, messages: list[MessageHeader], fetch_offset: int | None
 ) -> Iterator[tuple[str, Row]]:
-    """Yield a row of the table `batches` for each message of magic 0 or 1; the producer columns are -1.
+    """Yield ("batches", row of that table) for each message of magic 0 or 1; the producer columns are -1.
 
-    keys: the columns that identify the request of a row. where: the columns that identify the partition. messages: the headers of successive
-    messages. fetch_offset: the offset in the Fetch request; None for a Produce request. A compressed message has only the offset of its last
-    record. Its base offset is therefore the offset after the previous message or, for the first message, `fetch_offset`.
+    keys, where: the columns that identify the request and the partition, with their values; each row contains them. messages: the headers of
+    successive messages. fetch_offset: the offset in the Fetch request; None for a Produce request. A compressed message has only the offset of its
+    last record. Its base offset is therefore the offset after the previous message or, for the first message, `fetch_offset`.
     """
     next_offset = fetch_offset
     for position, head in enumerate(messages):

@@ -1,7 +1,8 @@
 """Rows of the tables `groups` and `group_offsets`: the contents of group members' requests and of their responses.
 
 The rows of a request are made from this request and its response only. They are therefore the same whether a broker, a proxy or a packet capture
-recorded the traffic. In all functions, `keys` has the columns that identify the request. This module does not depend on where rows are stored.
+recorded the traffic. A `Row` is a dict of column names to values. In all functions,
+`keys` is a `Row` with the columns that identify the request. This module does not depend on where rows are stored.
 """
 
 from __future__ import annotations
@@ -126,9 +127,9 @@ def _heartbeat(keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Ro
 
 
 def _leave_group(keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
-    """Yield a row for each member that leaves, with its own error if the response has one for each member (version 3 or later).
+    """Yield ("groups", row) for each member that leaves, with its own error if the response has one for each member (version 3 or later).
 
-    keys: the columns that identify the request of a row. response: None if the trace lacks it.
+    keys: maps the columns that identify the request to their values, which each row gets. response: None if the trace lacks the response.
     """
     if not request.members:
         error = None if response is None else response.error_code
@@ -219,9 +220,11 @@ def _commit(keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Row]]
 
 
 def _offset_fetch(keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
-    """Yield a row for each partition in the response. A request without a response yields nothing, because it may name no partitions.
+    """Yield ("group_offsets", row) for each partition in the response.
 
-    keys: the columns that identify the request of a row.
+    A request without a response yields nothing, because the request may name no partitions.
+
+    keys: maps the columns that identify the request to their values, which each row gets.
     """
     if response is None:
         return
@@ -271,4 +274,8 @@ GROUP_ROWS: dict[int, Callable[[Row, Any, Any], Iterator[tuple[str, Row]]]] = {
     ApiKey.OFFSET_FETCH: _offset_fetch,
     ApiKey.OFFSET_DELETE: _offset_delete,
 }
-"""Maps an API of groups to a function of (keys, request, response) that yields (table, row). response: None if the trace lacks it."""
+"""Maps the key of an API of groups to a function of (keys, request, response) that yields the table rows of a request.
+
+keys: the columns that identify the request (such as run and seq) with their values, which are copied into each row. request, response: the decoded
+messages; response is None if the trace lacks the response. The function yields (table name, row); a row is a dict of column names to values.
+"""

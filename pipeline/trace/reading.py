@@ -51,8 +51,9 @@ class RunReader:
     """A reader of the new part of a run (a recording): what the tables do not contain yet. Call `entries()` once to read it.
 
     note: a function called regularly with the number of bytes read. After the call, `notices` has messages for the user about problems of the files.
-    `resume_at` is (name of a file, byte position, header of the file) from which to continue when the run has grown. It is None if the run must be
-    read from its start again: a file could not be read to its end, or an earlier file has a problem that the next reader must report again.
+    `resume_at` is (name of a file, byte position, header of the file) from which to continue when the run has grown. This attribute is None if the
+    run must be read from its start again: a file could not be read to its end, or an earlier file has a problem that the next reader must report
+    again.
     """
 
     def __init__(self, run: Run, note: Callable[[int], None] = lambda _: None) -> None:

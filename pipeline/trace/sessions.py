@@ -209,9 +209,9 @@ class Sessions:
     def _note(self, exchange: Exchange, request: Any, response: Any, answered: dict[PartitionKey, Any]) -> None:
         """Store which high watermarks a fetch response has shown to its client, and which other sessions must report them.
 
-        A session with the same partition, whose client knows only a lower high watermark, must report the new one in a later response. Its
-        `due_since_ns` gets the time of this response for the partition, unless an earlier time is stored. answered: maps the partitions in the
-        response to their data.
+        A session with the same partition, whose client knows only a lower high watermark, must report the new one in a later response. The
+        `due_since_ns` of that session gets the time of this response for the partition, unless an earlier time is stored. answered: maps the
+        partitions in the response to their data.
         """
         own_key = (exchange.broker, response.session_id)
         session = self._open.get(own_key)

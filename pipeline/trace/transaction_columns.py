@@ -1,8 +1,8 @@
 """Rows of the table `transactions`: the contents of requests about transactions, and of their responses.
 
 The requests come from transactional producers, coordinators and admin tools. The rows of a request are made from this request and its response only.
-They are therefore the same whether a broker, a proxy or a packet capture recorded the traffic. In all functions, `keys` has the columns that identify
-the request. The offsets of a TxnOffsetCommit are rows of `group_offsets`.
+They are therefore the same whether a broker, a proxy or a packet capture recorded the traffic. A `Row` is a dict of column names to values. In
+all functions, `keys` is a `Row` with the columns that identify the request. The offsets of a TxnOffsetCommit are rows of `group_offsets`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def _error(response: Any) -> int | None:
 
 
 def _continues_with(response: Any) -> Row:
-    """Return the columns with the producer id and epoch that a response tells the producer to use from now on.
+    """Return the producer id and epoch that a response assigns to the producer for its next requests, as a dict of column names to values.
 
-    Empty if there is no response, after an error, and in versions without these fields.
+    The dict is empty if there is no response, after an error, and in versions without these fields.
     """
     if response is None or response.error_code or response.producer_id < 0:
         return {}
@@ -57,7 +57,9 @@ def _errors_of_topics(topics: Iterable[Any]) -> Errors:
 
 
 def _add_partitions_to_txn(keys: Row, request: Any, response: Any) -> Rows:
-    """Yield a row for each partition of each transaction. keys: the columns that identify the request of a row.
+    """Yield ("transactions", row) for each partition of each transaction.
+
+    keys: maps the columns that identify the request to their values, which each row gets.
 
     Before version 4, a request names one transaction, and a response has errors only for partitions, none for the whole request.
     """
@@ -107,9 +109,10 @@ def _add_offsets_to_txn(keys: Row, request: Any, response: Any) -> Rows:
 
 
 def _txn_offset_commit(keys: Row, request: Any, response: Any) -> Rows:
-    """Yield one row for the whole request. Its error is the first error code of a partition that is not 0, otherwise 0.
+    """Yield one ("transactions", row) for the whole request. The row's error is the first error code of a partition that is not 0, otherwise 0.
 
-    keys: the columns that identify the request of a row. response: None if the trace lacks it; the error is then None.
+    keys: maps the columns that identify the request to their values, which each row gets. response: None if the trace lacks the response; the error
+    is then None.
     """
     error = None
     if response is not None:
@@ -148,9 +151,11 @@ def _write_txn_markers(keys: Row, request: Any, response: Any) -> Rows:
 
 
 def _describe_producers(keys: Row, request: Any, response: Any) -> Rows:
-    """Yield a row for each active producer of each partition in the response; a partition with an error has one row without a producer.
+    """Yield ("transactions", row) for each active producer of each partition in the response.
 
-    keys: the columns that identify the request of a row.
+    A partition with an error has one row without a producer.
+
+    keys: maps the columns that identify the request to their values, which each row gets.
     """
     position = 0
     for topic in () if response is None else response.topics:
@@ -174,9 +179,9 @@ def _active_producer(producer: Any) -> Row:
 
 
 def _describe_transactions(keys: Row, request: Any, response: Any) -> Rows:
-    """Yield a row for each partition of each transaction in the response, or one row for a transaction without partitions.
+    """Yield ("transactions", row) for each partition of each transaction in the response, or once for a transaction without partitions.
 
-    keys: the columns that identify the request of a row.
+    keys: maps the columns that identify the request to their values, which each row gets.
     """
     position = 0
     for described in () if response is None else response.transaction_states:
@@ -220,8 +225,8 @@ TRANSACTION_ROWS: dict[int, Callable[[Row, Any, Any], Rows]] = {
     ApiKey.DESCRIBE_TRANSACTIONS: _describe_transactions,
     ApiKey.LIST_TRANSACTIONS: _list_transactions,
 }
-"""Maps an API of transactions to a function of (keys, request, response) that yields pairs ("transactions", row of that table).
+"""Maps the key of an API of transactions to a function of (keys, request, response) that yields pairs ("transactions", row of that table).
 
 keys: the columns with their values that identify the request, which are copied into each row. request, response: the decoded messages; response is
-None if the trace lacks it.
+None if the trace lacks the response.
 """

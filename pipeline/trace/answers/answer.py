@@ -84,7 +84,10 @@ class Answer(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The computed rows of a query: at most 1,000 (`MAX_ROWS`). more: True if the query has further rows."""
+    """The computed rows of a query: at most 1,000 (`MAX_ROWS`).
+
+    columns: names of the columns, in order. rows: each maps the name of a column to its value. more: True if the query has further rows.
+    """
 
     query: Query
     columns: list[str]

@@ -55,10 +55,15 @@ def verdicts(tables: Tables) -> DataFrame:
 
     The verdict compares the newest version of each API that the client used with the versions that the release accepts:
 
-    - Within them, the client works. Above them, a client that sends ApiVersions uses older versions, and another client breaks.
-    - Below them, the client breaks. But if the recorded broker offered no newer version, the verdict is "not known": the client may support one.
-    - If the release lacks the API, a client that does not send ApiVersions breaks. For one that does, the verdict is "misses an API", because it is
-      unknown how the client reacts.
+    - Newest version within these versions: the client works.
+    - Newest version above these versions: a client that sends ApiVersions uses older versions; any other client breaks.
+    - Newest version below these versions: the client breaks. But if the recorded broker offered no newer version, the verdict is "not known": the
+      client may support a newer version.
+    - The release lacks the API: a client that does not send ApiVersions breaks. For a client that sends ApiVersions, the verdict is "misses an API",
+      because it is unknown how the client reacts.
+
+    Columns: client (the client id with `*` for varying parts), release, verdict (the worst of all APIs) and because (the APIs and versions that do
+    not work).
     """
     spark = tables.requests.sparkSession
     release_names = [name for name in releases.releases() if releases.number(name) >= releases.number(OLDEST)]

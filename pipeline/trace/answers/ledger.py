@@ -9,8 +9,8 @@ TOPIC = "coalesce(topic, topic_id)"
 LIFE = "size(filter(coalesce(made, array()), at -> at <= ready_ns)) AS life"
 """SQL: a column `life`, the number of times that a topic of this name was created in the recording before the response.
 
-It distinguishes the records of a deleted topic from those of a new topic with the same name. made: the times at which a topic of this name was
-created. ready_ns: the time of the response.
+The column distinguishes the records of a deleted topic from those of a new topic with the same name. made: the times at which a topic of this name
+was created. ready_ns: the time of the response.
 """
 
 BATCHES = f"""

@@ -59,7 +59,7 @@ class _Connection:
         self.served = False
         """True if the replay has already sent the records of a fetch for which the recorded client needed one more request.
 
-        This is so if the fetch was throttled in the recording, but not in the replay. The replay then skips the next recorded request of the
+        It is True if the fetch was throttled in the recording, but not in the replay. The replay then skips the next recorded request of the
         connection, which repeated this fetch.
         """
         self.closed_ms = 0

@@ -75,7 +75,7 @@ CHARGED = f"""
 - value: the number of bytes that were charged. For a fetch, this is 4 plus the size of the response body: the size of the frame, without the byte of
   tagged fields that the header has in flexible versions. A recorder outside the broker (a capture or a proxy) sees only what was sent. If the
   response to a throttled fetch was sent without records, its value is therefore the size of this empty response.
-- clock_ms: when they were charged. For a capture or the trace of a proxy, this is the time of the response.
+- clock_ms: when the bytes were charged. For a capture or the trace of a proxy, this is the time of the response.
 - known_bound: the quota that was in force, or null if it is unknown. It is known only if the quota belonged to this client alone, if it was neither
   set nor changed during the run, if no entries are missing and if the broker did not stop.
 
@@ -124,7 +124,7 @@ class _Plan:
         self.times: dict[int, tuple[int, int]] = {}
         """Maps each connection to the times between which it was in use, in ms on the clock of the replay.
 
-        They are the time of its first request, and the end of the throttle time of its last request.
+        The two times are the time of the connection's first request, and the end of the throttle time of its last request.
         """
         self._decided: dict[int, int] = {}
 
@@ -202,7 +202,11 @@ def windows_of(tables: Tables) -> Windows:
 def planned(tables: Tables) -> DataFrame:
     """Return the throttle times that clients would have had under other quotas: one row per client, API (Produce or Fetch), broker and quota.
 
-    They are computed by replaying the recorded requests of each client under each planned quota (`Replay`).
+    The times are computed by replaying the recorded requests of each client under each planned quota (`Replay`).
+
+    Columns: client_id, api, broker, quota (bytes per second), in_force (whether the broker had this quota), requests, throttles, throttled_ms,
+    longest_ms, a_minute_or_longer (number of such throttles), percent_of_time (for which the client is throttled), differs_from_the_broker (number of
+    requests for which the replay of the quota in force gives another throttle time than the trace).
     """
     windows = windows_of(tables)
     charged = tables.sql(CHARGED).where("real_bound IS NOT NULL OR bytes > 1000000")

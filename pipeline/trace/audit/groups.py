@@ -1,7 +1,7 @@
 """Rules of consumer groups: generations and epochs, owners of partitions, and commits of members that are no longer in the group.
 
-All rules but one use only requests and responses, so they also apply to a Kafka broker behind the proxy. Such a trace does not show when a session
-times out inside the broker, so no rule may depend on it. A deleted or empty group starts again at generation or epoch 1.
+All rules but one use only requests and responses, so these rules also apply to a Kafka broker behind the proxy. Such a trace does not show when a
+session times out inside the broker, so no rule may depend on it. A deleted or empty group starts again at generation or epoch 1.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CONSUMER_GROUPS = """(
     SELECT DISTINCT run, group_id FROM {groups} WHERE api = 'ConsumerGroupHeartbeat' OR api = 'JoinGroup' AND error = 0 AND leader IS NULL)"""
 """SQL: a subquery with the groups (run, group_id) that use the consumer group protocol (KIP-848).
 
-A member of such a group may use the classic protocol; it then receives its member epoch as generation.
+A member that uses the classic protocol in such a group receives its member epoch as generation.
 """
 COMMITS = """(
     SELECT run, seq, broker, group_id, member_id, instance_id, requested_epoch, coalesce(topic, topic_id) AS topic, partition, offset,
@@ -28,7 +28,10 @@ COMMITS = """(
 
 
 def _partitions(column: str) -> str:
-    """Return SQL that makes a row (topic, partition) for each partition in a column such as `assigned`."""
+    """Return LATERAL VIEW clauses that make a row for each partition in a column such as `assigned`.
+
+    column: name of a column with JSON that maps topics to lists of partitions. Each row gets the columns `listed` (topic) and `partition`.
+    """
     return f"LATERAL VIEW explode(from_json({column}, 'map<string, array<int>>')) AS listed, indexes LATERAL VIEW explode(indexes) AS partition"
 
 
@@ -166,7 +169,7 @@ def owners(tables: Tables) -> DataFrame:
 
     In a classic group, the assignments of one generation have no partition in common. In a consumer group, a member owns a partition from the
     response that assigns it until the member reports the revocation of the partition, leaves the group, or joins again. The session timeout of a
-    member leaves no request in the trace, so a second owner breaks the rule only if the first owner sends further requests with its epoch.
+    member leaves no request in the trace, so a second owner breaks the rule only if the first owner sends further requests with its own member epoch.
 
     Columns: run (the recording), seq (of the request whose response assigns the partition), group_id, topic, partition, member_id (the new owner),
     other_member_id (the other owner; may be null), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (always
@@ -201,7 +204,12 @@ def owners(tables: Tables) -> DataFrame:
 
 
 def _owners_of_consumer_groups(tables: Tables) -> DataFrame:
-    """Return a row for each partition assigned to a member of a consumer group; `broken` is true if another member still owns the partition."""
+    """Return a row for each partition assigned to a member of a consumer group, with the other member that still owns the partition, if any.
+
+    Columns: run (the recording), seq (of the request whose response assigns the partition), group_id, topic, partition, member_id (the new owner),
+    other_member_id (the owner before; null if there is none), before_ns and then_ns (the times between which missing entries could explain two
+    owners), and broken (true: the row is a fault, because the partition has two owners).
+    """
     # In the queries, `listed` is the topic as the member names it: by id, or by name in the classic protocol.
     requests = tables.sql("""
         WITH instances AS (
@@ -269,7 +277,7 @@ def fenced_commits(tables: Tables) -> DataFrame:
     """Check that no commit of a fenced member is accepted. Returns one row per accepted commit of a member.
 
     A member is fenced after it left the group, after a response with UNKNOWN_MEMBER_ID, after another member took over its group instance id, and
-    when its classic group has a newer generation. It is no longer fenced once it joins again. In a consumer group, a commit with an older epoch is
+    when its classic group has a newer generation. A member that joins again is no longer fenced. In a consumer group, a commit with an older epoch is
     accepted only for a partition that the member still owns (4.2, KIP-1251).
 
     Columns: run (the recording), seq (of the commit), group_id, member_id, topic, partition, epoch (the one in the commit), fenced_by (why the member

@@ -1,6 +1,6 @@
 """Rules of offsets: progress of fetches, order of batches, watermarks and epochs, and results of ListOffsets.
 
-Two rows are not compared if the log may have been truncated between them (`Tables.without_truncations`).
+Two observations of a log are not compared if the log may have been truncated between them (`Tables.without_truncations`).
 """
 
 from __future__ import annotations

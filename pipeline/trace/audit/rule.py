@@ -37,7 +37,8 @@ class Tables:
 
     - requests, partitions, batches, events, state, groups, group_offsets, transactions: the tables of `kafkaproto.pipeline.trace.schema`. A table
       that is not given is empty.
-    - settings: run, broker, window_num, window_s, fetch_max_bytes, policy, selector. A row for each broker of which the trace has the settings.
+    - settings: a row for each broker of which the trace has the settings: run, broker, window_num and window_s (`quota.window.num`,
+      `quota.window.size.seconds`), fetch_max_bytes, policy (`log.cleanup.policy`), selector (`replica.selector.class`).
     - policies: run, where_, compacts (whether the topic was ever compacted). Only topics whose cleanup policy is known.
     - cuts_of: run, where_ (null: all topics), cuts (from_ns, until_ns): the times when a log may have been truncated or replaced.
     - states_of: run, where_, partition, states (at_ns, seq, leader, isr; null if not reported), ordered by time. Only runs that report these.
@@ -227,8 +228,8 @@ FIRST_NEVER_HELD = 8
 HELD = f"coalesce(held, api_version < {FIRST_NEVER_HELD} AND coalesce(throttle_ms, 1) > 0)"
 """SQL: true if the broker may have delayed a Fetch response for its throttle time, instead of sending it at once without records.
 
-The column `held` of the trace says so if it is not null. If it is null, the API version decides: a broker that accepts a version from 8 on is of
-release 2.0 or later and delays no response (KIP-219), older brokers delay throttled responses.
+If the column `held` of the trace is not null, its value counts. If `held` is null, the API version decides: a broker that accepts a version from 8 on
+is of release 2.0 or later and delays no response (KIP-219), older brokers delay throttled responses.
 """
 NEVER_NS, EVER_NS = "0L", f"{2**63 - 1}L"
 """SQL literals in ns: a time before everything in a run (a recording), and a time after everything."""
@@ -325,7 +326,7 @@ DERIVED = {
     "consumed": CONSUMED,
     "topic_names": TOPIC_NAMES,
 }
-"""Maps the name of a derived table to its query."""
+"""Maps the name of a derived table to the SQL that computes the table, written for `Tables.sql`."""
 
 
 class Rule(NamedTuple):

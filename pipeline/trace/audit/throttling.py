@@ -37,8 +37,8 @@ def how_long(tables: Tables) -> DataFrame:
     """Check the throttle time of each throttled response. Returns one row per response, in which `broken` says whether the time is wrong.
 
     - The broker must apply the right time. For bytes and request time, this is (rate - quota) / quota x window: `window` is the time in ms over
-      which the broker measured the client's rate. It is computed with doubles as in `kafkaproto.broker.quota.windows`, with halves rounded up.
-      This is not checked if a test forced the throttle, or if the reason of the throttle was not recorded.
+      which the broker measured the client's rate. The time is computed with doubles as in `kafkaproto.broker.quota.windows`, with halves rounded up.
+      The time is not checked if a test forced the throttle, or if the reason of the throttle was not recorded.
     - The response must contain the time that the broker applied.
 
     Columns: run (the recording), seq (of the request), api, client_id, throttle_quota, quota_entity, quota_rate, quota_bound, quota_window_ms,

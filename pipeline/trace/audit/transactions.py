@@ -1,7 +1,8 @@
 """Rules of transactions: what read_committed consumers get, the last stable offset, epochs of producers, and markers (KIP-98, KIP-890).
 
-They use only requests, responses and the batches that consumers fetched, so they also apply to a Kafka broker behind the proxy. Only traces from
-version 5 on contain whether a marker commits or aborts. In older ones, only a response that lists an aborted transaction shows that it was aborted.
+The rules use only requests, responses and the batches that consumers fetched, so they also apply to a Kafka broker behind the proxy. Only traces from
+version 5 on contain whether a marker commits or aborts. In older traces, only a response that lists a transaction as
+aborted shows that it was aborted.
 """
 
 from __future__ import annotations
@@ -32,7 +33,11 @@ The column `listed` has the aborted transactions that the response lists, each a
 def _logs(tables: Tables) -> DataFrame:
     """Return the batches of magic 2 that consumers received, each once, even if several responses contain it.
 
-    Two columns group the batches of a partition. life: equal for batches of the same log; it changes if the topic was created again or the log was
+    Columns: run (the recording), where_ (topic name or id), partition, base_offset, last_offset, producer_id, producer_epoch, base_sequence,
+    transactional, control, committed (whether a marker commits; null for other batches), seq and seen_ns (a fetch with the batch, and the latest time
+    of such a fetch), life and stretch.
+
+    The last two group the batches of a partition. life: equal for batches of the same log; it changes if the topic was created again or the log was
     truncated. stretch: equal for batches of a log without missing offsets between them, so that no marker between them is unknown. Offsets are
     missing if they were not fetched, or were removed by compaction.
     """
@@ -54,6 +59,10 @@ def _logs(tables: Tables) -> DataFrame:
 
 def _ends(tables: Tables) -> DataFrame:
     """Return the transactional batches that consumers received, each with the marker that ends its transaction.
+
+    Columns: run (the recording), where_ (topic name or id), partition, producer_id, producer_epoch, base_offset, seq and seen_ns (a fetch with the
+    batch, and the latest time of such a fetch), life (equal for batches of the same log), stretch (equal for batches without missing offsets between
+    them), and the following.
 
     marker_offset, committed: offset and decision of the marker; null if offsets are missing between the batch and the marker, because an earlier
     marker may be there. before_offset: offset of the producer's previous marker, null if it is unknown. seen_end: the trace has every batch from this
@@ -92,8 +101,10 @@ def below_stable(tables: Tables) -> DataFrame:
 def _listed(tables: Tables, committed: bool) -> DataFrame:
     """Return a row for each pair of a read_committed response and a transaction of which the response contains batches.
 
-    committed: True to consider the transactions that were committed, False for those that were aborted. The column `lists` of a row is true if the
-    response lists the transaction as aborted.
+    committed: True to consider the transactions that were committed, False for those that were aborted.
+
+    Columns: run (the recording), seq (of the fetch), where_ (topic name or id), partition, producer_id, first_offset (of the transaction), marker
+    (offset of its marker) and lists (true if the response lists the transaction as aborted).
     """
     return tables.sql(
         f"""
@@ -187,8 +198,13 @@ def committed_visible(tables: Tables) -> DataFrame:
 def _open_below_stable(tables: Tables, checks: str) -> DataFrame:
     """Check that each transaction that starts below a last stable offset has its marker below the high watermark that was seen with it.
 
-    Returns one row per row of `checks`: SQL for observed last stable offsets, with columns run, seq, where_ (topic name or id), partition,
-    last_stable_offset, high_watermark and at_ns.
+    checks: SQL for the observed last stable offsets, with columns run, seq, where_ (topic name or id), partition, last_stable_offset, high_watermark
+    and at_ns (time of the observation). Observations of partitions without transactional batches are dropped.
+
+    Returns a DataFrame with one row for each other observation. Columns: run (the recording), seq, topic, partition, last_stable_offset,
+    high_watermark, producer_id and first_offset (the last transaction that starts below the last stable offset, null if none is known), broken (true:
+    the row is a fault, because the transaction is still open; null: undecided, because entries are missing) and excess (`last_stable_offset` minus
+    `first_offset`).
     """
     rows = tables.sql(
         f"""

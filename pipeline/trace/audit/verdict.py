@@ -41,7 +41,7 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
 def text(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> str:
     """Return the result of an audit as text for CI logs.
 
-    It consists of one line with the numbers of broken and other rules, the remarks, one line per rule, and the worst rows of each broken rule.
+    The text consists of one line with the numbers of broken and other rules, the remarks, one line per rule, and the worst rows of each broken rule.
     outcomes: the results of the rules. remarks: notes on the traffic that the tables lack.
     """
     lines = [verdict(outcomes), *(f"note: {remark}" for remark in [*remarks, *left_out(outcomes)]), ""]

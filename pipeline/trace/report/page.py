@@ -79,9 +79,9 @@ def page(
 ) -> str:
     """Return the HTML of the report.
 
-    facts: what is known about the recording, for the top of the page. verdict: the summary line there. outcomes: the results of the rules. answers:
-    the sections to show, each with a question and the queries that answer it. tables: the result of each of these queries. exchanges: maps the number
-    of each broken rule to [request, response] as text: the decoded frames of the row that breaks the rule most.
+    facts: what is known about the recording, for the top of the page. verdict: the summary line at the top. outcomes: the results of the rules.
+    answers: the sections to show, each with a question and the queries that answer it. tables: the result of each of these queries. exchanges: maps
+    the number of each broken rule to [request, response] as text: the decoded frames of the row that breaks the rule most.
     """
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
@@ -164,8 +164,8 @@ def parquet_name(answer: str, query: str) -> str:
 def _pictures(answer: str, tables: Tables, release: str) -> list[tuple[str, str, str | None]]:
     """Return (query name, caption, SVG or None) for each figure in a section of the report.
 
-    answer: name of the section. tables: the results of the queries. release: Kafka release; the figure of API versions outlines those that it
-    rejects.
+    answer: name of the section. tables: the results of the queries. release: Kafka release; the figure of API versions outlines the versions
+    that this release rejects.
     """
 
     def rows(query: str) -> Sequence[dict[str, Any]]:
