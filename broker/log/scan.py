@@ -28,7 +28,7 @@ def headers(store: Store, start: int, end: int) -> Iterator[tuple[int, BatchHead
         yield position, read_header(chunk, at)
     if walked_to < end:
         raise StorageError(
-            f"no complete batch begins at byte {walked_to} of the log, although the log continues to byte {end}"
+            f"no complete batch begins at byte {walked_to} of the log in {store.place}, although it continues to byte {end}"
         )
 
 
@@ -56,7 +56,8 @@ def find_batch(store: Store, position: int, end: int, offset: int) -> tuple[int,
             at += batch_length + PREFIX_BYTES
         if not at:
             raise StorageError(
-                f"the log no longer contains the bytes from position {position} to {end}: it was truncated or deleted during the read"
+                f"the log in {store.place} no longer contains the bytes from position {position} to {end}: "
+                "it was truncated or deleted during the read"
             )
         position += at
     return end, 0, offset

@@ -97,7 +97,9 @@ class Store:
                 self._make_room(length, end)
             self.last.write(data, position - self._base)
         except OSError as error:
-            raise StorageError(f"cannot append {length} bytes to the log: {error}") from error
+            raise StorageError(
+                f"cannot append a batch of {length} bytes to the log in {self.place}: {error}"
+            ) from error
         self.end_position = end
         return position
 
@@ -157,7 +159,7 @@ class Store:
             self.last.flush_append(position - self._base)
         except OSError as error:
             self.end_position = self._room_end = position
-            raise StorageError(f"cannot flush the log: {error}") from error
+            raise StorageError(f"cannot flush the log in {self.place} to the disk: {error}") from error
         self._unflushed = 0
 
     def flush(self) -> None:
@@ -168,8 +170,13 @@ class Store:
         try:
             self.last.flush()
         except OSError as error:
-            raise StorageError(f"cannot flush the log: {error}") from error
+            raise StorageError(f"cannot flush the log in {self.place} to the disk: {error}") from error
         self._unflushed = 0
+
+    @property
+    def place(self) -> str:
+        """Where the bytes are, for error messages: the folder of the partition if there is a data directory."""
+        return f"folder {self.folder.path.name}" if self.folder else "memory and temporary files"
 
     @property
     def open_bytes(self) -> int:

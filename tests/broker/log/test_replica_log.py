@@ -209,7 +209,7 @@ def test_replicating_a_batch_that_overlaps_the_follower_log_is_rejected() -> Non
     leader, _ = three_batches()
     follower = ReplicaLog(leader.store)
     append(follower, batch(4))
-    with pytest.raises(ValueError, match="truncate this log first"):
+    with pytest.raises(ValueError, match="truncate the follower's log first"):
         follower.replicate_from(leader, ALL)
 
 
