@@ -219,7 +219,7 @@ def test_append_fails_only_as_long_as_its_segment_file_cannot_be_created(tmp_pat
     folder.touch()  # a file blocks the path of the folder
     store = Store(MemoryBudget(0), 1000, SegmentFolder(folder, FilePool(MemoryBudget(0))))
     store.flush()
-    with pytest.raises(StorageError, match="cannot append a batch of 5 bytes"):
+    with pytest.raises(StorageError, match="cannot append 5 bytes"):
         store.append(b"hello")
     assert store.end_position == 0
     folder.unlink()
