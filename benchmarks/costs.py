@@ -64,7 +64,9 @@ def set_quotas(address: str) -> None:
     response = client.ask(address, ApiKey.ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequest(entries))
     rejected = [entry for entry in response.entries if entry.error_code]
     if rejected or len(response.entries) != 2 * MANY:
-        raise RuntimeError(f"AlterClientQuotas failed: {rejected[:1] or len(response.entries)}")
+        raise RuntimeError(
+            f"AlterClientQuotas must set {2 * MANY} quotas (rejected: {rejected[:1]}, set: {len(response.entries)})"
+        )
 
 
 @contextmanager

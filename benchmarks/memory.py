@@ -71,7 +71,9 @@ def create(sock: socket.socket, name: str, partitions: int, replicas: int = 1) -
     answer = read_answer(sock)
     response = read_response(ApiKey.CREATE_TOPICS, 4, answer).message
     if response.topics[0].error_code:
-        raise RuntimeError(f"cannot create {name}: {response.topics[0]}")
+        raise RuntimeError(
+            f"the broker did not create topic {name}: error code {response.topics[0].error_code}, {response.topics[0].error_message}"
+        )
 
 
 def produce(sock: socket.socket, topic: str, partition: int, batch: bytes, count: int = 1) -> None:

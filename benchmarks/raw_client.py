@@ -84,7 +84,9 @@ def new_topic(
             read_answer(sock)
         return NewTopic(name, address)
     if created.topics[0].error_code:
-        raise RuntimeError(f"CreateTopics failed: {created.topics[0]}")
+        raise RuntimeError(
+            f"the broker did not create topic {name}: error code {created.topics[0].error_code}, {created.topics[0].error_message}"
+        )
     for _ in range(100):
         metadata_response = ask(address, ApiKey.METADATA, 4, metadata)
         partition_states = metadata_response.topics[0].partitions if metadata_response.topics else []

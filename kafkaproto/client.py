@@ -208,8 +208,12 @@ class Client:
         correlation_id = correlation_id_of(frame)
         expected = next(iter(self.sent), None)
         if correlation_id not in self.sent or (self._in_order and correlation_id != expected):
-            pending = "no request is pending" if expected is None else f"the oldest pending request is {expected}"
-            raise UnexpectedResponse(f"received a response with correlation id {correlation_id}, but {pending}")
+            pending_requests = (
+                "no request is pending" if expected is None else f"the oldest pending request is {expected}"
+            )
+            raise UnexpectedResponse(
+                f"received a response with correlation id {correlation_id}, but {pending_requests}"
+            )
         return read_response(*self.sent.pop(correlation_id), frame)
 
     # Version negotiation

@@ -178,8 +178,8 @@ def encode(options: argparse.Namespace) -> Iterator[str]:
 def _layout(options: argparse.Namespace) -> Message[Any]:
     """Return the list of fields of the message that `--api` or `--data` selects. Raises CommandError or UnsupportedVersion if there is none."""
     if options.version is None:
-        known = find_data_name(options.data) if options.api is None else APIS[find_key(options.api)].name
-        raise CommandError(f"--version N is missing; N is the version of {known}")
+        api_or_structure = find_data_name(options.data) if options.api is None else APIS[find_key(options.api)].name
+        raise CommandError(f"--version N is missing; N is the version of {api_or_structure}")
     if options.data is None:
         api_codec = find(options.api, options.version)
         return api_codec.response if options.response else api_codec.request

@@ -64,10 +64,10 @@ def _read(name: str, version: int, data: Buffer) -> Whole:
     return data_class(name).layout(version).decode_flat(memoryview(data), _NUMBER.size, len(data))[0]
 
 
-def _number(data: Buffer, part: str) -> int:
+def _number(data: Buffer, key_or_value: str) -> int:
     if len(data) < _NUMBER.size:
         raise DecodeError(
-            part, 0, f"the version at the start takes {_NUMBER.size} bytes, but there are only {len(data)}"
+            key_or_value, 0, f"the version at the start takes {_NUMBER.size} bytes, but there are only {len(data)}"
         )
     number: int = _NUMBER.unpack_from(data)[0]
     return number

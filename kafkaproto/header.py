@@ -42,8 +42,8 @@ def decode_request_header(view: memoryview, pos: int, end: int) -> tuple[Request
     api_key, api_version = _KEY_AND_VERSION.unpack_from(view, pos)
     try:
         layout = REQUEST_HEADERS[request_header_version(api_key, api_version)]
-    except UnsupportedVersion as unknown:
-        raise DecodeError("RequestHeader.api_key", pos, str(unknown)) from None
+    except UnsupportedVersion as unsupported_version:
+        raise DecodeError("RequestHeader.api_key", pos, str(unsupported_version)) from None
     return layout.decode_flat(view, pos, end)
 
 

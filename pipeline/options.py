@@ -220,7 +220,7 @@ def _release(name: str) -> str:
 def _number(low: int) -> Callable[[str], int]:
     def check(text: str) -> int:
         if not text.isdigit() or int(text) < low:
-            raise argparse.ArgumentTypeError(f"must be at least {low} (got {text!r})")
+            raise argparse.ArgumentTypeError(f"must be a whole number of at least {low} (got {text!r})")
         return int(text)
 
     return check

@@ -212,8 +212,8 @@ def test_ab_benchmark_reports_missing_valgrind_before_resolving_the_base(tmp_pat
         (["--rows", "no such row"], "no row matches --rows no such row"),
         (["--rows", "("], "is not a regular expression"),
         (["--only", "codec"], "invalid choice: 'codec'"),
-        (["--rounds", "0"], "'0' is not a number of at least 1"),
-        (["--requests", "many"], "'many' is not a number of at least 1"),
+        (["--rounds", "0"], "must be a whole number of at least 1 (got '0')"),
+        (["--requests", "many"], "must be a whole number of at least 1 (got 'many')"),
         (["HEAD", "HEAD~1"], "unrecognized arguments: HEAD~1"),
     ],
 )

@@ -71,7 +71,7 @@ def parser() -> argparse.ArgumentParser:
 
 def _positive(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 1")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1 (got {text!r})")
     return int(text)
 
 

@@ -81,7 +81,7 @@ def base_side(commit: str) -> Side:
             ROOT, "-c", "core.hooksPath=/dev/null", "worktree", "add", "--force", "--detach", str(folder), commit
         )
         if completed.returncode:
-            raise SideError(f"git worktree add failed: {_last_line(completed.stderr)}")
+            raise SideError(f"git cannot check out the commit {commit} in {folder}: {_last_line(completed.stderr)}")
         ready.touch()
     return _side(BASE, folder, folder)
 
@@ -110,7 +110,7 @@ def compile_modules(side: Side) -> None:
     completed = subprocess.run(command, env=side.environment(), capture_output=True, text=True, check=False)
     if completed.returncode:
         raise SideError(
-            f"the modules of {side.name} do not compile: {_last_line(completed.stdout or completed.stderr)}"
+            f"Python cannot compile the modules of the side {side.name} of the comparison: {_last_line(completed.stdout or completed.stderr)}"
         )
 
 
@@ -118,7 +118,7 @@ def dependencies_of(folder: Path) -> list[str]:
     try:
         project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
     except (FileNotFoundError, KeyError, tomllib.TOMLDecodeError) as error:
-        raise SideError(f"{folder / 'pyproject.toml'} declares no project: {error}") from None
+        raise SideError(f"{folder / 'pyproject.toml'} has no readable table `project`: {error}") from None
     return sorted(project.get("dependencies", []))
 
 
@@ -156,7 +156,7 @@ def clean() -> int:
         if completed.returncode and path.exists() and not (path / ".git").exists():
             continue  # a worktree that was never finished; it goes with the folder
         if completed.returncode:
-            raise SideError(f"git worktree remove failed: {_last_line(completed.stderr)}")
+            raise SideError(f"git cannot remove the worktree {path}: {_last_line(completed.stderr)}")
     shutil.rmtree(CACHE, ignore_errors=True)
     return len(worktrees)
 

@@ -63,7 +63,7 @@ def find(name: str) -> Any:
             continue
         if hasattr(module, name):
             return getattr(module, name)
-    raise WorkloadError(f"{name} is defined in none of the modules {', '.join(HOMES[name])}")
+    raise WorkloadError(f"the benchmark needs {name}, which is defined in none of the modules {', '.join(HOMES[name])}")
 
 
 def message(module: str, name: str, /, **fields: Any) -> Any:
@@ -120,7 +120,9 @@ class Peer:
             self.cluster.advance(STEP_MS)
             steps += 1
             if steps > MOST_STEPS:
-                raise WorkloadError(f"no response within {MOST_STEPS * STEP_MS / 1000:.0f} virtual seconds")
+                raise WorkloadError(
+                    f"the broker sent no response to a request within {MOST_STEPS * STEP_MS / 1000:.0f} seconds of virtual time"
+                )
 
     def frame(self, request: Any, version: int) -> bytes:
         return bytes(self.client.frame(request, version))
@@ -258,7 +260,7 @@ def set_quota(peer: Peer, key: str, bytes_per_second: float) -> None:
     entry = message(module, "AlterClientQuotasRequestEntryData", entity=[component], ops=[change])
     response = peer.ask(message(module, "AlterClientQuotasRequest", entries=[entry]), ALTER_CLIENT_QUOTAS, 1)
     if [entry_result.error_code for entry_result in response.entries] != [0]:
-        raise WorkloadError(f"AlterClientQuotas failed: {response}")
+        raise WorkloadError(f"the broker rejected the AlterClientQuotas request of the benchmark: {response}")
 
 
 def record(cluster: Any) -> None:
@@ -395,7 +397,7 @@ def member() -> tuple[Peer, str, int]:
             break
         peer.cluster.advance(STEP_MS)  # the coordinator may still be loading
     else:
-        raise WorkloadError(f"JoinGroup failed: {joined}")
+        raise WorkloadError(f"the broker rejected the JoinGroup request of the benchmark: {joined}")
     assignment = message("sync_group", "SyncGroupRequestAssignment", member_id=joined.member_id, assignment=b"a")
     sync = message(
         "sync_group",
@@ -463,11 +465,15 @@ def long_poll() -> Work:
         before, now_ms = consumer.responses, cluster.now_ms
         consumer.deliver(frame)
         if consumer.responses != before:
-            raise WorkloadError("the broker answered a long-poll fetch at once, but must wait for the next record")
+            raise WorkloadError(
+                "the broker answered a long-poll Fetch request at once, but must wait for the next record"
+            )
         producer.exchange(produced)
         consumer.await_response(before)
         if cluster.now_ms - now_ms >= 500:
-            raise WorkloadError("the produce did not complete the parked fetch")
+            raise WorkloadError(
+                "a Produce request did not complete the parked Fetch request of the benchmark before its wait time ended"
+            )
 
     expected = with_records(SMALL_VALUE, SMALL_VALUE + 200)
     return Work(consumer, FETCH, VERSIONS[FETCH], frames(), step, expected)
@@ -536,7 +542,9 @@ def run(name: str, requests: int) -> dict[str, Any]:
     gc.enable()
     responses = work.peer.responses - before
     if responses != requests:
-        raise WorkloadError(f"{requests} requests got {responses} responses")
+        raise WorkloadError(
+            f"benchmark row {name} got {responses} responses to its {requests} requests; each needs one"
+        )
     exchanges.append(exchange_of(work.peer.latest(work.key, work.version)))
     check_response(exchanges[-1], work.expected)
     return {

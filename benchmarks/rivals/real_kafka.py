@@ -111,9 +111,11 @@ class KafkaCluster:
         while waiting:
             for node, process in self._processes.items():
                 if process.poll() is not None:
-                    raise NotStarted(f"node {node} exited: {(self._folder / f'{node}.out').read_text()[-2000:]}")
+                    raise NotStarted(
+                        f"Kafka node {node} exited while it started; the end of its output: {(self._folder / f'{node}.out').read_text()[-2000:]}"
+                    )
             if time.monotonic() > deadline:
-                raise NotStarted(f"brokers {waiting} were not ready within {READY_SECONDS} s")
+                raise NotStarted(f"Kafka brokers {waiting} were not ready within {READY_SECONDS} s")
             with suppress(OSError, EOFError):  # not listening yet
                 waiting = [i for i in waiting if not running <= brokers_known(self.bootstrap[i])]
             time.sleep(0.1 if waiting else 0)

@@ -10,11 +10,13 @@ from kafkaproto.error_codes import ErrorCode
 _NUMBER = re.compile(r"[+-]?[0-9]{1,10}")
 
 
-def broker_id_of(name: str, kind: str) -> int:
+def broker_id_of(resource_name: str, node_or_broker: str) -> int:
     """Return the broker id that a config resource has as its name. Raises KafkaError INVALID_REQUEST (42), in Kafka's words, if it is not a number.
 
-    kind: what Kafka's error calls the broker: "Node" where settings are changed, "Broker" where they are described.
+    node_or_broker: what Kafka's error calls the broker: "Node" where settings are changed, "Broker" where they are described.
     """
-    if _NUMBER.fullmatch(name) is None:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{kind} id must be an integer, but it is: {name}")
-    return int(name)
+    if _NUMBER.fullmatch(resource_name) is None:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"{node_or_broker} id must be an integer, but it is: {resource_name}"
+        )
+    return int(resource_name)

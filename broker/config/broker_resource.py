@@ -148,9 +148,9 @@ class BrokerResource:
         def get(name: str) -> object:
             return config.get(self._checked_id, name)
 
-        unmet = unmet_requirement(get)
-        if unmet is not None:
-            raise ConfigError(f"requirement failed: {unmet}")
+        failed_requirement = unmet_requirement(get)
+        if failed_requirement is not None:
+            raise ConfigError(f"requirement failed: {failed_requirement}")
         config.check_connections(self._broker_id)
         for name, count in self._thread_counts().items():
             _check_threads(name, threads[name], count)

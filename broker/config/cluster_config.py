@@ -120,10 +120,10 @@ class ClusterConfig:
         overrides: maps the names of the settings that the topic sets itself to their text.
         """
         check_topic_settings(overrides, self.strict_kip, self.definitions)
-        least, most = "min.compaction.lag.ms", "max.compaction.lag.ms"
-        least_ms, most_ms = (self.topic_value(ALL_BROKERS, overrides, name) for name in (least, most))
-        if least_ms > most_ms:
-            raise ConfigError(f"{least} ({least_ms}) must not be greater than {most} ({most_ms})")
+        min_setting, max_setting = "min.compaction.lag.ms", "max.compaction.lag.ms"
+        min_ms, max_ms = (self.topic_value(ALL_BROKERS, overrides, name) for name in (min_setting, max_setting))
+        if min_ms > max_ms:
+            raise ConfigError(f"{min_setting} ({min_ms}) must not be greater than {max_setting} ({max_ms})")
 
     def given(self) -> dict[str, str]:
         """Return the settings given at start as text, by "name" or "<broker id>.name"."""

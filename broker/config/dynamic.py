@@ -164,7 +164,8 @@ def resource(node: ConfiguredBroker, resource_type: int, name: str) -> Resource:
     if resource_type == CLIENT_METRICS and has_client_metrics(node.cluster.config.release):
         return SubscriptionResource(node.cluster, name)
     if resource_type != BROKER:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
+        type_of_config_resource = resource_type  # the text is Kafka's
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {type_of_config_resource}")
     if not name:
         return BrokerResource(node.cluster, ALL_BROKERS, node.broker_id)
     if broker_id_of(name, "Node") != node.broker_id:
@@ -215,7 +216,8 @@ def applied(resource: Resource, changes: Iterable[Change], strict_kip: bool) -> 
             continue
         if change.operation not in list(Operation):
             if isinstance(resource, BrokerResource):
-                raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown operations type {change.operation}")
+                config_operation = change.operation  # the text is Kafka's
+                raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown operations type {config_operation}")
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # an exception of Kafka's controller
         setting = resource.setting(change.name)
         text = change.value or ""
@@ -240,9 +242,9 @@ def check_changes(changes: Sequence[Change]) -> None:
     """
     if len({change.name for change in changes}) < len(changes):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
-    nulls = [change.name for change in changes if change.value is None and change.operation != Operation.DELETE]
-    if nulls:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
+    null_settings = [c.name for c in changes if c.value is None and c.operation != Operation.DELETE]
+    if null_settings:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(null_settings)}")
 
 
 def _check_list(resource: Resource, setting: Setting, operation: int) -> None:

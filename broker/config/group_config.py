@@ -63,15 +63,19 @@ class GroupResource:
             kind, _, rest = name.partition(".")
             value = config.group_value(self._broker_id, own, name)
             for limit, too_far in (("min", operator.lt), ("max", operator.gt)):
-                of_broker = f"group.{kind}.{limit}.{rest.removeprefix('num.')}"
-                if of_broker in config.definitions.broker and too_far(value, config.get(self._broker_id, of_broker)):
-                    words = "greater" if limit == "min" else "less"
-                    raise ConfigError(f"{name} must be {words} than or equal to {of_broker}")
+                broker_setting = f"group.{kind}.{limit}.{rest.removeprefix('num.')}"
+                if broker_setting in config.definitions.broker and too_far(
+                    value, config.get(self._broker_id, broker_setting)
+                ):
+                    greater_or_less = "greater" if limit == "min" else "less"
+                    raise ConfigError(f"{name} must be {greater_or_less} than or equal to {broker_setting}")
         for kind in ("consumer", "share", "streams"):
-            session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
-            session_ms, heartbeat_ms = (config.group_value(self._broker_id, own, name) for name in (session, heartbeat))
+            session_setting, heartbeat_setting = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
+            session_ms, heartbeat_ms = (
+                config.group_value(self._broker_id, own, name) for name in (session_setting, heartbeat_setting)
+            )
             if session_ms <= heartbeat_ms:
-                raise ConfigError(f"{session} must be greater than {heartbeat}")
+                raise ConfigError(f"{session_setting} must be greater than {heartbeat_setting}")
 
     def store(self, own: Mapping[str, str]) -> None:
         self._cluster.remember_config(self._group_id, own)

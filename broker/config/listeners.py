@@ -88,9 +88,9 @@ def _check_protocols(config: BrokerConfig, names: list[str]) -> None:
         # Without a map, a name that is no protocol needs no entry, because its protocol can only be PLAINTEXT.
         protocol = protocols.get(name, "" if text or name in _OTHER_PROTOCOLS else "PLAINTEXT")
         if protocol != "PLAINTEXT":
-            said = f"has protocol={protocol}" if protocol else "has no protocol that is served here"
+            has_protocol = f"has protocol={protocol}" if protocol else "has no protocol that is served here"
             raise ConfigError(
-                f"listener {name} {said}: TLS and SASL are not served; its protocol must be PLAINTEXT, {_MAP_EXAMPLE}"
+                f"listener {name} {has_protocol}: TLS and SASL are not served; its protocol must be PLAINTEXT, {_MAP_EXAMPLE}"
             )
 
 

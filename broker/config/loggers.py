@@ -36,14 +36,15 @@ def levels() -> Iterator[tuple[str, str]]:
         yield name, _name_of(_logger(name).getEffectiveLevel())
 
 
-def check_broker_id(name: str, own_id: int, kind: str, expected: str) -> None:
+def check_broker_id(name: str, own_id: int, node_or_broker: str, expected: str) -> None:
     """Raise KafkaError unless `name`, the name of a resource, is `own_id`, the id of the broker that received the request.
 
-    kind: what the error message calls the broker. expected: the part of the message with the expected id.
+    node_or_broker: what the error message calls the broker. expected: the part of the message with the expected id.
     """
-    named_id = broker_id_of(name, kind)
-    if named_id != own_id:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unexpected {kind.lower()} id{expected} but received {named_id}")
+    received_id = broker_id_of(name, node_or_broker)
+    if received_id != own_id:
+        text = f"Unexpected {node_or_broker.lower()} id{expected} but received {received_id}"
+        raise KafkaError(ErrorCode.INVALID_REQUEST, text)
 
 
 def change_levels(own_id: int, broker: str, changes: Sequence[Change], validate_only: bool) -> None:
@@ -62,8 +63,9 @@ def change_levels(own_id: int, broker: str, changes: Sequence[Change], validate_
 
 def _check(change: Change) -> None:
     if change.operation in (Operation.APPEND, Operation.SUBTRACT):
-        name = Operation(change.operation).name
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{name} operation is not allowed for the BROKER_LOGGER resource")
+        operation = Operation(change.operation).name
+        text = f"{operation} operation is not allowed for the BROKER_LOGGER resource"
+        raise KafkaError(ErrorCode.INVALID_REQUEST, text)
     if change.operation not in list(Operation):
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     if change.name != ROOT and not _existing(change.name):

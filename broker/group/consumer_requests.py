@@ -134,9 +134,9 @@ def _check_joining(request: ConsumerHeartbeat, *, is_release_4: bool) -> None:
         raise _invalid("SubscribedTopicNames must be set in first request.")
 
 
-def _not_empty(text: str | None, name: str) -> None:
+def _not_empty(text: str | None, request_field: str) -> None:
     if text is not None and not text.strip():
-        raise _invalid(f"{name} can't be empty.")
+        raise _invalid(f"{request_field} can't be empty.")
 
 
 def _invalid(message: str) -> KafkaError:

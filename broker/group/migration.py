@@ -199,10 +199,10 @@ def _assigned(assignment: bytes, topics: Mapping[str, Topic], group_id: str, *, 
     decoded = _decode(ConsumerProtocolAssignment, assignment)
     assert isinstance(decoded, ConsumerProtocolAssignment)
     if decoded.user_data and is_release_4:
-        raise _not_convertible(
-            group_id,
-            "because an unsupported custom assignor is in use. Please refer to the documentation or switch to a default "
-            "assignor before re-attempting the upgrade.",
+        raise KafkaError(
+            ErrorCode.GROUP_ID_NOT_FOUND,
+            f"Cannot upgrade classic group {group_id} to consumer group because an unsupported custom assignor is in use. "
+            "Please refer to the documentation or switch to a default assignor before re-attempting the upgrade.",
         )
     return partitions_by_id(((p.topic, p.partitions) for p in decoded.assigned_partitions), topics)
 
@@ -210,13 +210,13 @@ def _assigned(assignment: bytes, topics: Mapping[str, Topic], group_id: str, *, 
 def _decode(kind: type[Whole], data: bytes) -> Whole:
     if len(data) < _VERSION.size:
         raise DecodeError(
-            "version",
+            f"{kind.__name__}.version",
             0,
             f"a subscription or assignment begins with a version of {_VERSION.size} bytes (got {len(data)} bytes)",
         )
     version = _VERSION.unpack_from(data)[0]
     if version < 0:
-        raise DecodeError("version", 0, f"the version must be 0 or higher (got {version})")
+        raise DecodeError(f"{kind.__name__}.version", 0, f"the version must be 0 or higher (got {version})")
     layout = kind.layout(min(version, max(kind.layouts)))
     decoded: Whole = layout.decode_flat(memoryview(data), _VERSION.size, len(data))[0]
     return decoded

@@ -44,12 +44,15 @@ def _check_listeners(exchange: Exchange, request: AddRaftVoterRequest) -> None:
     Raises KafkaError INVALID_REQUEST (42) if it has none.
     """
     names = exchange.node.config["controller.listener.names"] or ""
-    name = str(names).split(",")[0].strip().upper() or USUAL_LISTENER
-    if name not in {listener.name.upper() for listener in request.listeners}:
-        given = ", ".join(f"ListenerName({v.name})={v.host}/<unresolved>:{v.port}" for v in request.listeners)
+    listener_name = str(names).split(",")[0].strip().upper() or USUAL_LISTENER
+    if listener_name not in {listener.name.upper() for listener in request.listeners}:
+        request_endpoints = ", ".join(
+            f"ListenerName({v.name})={v.host}/<unresolved>:{v.port}" for v in request.listeners
+        )
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,
-            f"Add voter request didn't include the endpoint (Endpoints(endpoints={{{given}}})) for the default listener ListenerName({name})",
+            f"Add voter request didn't include the endpoint (Endpoints(endpoints={{{request_endpoints}}})) for "
+            f"the default listener ListenerName({listener_name})",
         )
 
 

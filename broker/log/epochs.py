@@ -77,7 +77,8 @@ class EpochCache:
                 return EpochEnd(known, entry.start_offset)
             known = entry.epoch
         raise AssertionError(
-            f"no leader epoch after {epoch} is known, although the latest is {self.latest}: please report this bug"
+            f"the leader epochs of a log are inconsistent: none follows epoch {epoch}, but the latest is {self.latest}; "
+            "please report this bug"
         )
 
     def epoch_at(self, offset: int) -> int:

@@ -112,3 +112,8 @@ def _open_or_make(path: Path) -> int:
     except FileNotFoundError:
         path.parent.mkdir(parents=True, exist_ok=True)
         return os.open(path, flags, 0o644)
+
+
+def place_of(folder: SegmentFolder | None) -> str:
+    """Return where the bytes of a partition are, for error messages. folder: None if there is no data directory."""
+    return "memory and temporary files" if folder is None else f"folder {folder.path.name}"

@@ -305,7 +305,8 @@ class ReplicaLog:
                     return taken
                 if header.base_offset < self.log_end_offset and len(self.runs):
                     raise ValueError(
-                        f"the leader's batch at offset {header.base_offset} overlaps this log; truncate this log first"
+                        f"the leader's batch at offset {header.base_offset} overlaps the follower's log, which ends at offset "
+                        f"{self.log_end_offset}; truncate the follower's log first"
                     )
                 self.take(Placed(position, header, header.base_offset, header.partition_leader_epoch))
                 taken += size_bytes
@@ -515,7 +516,9 @@ class ReplicaLog:
         if offset <= self.log_start_offset:
             return
         if offset > self.log_end_offset:
-            raise ValueError(f"log start offset {offset} is above log end offset {self.log_end_offset}")
+            raise ValueError(
+                f"log start offset must be at most the log end offset {self.log_end_offset} (got {offset})"
+            )
         if self.keeper is not None and self.is_leader:
             self.keeper.started(self.store.end_position, offset, self.producers.before(offset))
         self._report_truncation("start", self.log_start_offset, offset)

@@ -341,7 +341,7 @@ class NamedSegment(_Extent):
                 self.truncate(self.base + size)
             except OSError as error:
                 raise StorageError(
-                    f"cannot remove the bytes that a failed append left in {self.path.name}: {error}"
+                    f"cannot remove the bytes that a failed append left in segment file {self.path}: {error}"
                 ) from error
             self.has_leftover = False
         self._fd = self._open(self.path).fileno()

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from kafkaproto.broker.log.errors import StorageError
 from kafkaproto.broker.log.files import FileRange, MemoryBudget, open_memory_file, open_temporary_file
 from kafkaproto.broker.log.index import SparseIndex
-from kafkaproto.broker.log.named_files import SegmentFolder
+from kafkaproto.broker.log.named_files import SegmentFolder, place_of
 from kafkaproto.broker.log.rolling import SegmentTime
 from kafkaproto.broker.log.segments import (
     LARGEST_GRANT_BYTES,
@@ -97,7 +97,8 @@ class Store:
                 self._make_room(length, end)
             self.last.write(data, position - self._base)
         except OSError as error:
-            raise StorageError(f"cannot append {length} bytes to the log: {error}") from error
+            place = place_of(self.folder)
+            raise StorageError(f"cannot append {length} bytes to the log in {place}: {error}") from error
         self.end_position = end
         return position
 
@@ -115,9 +116,8 @@ class Store:
             self._leave_memory(length)
             room = self.last.make_room(self.end_position - self._base, length)
         room = min(room, self.segment_bytes - self.last.carried_bytes)
-        self._room_end = max(
-            end, self._base + room
-        )  # mostly `end` itself, which saves an int object for each small partition
+        # Mostly `end` itself, which saves an int object for each small partition.
+        self._room_end = max(end, self._base + room)
 
     def _leave_memory(self, length: int) -> None:
         """Continue the last segment in a file, with room for `length` more bytes, because it has no more room in plain memory.
@@ -157,7 +157,7 @@ class Store:
             self.last.flush_append(position - self._base)
         except OSError as error:
             self.end_position = self._room_end = position
-            raise StorageError(f"cannot flush the log: {error}") from error
+            raise StorageError(f"cannot flush the log in {place_of(self.folder)} to the disk: {error}") from error
         self._unflushed = 0
 
     def flush(self) -> None:
@@ -168,7 +168,7 @@ class Store:
         try:
             self.last.flush()
         except OSError as error:
-            raise StorageError(f"cannot flush the log: {error}") from error
+            raise StorageError(f"cannot flush the log in {place_of(self.folder)} to the disk: {error}") from error
         self._unflushed = 0
 
     @property

@@ -291,8 +291,8 @@ def check_records(batch: memoryview, header: BatchHeader, limits: TopicLimits, n
             ErrorCode.INVALID_TIMESTAMP, "One or more records have been rejected due to invalid timestamp", errors
         )
     if errors:
-        shown = "; ".join(f"{error.batch_index}: {error.message}" for error in errors[:_SHOWN_ERRORS])
-        raise InvalidBatch(ErrorCode.INVALID_RECORD, f"{len(errors)} records were rejected. {shown}", errors)
+        first_errors = "; ".join(f"{error.batch_index}: {error.message}" for error in errors[:_SHOWN_ERRORS])
+        raise InvalidBatch(ErrorCode.INVALID_RECORD, f"{len(errors)} records were rejected. {first_errors}", errors)
 
 
 def _timestamp_error(timestamp: int, header: BatchHeader, limits: TopicLimits, now_ms: int) -> str | None:

@@ -247,8 +247,9 @@ class Controller:
         """
         state = self.image.partition(topic, index)
         if state is None:
-            missing = f"partition {topic}:{index}" if topic in self.image.topics else f"a topic named {topic}"
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find {missing}.")
+            if topic not in self.image.topics:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {topic}.")
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {topic}:{index}.")
         if target is None:
             if not state.is_reassigned:
                 raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
@@ -285,7 +286,7 @@ class Controller:
         if factor > registered:
             raise KafkaError(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
-                f"{name} needs {factor} brokers ({prefix}.replication.factor), but only {registered} are registered.",
+                f"Topic {name} needs {factor} brokers ({prefix}.replication.factor), but only {registered} are registered.",
             )
         topic = self.plan_topic(
             name, self._config.get(-1, f"{prefix}.num.partitions"), factor, None, _internal_settings(name, self._config)

@@ -70,8 +70,11 @@ class Features:
         self._check_support(update)
         current = self.levels.get(update.feature, 0)
         if update.level < current and update.upgrade_type == UPGRADE:
-            downgrade = "setting the upgrade type to either safe or unsafe downgrade."
-            raise _invalid(update, f"Can't downgrade the version of this feature without {downgrade}")
+            raise _invalid(
+                update,
+                "Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe "
+                "downgrade.",
+            )
         if update.level > current and update.upgrade_type != UPGRADE:
             raise _invalid(update, "Can't downgrade to a newer version.")
         if update.feature == METADATA_VERSION:

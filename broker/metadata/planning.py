@@ -19,7 +19,7 @@ from kafkaproto.error_codes import ErrorCode
 
 MOST_PARTITIONS = 10_000
 """The maximum number of partitions of a topic, which protects memory. Kafka has this limit per request (`ReplicationControlManager`)."""
-_MANUAL = "The manual partition assignment includes"
+_MANUAL_ASSIGNMENT_INCLUDES = "The manual partition assignment includes"
 """The beginning of Kafka's error messages for invalid replicas in a request."""
 Assignment = Mapping[int, Sequence[int]] | Sequence[tuple[int, Sequence[int]]] | None
 """The requested replicas of the partitions of a new topic, as broker ids: {partition: replicas}, or a list of (partition, replicas)."""
@@ -82,9 +82,10 @@ def plan_topic(
     given = list(assignment.items() if isinstance(assignment, Mapping) else assignment or ())
     _check_count(len(given) or partitions)
     if given and (partitions != -1 or replication_factor != -1):
-        wrong = "replication factor" if replication_factor != -1 else "numPartitions"
+        count_or_factor = "replication factor" if replication_factor != -1 else "numPartitions"
         raise KafkaError(
-            ErrorCode.INVALID_REQUEST, f"A manual partition assignment was specified, but {wrong} was not set to -1."
+            ErrorCode.INVALID_REQUEST,
+            f"A manual partition assignment was specified, but {count_or_factor} was not set to -1.",
         )
     replicas = _given(image, given) if given else _laid_out(image, config, partitions, replication_factor)
     topic_id = rng.randbytes(16)
@@ -240,15 +241,17 @@ def check_replicas(image: Image, replicas: Sequence[int], factor: int | None = N
     """
     wrong = ErrorCode.INVALID_REPLICA_ASSIGNMENT
     if not replicas:
-        raise KafkaError(wrong, f"{_MANUAL} an empty replica list.")
+        raise KafkaError(wrong, f"{_MANUAL_ASSIGNMENT_INCLUDES} an empty replica list.")
     for replica in sorted(set(replicas)):
         if replica not in image.brokers or not image.brokers[replica].registered:
-            raise KafkaError(wrong, f"{_MANUAL} broker {replica}, but no such broker is registered.")
+            raise KafkaError(
+                wrong, f"{_MANUAL_ASSIGNMENT_INCLUDES} broker {replica}, but no such broker is registered."
+            )
         if replicas.count(replica) > 1:
-            raise KafkaError(wrong, f"{_MANUAL} the broker {replica} more than once.")
+            raise KafkaError(wrong, f"{_MANUAL_ASSIGNMENT_INCLUDES} the broker {replica} more than once.")
     if factor is not None and len(replicas) != factor:
         raise KafkaError(
             wrong,
-            f"{_MANUAL} a partition with {len(replicas)} replica(s), but this is not consistent with previous partitions, which have {factor}"
-            " replica(s).",
+            f"{_MANUAL_ASSIGNMENT_INCLUDES} a partition with {len(replicas)} replica(s), but this is not consistent with "
+            f"previous partitions, which have {factor} replica(s).",
         )

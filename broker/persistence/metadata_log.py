@@ -92,9 +92,9 @@ class MetadataLog:
         }
         return [path for path in self.directory.partitions() if path not in known]
 
-    def _cut(self, what: str) -> None:
-        self.cuts.append(what)
-        logger.warning("data directory %s: removed %s", self.directory.path, what)
+    def _cut(self, removed_data: str) -> None:
+        self.cuts.append(removed_data)
+        logger.warning("data directory %s: removed %s", self.directory.path, removed_data)
 
     # ---- beginning and end ---------------------------------------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ class MetadataLog:
             self._write_anew()
         except StorageError as error:
             raise ConfigError(
-                f"data directory {self.directory.path}: {error}; free some space or give another folder, for example "
+                f"data directory {self.directory.path} cannot be used: {error}; free some space or give another folder, for example "
                 "--data-dir ./kafka-data"
             ) from None
         self._is_open = True
@@ -124,7 +124,7 @@ class MetadataLog:
                 self._facts.append(records.closed())
             except StorageError as error:
                 logger.error(
-                    "data directory %s: %s; the next start verifies the checksums of all records",
+                    "data directory %s cannot be closed: %s; the next start verifies the checksums of all records",
                     self.directory.path,
                     error,
                 )

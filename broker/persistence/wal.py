@@ -36,7 +36,7 @@ class WriteAheadLog:
         self.records, self.size_bytes = _read(data)
         if _is_fact_behind(data, self.size_bytes):
             raise ValueError(
-                f"a record is damaged at byte {self.size_bytes} of {len(data)}, before other complete records"
+                f"a metadata record is damaged at byte {self.size_bytes} of the {len(data)} bytes, before other complete records"
             )
         self.cut_bytes = len(data) - self.size_bytes
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -47,7 +47,9 @@ class WriteAheadLog:
         try:
             written = os.pwrite(self._fd, data, self.size_bytes)
             if written != len(data):
-                raise OSError(f"only {written} of {len(data)} bytes were written")
+                raise OSError(
+                    f"only {written} of the {len(data)} bytes were written to {self.path}; free some space on its disk"
+                )
         except OSError as error:
             with suppress(OSError):
                 os.ftruncate(self._fd, self.size_bytes)

@@ -215,13 +215,15 @@ def _frames(received: bytearray, max_bytes: int | None) -> Iterator[bytes]:
     try:
         while (length := frame_length(received)) is not None:
             if max_bytes is not None and length > max_bytes:
-                raise NotKafka(f"the frame announces {length} bytes: this is not Kafka's protocol")
+                raise NotKafka(
+                    f"a frame announces {length} bytes, more than the limit of {max_bytes}: this is not Kafka's protocol"
+                )
             whole = take_frame(received)
             if whole is None:
                 return
             yield whole
     except DecodeError as error:
-        raise NotKafka(f"{error}: this is not Kafka's protocol") from None
+        raise NotKafka(f"this is not Kafka's protocol: {error}") from None
 
 
 def _is_request(message: memoryview) -> bool:

@@ -36,7 +36,7 @@ _CLIENT_KEYS = {
 _IP_KEYS = {CONNECTION_CREATION_RATE: 2**31 - 1}
 """Maps the keys of quotas that an IP address may have to the largest allowed value (Kafka's `QuotaConfigs`)."""
 
-_TYPES = {2**63 - 1: "a LONG", 2**31 - 1: "an INT"}
+_INTEGER_TYPES = {2**63 - 1: "a LONG", 2**31 - 1: "an INT"}
 """Maps the largest allowed value of a quota to Kafka's name for its integer type, for the error about a larger value."""
 
 _FRACTION_TOLERANCE = 1e-6
@@ -82,25 +82,25 @@ def parse_entity(components: Iterable[tuple[str, str | None]]) -> QuotaEntity:
     return QuotaEntity(*(_stored_name(named, entity_type) for entity_type in ENTITY_TYPES))
 
 
-def check_value(entity: QuotaEntity, key: str, value: float) -> None:
-    """Raise KafkaError INVALID_REQUEST if `entity` has no quota `key` or `value` is not valid for it (Q-20).
+def check_value(entity: QuotaEntity, quota_name: str, value: float) -> None:
+    """Raise KafkaError INVALID_REQUEST if `entity` has no quota `quota_name` or `value` is not valid for it (Q-20).
 
     As in Kafka, NaN is valid for every quota, and infinity for quotas that are not integers (Q-22).
     """
     keys: Mapping[str, int | None] = _IP_KEYS if entity.ip is not None else _CLIENT_KEYS
-    if key not in keys:
-        raise _invalid(f"Invalid configuration key {key}")
+    if quota_name not in keys:
+        raise _invalid(f"Invalid configuration key {quota_name}")
     if isinstance(value, bool) or not isinstance(value, int | float) or (isinstance(value, int) and value > 2**1023):
-        raise _invalid(f"Quota {key} is {str(value)[:40]!r}, but must be a number.")
+        raise _invalid(f"Quota {quota_name} is {str(value)[:40]!r}, but must be a number.")
     if value <= 0:
-        raise _invalid(f"Quota {key} must be greater than 0")
-    largest = keys[key]
-    if largest is None:
+        raise _invalid(f"Quota {quota_name} must be greater than 0")
+    largest_integer = keys[quota_name]
+    if largest_integer is None:
         return
-    if value > float(largest):  # as a double, which 2**63 - 1 is not: 2**63 passes
-        raise _invalid(f"Proposed value for {key} is too large for {_TYPES[largest]}.")
+    if value > float(largest_integer):  # as a double, which 2**63 - 1 is not: 2**63 passes
+        raise _invalid(f"Proposed value for {quota_name} is too large for {_INTEGER_TYPES[largest_integer]}.")
     if math.fmod(value, 1.0) > _FRACTION_TOLERANCE:
-        raise _invalid(f"{key} cannot be a fractional value.")
+        raise _invalid(f"{quota_name} cannot be a fractional value.")
 
 
 def _stored_name(named: Mapping[str, str | None], entity_type: str) -> str | None:

@@ -237,15 +237,18 @@ def _checked_filter(components: Sequence[FilterComponent]) -> dict[str, FilterCo
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"Unsupported entity type {entity_type}")
         if component.match_type not in _NAMES_OF_TYPES:
             raise _invalid(f"Unknown match type {component.match_type}")
-        is_exact, name = component.match_type == MatchType.EXACT, _NAMES_OF_TYPES[component.match_type]
+        is_exact = component.match_type == MatchType.EXACT
+        match_type_name = _NAMES_OF_TYPES[component.match_type]
         if is_exact and component.match is None:
-            raise _invalid(f"Request specified {name}, but set match string to null.")
+            raise _invalid(f"Request specified {match_type_name}, but set match string to null.")
         if not is_exact and component.match is not None:
-            raise _invalid(f"Request specified {name}, but also specified a match string.")
+            raise _invalid(f"Request specified {match_type_name}, but also specified a match string.")
         by_type[entity_type] = component
     if IP in by_type and len(by_type) > 1:
-        text = "IP filter component should not be used with user or clientId filter component."
-        raise _invalid(f"Invalid entity filter component combination. {text}")
+        raise _invalid(
+            "Invalid entity filter component combination. IP filter component should not be used with user or clientId "
+            "filter component."
+        )
     return by_type
 
 

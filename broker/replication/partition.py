@@ -306,7 +306,8 @@ class Partition:
         if not 0 <= meant <= self.log.high_watermark:
             raise KafkaError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"Offset {offset} is not between 0 and the high watermark, {self.log.high_watermark}.",
+                f"Records of {self.topic}-{self.index} can be deleted before an offset from 0 to the high watermark "
+                f"{self.log.high_watermark} (got {offset}).",
             )
         if meant > self.log.log_start_offset:
             try:

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 NO_DIRECTORY = bytes(16)
 
 
-def check_voter(own_cluster_id: str, cluster_id: str | None, voter_id: int, directory_id: bytes, verb: str) -> None:
+def check_voter(
+    own_cluster_id: str, cluster_id: str | None, voter_id: int, directory_id: bytes, add_or_remove: str
+) -> None:
     """Check the cluster id and the voter in a request to add or remove a voter, in Kafka's order (AD-27).
 
     own_cluster_id: the id of this cluster. cluster_id: the id in the request; None accepts any cluster. voter_id, directory_id: the voter in the
-    request. verb: "Add" or "Remove", for the error message. Raises KafkaError INCONSISTENT_CLUSTER_ID (104) if the cluster ids differ, and
+    request. add_or_remove: "Add" or "Remove", for the error message. Raises KafkaError INCONSISTENT_CLUSTER_ID (104) if the cluster ids differ, and
     INVALID_REQUEST (42) if the voter id is negative or the directory id is zero.
     """
     if cluster_id is not None and cluster_id != own_cluster_id:
@@ -30,7 +32,7 @@ def check_voter(own_cluster_id: str, cluster_id: str | None, voter_id: int, dire
             f'The given id "{cluster_id}" doesn\'t match the cluster id "{own_cluster_id}"',
         )
     if voter_id < 0 or directory_id == NO_DIRECTORY:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{verb} voter request didn't include a valid voter")
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{add_or_remove} voter request didn't include a valid voter")
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,8 +61,8 @@ def create_topics(cluster: Cluster, topics: Sequence[TopicOption]) -> None:
         try:
             cluster.controller.put_topic(cluster.controller.plan_topic(*option))
         except KafkaError as error:
-            text = str(error.message).rstrip(".")
-            raise ConfigError(f"--topic {option.name}: {text}; for example --topic orders:6:1") from None
+            rejection = str(error.message).rstrip(".")
+            raise ConfigError(f"--topic {option.name}: {rejection}; for example --topic orders:6:1") from None
 
 
 def _compare(option: TopicOption, topic: Topic) -> None:

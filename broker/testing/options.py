@@ -113,10 +113,12 @@ def _check_options(options: Options) -> None:
     check_choice("profile", options.get("profile", "test"), PROFILES, "test")
     check_int("memory_bytes", options.get("memory_bytes", 0), 0, example=DEFAULT_MEMORY_BYTES)
     check_int("seed", options.get("seed", 0), example=7)
-    for folder in ("data_dir", "trace"):
-        value = options.get(folder)
+    for folder_option in ("data_dir", "trace"):
+        value = options.get(folder_option)
         if value == "" or not isinstance(value, str | os.PathLike | None):
-            raise TypeError(f"{folder} must be a str or a Path (got {shown(value)}); for example {folder}=tmp_path")
+            raise TypeError(
+                f"{folder_option} must be a str or a Path (got {shown(value)}); for example {folder_option}=tmp_path"
+            )
     topic = options.get("journal_topic")
     if topic is not None:
         check_text("journal_topic", topic, "__journal")

@@ -169,7 +169,7 @@ def becomes(topic: Topic, expected: list[tuple[int, bytes | None, bytes | None]]
     try:
         wait_until(topic.subject, lambda: contents(topic) == expected, f"the log holds {expected}")
     except AssertionError as error:
-        raise AssertionError(f"{error}; the log contains {contents(topic)}") from error
+        raise AssertionError(f"{error}; the log of topic {topic.name} contains {contents(topic)}") from error
 
 
 @pytest.mark.needs("log.cleaner.backoff.ms")

@@ -153,8 +153,9 @@ def source_settings(options: Mapping[str, str], *, streaming: bool) -> SourceSet
     read = _Reader(options, (*SOURCE_OPTIONS, *CLIENT_OPTIONS))
     chosen = [name for name in CHOICES if read.text(name) is not None]
     if len(chosen) != 1:
-        which = f"{' and '.join(chosen)} are" if chosen else "none is"
-        raise OptionError(", ".join(CHOICES), f"exactly one of these must be given, but {which} given")
+        given_options = f"{' and '.join(chosen)} are" if chosen else "none is"
+        topic_options = ", ".join(CHOICES)
+        raise OptionError(topic_options, f"exactly one of these must be given, but {given_options} given")
     start = _bound(read, STARTS, LATEST if streaming else EARLIEST)
     end = _bound(read, ENDS, LATEST)
     if streaming and (given := [name for name in ENDS if read.text(name) is not None]):

@@ -174,7 +174,7 @@ def secured(sock: socket.socket, host: str, security: Security) -> socket.socket
     except ssl.SSLError as error:
         speaks_tls = "ALERT" in (error.reason or "")  # and refuses the handshake, for example the certificate
         raise (ConnectionError if speaks_tls else WrongProtocol)(
-            f"the TLS handshake failed ({error.reason or error})"
+            f"the TLS handshake with the broker failed ({error.reason or error}); check the options kafka.ssl.*"
         ) from None
 
 

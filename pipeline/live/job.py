@@ -234,17 +234,19 @@ def claim(folder: Path, journal: str, windows: Windows) -> None:
             other_job = json.loads(path.read_text())
             if other_job != this_job:
                 raise FolderError(
-                    f"{folder} is the folder of a job with {_text(other_job)}, not {_text(this_job)}; give another --checkpoint"
+                    f"checkpoint folder {folder} is the folder of a job with {_text(other_job)}, not {_text(this_job)}; give another --checkpoint"
                 )
             return
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise FolderError(
-                f"{folder} contains files that do not belong to a job; give an empty or new folder as --checkpoint"
+                f"checkpoint folder {folder} contains files that do not belong to a job; give an empty or new folder as --checkpoint"
             )
         path.write_text(json.dumps(this_job) + "\n")
     except OSError as error:
-        raise FolderError(f"{folder} cannot be used: {error.strerror or error}; give another --checkpoint") from None
+        raise FolderError(
+            f"checkpoint folder {folder} cannot be used: {error.strerror or error}; give another --checkpoint"
+        ) from None
 
 
 def resume_offset(folder: Path, journal: str) -> int:

@@ -67,10 +67,10 @@ class Store:
         try:
             names = [entry.name for entry in path.iterdir()] if path.exists() else []
         except OSError as error:
-            raise StoreError(f"{path}: {error.strerror}; give a folder for the tables") from None
+            raise StoreError(f"folder {path} cannot be read: {error.strerror}; give a folder for the tables") from None
         if names and not any(name in names for name in ours):
             raise StoreError(
-                f"{path} holds other files ({sorted(names)[0]}): give an empty folder or a folder of tables"
+                f"folder {path} holds other files than tables ({sorted(names)[0]}): give an empty folder or a folder of tables"
             )
 
     @contextmanager
@@ -100,14 +100,16 @@ class Store:
         except FileNotFoundError:
             return {}
         except ValueError as error:
-            raise StoreError(f"{self.path / MANIFEST} cannot be read: {error}") from None
+            raise StoreError(f"the manifest of tables {self.path / MANIFEST} cannot be read: {error}") from None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise StoreError(
-                f"{self.path / MANIFEST} is not of format {FORMAT}, the only supported one: give another folder"
+                f"the manifest of tables {self.path / MANIFEST} must have format {FORMAT}, the only supported one: give another folder"
             )
         runs: dict[str, Any] = content.get("runs", {})
         if not (isinstance(runs, dict) and all(map(_is_run_entry, runs.values()))):
-            raise StoreError(f"{self.path / MANIFEST} does not list the runs of the tables: give another folder")
+            raise StoreError(
+                f"the manifest of tables {self.path / MANIFEST} does not list the runs: give another folder"
+            )
         return runs
 
     def place(self, run: str, entry: Mapping[str, Any]) -> str:

@@ -261,7 +261,7 @@ def metadata_naming(port: int, node_id: int = 0) -> bytes:
             b"\0\0\0\2xx",
             "is not a Kafka broker: ResponseHeader at byte 0: a frame of 2 bytes is too short for a response header",
         ),
-        (metadata_naming(1), "the cluster advertises 127.0.0.1:1, but no broker responds at 127.0.0.1:1: "),
+        (metadata_naming(1), "the cluster advertises a broker at 127.0.0.1:1, but no broker responds at 127.0.0.1:1: "),
     ],
 )
 def test_conformance_command_reports_a_server_that_is_no_kafka_in_one_line(response: bytes, reason: str) -> None:

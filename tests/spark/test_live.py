@@ -201,7 +201,7 @@ def test_live_spark_job_aggregates_recorded_traffic_and_alerts_once_per_window(
     [
         (["localhost"], "must be HOST:PORT, for example 127.0.0.1:9092 (got 'localhost')"),
         (["{kafka}", "--slide-s", "20"], "--slide-s must be at most --window-s=10 (got 20)"),
-        (["{kafka}", "--threshold-ms", "0"], "must be at least 1 (got '0')"),
+        (["{kafka}", "--threshold-ms", "0"], "must be a whole number of at least 1 (got '0')"),
         (["{kafka}", "--alerts-topic", "__journal"], "must not be the journal topic (got __journal)"),
         (["{kafka}", "--journal", "none"], "has no topic none; start it as kafkaproto broker --journal-topic none"),
         (["127.0.0.1:1"], "no broker responds at 127.0.0.1:1"),

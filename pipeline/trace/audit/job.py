@@ -27,7 +27,7 @@ def run(out: Path, trace: Path | None, json_file: Path | None) -> int:
     as JSON; the text goes to standard output. Raises StoreError if there are no tables and `trace` is None.
     """
     if trace is None and not (out.is_dir() and Store(out).manifest()):
-        raise StoreError(f"{out} holds no tables: create them with kafkaproto tables TRACE OUT")
+        raise StoreError(f"folder {out} holds no tables: create them with kafkaproto tables TRACE OUT")
     with local_session("kafkaproto audit") as spark:
         return audit_folder(spark, out, trace, json_file)
 

@@ -267,7 +267,9 @@ def _run(store: Store, name: str | None, candidates: Sequence[str] = ()) -> str:
     if name is None:
         return max(candidates, key=lambda run: (json.loads(runs[run]["meta"])[2] or 0, run))
     if name not in runs:
-        raise StoreError(f"{store.path} has no run {name!r}; its runs are {', '.join(sorted(runs))}")
+        raise StoreError(
+            f"the folder of tables {store.path} has no run {name!r}; its runs are {', '.join(sorted(runs))}"
+        )
     return name
 
 

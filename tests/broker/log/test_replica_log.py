@@ -209,7 +209,7 @@ def test_replicating_a_batch_that_overlaps_the_follower_log_is_rejected() -> Non
     leader, _ = three_batches()
     follower = ReplicaLog(leader.store)
     append(follower, batch(4))
-    with pytest.raises(ValueError, match="truncate this log first"):
+    with pytest.raises(ValueError, match="truncate the follower's log first"):
         follower.replicate_from(leader, ALL)
 
 
@@ -333,7 +333,7 @@ def test_raised_log_start_hides_records_but_keeps_the_batch_at_the_log_start() -
     assert len(read(log, 4)) == sizes[1] + sizes[2]
     log.raise_log_start(2)
     assert log.log_start_offset == 4
-    with pytest.raises(ValueError, match="above log end"):
+    with pytest.raises(ValueError, match="at most the log end offset"):
         log.raise_log_start(11)
     log.raise_log_start(10)
     assert log.read_all() == b"" and len(log.runs) == 0

@@ -120,7 +120,9 @@ def test_produce_on_a_full_store_raises_a_kafka_error(monkeypatch: pytest.Monkey
 
     with cluster(topics={"t": 1}, memory_bytes=0) as c:
         monkeypatch.setattr("os.pwrite", no_space)
-        with pytest.raises(KafkaError, match=r"cannot append .* bytes to the log: .*No space left") as raised:
+        with pytest.raises(
+            KafkaError, match=r"cannot append .* bytes to the log in memory and temporary files: .*No space left"
+        ) as raised:
             c.produce("t", [b"x" * 1_000_000])
         assert raised.value.error_code == 56
         assert c.records("t") == []

@@ -189,14 +189,16 @@ def test_tls_connection_to_a_plaintext_port_is_reported_with_the_option_to_chang
 def test_invalid_response_to_a_tls_handshake_is_reported_at_once() -> None:
     with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
         text = refusal(address := f"127.0.0.1:{port}", security__protocol="SSL")
-    assert text.startswith(f"option kafka.security.protocol: is SSL, but {address}: the TLS handshake failed (")
+    assert text.startswith(
+        f"option kafka.security.protocol: is SSL, but {address}: the TLS handshake with the broker failed ("
+    )
 
 
 def test_error_for_a_refused_tls_handshake_does_not_suggest_plaintext() -> None:
     with answering(b"\x15\x03\x03\x00\x02\x02\x28") as port:
         text = refusal(address := f"127.0.0.1:{port}", security__protocol="SSL")
     assert text.startswith(
-        f"option kafka.bootstrap.servers: no broker can be reached: {address}: the TLS handshake failed ("
+        f"option kafka.bootstrap.servers: no broker can be reached: {address}: the TLS handshake with the broker failed ("
     )
     assert "HANDSHAKE_FAILURE" in text
 
