@@ -107,7 +107,8 @@ class BrokerResource:
 
         The checks, in Kafka's order: A. no setting is read-only; B. settings of key stores have the prefix of a listener; C. each value is valid;
         D. a change for all brokers has no setting that only a single broker can have; E. values of several settings fit together; F. the parts of
-        the broker, such as listeners and thread pools, accept the values; G. with eligible leader replicas, `min.insync.replicas` may change.
+        the broker, such as listeners and thread pools, accept the values; G. `min.insync.replicas` does not change in a way that Kafka forbids
+        while eligible leader replicas are enabled.
         """
         config, before = self._cluster.config, self.own
         settings = {name: config.dynamic_setting(name) for name in own}
@@ -142,7 +143,10 @@ class BrokerResource:
             self._check_min_insync_replicas(own)
 
     def _check_together(self, threads: Mapping[str, int]) -> None:
-        """Raise ConfigError if the new settings, already in force, contradict each other. threads: previous numbers of threads by setting."""
+        """Raise ConfigError if the current values of the broker's settings contradict each other.
+
+        Called while the changed settings are in force. threads: maps settings for numbers of threads to their values before the change.
+        """
         config = self._cluster.config
 
         def get(name: str) -> object:
@@ -170,9 +174,9 @@ class BrokerResource:
             raise KafkaError(ErrorCode.INVALID_CONFIG, message)
 
     def _is_current(self, name: str, text: str) -> bool:
-        """Return whether the setting `name` of listeners, such as `advertised.listeners`, already has the value `text`.
+        """Return whether the listener setting `name`, such as `advertised.listeners`, already has the value `text`.
 
-        A setting without a value is compared with the addresses that the broker advertises.
+        If the setting has no value, `text` is compared with the addresses that the broker advertises.
         """
         config = self._cluster.config
         current = as_text(config.get(self._broker_id, name)) if config.is_given(self._broker_id, name) else None
@@ -217,7 +221,10 @@ def _is_of_one_broker(setting: Setting) -> bool:
 
 
 def _reject(reason: str, names: Iterable[str], kind: str = "Set") -> None:
-    """Raise ConfigError with Kafka's `reason` and the rejected `names`, unless there are none. kind: Scala's name for a set of at most four items."""
+    """Raise ConfigError for the settings `names`, with Kafka's text `reason`. Does nothing if there are no names.
+
+    kind: the class name, such as "Set", before the list of names in the message; with more than four names it is always "HashSet".
+    """
     rejected = list(names)
     if rejected:
         from kafkaproto.broker.config.rejections import scala_set
@@ -226,7 +233,7 @@ def _reject(reason: str, names: Iterable[str], kind: str = "Set") -> None:
 
 
 def _endpoints_rejection(name: str, text: str) -> str:
-    """Return the message that rejects the value `text` of a setting of listeners. For `advertised.listeners` it is that of Kafka."""
+    """Return the error message for a new value, `text`, of the listener setting `name`: Kafka's for `advertised.listeners`, else our own."""
     if name == _ADVERTISED:
         from kafkaproto.broker.config.rejections import dynamic_rejection
 

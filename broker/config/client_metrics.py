@@ -49,7 +49,7 @@ class SubscriptionSetting(NamedTuple):
 
 
 class Configured(Protocol):
-    """Interface of a configured cluster: what is needed to change the settings of a group, or of a subscription to client metrics."""
+    """Interface of a cluster: the attributes and methods that a change of the settings of a group or a client metrics subscription uses."""
 
     @property
     def config(self) -> ClusterConfig: ...

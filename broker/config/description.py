@@ -108,11 +108,11 @@ def _is_replaced(config: ClusterConfig, broker_id: int, name: str) -> bool:
 def _broker_synonyms(
     config: ClusterConfig, broker_id: int, names: Sequence[str], at_start: Mapping[str, str]
 ) -> tuple[Synonym, ...]:
-    """Return the values of a setting and its fallbacks in look-up order, as DescribeConfigs lists them under the setting.
+    """Return the values of a setting and its fallbacks, as DescribeConfigs lists them as synonyms of the setting.
 
-    The list is ordered by layer (set at run time, given at start, default), and within a layer by name. It begins with the first value of the setting
-    itself: values of fallbacks before it are left out, as in `ConfigHelper.configSynonyms`. names: the setting and its fallbacks, in look-up order.
-    at_start: the settings given at start, as text.
+    names: the setting and its fallbacks, in look-up order. The result is ordered by layer (set at run time, given at start, default), and within a
+    layer like `names`. As in `ConfigHelper.configSynonyms`, it begins with the first value of the setting itself: values of fallbacks that come
+    before this value are left out. at_start: the settings given at start, as text.
     """
     settings = [config.dynamic_setting(name) for name in names]
     # A setting with `only_dynamic` has no default to describe, and neither has a setting of one listener.

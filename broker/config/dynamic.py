@@ -91,7 +91,7 @@ class Resource(Protocol):
         """Return the settings that are set on this topic, broker or group itself, by name, without inherited values."""
 
     def setting(self, name: str) -> Setting:
-        """Return a definition of the setting `name` for a change: whether it is a list, whether it is known, and the values that it accepts here."""
+        """Return the definition with which a new value of the setting `name` is checked: its type, whether Kafka knows it, the allowed values."""
 
     def check_deletion(self, name: str) -> None:
         """Raise KafkaError if the setting must not be deleted from this resource. Deleting a setting that is not set is no error."""

@@ -83,9 +83,10 @@ class GroupResource:
 
 
 def check_value(setting: Setting, text: str, strict_kip: bool = False) -> None:
-    """Raise ConfigError with the message of Kafka's `ConfigDef` if the value of a setting is invalid.
+    """Raise ConfigError if the value `text` of a setting is invalid. The message is that of Kafka's `ConfigDef`.
 
-    The message is this broker's own for a value that Kafka accepts and this broker does not. strict_kip: as for `parse`.
+    For a value that Kafka accepts and this broker does not, the message is this broker's own. strict_kip: whether to follow the KIPs and
+    documentation where they differ from Kafka's code (D10).
     """
     try:
         parse(setting, text, strict_kip)

@@ -39,7 +39,8 @@ def levels() -> Iterator[tuple[str, str]]:
 def check_broker_id(name: str, own_id: int, node_or_broker: str, expected: str) -> None:
     """Raise KafkaError unless `name`, the name of a resource, is `own_id`, the id of the broker that received the request.
 
-    node_or_broker: what the error message calls the broker. expected: the part of the message with the expected id.
+    node_or_broker: "Node" or "Broker", the word for the broker in the error message. expected: the part of the message that names the expected
+    id, such as ", expected 2".
     """
     received_id = broker_id_of(name, node_or_broker)
     if received_id != own_id:

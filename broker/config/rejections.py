@@ -96,7 +96,7 @@ def _reason(setting: Setting, text: str) -> tuple[str, str]:
 
 
 def _bounds(setting: Setting, value: float) -> str:
-    """Return why a number is outside the bounds of a setting."""
+    """Return the text that says why `value` is outside the bounds of a setting, such as "Value must be at least 1"."""
     low, high = (None if bound is None else int(bound) for bound in (setting.low, setting.high))
     if setting.special is not None:
         return f"Value must be between {low} and {high} or equal to {setting.special}"
