@@ -94,8 +94,8 @@ class Refusal(NamedTuple):
 class Diagnostics(Observer):
     """Logs why connections and requests were refused and which unsupported features clients asked for, with advice.
 
-    It also logs clients that look for a group's coordinator again and again and do not join the group. release: the Kafka release that the cluster
-    emulates. journal: the list of the cluster's requests, which shows whether such a client reads without a group; it is then not logged.
+    It also logs a client that looks for a group's coordinator again and again and does not join the group, unless the client reads partitions
+    without a group. release: the Kafka release that the cluster emulates. journal: the cluster's requests, which show how a client reads.
     """
 
     def __init__(self, release: str, timers: Timers, journal: Journal) -> None:

@@ -70,7 +70,7 @@ The kind is that of a record of the journal, such as "fetched". Of several offse
 
 
 class Publishing(Protocol):
-    """Interface of the cluster, with what `JournalTopic` needs to append the journal's entries to a topic."""
+    """Interface of the cluster: the attributes and methods that `JournalTopic` uses to append the journal's entries to a topic."""
 
     @property
     def controller(self) -> Controller: ...
@@ -263,7 +263,7 @@ class JournalTopic(Observer):
     def flush(self, now_ms: int) -> None:
         """Append the collected entries to the topic.
 
-        While the partition has no leader, the entries are kept, and each further event tries again. The election of a leader is such an event.
+        While the topic has no leader, the entries are kept. They are appended at a later event, for example the election of a leader.
         """
         if self._timer is not None:
             self._timer.cancel()

@@ -40,9 +40,9 @@ This bounds the memory of collected entries. If the queue of the trace writer is
 class Traced:
     """What the trace contains about one request and its response, collected from the arrival of the request until the response is sent.
 
-    kept: the request's frame without records, and the length in bytes of each of its records fields. wait_ns: how long the request waited for
-    its condition (in purgatory), in ns; while it waits, minus the time at which the wait began. ready_ns: when the response was encoded, 0 before;
-    throttle_ms, flags, out and splices are set at that time, too. flags: a sum of 1 if the request got a response, 2 if the broker delayed
+    kept: the request's frame without records, and the length in bytes of each of its records fields. wait_ns: how long the request was
+    parked in purgatory, in ns; while it is parked, a negative number, the start time multiplied by -1. ready_ns: when the response was encoded, 0
+    before; throttle_ms, flags, out and splices are set at that time, too. flags: a sum of 1 if the request got a response, 2 if the broker delayed
     the response, 4 if the broker closes the connection. out: the response with its length prefix, but without the records in `splices`. splices: for
     each records field, its position in `out` and its records.
     """
@@ -85,25 +85,23 @@ class Traced:
 
 
 _ONE_LOG = struct.Struct(">HHi")
-"""Encodes three adjacent fields of a trace entry of the kind `State`, which has the offsets of logs; here always of one log.
-
-They are the number of logs (1), the length of the topic name and the partition.
+"""Encodes three adjacent fields of a trace entry about the offsets of one log: the number of logs (1), the topic name's length, the partition.
 """
 
 Waiting = bytes | Traced | tuple[Callable[..., bytes], tuple[Any, ...]]
 """A trace entry that has been collected, in one of three forms.
 
 Bytes are an entry that is encoded already. `Traced` is a request with its response, which is encoded later. A tuple is a change of a log's
-offsets, which is encoded later, too: (function that encodes it, arguments of this function). The second of these arguments is the sequence number.
+offsets, which is encoded later, too: (function that encodes it, arguments of this function). The second argument is the entry's sequence number.
 """
 
 
 class StateOfOne(NamedTuple):
-    """A fast encoder of the trace entries about the offsets of one log (`State`), in which equal parts are encoded only once.
+    """An encoder of the trace entries about the offsets of one log (`State`). It stores the encoded fields that all these entries share.
 
-    `kafkaproto.trace.format.encoded` returns the same bytes but takes longer. pack: a function that returns an encoded entry. Its arguments are
-    (head, seq, broker, clock_ms, at_ns, log, flags, four offsets, name). Three of them are equal in all entries about the log and stored here,
-    encoded. head: length and kind of the entry. log: the number of logs (1), the length of the topic name, and the partition. name: the topic name.
+    This is faster than `kafkaproto.trace.format.encoded`, which returns the same bytes. pack: a function that returns an encoded entry. Its
+    arguments are (head, seq, broker, clock_ms, at_ns, log, flags, four offsets, name). head, log and name are the encoded fields. head: length and
+    kind of the entry. log: the number of logs (1), the length of the topic name, and the partition. name: the topic name.
     """
 
     pack: Callable[..., bytes]
@@ -122,9 +120,9 @@ def state_of_one(topic: str, partition: int) -> StateOfOne:
 
 
 class Moves:
-    """What all trace entries about the moves (changes) of one replica's offsets have in common.
+    """The encoder and the flags for trace entries about one replica's offsets, of which each change (move) is recorded.
 
-    packing: the encoder of these entries. flags: 1 (`BEGINS`) for the first entry, with which the trace of this replica begins, then 0. log: a weak
+    packing: the encoder. flags: the flags of the next entry: 1 (`BEGINS`) if it is the first one about this replica, then 0. log: a weak
     reference to the replica's log.
     """
 
@@ -137,7 +135,7 @@ class Moves:
 
 
 class MovesByLog:
-    """Maps the log of each replica to what its offset moves (`Moves`) have in common in the trace. A log is removed when it is deleted."""
+    """Maps the log of each replica to the encoder and the flags of its trace entries (`Moves`). A log that is deleted is removed."""
 
     def __init__(self) -> None:
         self._moves: dict[
@@ -145,11 +143,11 @@ class MovesByLog:
         ] = {}  # keyed by `id`, because looking up a weak reference takes several times as long
 
     def of(self, log: ReplicaLog) -> Moves | None:
-        """Return what all trace entries about the offsets of a log have in common; None if `add` was not called for the log."""
+        """Return the encoder and the flags for trace entries about the offsets of a log; None if `add` was not called for the log."""
         return self._moves.get(id(log))
 
     def add(self, log: ReplicaLog, topic: str, index: int, flags: int) -> Moves:
-        """Add the log of partition `index` of a topic, and return what all trace entries about its offsets have in common.
+        """Add the log of partition `index` of a topic, and return the encoder and the flags for trace entries about its offsets.
 
         flags: 1 (`BEGINS`) if the trace has no earlier entry about the log, otherwise 0.
         """
@@ -159,7 +157,7 @@ class MovesByLog:
         return moves
 
     def clear(self) -> None:
-        """Forget what the trace entries of all logs have in common. The logs themselves do not change."""
+        """Remove all logs from this mapping. The logs themselves do not change."""
         self._moves.clear()
 
 

@@ -10,7 +10,7 @@ from kafkaproto.broker.transaction.operations import PartitionKey
 
 @dataclass(slots=True, repr=False)
 class PastTransaction:
-    """One transaction of a producer, from its first partition on; it may still be open.
+    """One transaction of a producer, which may still be open. It begins when its first partition is added.
 
     at_ms: when it began, in milliseconds of the cluster's clock. elapsed_ms: the same time, counted from the cluster's start.
     """

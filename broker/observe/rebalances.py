@@ -74,10 +74,11 @@ class RebalanceHistory(Observer):
     def group_changed(self, broker_id: int, change: GroupChange, now_ms: int) -> None:
         """Add a rebalance to the history, or update the current one, after a change of a group.
 
-        a. If no members are joining, a rebalance starts when a classic group enters PreparingRebalance, and with each new generation or group epoch.
-        b. If members are joining for the current rebalance, it goes on: the new generation ends the joining, and is then the one that it leads to.
+        a. A rebalance starts when a classic group enters PreparingRebalance, and with each new generation or group epoch.
+        b. Exception: while members of a classic group join, no other rebalance starts. The new generation becomes `to_epoch` of the current one.
         c. Other changes update the current rebalance. It is complete when the group is Stable or Empty, and ends unfinished if the group is Dead.
-        d. A new coordinator continues the rebalance if it has loaded the generation or epoch; otherwise the rebalance ends unfinished.
+        d. If a new coordinator loads the group, the current rebalance continues if its `to_epoch` is the loaded generation or group epoch.
+           Otherwise it ends unfinished.
         """
         current = self._current(change.group_id)
         kinds = {cause.kind for cause in change.causes}

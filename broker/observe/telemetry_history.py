@@ -16,9 +16,9 @@ MOST_BYTES = 16 * 1024 * 1024
 
 
 class TelemetryHistory(Observer):
-    """Collects the metrics that clients push: the last 1,000 pushes. The oldest are also removed while the payloads have more than 16 MiB in all.
+    """Collects the metrics that clients push: the last 1,000 pushes, or fewer if their payloads exceed 16 MiB in total.
 
-    The last push is kept in any case.
+    The last push is always kept.
     """
 
     def __init__(self) -> None:
