@@ -38,7 +38,8 @@ class Answered:
 class VirtualCluster:
     """A cluster whose time stands still until `advance`. `connect` returns clients. Its addresses are invented, because it opens no sockets.
 
-    clock: the clock of an earlier cluster, to continue with its data directory; None for a new one. options: further arguments of `Cluster`.
+    clock: None for a new clock. To open the data directory of an earlier cluster, pass the clock of that cluster, so that time goes on from there.
+    options: further arguments of `Cluster`.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""The arguments of a test cluster, and the cluster that they describe.
+"""The arguments of a test cluster: checks of the arguments, and functions that create the cluster and its clock.
 
-This module does not depend on how that cluster is served.
+This module does not depend on event loops, threads or sockets.
 """
 
 from __future__ import annotations

@@ -30,7 +30,9 @@ class Settable(Protocol):
 
 
 class Watch(Observer):
-    """An observer that checks a condition, and passes its first result other than None, or an exception that it raises, to `future`.
+    """An observer that calls `condition` again and again, until it returns a result other than None or raises an exception.
+
+    The result or the exception is then set on `future`.
 
     The condition is checked when `look` is called, and after every request, throttle, append, journal event and change of a group. Attach this
     observer after the journal, so that the condition finds the latest event in the journal.
