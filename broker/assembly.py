@@ -205,8 +205,8 @@ def attach_observers(
 ) -> None:
     """Attach observers to `events`: the journal, the observers that write log messages, and `others`.
 
-    The request log is attached only if the journal keeps details of requests. release_name: the emulated release, for
-    diagnostic messages. timers: run the checks that diagnostic messages need some time after a request.
+    The request log is attached only if the journal keeps details of requests. release_name: the emulated release, which
+    log messages about refused clients depend on. timers: start the checks of a client that run some time after its request.
     """
     logs = ThrottleLog(), UndeliverableLog(), Diagnostics(release_name, timers, journal)
     for observer in (journal, *others, *logs):

@@ -230,10 +230,10 @@ class Node:
         self.connections: dict[int, OpenConnection] = {}
         self._silent_until_ms: dict[str, int] = {}
         self.counted_ms = 0.0
-        """The total handler time in ms that was charged to requests of this broker.
+        """The total time in ms that request handlers of this broker have run.
 
-        A handler can complete other, waiting requests while it runs. Their time is added here, too. The time charged to the handler's own request is
-        the time that it took, less the growth of this total meanwhile, so that no time is charged twice.
+        While a handler runs, it can complete parked requests. Their time is added to this total and counts for their own request quotas. It is
+        subtracted from the time of the handler that completed them, so that no time counts twice.
         """
         self.reader = Reader(replicas, cluster.strict_kip)
         self.quotas = self._new_quotas()

@@ -107,7 +107,7 @@ class Connection:
         return self._frames.get_buffer()
 
     def received(self, count: int, now_ms: int) -> None:
-        """Handle `count` bytes that the socket's owner wrote into the buffer that `get_buffer` returned."""
+        """Add `count` bytes, which the socket's owner wrote into the buffer from `get_buffer`, and handle each request that is now complete."""
         self._active_ms = now_ms
         if self.node.events.bytes_received is not None:
             self.node.events.bytes_received(self)

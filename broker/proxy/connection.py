@@ -73,7 +73,7 @@ class ProxyConnection:
         """The requests whose response has not arrived, in order; None stands for a frame without a request header, such as a SASL token."""
         self._tokens = False
         self.broken: NotKafka | None = None
-        """The error in the client's bytes, if it has sent some that are not Kafka's protocol; else None. Requests before them are still forwarded."""
+        """The error to report if the client has sent bytes that are not Kafka's protocol, else None. Requests before these bytes are forwarded."""
 
     def requested(self, data: bytes, now_ns: int) -> tuple[bytes, bytes]:
         """Process bytes from the client. Returns (bytes for the broker, bytes to send back to the client at once).

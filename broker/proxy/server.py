@@ -58,8 +58,8 @@ class Proxy:
     """A proxy between clients and a Kafka cluster, which records their traffic. `await start()` opens its ports, `await stop()` closes everything.
 
     `bootstrap`: the address for clients, after the start. to: the (host, port) of one broker of the cluster. trace: the folder for the
-    trace. host, port: the address on which the proxy listens for that broker. For each further broker, it listens on the next higher port; on
-    any free port if that one is in use or if `port` is 0.
+    trace. host, port: the address on which the proxy listens for the broker `to`. For each further broker, it listens on the next higher
+    port. It takes any free port if the next one is in use or if `port` is 0.
     """
 
     def __init__(self, to: Address, trace: str | os.PathLike[str], host: str = "127.0.0.1", port: int = 0) -> None:
@@ -69,7 +69,7 @@ class Proxy:
         self._next_port = port
         self._doors: dict[Address, Door] = {}
         self._aliases: dict[Address, Address] = {}
-        """Maps the address that the first broker advertises to the address `to` given to the proxy, if they differ; both belong to the same broker.
+        """Maps the address that the broker at `to` advertises to `to`, so that both count as one broker. `to` is the address given to the proxy.
 
         Empty until the advertised address is known.
         """

@@ -28,7 +28,10 @@ _FIRST_FOLDED, _LAST_FOLDED = 0x41, 0x1044F
 
 
 class Characters:
-    """An immutable set of characters, stored as a sorted tuple of the code points where a range of members starts or ends."""
+    """An immutable set of characters, stored as ranges of code points.
+
+    The ranges are one sorted tuple, in which the first code point of each range is followed by the code point after its last one.
+    """
 
     __slots__ = ("_bounds",)
 

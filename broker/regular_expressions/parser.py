@@ -224,7 +224,7 @@ class _Parser:
     # Escapes
 
     def _read_escape(self) -> None:
-        """Parse the characters after a backslash outside of a character class."""
+        """Parse an escape sequence outside of a character class, after its backslash, and add its instructions to the current group."""
         if self._looking_at("C"):
             raise ExpressionError("invalid escape sequence")
         for letter, edge in _EDGES.items():

@@ -190,8 +190,8 @@ class Server(Observer):
     async def _listen_again(self, node: Node) -> None:
         """Open the listeners of a restarted broker, while no other broker of this server opens listeners.
 
-        If the broker restarts again before its ports are open, the second call waits until the first is done, and then opens nothing. Without this,
-        it would find the ports in use, by the first call.
+        If the broker restarts again before its ports are open, a second call starts. It waits until the first call is done, and then opens nothing,
+        because the ports are open already.
         """
         async with self._one_opens:
             if node.running and node.broker_id not in self._open:

@@ -72,7 +72,8 @@ class Instance:
     """A client that sends metrics, and the subscription that applies to it.
 
     version: the version of the settings from which the subscription was computed. connection_id: the connection whose request created this
-    object. requested_ms, pushed_ms: when the client last requested its subscription and last pushed, without requests that came too early.
+    object. requested_ms: when the client last requested its subscription. pushed_ms: when the client last pushed metrics. Requests and pushes
+    that came too early do not count.
     """
 
     client_instance_id: bytes
@@ -169,7 +170,8 @@ class TelemetryInstances:
     def _refusal(self, instance: Instance, request: PushRequest, now_ms: int) -> int:
         """Return the error code with which a push is rejected, or 0 if it is accepted.
 
-        A new push interval starts with this push, even if it is rejected, unless it comes too early or after the client's last push.
+        A push starts a new push interval, even if it is rejected. Exceptions are a push that comes before the current interval has passed, and a
+        push after the one with which the client said that it is closing.
         """
         if instance.is_terminating:
             return ErrorCode.INVALID_REQUEST
