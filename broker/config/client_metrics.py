@@ -40,7 +40,10 @@ class Subscription(NamedTuple):
 
 
 class SubscriptionSetting(NamedTuple):
-    """A setting of a subscription for DescribeConfigs. value: its value as text. is_set: whether the subscription sets it; False for a default."""
+    """A setting of a client metrics subscription, as DescribeConfigs describes it.
+
+    value: its value as text. kind: its type, such as "list"; None before Kafka 4.0. is_set: whether the subscription sets it; False for a default.
+    """
 
     name: str
     value: str

@@ -49,7 +49,10 @@ def parse(text: str, longest: int) -> Program:
 
 
 class _Flags(NamedTuple):
-    """The flags i, m and s of an expression. The flag U is not stored: it does not change which whole texts match."""
+    """The flags of an expression: i (ignore case), m (^ and $ match at each line) and s (a dot matches a newline, too).
+
+    The flag U (prefer short matches) is not stored, because it makes no difference when a whole text must match.
+    """
 
     ignore_case: bool = False
     multiple_lines: bool = False

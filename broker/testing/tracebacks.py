@@ -21,7 +21,10 @@ def is_hidden(excinfo: Any) -> bool:
 
 
 class without_frames_of_the_broker:
-    """A context manager that removes the broker's frames from the tracebacks of KafkaError, ConfigError and the error types `kinds`."""
+    """A context manager that shortens the tracebacks of errors raised in its block: it removes the frames of the broker's own code.
+
+    It does so for KafkaError, ConfigError and the error types `kinds`.
+    """
 
     def __init__(self, *kinds: type[Exception]) -> None:
         self._kinds = (KafkaError, ConfigError, *kinds)

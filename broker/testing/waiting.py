@@ -12,10 +12,10 @@ __tracebackhide__ = is_hidden
 
 
 MOST_CHECKS = 10
-"""How many times in a row the check of a `wait_for` condition may itself cause the next check, by changing something in the cluster.
+"""The number of consecutive checks of a `wait_for` condition, each caused by the check before it, after which the wait fails.
 
-A condition that only reads may cause a few checks, because a read may first run the timers that are due. A condition that causes more checks changes
-the cluster, which is forbidden, so the wait fails.
+A condition must not change the cluster, because each change causes another check. A condition that only reads may also cause a few checks, because
+a read may first run the timers that are due.
 """
 
 
@@ -30,12 +30,10 @@ class Settable(Protocol):
 
 
 class Watch(Observer):
-    """An observer that calls `condition` again and again, until it returns a result other than None or raises an exception.
+    """An observer that calls the function `condition` until it returns a result other than None or raises an exception.
 
-    The result or the exception is then set on `future`.
-
-    The condition is checked when `look` is called, and after every request, throttle, append, journal event and change of a group. Attach this
-    observer after the journal, so that the condition finds the latest event in the journal.
+    The result or the exception is then set on `future`. The function is called when `look` is called, and after every request, throttle, append,
+    journal event and change of a group. Attach this observer after the journal, so that the condition finds the latest event in the journal.
     """
 
     def __init__(self, condition: Callable[[], object | None], future: Settable) -> None:
