@@ -85,7 +85,9 @@ class LogState(NamedTuple):
 
 
 class Keeper(Protocol):
-    """Interface that saves the `LogState` of one partition to the data directory, for the next process. Only the leader's log calls it."""
+    """Interface that saves the `LogState` of one partition to the data directory, so that a restarted broker can restore it.
+
+    Only the log of the partition's leader calls it."""
 
     def begun(self, state: LogState) -> None:
         """Persist the state of the log when its replica becomes leader.
@@ -113,7 +115,7 @@ class Keeper(Protocol):
 class Origin(NamedTuple):
     """Where the events that a log publishes come from: the broker and the partition of the replica that owns the log.
 
-    turn: the clock of the request or timer that the broker is handling: its `now_ms` is the time of the events.
+    turn: the clock of the request or timer that the broker is handling. Its `now_ms` is the time of the events.
     """
 
     broker_id: int
@@ -362,9 +364,9 @@ class ReplicaLog:
         return LogSlice(self.store.region(place.position, size_bytes), size_bytes, first_batch_bytes)
 
     def offset_behind(self, fetch_offset: int, size_bytes: int) -> int:
-        """Return the offset after the last complete batch in `size_bytes` bytes that begin with the batch that holds `fetch_offset`.
+        """Return the offset from which a client fetches next, after a fetch from `fetch_offset` that returned `size_bytes` bytes.
 
-        A client that received these bytes fetches from this offset next.
+        It is the offset after the last complete batch in these bytes, which begin with the batch that holds `fetch_offset`.
         """
         if not size_bytes or fetch_offset >= self.runs.end_offset:
             return fetch_offset
@@ -389,7 +391,7 @@ class ReplicaLog:
         return self.runs.deleted_bytes + self.bytes_between(self.log_start_offset, self.log_end_offset)
 
     def aborted_transactions(self, fetch_offset: int, size_bytes: int) -> list[AbortedTransaction]:
-        """Return the aborted transactions for a fetch response that has `size_bytes` bytes: the batch that holds `fetch_offset` and later ones.
+        """Return the aborted transactions for a fetch response with `size_bytes` bytes of records, beginning with the batch of `fetch_offset`.
 
         As in Kafka, the list may have transactions that begin after these bytes, up to the next entry of the index or the segment's end (F-20).
         """
@@ -399,7 +401,7 @@ class ReplicaLog:
         return transactions.aborted_between(fetch_offset, self.runs.upper_bound(fetch_offset, size_bytes))
 
     def is_on_older_segment(self, fetch_offset: int, bound_offset: int) -> bool:
-        """Return whether the segment of `fetch_offset`, an older one, ends before `bound_offset`, so that a read must stop there (F-29)."""
+        """Return whether a read from `fetch_offset` stops before `bound_offset`, because a later segment has the rest of the batches (F-29)."""
         bound_offset = min(bound_offset, self.log_end_offset)
         if not self.log_start_offset <= fetch_offset < min(bound_offset, self.runs.end_offset):
             return False

@@ -292,7 +292,7 @@ class Store:
     def drop_before(self, position: int) -> None:
         """Drop the segments that lie completely before `position`. A response that is being sent can still read their bytes.
 
-        The log's active segment goes on with the next append even if no byte is left. Does nothing while saved metadata may refer to old files.
+        If all bytes are dropped, the next append still belongs to the log's active segment. Does nothing while saved metadata may refer to the files.
         """
         if self.folder is not None and self.folder.pool.keeps_segments:
             return

@@ -50,7 +50,7 @@ def request_percent(exchange: Exchange) -> float:
 def charge(exchange: Exchange, outcome: Outcome, forced: ForcedThrottle | None) -> Charged:
     """Charge any request except a client's fetch to the client's quotas.
 
-    outcome: the result of the handler, which says what the request is charged for. forced: the forced throttle that applies to the request, or None;
+    outcome: the result of the handler, which names the quotas to charge. forced: the forced throttle that applies to the request, or None;
     it replaces the throttle of the quotas.
     """
     quotas = exchange.node.quotas

@@ -76,7 +76,7 @@ class Exchange:
     """What the traffic recorder stores about the request until its response is sent; None if nothing is recorded."""
 
     def open_mutations(self, strict: bool) -> MutationCharge:
-        """Return the charge to which a handler adds the partitions that it creates or deletes.
+        """Return the object by which a handler charges created or deleted partitions to the client's controller mutation quota (Q-18).
 
         strict: whether the client's version of the API knows THROTTLING_QUOTA_EXCEEDED (89), so that the request can be rejected with it.
         """
