@@ -53,9 +53,9 @@ class LogSlice(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A batch in the store: its position there, and its base offset and leader epoch, which the leader assigned.
+    """A batch in the partition's store: its position there in bytes, and the base offset and leader epoch that the leader assigned to it.
 
-    header: the header as the producer sent it. The base offset and leader epoch in it may be other ones; they are not used.
+    header: the header as the producer sent it. Its base offset and leader epoch are not used, because the leader replaces them.
     """
 
     position: int
@@ -171,7 +171,7 @@ class ReplicaLog:
     # State for the next process
 
     def lead(self, epoch: int) -> None:
-        """Start to lead in a new leader epoch, before any write (E-3)."""
+        """Make this the leader's log, with leader epoch `epoch` beginning at the log end offset. Called before any write in this epoch (E-3)."""
         is_empty = self.log_end_offset == 0 and self.epochs.latest < 0 and self.store.end_position == 0
         is_news = epoch != self.epochs.latest and not is_empty
         self.epochs.assign(epoch, self.log_end_offset)
@@ -180,7 +180,7 @@ class ReplicaLog:
             self.keeper.begun(self.state())
 
     def follow(self) -> None:
-        """Stop leading: another replica is the leader now."""
+        """Make this a follower's log, because another replica has become leader."""
         self.is_leader = False
 
     def state(self) -> LogState:
@@ -250,8 +250,8 @@ class ReplicaLog:
 
         Starts a new segment first if the active one is too old. `batch` is one whole batch, `header` the header that the producer sent. from_client:
         False for a batch that a coordinator writes in the transaction of a producer; its sequence numbers are not checked.
-        Raises InvalidBatch with the errors of `ProducerStates.check` and `check_marker` (P-19, P-20, TX-33, TX-34, TX-48), StorageError if the store
-        cannot write; then nothing has changed.
+        Raises InvalidBatch if the epoch, sequence number or transaction of the producer does not allow the batch (P-19, P-20, TX-33, TX-34, TX-48),
+        StorageError if the store cannot write; then nothing has changed.
         """
         if header.producer_id >= 0:
             original = None
@@ -289,7 +289,7 @@ class ReplicaLog:
         """Add the batches of `leader` that follow this log's end, by reference, without copying bytes. Returns the number of bytes added.
 
         Like a follower's fetch, it adds up to `limit_bytes`, or one larger batch if `at_least_one` (F-7). With `end_offset` it stops
-        after the first batch that reaches this offset. Both must be logs of one partition, whose bytes are in one `Store`. Raises
+        after the first batch that reaches this offset. Both logs must share a `Store`, as the replicas of one partition do. Raises
         OffsetOutOfRange if this log's end is not in the leader's log, ValueError if it lies inside a batch of the leader.
         """
         leader.check_range(self.log_end_offset)

@@ -168,9 +168,10 @@ class FileSegment(_Extent):
         self._file = file
 
     def make_room(self, size: int, length: int) -> int:
-        """Reserve memory for `length` more bytes: a larger step if the budget allows it, otherwise exactly `length` bytes.
+        """Reserve memory for `length` more bytes, and for later appends if the memory budget allows it.
 
-        Returns the size up to which the segment may grow, 0 if the budget is used up. A temporary file on disk needs no reservation.
+        size: how many bytes the segment has now. Returns the size up to which it may grow, 0 if the budget is used up. A temporary file on disk
+        needs no reservation.
         """
         file = self._file
         if not file.reserved_bytes:
@@ -360,7 +361,7 @@ class NamedSegment(_Extent):
 
 
 def grant_bytes(size: int) -> int:
-    """Return how many more bytes to reserve for a memory file of `size` bytes: as many again, but at least 128 KiB and at most 1 MiB."""
+    """Return how many bytes to reserve for the growth of a memory file that has `size` bytes: `size`, but at least 128 KiB and at most 1 MiB."""
     return min(max(2 * SMALL_SEGMENT_BYTES, size), LARGEST_GRANT_BYTES)
 
 

@@ -12,7 +12,7 @@ from kafkaproto.broker.metadata.image import NO_LEADER, Image, PartitionState
 
 
 def among_the_living(image: Image, p: PartitionState, unclean: bool) -> PartitionState:
-    """Return the partition after brokers started or stopped, with a leader and in-sync replicas that are running. p: the partition before.
+    """Return the partition after brokers started or stopped, with a leader and in-sync replicas that are running. p: its state before.
 
     The leader is the first of these replicas that is running:
 
