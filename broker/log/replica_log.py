@@ -105,10 +105,10 @@ class Keeper(Protocol):
         """Persist the state that the log will have after a compaction. Raises StorageError if the write fails; then the log must not change."""
 
     def started(self, at: int, log_start_offset: int, producers: dict[int, ProducerEntry]) -> None:
-        """Persist a higher log start offset before the log uses it, with what recovery could no longer learn from the batches below it.
+        """Persist a higher log start offset before the log uses it, and the producer states that recovery cannot rebuild without the removed batches.
 
-        at: the end of the partition's bytes, as a position in the store. producers: the states of producers that depend on these batches, by producer
-        id. Raises StorageError if the write fails; then the log must not change.
+        at: the end of the partition's bytes, as a position in the store. producers: the states of producers that depend on batches below the new
+        start, by producer id. Raises StorageError if the write fails; then the log must not change.
         """
 
 

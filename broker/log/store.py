@@ -270,7 +270,7 @@ class Store:
     # Releasing space
 
     def add_reader(self) -> int:
-        """Add a reader and return its number. A reader is a replica of the partition, which needs some bytes of the store; at first none."""
+        """Add a replica of the partition as a reader of the store, and return its number. It needs no bytes until `reader_needs` is called."""
         self._needs.append(NOTHING_NEEDED)
         return len(self._needs) - 1
 

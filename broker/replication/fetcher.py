@@ -275,7 +275,10 @@ class ReplicaFetcher:
         return received
 
     def _leave_out(self, now_ms: int) -> list[FollowedPartition]:
-        """Leave throttled partitions out of the next fetch while the follower's quota is exceeded (R-7). Returns those no longer left out."""
+        """Leave throttled partitions out of the next fetch while the follower's quota is exceeded (R-7).
+
+        Returns the partitions that the previous fetch left out and the next fetch includes again.
+        """
         again: list[FollowedPartition] = []
         removes = False
         for followed in self._followed.values():

@@ -33,7 +33,7 @@ class Peer(Protocol):
     received_ns: int
     """When the connection last received bytes, in ns of the monotonic clock. It stays 0 unless an observer of the event `bytes_received` sets it."""
     exchange: Exchange | None
-    """The request in progress, until its response is sent."""
+    """The request in progress; None if every request has its response."""
     parked: Waiting | None
     """The request or response of this connection that waits, for example for records or for a throttle; None if none waits.
 
