@@ -58,7 +58,11 @@ def create_partitions(exchange: Exchange, request: CreatePartitionsRequest) -> R
 def _add(
     exchange: Exchange, mutations: MutationCharge, request: CreatePartitionsTopic, room: int, validate_only: bool
 ) -> tuple[CreatePartitionsTopicResult, int]:
-    """Enlarge a topic, and return its result and the number of added partitions. room: how many partitions the request may still add."""
+    """Add partitions to one topic. Returns the topic's result for the response, and the number of added partitions.
+
+    mutations: charges the new partitions to the client's controller mutation quota. room: how many partitions the request may still add.
+    validate_only: whether to check the request without adding partitions.
+    """
     controller = exchange.node.cluster.controller
     given = None if request.assignments is None else [a.broker_ids for a in request.assignments]
     added = 0

@@ -78,7 +78,7 @@ def _partitions(exchange: Exchange, topic: CreatableTopic) -> int:
 def _planned(
     exchange: Exchange, topics: Sequence[CreatableTopic]
 ) -> tuple[dict[str, Topic], dict[str, CreatableTopicResult]]:
-    """Check all topics. Return (planned valid topics, error results of the others), both by name."""
+    """Check all topics of the request. Returns (topics to create, error results of the invalid topics), both by topic name."""
     controller = exchange.node.cluster.controller
     mutations = exchange.open_mutations(exchange.api_version >= FIRST_STRICT_VERSION)
     planned: dict[str, Topic] = {}

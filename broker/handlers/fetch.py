@@ -165,10 +165,11 @@ def _resolve(
 ) -> tuple[list[Key], list[PartitionFetch]]:
     """Return the partitions of a fetch in the order in which they are handled, as two lists of equal length: keys and resolved partitions.
 
-    Partitions to read come first, then those with an error detected before reading (F-23). For a follower, the latter are in the order of the
-    request, as in `KafkaApis`; for a consumer, unknown topic ids come first among them. by_id: whether the keys have topic ids instead of names.
-    from_follower: whether a follower fetches. session: the context of the fetch, with the partitions of its fetch session or, without a session, of
-    the request.
+    Partitions to read come first, then those with an error detected before reading (F-23). For a follower, the
+    partitions with errors are in the order of the request, as in `KafkaApis`; for a consumer, those with unknown topic ids come before the others.
+
+    by_id: whether the keys have topic ids instead of names. from_follower: whether a follower fetches. session: the context of the fetch, with the
+    partitions of its fetch session or, without a session, of the request.
     """
     image = exchange.node.image
     good: list[tuple[Key, PartitionFetch]] = []

@@ -65,9 +65,9 @@ def _response(exchange: Exchange, request: OffsetDeleteRequest, results: dict[tu
 
 
 def _place(topic: OffsetDeleteResponseTopic) -> int:
-    """Return the sort key of a topic in a response of Kafka's old coordinator (GC-62).
+    """Return the key by which Kafka's old group coordinator sorts the topics of a response, lowest first (GC-62).
 
-    0: the topic has no partition or an unknown one. 1: members of the group read the topic. 2: any other topic.
+    0: the topic has no partition or an unknown one. 1: members of the group subscribe to the topic. 2: any other topic.
     """
     errors = [partition.error_code for partition in topic.partitions]
     if not errors or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION in errors:

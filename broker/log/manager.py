@@ -39,9 +39,9 @@ class Replica(Protocol):
     expiry: Expiry | None
 
     def expired(self, now_ms: int) -> None:
-        """Handle the deletion of expired segments, which has raised the log start offset of this replica.
+        """Check the waiting requests of this replica again, because its log start offset was raised by deleting expired segments.
 
-        Requests that wait for a higher log start offset are checked again. A follower reports the new offset to the leader in its next fetch.
+        If the replica is a follower, it reports the new offset to the leader in its next fetch.
         """
 
 
@@ -53,8 +53,8 @@ class LogTask(ABC):
     """A periodic maintenance task for all replicas, such as retention or compaction.
 
     A check does the work that is due, and schedules the next check for the earliest time at which more work may be due. interval: the name of the
-    setting with the time between two checks in ms. looked: a function that the task calls at the start of each check, so that its owner knows that a
-    check may have to be scheduled again after the next append.
+    setting with the time between two checks in ms. looked: a function that the task calls at the start of each check. It makes the log manager
+    schedule another check at the next append or change of settings, because the task itself schedules none if no work is expected.
     """
 
     interval: str
@@ -75,11 +75,11 @@ class LogTask(ABC):
         """Return the time in ms at which the replica next needs this task if nothing is appended or changed until then; None if never."""
 
     def look_soon(self, now_ms: int) -> None:
-        """Schedule a check of all logs for this task's work after one check interval, the earliest regular time, unless one is scheduled before."""
+        """Schedule a check of all logs in one check interval from now, unless an earlier check is already scheduled."""
         self._look_at(now_ms + self._interval_ms)
 
     def rest(self) -> None:
-        """Cancel the scheduled check whether logs need this task. No check takes place until `look_soon` is called."""
+        """Cancel the next check of the logs. No other check takes place until `look_soon` is called."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -208,7 +208,7 @@ class LogManager:
         self._is_idle = True
 
     def rest(self) -> None:
-        """Rest: check no log any more for retention, compaction or expiry of producers, until `wake` is called."""
+        """Stop checking the logs for retention, compaction and expiry of producers, until `wake` is called."""
         self._is_idle = True
         for task in self._tasks:
             task.rest()

@@ -77,7 +77,8 @@ class Verification:
     """A transaction of a producer that is being verified, or whose verification failed: `VerificationStateEntry` (KIP-890).
 
     lowest_sequence: the smallest first sequence number among the batches that were sent in `epoch`. The transaction must not begin with a larger one.
-    adds_partitions: whether the producer uses transaction version 2. since_ms: when the verification began.
+    adds_partitions: whether the coordinator adds a missing partition to the transaction (transaction version 2). since_ms: when the verification
+    began.
     """
 
     __slots__ = ("adds_partitions", "epoch", "lowest_sequence", "since_ms")
@@ -186,10 +187,10 @@ class ProducerStates:
     def begin_verification(
         self, producer_id: int, epoch: int, sequence: int, now_ms: int, *, adds_partitions: bool
     ) -> None:
-        """Record that the coordinator is asked to verify a producer's transaction.
+        """Record that this partition waits until the coordinator has verified a producer's transaction.
 
-        epoch, sequence: the producer epoch and the first sequence number of the batch to append. adds_partitions: whether the producer uses
-        transaction version 2.
+        epoch, sequence: the producer epoch and the first sequence number of the batch to append. adds_partitions: whether the coordinator adds the
+        partition to the transaction if it is missing (transaction version 2).
         """
         verification = self.verifications.get(producer_id)
         if verification is None:

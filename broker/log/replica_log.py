@@ -53,9 +53,9 @@ class LogSlice(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A batch in the store: its position there, and its base offset and leader epoch, which the leader assigned.
+    """A batch in the partition's store: its position there in bytes, and the base offset and leader epoch that the leader assigned to it.
 
-    header: the header as the producer sent it. The base offset and leader epoch in it may be other ones; they are not used.
+    header: the header as the producer sent it. Its base offset and leader epoch are not used, because the leader replaces them.
     """
 
     position: int
@@ -85,7 +85,9 @@ class LogState(NamedTuple):
 
 
 class Keeper(Protocol):
-    """Interface that saves the `LogState` of one partition to the data directory, for the next process. Only the leader's log calls it."""
+    """Interface that saves the `LogState` of one partition to the data directory, so that a restarted broker can restore it.
+
+    Only the log of the partition's leader calls it."""
 
     def begun(self, state: LogState) -> None:
         """Persist the state of the log when its replica becomes leader.
@@ -103,17 +105,17 @@ class Keeper(Protocol):
         """Persist the state that the log will have after a compaction. Raises StorageError if the write fails; then the log must not change."""
 
     def started(self, at: int, log_start_offset: int, producers: dict[int, ProducerEntry]) -> None:
-        """Persist a higher log start offset before the log uses it, with what recovery could no longer learn from the batches below it.
+        """Persist a higher log start offset before the log uses it, and the producer states that recovery cannot rebuild without the removed batches.
 
-        at: the end of the partition's bytes, as a position in the store. producers: the states of producers that depend on these batches, by producer
-        id. Raises StorageError if the write fails; then the log must not change.
+        at: the end of the partition's bytes, as a position in the store. producers: the states of producers that depend on batches below the new
+        start, by producer id. Raises StorageError if the write fails; then the log must not change.
         """
 
 
 class Origin(NamedTuple):
     """Where the events that a log publishes come from: the broker and the partition of the replica that owns the log.
 
-    turn: the clock of the request or timer that the broker is handling: its `now_ms` is the time of the events.
+    turn: the clock of the request or timer that the broker is handling. Its `now_ms` is the time of the events.
     """
 
     broker_id: int
@@ -169,7 +171,7 @@ class ReplicaLog:
     # State for the next process
 
     def lead(self, epoch: int) -> None:
-        """Start to lead in a new leader epoch, before any write (E-3)."""
+        """Make this the leader's log, with leader epoch `epoch` beginning at the log end offset. Called before any write in this epoch (E-3)."""
         is_empty = self.log_end_offset == 0 and self.epochs.latest < 0 and self.store.end_position == 0
         is_news = epoch != self.epochs.latest and not is_empty
         self.epochs.assign(epoch, self.log_end_offset)
@@ -178,7 +180,7 @@ class ReplicaLog:
             self.keeper.begun(self.state())
 
     def follow(self) -> None:
-        """Stop leading: another replica is the leader now."""
+        """Make this a follower's log, because another replica has become leader."""
         self.is_leader = False
 
     def state(self) -> LogState:
@@ -248,8 +250,8 @@ class ReplicaLog:
 
         Starts a new segment first if the active one is too old. `batch` is one whole batch, `header` the header that the producer sent. from_client:
         False for a batch that a coordinator writes in the transaction of a producer; its sequence numbers are not checked.
-        Raises InvalidBatch with the errors of `ProducerStates.check` and `check_marker` (P-19, P-20, TX-33, TX-34, TX-48), StorageError if the store
-        cannot write; then nothing has changed.
+        Raises InvalidBatch if the epoch, sequence number or transaction of the producer does not allow the batch (P-19, P-20, TX-33, TX-34, TX-48),
+        StorageError if the store cannot write; then nothing has changed.
         """
         if header.producer_id >= 0:
             original = None
@@ -287,7 +289,7 @@ class ReplicaLog:
         """Add the batches of `leader` that follow this log's end, by reference, without copying bytes. Returns the number of bytes added.
 
         Like a follower's fetch, it adds up to `limit_bytes`, or one larger batch if `at_least_one` (F-7). With `end_offset` it stops
-        after the first batch that reaches this offset. Both must be logs of one partition, whose bytes are in one `Store`. Raises
+        after the first batch that reaches this offset. Both logs must share a `Store`, as the replicas of one partition do. Raises
         OffsetOutOfRange if this log's end is not in the leader's log, ValueError if it lies inside a batch of the leader.
         """
         leader.check_range(self.log_end_offset)
@@ -362,9 +364,9 @@ class ReplicaLog:
         return LogSlice(self.store.region(place.position, size_bytes), size_bytes, first_batch_bytes)
 
     def offset_behind(self, fetch_offset: int, size_bytes: int) -> int:
-        """Return the offset after the last complete batch in `size_bytes` bytes that begin with the batch that holds `fetch_offset`.
+        """Return the offset from which a client fetches next, after a fetch from `fetch_offset` that returned `size_bytes` bytes.
 
-        A client that received these bytes fetches from this offset next.
+        It is the offset after the last complete batch in these bytes, which begin with the batch that holds `fetch_offset`.
         """
         if not size_bytes or fetch_offset >= self.runs.end_offset:
             return fetch_offset
@@ -389,7 +391,7 @@ class ReplicaLog:
         return self.runs.deleted_bytes + self.bytes_between(self.log_start_offset, self.log_end_offset)
 
     def aborted_transactions(self, fetch_offset: int, size_bytes: int) -> list[AbortedTransaction]:
-        """Return the aborted transactions for a fetch response that has `size_bytes` bytes: the batch that holds `fetch_offset` and later ones.
+        """Return the aborted transactions for a fetch response with `size_bytes` bytes of records, beginning with the batch of `fetch_offset`.
 
         As in Kafka, the list may have transactions that begin after these bytes, up to the next entry of the index or the segment's end (F-20).
         """
@@ -399,7 +401,7 @@ class ReplicaLog:
         return transactions.aborted_between(fetch_offset, self.runs.upper_bound(fetch_offset, size_bytes))
 
     def is_on_older_segment(self, fetch_offset: int, bound_offset: int) -> bool:
-        """Return whether the segment of `fetch_offset`, an older one, ends before `bound_offset`, so that a read must stop there (F-29)."""
+        """Return whether a read from `fetch_offset` stops before `bound_offset`, because a later segment has the rest of the batches (F-29)."""
         bound_offset = min(bound_offset, self.log_end_offset)
         if not self.log_start_offset <= fetch_offset < min(bound_offset, self.runs.end_offset):
             return False

@@ -31,7 +31,10 @@ class SegmentTime:
         self._shorter_by_ms = 0
 
     def is_over(self, number: int, max_timestamp: int, now_ms: int) -> bool:
-        """Return whether the active segment, `number`, is too old for a batch with `max_timestamp` (ms, -1 for none), which then starts a new one."""
+        """Return whether the active segment is too old, so that the next batch must start a new segment.
+
+        number: the number of the active segment. max_timestamp: the largest timestamp of the next batch in ms, -1 for none.
+        """
         if number != self._number:
             return False  # the segment is empty
         if self._first_timestamp >= 0:

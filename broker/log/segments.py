@@ -33,9 +33,10 @@ class Segment(Protocol):
     Methods take offsets in bytes, counted from the segment's first byte. `end` is valid once the segment is sealed; until then only the store knows
     the end.
 
-    A log has segments of its own, as in Kafka; one of them can consist of several segments of the store. `carried_bytes` is the size of those that
-    come before this one. `untimed_ms` is the time (ms of the broker's clock) of the last append of a batch without a timestamp, -1 if there was
-    none. `has_leftover` is True if the file still has bytes of a failed append after the end.
+    One segment of the log, as Kafka defines it, can be stored as several store segments like this one. `carried_bytes` is how many bytes of the
+    same log segment are in earlier store segments, 0 if the log segment begins here. `untimed_ms` is the time (ms of the broker's clock) of the
+    last append of a batch without a timestamp, -1 if there was none. `has_leftover` is True if the file still has bytes of a failed append after
+    the end.
     """
 
     base: int
@@ -45,10 +46,10 @@ class Segment(Protocol):
     has_leftover: bool
 
     def make_room(self, size: int, length: int) -> int:
-        """Make room for `length` more bytes at the end of the segment, which now has `size` bytes.
+        """Reserve space for `length` more bytes at the end of the segment, which now has `size` bytes.
 
-        Returns the size up to which the store may append without calling `make_room` again, or 0 if the bytes do not fit. Raises OSError,
-        and StorageError if the bytes of a failed append cannot be removed.
+        Returns the size up to which the store may append without calling `make_room` again, or 0 if the bytes do not fit. Raises OSError if a
+        file cannot be opened, StorageError if the bytes of a failed append cannot be removed.
         """
 
     def write(self, data: Data, start: int) -> None:
@@ -77,7 +78,7 @@ class Segment(Protocol):
 
 
 class _Extent:
-    """Base class of all kinds of segments: the positions, and the behaviour that most kinds share."""
+    """Base class of all kinds of segments: the attributes of `Segment`, and the methods that most kinds share."""
 
     __slots__ = ("base", "carried_bytes", "end", "has_leftover", "untimed_ms")
 
@@ -102,7 +103,7 @@ class _Extent:
         """Do nothing: the file is released when the last reference to it is gone."""
 
     def close(self) -> None:
-        """Delete the segment's bytes: it ends with the process, because only segments in a named file are read again after a restart."""
+        """Delete the segment's bytes. Only segments in named files, which override this method, survive the process."""
         self.drop()
 
 
@@ -167,9 +168,10 @@ class FileSegment(_Extent):
         self._file = file
 
     def make_room(self, size: int, length: int) -> int:
-        """Reserve memory for `length` more bytes: a larger step if the budget allows it, otherwise exactly `length` bytes.
+        """Reserve memory for `length` more bytes, and for later appends if the memory budget allows it.
 
-        Returns the size up to which the segment may grow, 0 if the budget is used up. A temporary file on disk needs no reservation.
+        size: how many bytes the segment has now. Returns the size up to which it may grow, 0 if the budget is used up. A temporary file on disk
+        needs no reservation.
         """
         file = self._file
         if not file.reserved_bytes:
@@ -210,7 +212,10 @@ class PieceSegment(_Extent):
         self._piece = piece
 
     def make_room(self, size: int, length: int) -> int:
-        """Return the fixed size of the file range that this segment uses, or 0 if `length` bytes after the `size` bytes that it has do not fit."""
+        """Return the fixed size in bytes of this segment's part of the spill file; 0 if `length` more bytes do not fit into it.
+
+        size: how many bytes the segment has now.
+        """
         return self._piece.size if size + length <= self._piece.size else 0
 
     def write(self, data: Data, start: int) -> None:
@@ -258,9 +263,10 @@ class NamedSegment(_Extent):
         return segment
 
     def make_room(self, size: int, length: int) -> int:
-        """Open the file, so that bytes can be appended at index `size`. Returns a size that no file reaches: `length` more bytes always fit.
+        """Open the file, so that bytes can be appended after the first `size` bytes. Any number of bytes fits, so `length` is not used.
 
-        Raises OSError if the file cannot be opened, StorageError if bytes of a failed append cannot be removed.
+        Returns a size that no file reaches, because the file may grow without limit. Raises OSError if the file cannot be opened,
+        StorageError if bytes of a failed append cannot be removed.
         """
         self._open_to_append(size)
         return NO_LIMIT_BYTES
@@ -355,7 +361,7 @@ class NamedSegment(_Extent):
 
 
 def grant_bytes(size: int) -> int:
-    """Return how many more bytes to reserve for a memory file of `size` bytes: as many again, but at least 128 KiB and at most 1 MiB."""
+    """Return how many bytes to reserve for the growth of a memory file that has `size` bytes: `size`, but at least 128 KiB and at most 1 MiB."""
     return min(max(2 * SMALL_SEGMENT_BYTES, size), LARGEST_GRANT_BYTES)
 
 

@@ -270,7 +270,7 @@ class Store:
     # Releasing space
 
     def add_reader(self) -> int:
-        """Add a reader and return its number. A reader is a replica of the partition, which needs some bytes of the store; at first none."""
+        """Add a replica of the partition as a reader of the store, and return its number. It needs no bytes until `reader_needs` is called."""
         self._needs.append(NOTHING_NEEDED)
         return len(self._needs) - 1
 
@@ -292,7 +292,7 @@ class Store:
     def drop_before(self, position: int) -> None:
         """Drop the segments that lie completely before `position`. A response that is being sent can still read their bytes.
 
-        The log's active segment goes on with the next append even if no byte is left. Does nothing while saved metadata may refer to old files.
+        If all bytes are dropped, the next append still belongs to the log's active segment. Does nothing while saved metadata may refer to the files.
         """
         if self.folder is not None and self.folder.pool.keeps_segments:
             return

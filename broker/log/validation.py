@@ -307,7 +307,7 @@ def _timestamp_error(timestamp: int, header: BatchHeader, limits: TopicLimits, n
 
 
 def _with_clients_time(batch: memoryview, header: BatchHeader) -> Valid:
-    """Return a copy of a batch whose timestamp type is CreateTime, as the topic requires. The producer has set it to LogAppendTime (P-12)."""
+    """Return a copy of the batch with timestamp type CreateTime, which the topic requires, instead of the producer's LogAppendTime (P-12)."""
     corrected = bytearray(batch)
     _ATTRIBUTES.pack_into(corrected, _ATTRIBUTES_AT, header.attributes & ~LOG_APPEND_TIME)
     _CRC.pack_into(corrected, _CRC_AT, checksum.crc32c(memoryview(corrected)[_ATTRIBUTES_AT:]))

@@ -305,9 +305,10 @@ class Controller:
         self._show(image, changed)
 
     def _follow(self, image: Image, changed: Sequence[str]) -> None:
-        """Make `image` the current one after an event that the controller can only follow, because it has happened, such as the stop of a broker.
+        """Make `image` the current one after an event that cannot be rejected, such as the stop of a broker.
 
-        Unlike a change that a client requests, it takes effect even if it cannot be persisted. changed: the names of the topics that differ.
+        Unlike a change that a client requests, the new image takes effect even if it cannot be persisted.
+        changed: the names of the topics that differ.
         """
         image = with_eligible(self.image, image, changed, self._config)
         if self._remember_if_possible is not None:

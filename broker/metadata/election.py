@@ -12,7 +12,7 @@ from kafkaproto.broker.metadata.image import NO_LEADER, Image, PartitionState
 
 
 def among_the_living(image: Image, p: PartitionState, unclean: bool) -> PartitionState:
-    """Return the partition after brokers started or stopped, with a leader and in-sync replicas that are running. p: the partition before.
+    """Return the partition after brokers started or stopped, with a leader and in-sync replicas that are running. p: its state before.
 
     The leader is the first of these replicas that is running:
 
@@ -38,9 +38,9 @@ def among_the_living(image: Image, p: PartitionState, unclean: bool) -> Partitio
 
 
 def with_eligible(old: Image, new: Image, changed: Sequence[str], config: ClusterConfig) -> Image:
-    """Return `new` with the eligible leader replicas of all partitions that differ from `old`, if the release has them (AD-7).
+    """Return `new` with the eligible leader replicas of its changed partitions updated; unchanged in releases without them (AD-7).
 
-    changed: the names of the topics that differ.
+    old, new: the metadata before and after a change. changed: the names of the topics that differ.
     """
     if not has_eligible_leader_replicas(config.release):
         return new

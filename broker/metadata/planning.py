@@ -208,7 +208,10 @@ def _spread(image: Image, count: int, factor: int, first: int = 0) -> list[tuple
 
 
 def _given(image: Image, assignment: Sequence[tuple[int, Sequence[int]]]) -> list[tuple[int, ...]]:
-    """Return the requested replicas of each partition, in the order of the partitions. assignment: (partition, broker ids)."""
+    """Return the requested replicas of each partition of a new topic, in the order of the partitions.
+
+    assignment: (partition, broker ids) for each partition, in any order. Raises KafkaError INVALID_REPLICA_ASSIGNMENT (39) if it is invalid.
+    """
     wrong = ErrorCode.INVALID_REPLICA_ASSIGNMENT
     given: dict[int, tuple[int, ...]] = {}
     for index, replicas in assignment:

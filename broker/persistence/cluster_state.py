@@ -184,11 +184,11 @@ class ClusterPersistence:
             cluster.groups.forget_topic(topic, cluster.actions.now_ms)
 
     def close(self) -> None:
-        """Persist that the process stopped properly, and release the folder."""
+        """Persist that the process stopped properly, and release the lock of the data directory."""
         self.metadata_log.close()
 
     def abandon(self) -> None:
-        """Release the folder without recording a proper stop, because the cluster cannot start or a test simulates a crash."""
+        """Release the lock of the data directory without recording a proper stop: the cluster cannot start, or a test simulates a crash."""
         self.metadata_log.directory.close()
 
     def _check_brokers(self, topics: Iterable[Topic]) -> None:

@@ -116,7 +116,7 @@ class MetadataLog:
         self.left = MetadataState(())
 
     def close(self) -> None:
-        """Append a record of a proper stop, so that the next process need not verify checksums, and release the folder."""
+        """Append a record of a proper stop, so that the next process need not verify checksums, and release the data directory's lock."""
         if self._is_open:
             self._is_open = False
             try:

@@ -141,7 +141,7 @@ def closed() -> MetadataRecord:
 
 
 def image(changed: Iterable[tuple[Topic | None, Topic]], deleted: Sequence[str]) -> MetadataRecord:
-    """Return the record with which a new image (state of all topics) is persisted: it has only what differs from the image before.
+    """Return the metadata record that persists changed, new and deleted topics.
 
     changed: (before, after) for each changed topic; before is None for a new one. Partitions that did not change are left out of the record.
     deleted: the names of deleted topics.

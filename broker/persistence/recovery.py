@@ -82,8 +82,8 @@ def recover(store: Store, facts: LogFacts, verify: bool, now_ms: int) -> Recover
 def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], now_ms: int) -> list[NamedSegment]:
     """Return the segments in `folder` in order, and delete the others: empty files and the files of an unfinished compaction.
 
-    runs: where the log's batches are, as ranges of byte positions in the store. A finished compaction has put its file into these ranges, so one that
-    overlaps none of them is unfinished. now_ms: stands for the unknown time of the last append to each segment.
+    runs: where the log's batches are, as ranges of byte positions in the store. They include the output of each finished compaction, so a file that
+    compaction wrote outside of them is from an unfinished one. now_ms: stands for the unknown time of the last append to each segment.
     """
     kept = []
     for on_disk in folder.segments():

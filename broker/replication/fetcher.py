@@ -3,8 +3,8 @@
 There is one fetcher per pair of brokers, the follower's and the leader's. A fetch without new records is parked: it waits at the leader, in Kafka's
 purgatory. An append at the leader completes it at once, within the handling of the append, and the next fetch acknowledges the records. An idle
 fetcher needs no timer. Kafka's follower would send an empty fetch every replica.fetch.wait.max.ms; this fetcher computes these fetches
-afterwards, once it matters when the follower was last caught up. While the leader's replication quota is active, it makes them on time, because
-each response counts (R-5).
+afterwards, once it matters when the follower was last caught up. While the leader's replication quota is active, the fetcher sends each empty
+fetch when it is due, because the quota counts every response (R-5).
 
 Throttled partitions wait as in Kafka. While the leader's quota is exceeded, a throttled partition gets no records before the wait of the parked
 fetch is over (R-6). While the follower's quota is exceeded, fetches leave the partition out. If a fetcher leaves out every partition, it builds its
@@ -23,8 +23,9 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 class ReplicaFetcher:
     """The fetches of broker `follower_id` from one leader's broker. A partition that got records goes to the end of the fetch order (R-9).
 
-    overrides: holds and delays that tests have set for partitions, by (topic, index). All fetchers of a broker share them, so that they remain when
-    the leader changes. leader_quota: limits what the leader's broker sends. follower_quota: limits what this broker receives.
+    overrides: maps (topic, index) to the offset at which a test has stopped the fetches of a partition, and to the delay that it has set. All
+    fetchers of a broker share the mapping, so that its entries remain when the leader changes. leader_quota: limits what the leader's broker sends.
+    follower_quota: limits what this broker receives.
     """
 
     def __init__(
@@ -139,7 +140,7 @@ class ReplicaFetcher:
     # ---- when to fetch -------------------------------------------------------------------------------------------------------
 
     def leader_changed(self, partition: Partition, now_ms: int) -> None:
-        """Handle a change in `partition`, the leader's replica, such as an append: decide when the leader responds to this follower's waiting fetch.
+        """Schedule the leader's response to this follower's waiting fetch, because the leader's replica `partition` changed.
 
         A. If the replica has new records, the leader responds at once. With `semantics=kip`, it also does so for a new high watermark (D5).
         B. If the replica has only a new high watermark or log start, the leader responds when the wait of the fetch times out (N-10).
@@ -175,7 +176,10 @@ class ReplicaFetcher:
         return (now_ms if self._parked_ms is None else self._parked_ms) + self._settings.wait_max_ms
 
     def note_idle_fetches(self, now_ms: int) -> None:
-        """Report to the leader the empty fetches that Kafka's follower would have sent since the current fetch began to wait at the leader."""
+        """Report to the leader the empty fetches that Kafka's follower would have sent since the current fetch began to wait at the leader.
+
+        The leader then knows when the follower was last caught up.
+        """
         if self._parked_ms is None or self.cut:
             return
         wait = max(1, self._settings.wait_max_ms)
@@ -190,14 +194,14 @@ class ReplicaFetcher:
                 known.repeated(repeated_ms)
 
     def count_idle_fetches(self, now_ms: int) -> None:
-        """Send each empty fetch of an idle follower when it is due, instead of computing them later: the responses count against the active quota."""
+        """Complete the parked fetch after replica.fetch.wait.max.ms even without new records, because a replication quota counts empty responses."""
         self.note_idle_fetches(now_ms)
         if self._parked_ms is not None and self._wait_ends_ms is None and not self.cut:
             self._wait_ends_ms = self._parked_ms + max(1, self._settings.wait_max_ms)
             self._wait_until(self._wait_ends_ms)
 
     def _fetch_next(self, followed: FollowedPartition, now_ms: int, delay_ms: int) -> None:
-        """Make a partition due, and schedule the next fetch: in `delay_ms` ms, or after the delay that a test has set for the partition."""
+        """Schedule the next fetch of a partition in `delay_ms` ms, or after the delay that a test has set for the partition."""
         if followed.is_delayed(now_ms):
             return
         followed.due = True
@@ -271,7 +275,10 @@ class ReplicaFetcher:
         return received
 
     def _leave_out(self, now_ms: int) -> list[FollowedPartition]:
-        """Leave throttled partitions out of the next fetch while the follower's quota is exceeded (R-7). Returns those no longer left out."""
+        """Leave throttled partitions out of the next fetch while the follower's quota is exceeded (R-7).
+
+        Returns the partitions that the previous fetch left out and the next fetch includes again.
+        """
         again: list[FollowedPartition] = []
         removes = False
         for followed in self._followed.values():

@@ -1,4 +1,6 @@
-"""The follower replicas of one broker: one fetcher per leading broker, and the holds, delays and cut links that tests set.
+"""The follower replicas of one broker: one fetcher for each broker that leads some of their partitions.
+
+Tests can stop the fetches of a partition at an offset (a hold), delay them, and cut the link to a leading broker.
 
 Corresponds to `ReplicaFetcherManager` in Kafka. This module does not depend on wire messages, clients or how a leader appends.
 """
@@ -51,7 +53,7 @@ class Following:
         self._strict_kip = strict_kip
         self.fetchers: dict[int, ReplicaFetcher] = {}
         self._overrides: dict[tuple[str, int], FetcherOverrides] = {}
-        """Maps (topic, index) to the hold and the delay that a test has set for the fetches of that partition.
+        """Maps (topic, index) to the stop offset (hold) and the delay that a test has set for the fetches of that partition.
 
                 All fetchers of this broker share the mapping, so that the changes remain when the leader changes.
         """
@@ -84,12 +86,12 @@ class Following:
             fetcher.remove(topic, index)
 
     def forget_topic(self, name: str) -> None:
-        """Drop the holds and delays that tests have set for the fetches of a deleted topic."""
+        """Remove the stop offsets (holds) and the delays that tests have set for the fetches of a deleted topic."""
         for key in [key for key in self._overrides if key[0] == name]:
             del self._overrides[key]
 
     def stop(self) -> None:
-        """Close all fetchers, because the broker stops. Holds, delays and cut links that tests have set remain."""
+        """Close all fetchers, because the broker stops. Stop offsets (holds), delays and cut links that tests have set remain."""
         for fetcher in self.fetchers.values():
             fetcher.close()
         self.fetchers.clear()
@@ -131,7 +133,7 @@ class Following:
     # ---- changes by tests ----------------------------------------------------------------------------------------------------
 
     def release(self, topic: str, index: int) -> None:
-        """Remove the hold and the delay that tests have set for a partition, even while this broker does not follow it."""
+        """Remove the stop offset (hold) and the delay that tests have set for fetches of a partition, even while this broker does not follow it."""
         self._overrides.pop((topic, index), None)
         for fetcher in self.fetchers.values():
             fetcher.release(topic, index)
@@ -143,7 +145,7 @@ class Following:
             self.fetchers[leader_id].cut_link(cut, now_ms)
 
     def clear_overrides(self) -> None:
-        """Drop all holds, delays and cut links that tests have set. Called while this broker follows no partition."""
+        """Remove all stop offsets (holds), delays and cut links that tests have set. Called while this broker follows no partition."""
         self._overrides.clear()
         self._cut_links.clear()
 

@@ -71,7 +71,8 @@ class Follower:
         """Record a fetch at `offset`, made at `now_ms` while the leader's log ended at `leader_end`, and when the follower was last caught up (N-11).
 
         log_start_offset: where the follower's log starts. If `offset` has reached `leader_end`, the follower is caught up at `now_ms`. If it has only
-        reached what was the leader's log end at the previous fetch, it was caught up at the time of that fetch. Otherwise that time does not change.
+        reached what was the leader's log end at the previous fetch, it was caught up at the time of that fetch. Otherwise
+        `caught_up_ms` stays unchanged.
         """
         if offset >= leader_end:
             self.caught_up_ms = max(self.caught_up_ms, now_ms)
@@ -152,7 +153,7 @@ class Partition:
         self.is_leader = False
         self.gone = False
         self.held_from = (0, 0)
-        """(Time in ms, bytes) when this replica was created; bytes: what producers had written to the partition by then, for `bytes_in_rate`."""
+        """(time in ms when this replica was created, bytes that producers had written to the partition by then), for `bytes_in_rate`."""
         self.replicas: tuple[int, ...] = ()
         self.isr: frozenset[int] = frozenset()
         self.followers: dict[int, Follower] = {}
@@ -346,7 +347,7 @@ class Partition:
             self._change_isr(self, self.isr - late)
 
     def expired(self, now_ms: int) -> None:
-        """Handle that retention has deleted old records of this replica's log, which now starts at a higher offset, at the time `now_ms`.
+        """Check the requests that wait for this replica again, because retention has raised the log start offset by deleting old records.
 
         If this replica is a follower, it reports the new log start offset to the leader in its next fetch (N-15).
         """

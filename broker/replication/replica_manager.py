@@ -229,7 +229,7 @@ class ReplicaManager:
     # ---- following -----------------------------------------------------------------------------------------------------------
 
     def release(self, topic: str, index: int) -> None:
-        """Remove the hold and the delay that a test has set for the fetches of this broker's replica, even while the replica does not follow."""
+        """Remove the stop offset (hold) and the delay that a test has set for this replica's fetches, even while the replica does not follow."""
         self.following.release(topic, index)
 
     def cut_link(self, leader_id: int, cut: bool, now_ms: int) -> None:

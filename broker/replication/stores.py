@@ -83,7 +83,7 @@ class Stores:
         return self.budget.limit_bytes, max(0, self.budget.limit_bytes - self.budget.used_bytes)
 
     def began(self) -> None:
-        """Handle the end of the start, when all replicas are restored: forget the states of their logs, which are no longer needed.
+        """Discard the log states that the previous process persisted. Called at the end of the start, when all replicas are restored.
 
         Replicas that are created later start with an empty log.
         """

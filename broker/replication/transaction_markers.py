@@ -116,7 +116,11 @@ class MarkerSender:
         self._markers_of = markers_of
 
     def write(self, marker: TransactionMarker, key: PartitionKey, now_ms: int, done: Done) -> None:
-        """Append a marker to a partition on the broker that leads it. For a deleted topic, nothing is written, and `done` gets 0 (TX-49)."""
+        """Append a marker to a partition on the broker that leads it.
+
+        `done` is called with an error code and the current time (ms): when the marker is replicated, or when the write fails. For a deleted topic,
+        nothing is written, and the error code is 0 (TX-49).
+        """
         topic, index = key
         known = self._topics().get(topic)
         if known is None or index >= len(known.partitions):

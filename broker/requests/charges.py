@@ -50,8 +50,8 @@ def request_percent(exchange: Exchange) -> float:
 def charge(exchange: Exchange, outcome: Outcome, forced: ForcedThrottle | None) -> Charged:
     """Charge any request except a client's fetch to the client's quotas.
 
-    outcome: the result of the handler, which says what the request is charged for. forced: the forced throttle that applies to the request, or None;
-    it replaces the throttle of the quotas.
+    outcome: the result of the handler, which names the quotas to charge. forced: the throttle that a test forces
+    on the request, used instead of that of the quotas; None if no test does.
     """
     quotas = exchange.node.quotas
     produces = outcome.charge is Charge.PRODUCE and quotas.produce.enabled
@@ -150,7 +150,7 @@ def charge_exempt(quotas: ClientQuotas, request_percent: float, now_ms: int) -> 
 def charge_fetch_reply(exchange: Exchange, frame: Frame, forced: ForcedThrottle | None) -> Charged:
     """Charge a client's fetch to the client's quotas.
 
-    frame: the encoded response, with its records. forced: the forced throttle that applies to the request, or None.
+    frame: the encoded response, with its records. forced: the throttle that a test forces on the request; None if no test does.
     """
     quotas = exchange.node.quotas
     if forced is None and not (quotas.fetch.enabled or quotas.request.enabled):

@@ -33,7 +33,7 @@ class Peer(Protocol):
     received_ns: int
     """When the connection last received bytes, in ns of the monotonic clock. It stays 0 unless an observer of the event `bytes_received` sets it."""
     exchange: Exchange | None
-    """The request in progress, until its response is sent."""
+    """The request in progress; None if every request has its response."""
     parked: Waiting | None
     """The request or response of this connection that waits, for example for records or for a throttle; None if none waits.
 
@@ -76,7 +76,7 @@ class Exchange:
     """What the traffic recorder stores about the request until its response is sent; None if nothing is recorded."""
 
     def open_mutations(self, strict: bool) -> MutationCharge:
-        """Return the charge to which a handler adds the partitions that it creates or deletes.
+        """Return the object by which a handler charges created or deleted partitions to the client's controller mutation quota (Q-18).
 
         strict: whether the client's version of the API knows THROTTLING_QUOTA_EXCEEDED (89), so that the request can be rejected with it.
         """

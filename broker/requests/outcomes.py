@@ -84,9 +84,9 @@ class FetchReply:
         return error_code, session_id
 
     def emptied(self) -> tuple[int, int]:
-        """Handle that the response is sent without records, because the client is throttled; the fetch session stays unchanged (T-4).
+        """Return (error code, session id) to write into the response, which is sent without records because the client is throttled.
 
-        Returns the (error code, session id) to write into this empty response.
+        The fetch session stays unchanged (T-4).
         """
         if self._read is not None:
             self._read(False)

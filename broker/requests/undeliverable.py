@@ -79,7 +79,7 @@ def note_delivered(exchange: Exchange, message: FetchResponse) -> None:
 
 
 def undeliverable_now(node: Node) -> Iterator[Mapping[str, Any]]:
-    """Yield the facts of each batch that a client of one broker still cannot fetch.
+    """Yield the details of each batch that a client of one broker still cannot fetch, as the event "undeliverable" reported them.
 
     Omits batches that were deleted, batches reported before the quotas changed, and partitions that the client has fetched since.
     """
