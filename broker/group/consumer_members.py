@@ -282,9 +282,9 @@ def _unknown_member(member_id: str, group: ConsumerGroup) -> KafkaError:
 
 
 def _holder(group: ConsumerGroup, instance_id: str) -> ConsumerMember | None:
-    """Return the member that has `instance_id`, or the one that had it last and then changed its instance id; None if there is no such member.
+    """Return the member to which `instance_id` was given last, even if the member has another instance id now; None if there is no such member.
 
-    Raises KafkaError UNKNOWN_MEMBER_ID (25) if a member changed its instance id and was removed since (GN-34).
+    Raises KafkaError UNKNOWN_MEMBER_ID (25) if that member changed its instance id and was removed since (GN-34).
     """
     member_id = group.static_ids.get(instance_id)
     if member_id is None:

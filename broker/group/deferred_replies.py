@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 
 class DeferredReplies:
-    """A queue of replies: `put` adds a reply, `flush` sends all of them in order.
+    """A queue of results and the functions that send them: `put` adds one, `flush` calls each function with its result, in order.
 
-    If sending a reply calls `flush` again, the inner call sends the remaining replies.
+    If such a function calls `flush` again, the inner call sends the remaining results.
     """
 
     __slots__ = ("_answers",)

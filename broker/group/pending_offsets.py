@@ -80,7 +80,7 @@ class PendingOffsets:
     def remove(self, keys: Collection[PartitionKey], *, keeps_producers: bool = False) -> list[PartitionKey]:
         """Remove the pending offsets of deleted partitions from all transactions. Returns the removed partitions, once for each producer.
 
-        keeps_producers: whether a producer that has no pending offset left stays in this object, as one with an open transaction, until that ends.
+        keeps_producers: whether a producer without any other pending offset stays in this object until its transaction ends.
         """
         removed = []
         for producer_id, pending in list(self._by_producer.items()):
