@@ -177,7 +177,7 @@ class ConnectionQuotas:
 
     @property
     def surplus(self) -> int:
-        """Return by how many connections the broker exceeds max.connections, usually 0. The node then closes that many, this class closes none."""
+        """Return by how many connections the broker exceeds max.connections, usually 0. The broker closes that many; this class closes none."""
         return max(0, self.total - self._current().connections)
 
     def is_protected(self, listener: str) -> bool:

@@ -251,9 +251,8 @@ class ClientSensors(Generic[S]):
     ) -> ThrottleReason:
         """Record that a client exceeded the quota that this object measures, and is throttled for `wait_ms`. Returns the reason to report.
 
-        value: the amount that the client's last request used, such as its bytes. rate: the rate measured over `window_ms`. samples: (start in ms,
-        sum)
-        of the windows in this rate.
+        value: the amount that the client's last request used, such as its bytes. rate: the rate measured over `window_ms`. samples: the windows in
+        this rate as (start in ms, sum of the values).
         """
         binding = client.binding
         if binding.entity is None or binding.bound is None:

@@ -98,7 +98,8 @@ class SampledRate:
     def measured_window_ms(self, now_ms: int) -> int:
         """Return the time in ms by which `measure` divides the sum of the values (Q-4).
 
-        Windows before the first event count as if they had been measured and empty, so this time is long even if the first event was just now.
+        As in Kafka, at least `samples` - 1 full windows count. Windows before the first event count as empty, so this time is long even if the first
+        event was just now.
         """
         if not self._sums:
             self._open_slot(now_ms)
