@@ -31,7 +31,7 @@ MEMBER_ID_BYTES = 16
 class Changes(NamedTuple):
     """The changes that a request made to a member.
 
-    has_other_names: whether it subscribes to other topics by name. regex_before: the previous regular expression; None if it is unchanged.
+    has_other_names: whether the topic names that it subscribes to changed. regex_before: the previous regular expression; None if it is unchanged.
     has_new_instance: whether the member has an instance id that no member had before. new_assignor: the assignor that the member now prefers, if no
     member preferred this assignor before the request; otherwise None. is_new: whether the group got one member more.
     """

@@ -1,6 +1,6 @@
-"""A queue of responses to requests, which are sent only when the change of a group's state is complete.
+"""A queue of results of requests, which are sent only when the change of a group's state is complete.
 
-Sending a reply may let a connection handle its next request, which may call the coordinator again at once. Therefore replies are collected while a
+Sending a response may let a connection handle its next request, which may call the coordinator again at once. Therefore results are collected while a
 group changes, and sent afterwards. This module does not depend on groups.
 """
 

@@ -333,7 +333,7 @@ class Registry:
 
 
 def release(group: AnyGroup, keys: Iterable[PartitionKey]) -> None:
-    """Lower the number of commits that are still being written, `group.writing`, by one for each partition in `keys`."""
+    """Lower the number of commits that are not effective yet (`group.writing`) by one for each partition in `keys`."""
     for key in keys:
         group.writing[key] -= 1
         if group.writing[key] <= 0:

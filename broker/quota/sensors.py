@@ -29,7 +29,7 @@ MOST_KNOWN_CLIENTS = 65_536
 
 @dataclass(slots=True)
 class ThrottleReason:
-    """Why a client is throttled, for the journal: `rate` over `window_ms` exceeded `bound`, the quota of `entity`.
+    """Why a client is throttled, for the journal that tests read: `rate` over `window_ms` exceeded `bound`, the quota of `entity`.
 
     quota: "Produce", "Fetch", "Request" or "ControllerMutation". user, client_id: the clients that are measured together; "" if the quota does not
     distinguish by it. value: the last recorded value: bytes, percent of one thread for "Request", partitions for "ControllerMutation". samples: the
