@@ -32,10 +32,10 @@ def knows_all(version: int) -> bool:
 def for_client(
     params: FetchParams, fetch: PartitionFetch, read: PartitionRead, partition: Partition | None
 ) -> PartitionRead:
-    """Return the result of reading one partition in a form that a client understands whose Fetch requests have a version below 10.
+    """Return the result of reading one partition, converted for a client whose Fetch version (below 10) does not support all records.
 
-    params: the parameters of the Fetch request, such as its version. fetch: the requested partition. read: its result. partition: None if this broker
-    has no replica of it; the result is then unchanged. Otherwise the first case that applies decides:
+    params: the parameters of the Fetch request, such as its version. fetch: the requested partition. read: the result of reading it. partition: None
+    if this broker has no replica of it; the result is then unchanged. Otherwise the first case that applies decides:
 
     A. The topic's compression.type is zstd: error UNSUPPORTED_COMPRESSION_TYPE (76), even if the read failed.
     B. The request has version 4 or later: the result is unchanged.
@@ -68,10 +68,11 @@ def for_client(
 
 
 def _converted(data: bytes, magic: int, offset: int) -> bytes:
-    """Return the records of `data` from `offset` on, converted to `magic` or lower, and cut off or padded to the size of `data` (F-35).
+    """Return the record batches in `data` from `offset` on, with those of a newer format than `magic` converted to it (F-35).
 
-    If the first converted batch is larger than `data`, only this batch is returned. Raises UnsupportedCompression if the first batch is compressed
-    with zstd, and the errors of `down_convert`.
+    The result is cut off or padded to the size of `data`. If the first converted batch is larger than `data`, only this batch is returned. Raises
+    UnsupportedCompression if the first batch is compressed with zstd, DecodeError for damaged records, and EncodeError for records that the older
+    format cannot represent.
     """
     result = bytearray()
     size_bytes = _PADDING_HEAD.size

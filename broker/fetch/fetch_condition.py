@@ -50,9 +50,9 @@ class FetchCondition:
 
     @property
     def watchers(self) -> list[dict[Watcher, None]]:
-        """Return the watchers of each partition of the fetch: the set of requests to check when the partition changes, as the keys of a dict.
+        """Return one set of waiting requests for each partition of the fetch, as the keys of a dict.
 
-        A fetch that waits adds itself to each of these sets.
+        A fetch that waits adds itself to each of these sets. When a partition changes, the requests in its set are checked again.
         """
         return [partition.watchers for _, partition in self._partitions]
 
@@ -66,9 +66,10 @@ class FetchCondition:
     def _pointless(self, now_ms: int) -> bool:
         """Return whether waiting for more records is pointless, because one of these cases applies to a partition of the fetch.
 
-        A. it was deleted; B. its leadership or leader epoch changed; C. the requested offset is below the log start, or above the last offset that
-        this client may read (D1); D. a read would end before that last offset because a segment ends, and the fetch is not one of a throttled
-        follower (R-6); E. epochs diverge; F. the fetch comes from a follower that knows an outdated high watermark (D5).
+        A. The partition was deleted. B. Its leadership or leader epoch changed. C. The requested offset is below the log start offset, or above the
+        offset up to which this client may read, such as the high watermark (D1). D. A log segment ends before that second offset, so that one read
+        cannot reach it; this case is ignored if the replication quota throttles the fetch (R-6). E. The epochs of the client's log and this log
+        diverge. F. The fetch comes from a follower that knows an outdated high watermark (D5).
         """
         for fetch, partition in self._partitions:
             if partition.gone or self._reader.check(self._params, fetch, partition):
@@ -85,9 +86,9 @@ class FetchCondition:
         return False
 
     def _available(self, now_ms: int) -> int:
-        """Return the number of visible bytes from the requested offsets on, each partition counting at most its own limit (F-30).
+        """Return the number of bytes that the client may read from the requested offsets on (F-30).
 
-        A throttled partition counts 0 bytes (R-6).
+        Each partition counts at most its own limit, and a throttled partition counts 0 bytes (R-6).
         """
         total = 0
         for fetch, partition in self._partitions:

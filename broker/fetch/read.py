@@ -31,8 +31,8 @@ EMPTY = b""
 class FetchParams:
     """The parameters of a whole fetch. replica_id: a follower's broker id, or below 0 for consumers.
 
-    client: the rack and address of a consumer that may be sent to a closer replica (KIP-392). None for followers, before version 11, and if
-    the broker has no replica selector.
+    client: the rack and address of a consumer that may be sent to a closer replica (KIP-392). None for followers, for Fetch versions before 11, and
+    if the broker has no replica selector.
     """
 
     version: int
@@ -71,9 +71,9 @@ class PartitionFetch:
 class PartitionRead:
     """The result of reading one partition. Offsets that are not reported, and the preferred replica if there is none, are -1.
 
-    records: bytes, a range of a file, or None if the client's version does not support them. diverging_end: (epoch, its end offset in this log), to
-    which the client must truncate its log; None if the logs do not diverge (F-26). lists_aborted: whether the response has the list `aborted` of
-    aborted transactions, even if it is empty; otherwise it has null (F-20).
+    records: bytes, a range of a file, or None if the client's version does not support them. diverging_end: (epoch, end offset of this epoch in the
+    broker's log), to which the client must truncate its log; None if the logs do not diverge (F-26). lists_aborted: whether the response has the list
+    `aborted` of aborted transactions, even if it is empty; otherwise it has null (F-20).
     """
 
     error_code: int = 0
@@ -227,8 +227,8 @@ class Reader:
     ) -> PartitionRead | None:
         """Return an error result if the requested offset is not readable (F-16, F-17, D1); None if it is readable.
 
-        params, fetch: the parameters of the Fetch request, and its entry for this partition. result: a result with the offsets of the replica. It
-        gets the error and is returned. Only OFFSET_OUT_OF_RANGE with the setting `semantics=kafka` is returned as a new result without offsets.
+        params: the parameters of the Fetch request. fetch: its entry for this partition. result: a result that has the offsets of this replica. It is
+        returned with the error code set. Only for OFFSET_OUT_OF_RANGE with the setting `semantics=kafka`, a new result without offsets is returned.
         """
         log, offset = partition.log, fetch.offset
         high_watermark = log.high_watermark  # under `kip` a follower's high watermark may be beyond its log end (D2)
@@ -243,9 +243,9 @@ class Reader:
         return self._out_of_range(result)
 
     def _out_of_range(self, result: PartitionRead) -> PartitionRead:
-        """Return a result with error OFFSET_OUT_OF_RANGE (1), which has the offsets of the replica only with the setting `semantics=kip` (D3).
+        """Return a result with the error OFFSET_OUT_OF_RANGE (1); it has the replica's offsets only with the setting `semantics=kip` (D3).
 
-        result: a result with these offsets. With `semantics=kip` its error is set and it is returned; otherwise a new result is returned.
+        result: a result that has the replica's offsets. With `semantics=kip` it is returned with the error code set, otherwise a new one is returned.
         """
         if not self._strict_kip:
             return failed(ErrorCode.OFFSET_OUT_OF_RANGE)

@@ -78,7 +78,10 @@ def next_epoch(epoch: int) -> int:
 
 
 class _Cached:
-    """One partition of a fetch session: the client's last request, and the offsets last sent (the high watermark is -1 after an error)."""
+    """One partition of a fetch session: the client's last request for it, and the high watermark and log start offset that were last sent.
+
+    Both offsets are -1 before the first response. The high watermark is -1 after an error.
+    """
 
     __slots__ = ("high_watermark", "log_start_offset", "request")
 
@@ -221,7 +224,7 @@ class IncrementalContext(Generic[K, R]):
 
 
 class ErrorContext(Generic[K, R]):
-    """A fetch that matches no session in id, epoch and use of topic ids. Nothing is read, and the response contains only an error (S-3)."""
+    """A fetch whose session id, session epoch or use of topic ids matches no session. The response has only an error, nothing is read (S-3)."""
 
     __slots__ = ("error_code", "names")
 

@@ -58,9 +58,10 @@ class GroupChanges:
             self._notes.setdefault(group_id, {}).setdefault(member_id, Cause(kind, member_id))
 
     def note_request(self, group: Group, member_id: str, before: Protocols, after: Protocols) -> None:
-        """Note for the next report that a member of a classic group sent JoinGroup again, if it starts a rebalance or changes its subscription.
+        """Store the cause for the next report when a current member of a classic group sends JoinGroup again.
 
-        before, after: the previous and the new protocols of the member. The subscription is that of the first protocol.
+        The cause is a changed subscription, or a rebalance of a group that was not in its join phase; otherwise nothing is stored. before, after: the
+        previous and the new protocols of the member. Only the topics in the first protocol are compared.
         """
         if self._events.group_changed is None:
             return
@@ -84,8 +85,8 @@ class GroupChanges:
     def loaded(self, group: Group | ConsumerGroup, now_ms: int) -> None:
         """Publish that a group was loaded from the offsets topic.
 
-        A group of which this object has published a change before was loaded again only to undo a failed change. What differs from its last published
-        state is then published as an ordinary change.
+        If a change of this group was published before, the coordinator has loaded it again only to undo a failed change. Then the differences from
+        the last published state are published as an ordinary change.
         """
         if self._events.group_changed is None:
             return

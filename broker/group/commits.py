@@ -102,9 +102,10 @@ class Commits:
         return {key: offsets.get(key) for key in partitions}
 
     def _fetched(self, group_id: str, require_stable: bool) -> AnyGroup | None:
-        """Return the group whose offsets an OffsetFetch with this value of `require_stable` gets; None if there is none.
+        """Return the group whose offsets OffsetFetch returns; None if there is none.
 
-        With False it reads the state up to the high watermark: it may still see a forgotten group and not yet see a new one (GC-66, GN-63).
+        require_stable: whether to return the newest state. If False, the state up to the high watermark is returned: a new group may not be visible
+        yet, and a group that was removed without a record may still be visible (GC-66, GN-63).
         """
         return self._groups.get_any(group_id) if require_stable else self._groups.get_visible(group_id)
 
@@ -114,7 +115,8 @@ class Commits:
         """Return the error code for which an OffsetFetch with this member id and member epoch is rejected, or 0 if it is allowed (GO-31).
 
         Only groups of the new protocol (KIP-848) check the id and the epoch. A client that is not a member sends None as its member id and -1 as its
-        epoch. Any other epoch without a member id gets UNKNOWN_SERVER_ERROR (-1), as in Kafka. require_stable: as for `fetch`.
+        epoch. Any other epoch without a member id gets UNKNOWN_SERVER_ERROR (-1), as in Kafka. require_stable: whether to check the newest state of
+        the group instead of the state up to the high watermark.
         """
         group = self._fetched(group_id, require_stable)
         if not isinstance(group, ConsumerGroup) or (member_id is None and member_epoch < 0):

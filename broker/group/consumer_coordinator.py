@@ -42,7 +42,10 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class ConsumerCoordinator:
-    """Handles the requests of consumer groups. random: generates member ids. replies: the queue for responses to requests of classic groups."""
+    """Handles the requests of consumer groups of the new protocol (KIP-848). random: generates member ids.
+
+    replies: the queue of JoinGroup and SyncGroup results, which are sent to clients when the change of a group is complete.
+    """
 
     def __init__(
         self, groups: Registry, transitions: Transitions, timers: Timers, random: Random, replies: DeferredReplies

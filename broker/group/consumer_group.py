@@ -93,7 +93,11 @@ class ConsumerGroup:
     epoch: int = 0
     assignment_epoch: int = 0
     created_at: int = ALWAYS
-    """As `Group.created_at`."""
+    """The end offset of the group's partition of `__consumer_offsets` when the group was created, or `ALWAYS` (-1).
+
+    Requests such as ConsumerGroupDescribe see the group when the high watermark of that partition is above this offset. `ALWAYS` means that they see
+    it already.
+    """
     members: dict[str, ConsumerMember] = field(default_factory=dict)
     static_ids: dict[str, str] = field(default_factory=dict)
     """Maps group instance ids to member ids."""
@@ -123,11 +127,14 @@ class ConsumerGroup:
         Every change of a topic creates a new mapping and a new object for the topic, so changes are found by comparing identities (GN-17).
     """
     owners: dict[Place, int] = field(default_factory=dict)
-    """Maps each partition, as (topic id, partition index), that some member has or must still revoke to the epoch of that member (GN-21)."""
-    releasing: Mapping[Place, int] = field(default_factory=dict)
-    """Maps the partitions that a member gave up when it took over another member's instance id in the current request to the epoch it had then.
+    """Maps each owned partition, as (topic id, partition index), to the member epoch of its owner (GN-21).
 
-    Other members cannot get these partitions before the next request (GN-32).
+    The owner is the member that has the partition, or that must still revoke it.
+    """
+    releasing: Mapping[Place, int] = field(default_factory=dict)
+    """Maps the partitions that a member gave up in the current request to the member epoch that it had before (GN-32).
+
+    A member gives up its partitions when it takes over the instance id of another member. Other members cannot get them before the next request.
     """
     fenced: set[str] = field(default_factory=set)
     """The ids of removed members whose next heartbeat gets FENCED_MEMBER_EPOCH instead of UNKNOWN_MEMBER_ID, until they join again."""

@@ -1,6 +1,6 @@
-"""A queue of responses to requests, which are sent only when the change of a group's state is complete.
+"""A queue of results of requests, which are sent only when the change of a group's state is complete.
 
-Sending a reply may let a connection handle its next request, which may call the coordinator again at once. Therefore replies are collected while a
+Sending a response may let a connection handle its next request, which may call the coordinator again at once. Therefore results are collected while a
 group changes, and sent afterwards. This module does not depend on groups.
 """
 
@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 
 class DeferredReplies:
-    """A queue of replies: `put` adds a reply, `flush` sends all of them in order.
+    """A queue of results and the functions that send them: `put` adds one, `flush` calls each function with its result, in order.
 
-    If sending a reply calls `flush` again, the inner call sends the remaining replies.
+    If such a function calls `flush` again, the inner call sends the remaining results.
     """
 
     __slots__ = ("_answers",)

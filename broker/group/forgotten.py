@@ -13,20 +13,21 @@ from kafkaproto.broker.group.storage import GroupStorage
 
 
 class ForgottenGroups:
-    """The forgotten groups of one coordinator. Their committed offsets return when a group with the same id is created again.
+    """The empty consumer groups that rejected JoinGroup requests removed from a coordinator's memory without a record.
 
-    storage: stores the groups. Its end offsets and high watermarks show whether later records are replicated.
+    Their committed offsets return when a group with the same id is created again. storage: stores the groups. Its end offsets and high watermarks
+    show whether later records are replicated.
     """
 
     def __init__(self, storage: GroupStorage) -> None:
         self._storage = storage
         self._groups: dict[str, ConsumerGroup] = {}
-        """Maps group ids to forgotten groups that have offsets and whose ids no new group has."""
+        """Maps group ids to removed groups that have offsets, as long as no new group has the same id."""
         self._visible: dict[str, tuple[ConsumerGroup, int]] = {}
-        """Maps group ids to (group that read requests may still see, end offset of its partition when it was forgotten)."""
+        """Maps the ids of removed groups that read requests may still see to (group, end offset of its partition when it was removed)."""
 
     def __iter__(self) -> Iterator[ConsumerGroup]:
-        """Iterate over a copy of the forgotten groups that have offsets."""
+        """Iterate over a copy of the groups that were removed without a record and have offsets."""
         return iter([*self._groups.values()])
 
     def add(self, group: ConsumerGroup) -> None:
@@ -39,22 +40,22 @@ class ForgottenGroups:
         self._visible[group.group_id] = group, self._storage.end_offset(group.group_id)
 
     def get(self, group_id: str) -> ConsumerGroup | None:
-        """Return a forgotten group that has offsets; None if there is none with this id."""
+        """Return a group that has offsets and was removed without a record; None if there is none with this id."""
         return self._groups.get(group_id)
 
     def take(self, group_id: str) -> ConsumerGroup | None:
-        """Remove and return a forgotten group that has offsets, because a group with its id exists again; None if there is none with this id."""
+        """Return a group that has offsets and was removed without a record, and drop it here because its id is used again; None if there is none."""
         return self._groups.pop(group_id, None)
 
     def visible(self) -> list[ConsumerGroup]:
-        """Return the forgotten groups that ListGroups, ConsumerGroupDescribe and OffsetFetch still show.
+        """Return the groups that were removed without a record and that ListGroups, ConsumerGroupDescribe and OffsetFetch still show.
 
         These requests read the state up to the high watermark, so they see the group until the next record of its partition is replicated.
         """
         return [group for group_id in [*self._visible] if (group := self.get_visible(group_id)) is not None]
 
     def get_visible(self, group_id: str) -> ConsumerGroup | None:
-        """Return the forgotten group with this id if read requests, such as ListGroups, still see it; otherwise None."""
+        """Return the group that was removed without a record if read requests, such as ListGroups, still see it; otherwise None."""
         group, end = self._visible.get(group_id, (None, 0))
         if group is not None and self._storage.high_watermark(group_id) > end:
             del self._visible[group_id]
@@ -62,7 +63,10 @@ class ForgottenGroups:
         return group
 
     def drop(self, is_gone: Callable[[str], bool]) -> None:
-        """Drop the groups that this broker no longer coordinates. is_gone: a function that returns whether a group id is one of them."""
+        """Drop the groups that this broker no longer coordinates.
+
+        is_gone: a function that returns whether this broker no longer coordinates the group with a given id.
+        """
         for group_id in [group_id for group_id in {**self._groups, **self._visible} if is_gone(group_id)]:
             self._groups.pop(group_id, None)
             self._visible.pop(group_id, None)

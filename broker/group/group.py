@@ -85,7 +85,11 @@ class Group:
     is_new_coordinator: bool = True
     """Whether the broker emulates Kafka's coordinator in Java (default from 4.0 on)."""
     created_at: int = ALWAYS
-    """The end offset of the group's partition when the group was created. `ALWAYS` if it was loaded, or once a later record is replicated."""
+    """The end offset of the group's partition of `__consumer_offsets` when the group was created, or `ALWAYS` (-1).
+
+    Requests such as DescribeGroups see the group when the high watermark of that partition is above this offset. `ALWAYS` means that they see it
+    already.
+    """
     protocol_type: str | None = None
     protocol_name: str | None = None
     leader_id: str | None = None
@@ -236,7 +240,8 @@ class Group:
     def start_generation(self, now_ms: int) -> bool:
         """Start the next generation with the joined members, and choose its protocol. Without members the group becomes empty.
 
-        Returns False if no protocol can be chosen or a subscription has an impossible size. As in Kafka, the join phase then goes on (GC-27, GC-65).
+        Returns False if no protocol can be chosen, or if a subscription contains a length that is negative or exceeds the data. As in Kafka, the join
+        phase then goes on (GC-27, GC-65).
         """
         self.generation_id += 1
         self.owing_sync.clear()
@@ -265,9 +270,9 @@ class Group:
     def choose_protocol(self) -> str | None:
         """Return the protocol with the most votes; None if there is none.
 
-        Each member votes for the first of its protocols that all members support: that is offered as often as there are members. As in Kafka, a
-        member that offers a protocol twice counts twice (GC-27). If several protocols have the most votes, the first of them in a hash table wins:
-        in that of Java with the coordinator in Java, otherwise in that of Scala.
+        Each member votes for the first of its protocols that all members support. A protocol counts as supported by all if it is offered as often as
+        there are members. As in Kafka, a member that offers it twice counts twice (GC-27). If several protocols have the most votes, the first of
+        them in the order of a hash table wins: that of Java with Kafka's new group coordinator (default from 4.0 on), otherwise that of Scala.
         """
         common = self._common_protocols()
         voted = [member.vote(common) for member in self.members.values()]

@@ -56,7 +56,11 @@ def described(group: AnyGroup | None, group_id: str, *, keeps_assignments: bool)
 
 
 def described_any(group: AnyGroup | None, group_id: str, *, keeps_assignments: bool) -> GroupDescription:
-    """Describe a group of any protocol in the form of a classic one. group, keeps_assignments: as for `described`."""
+    """Describe a group of any protocol in the form of a classic one. If `group` is None, its state is Dead.
+
+    keeps_assignments: whether a classic group that rebalances shows the assignments of the generation before, as in Kafka's new group coordinator
+    (default from 4.0 on); otherwise its assignments are empty (GC-52).
+    """
     if isinstance(group, ConsumerGroup):
         return described_consumer(group)
     return described(group, group_id, keeps_assignments=keeps_assignments)

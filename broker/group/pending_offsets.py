@@ -29,9 +29,10 @@ class PendingOffsets:
         self._producers: dict[PartitionKey, int] = {}
         """Maps a partition with pending offsets to the number of producers that have one."""
         self._replaced: dict[PartitionKey, int] = {}
-        """Maps a partition to the number of the last offset, in the order of their addition to this object, that a commit has replaced.
+        """Maps a partition to the highest number of its pending offsets that a commit has replaced.
 
-        Pending offsets of the partition with this number or a lower one are ignored when their transactions commit.
+        The number counts the offsets in the order in which they were added to this object. Pending offsets of the partition with this number or a
+        lower one are ignored when their transactions commit.
         """
         self._last_number = 0
 
@@ -80,7 +81,7 @@ class PendingOffsets:
     def remove(self, keys: Collection[PartitionKey], *, keeps_producers: bool = False) -> list[PartitionKey]:
         """Remove the pending offsets of deleted partitions from all transactions. Returns the removed partitions, once for each producer.
 
-        keeps_producers: whether a producer that has no pending offset left stays in this object, as one with an open transaction, until that ends.
+        keeps_producers: whether a producer without any other pending offset stays in this object until its transaction ends.
         """
         removed = []
         for producer_id, pending in list(self._by_producer.items()):
@@ -94,8 +95,8 @@ class PendingOffsets:
     ) -> tuple[list[PartitionKey], dict[PartitionKey, CommittedOffset]]:
         """Remove the pending offsets of a producer, because its transaction ended.
 
-        Returns (partitions that had pending offsets, offsets that become committed offsets). The latter are empty if `committed` is false. They
-        replace offsets of the same partitions that other producers have added earlier: those are ignored when their transactions commit later.
+        Returns (partitions that had pending offsets, offsets that become committed offsets). If `committed` is false, there are no offsets to commit.
+        If it is true, pending offsets that other producers added earlier for the same partitions are ignored when their transactions commit later.
         """
         pending = self._by_producer.pop(producer_id, {})
         offsets = {}
@@ -108,7 +109,7 @@ class PendingOffsets:
         return list(pending), offsets
 
     def items(self) -> Iterable[tuple[int, dict[PartitionKey, CommittedOffset]]]:
-        """Return (producer id, offsets) of each open transaction, without the offsets that the group has replaced by later commits."""
+        """Return (producer id, offsets) of each open transaction, without those offsets that later commits of the same partitions have replaced."""
         for producer_id, pending in self._by_producer.items():
             offsets = pending.items()
             yield (

@@ -88,7 +88,7 @@ class Rebalance:
             self.prepare(group, now_ms)
 
     def take_request(self, group: Group, member: Member, request: JoinRequest, reply: JoinReply | None) -> None:
-        """Take over the protocols and timeouts in the JoinGroup request of a current member, and park the request if it has a `reply`.
+        """Store the protocols and timeouts from the JoinGroup request of a current member, and park the request if it has a `reply`.
 
         An earlier parked JoinGroup of the member gets REBALANCE_IN_PROGRESS. reply: the function that sends the response at the end of the join
         phase. If it is None, other code sends the response, and no request of the member is parked.
@@ -126,7 +126,7 @@ class Rebalance:
     def remove_pending_member(self, group: Group, member_id: str, now_ms: int, *, rebalances: bool = False) -> None:
         """Remove a member id that was given to a new member, because the member left or did not join with it in time.
 
-        rebalances: whether a rebalance starts if there is none, as with Kafka's coordinator in Java after LeaveGroup (GC-48).
+        rebalances: whether to start a rebalance if none is in progress, as Kafka's new group coordinator does after LeaveGroup (GC-48).
         """
         cancel(group.pending.pop(member_id, None))
         if rebalances and group.is_in(GroupState.STABLE, GroupState.COMPLETING_REBALANCE):

@@ -38,10 +38,10 @@ class RegexSubscriptions:
     ) -> bool:
         """Update the regular expressions of a group after a request, and return whether a new epoch must start at once.
 
-        It must if the request changed the member's expression, and the new one has been matched with the topics before or the member has none any
-        more. An unused expression is removed, and its tombstone is added to the list `entries`. If the others must be matched with the topics,
-        because one is new or the last matches are too old, this is scheduled and happens after the method has returned. changes: what the request
-        changed about `member`.
+        changes: what the request changed about `member`. A new epoch must start if the request changed the member's expression, and the member now
+        has none, or one that has been matched with the topics before. An expression that no member uses any more is removed, and its tombstone is
+        added to the list `entries`. The others are matched with the topics if one is new, if there are new topics, or if the last match is too old;
+        this happens after the method has returned.
         """
         is_resolved, regex_before, resolved_count = False, changes.regex_before, len(group.regexes)
         if regex_before is not None:

@@ -63,8 +63,9 @@ class Registry:
     def get_visible(self, group_id: str) -> AnyGroup | None:
         """Return the group that a read request, such as DescribeGroups, sees; None if it sees none.
 
-        With the coordinator in Java these requests read the state up to the high watermark. They see a new group only after a later record of its
-        partition is replicated, and a forgotten group until then (GC-66, GN-63).
+        With Kafka's new group coordinator (default from 4.0 on), these requests read the state up to the high watermark (GC-66, GN-63). They see a
+        new group only after a later record of its partition is replicated. They see a group that was removed without a record until a later record is
+        replicated.
         """
         group = self.get_any(group_id)
         if group is not None and group.created_at >= 0:
@@ -114,7 +115,8 @@ class Registry:
     def create_consumer(self, group_id: str, now_ms: int) -> ConsumerGroup:
         """Create a consumer group without members. Its first record is not written yet.
 
-        The new group takes the offsets of a forgotten group with this id, which stays forgotten if `reload` undoes the creation (GN-63).
+        If a rejected JoinGroup has removed an empty group with this id, the new group takes its offsets. The removed group is kept in case `reload`
+        undoes the creation (GN-63).
         """
         forgotten = self.forgotten.get(group_id)
         group = ConsumerGroup(group_id) if forgotten is None else forgotten.successor()
@@ -237,9 +239,10 @@ class Registry:
     def drop(self, group: AnyGroup, keys: Iterable[PartitionKey], now_ms: int, *, is_check: bool = False) -> int:
         """Delete the offsets that a group has committed for the partitions `keys`, and write their tombstones.
 
-        Pending transactional offsets of these partitions are deleted, too, and so is a group without members and offsets: with the coordinator in
-        Java only in the periodic check for expired offsets (`is_check`), with the old one at once, unless a transaction with offsets of the group is
-        open (GC-64). Returns an error code, 0 for success; after an error nothing is deleted.
+        Pending transactional offsets of these partitions are deleted, too. A group that then has neither members nor offsets is also deleted. Kafka's
+        new group coordinator (default from 4.0 on) does this only if `is_check`: in the periodic check for expired offsets. The old coordinator does
+        not do it while the group has pending offsets in an open transaction (GC-64). Returns an error code, 0 for success; after an error nothing is
+        deleted.
         """
         is_new = self._storage.is_new_coordinator
         keys = dict.fromkeys(keys)
@@ -330,7 +333,7 @@ class Registry:
 
 
 def release(group: AnyGroup, keys: Iterable[PartitionKey]) -> None:
-    """Lower the number of commits that are still being written, `group.writing`, by one for each partition in `keys`."""
+    """Lower the number of commits that are not effective yet (`group.writing`) by one for each partition in `keys`."""
     for key in keys:
         group.writing[key] -= 1
         if group.writing[key] <= 0:
@@ -338,9 +341,9 @@ def release(group: AnyGroup, keys: Iterable[PartitionKey]) -> None:
 
 
 def settle(group: AnyGroup, keys: list[PartitionKey], now_ms: int) -> None:
-    """Record that one commit for each partition in `keys` has ended, and continue the requests that wait until all commits are replicated.
+    """Record that one commit for each partition in `keys` is replicated or has failed, and run the functions in `group.stable_waiters`.
 
-    A request that must wait for further commits registers itself again.
+    These functions continue the requests that wait until all commits are replicated. A request that must wait longer adds its function again.
     """
     if not keys:
         return

@@ -11,7 +11,7 @@ UNKNOWN_MEMBER_ID = ""
 UNKNOWN_GROUP = "Dead"
 """The state that is reported for an unknown group."""
 ALWAYS = -1
-"""The value of `created_at` (an offset) of a group that every request sees, because its creation is replicated."""
+"""The value of a group's `created_at` (an offset) if every request sees the group, for example because its creation is replicated."""
 
 Protocols = tuple[tuple[str, bytes], ...]
 """A member's protocols as (name, metadata) pairs, in the member's order of preference."""

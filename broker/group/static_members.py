@@ -23,7 +23,10 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class _Before(NamedTuple):
-    """The values of a static member before its restart. They are restored if the restart cannot be stored."""
+    """The values of a static member before its restart. They are restored if its new member id cannot be stored.
+
+    leader_id: the member id of the group's leader, "" for none.
+    """
 
     member_id: str
     protocols: Protocols
@@ -33,7 +36,10 @@ class _Before(NamedTuple):
 
 
 class StaticMembers:
-    """Handles the restart of static members. replies: the queue of responses."""
+    """Replaces the process of a static member when a new process joins with its `group.instance.id` (KIP-345).
+
+    replies: the queue of JoinGroup and SyncGroup results, which are sent to clients when the change of a group is complete.
+    """
 
     def __init__(self, rebalance: Rebalance, replies: DeferredReplies, storage: GroupStorage) -> None:
         self._rebalance = rebalance
@@ -88,9 +94,9 @@ class StaticMembers:
         return before
 
     def _undo(self, group: Group, member: Member, before: _Before, error_code: int, now_ms: int) -> JoinResult:
-        """Give a static member its old id and settings `before` back, because the new id could not be stored.
+        """Give a static member its previous member id, protocols and timeouts back, because its new member id could not be stored.
 
-        Returns the JoinGroup result with `error_code`.
+        before: the values of the member before its restart. Returns the JoinGroup result with `error_code`.
         """
         if group.members.get(member.member_id) is member:
             member.protocols = before.protocols
@@ -108,7 +114,8 @@ def _result(group: Group, new_id: str, leader_before: str, request: JoinRequest)
     """Return the JoinGroup result for a restarted member that keeps its generation (GC-33).
 
     new_id: the member's new member id. leader_before: the member id of the leader before the restart. A client that does not support
-    `skip_assignment` gets a response in which `leader_before` is the leader: it computes an assignment only if the response names itself.
+    `skip_assignment` gets `leader_before` as the leader. If the restarted member is the leader, its client does not recognise this id as its own, and
+    therefore computes no assignment.
     """
     result = group.current_generation(new_id)
     if request.can_skip_assignment:

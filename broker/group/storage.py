@@ -45,7 +45,7 @@ _COMMIT_ERRORS: dict[int, int] = {
     **LOG_ERRORS,
     **dict.fromkeys(_TOO_LARGE, ErrorCode.INVALID_COMMIT_OFFSET_SIZE),
 }
-"""Maps errors of the log to those of a commit, with Kafka's old coordinator. For its new coordinator, `_GROUP_ERRORS` does this (GO-23)."""
+"""Maps errors of the log to the errors of OffsetCommit in Kafka's old group coordinator; the new one uses `_GROUP_ERRORS` (GO-23)."""
 _GROUP_ERRORS: dict[int, int] = {
     **LOG_ERRORS,
     **dict.fromkeys(_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
@@ -245,7 +245,8 @@ class GroupStorage:
     def await_writes(self, group_id: str, now_ms: int, stored: Stored) -> None:
         """Wait until all records in the group's partition are replicated, then call `stored`; with an error code if that failed.
 
-        For requests that write nothing themselves: their response may show changes that are not replicated yet, for example those of a loaded group.
+        Requests that write nothing use this, because their response may show changes that are not replicated yet, for example those of a loaded
+        group.
         """
         if self._log is None:
             stored(ErrorCode.NONE, now_ms)
@@ -345,9 +346,9 @@ def _apply_offset(loaded: Loaded, parsed: OffsetRecord, producer_id: int) -> Non
 
 
 def _end_transaction(loaded: Loaded, producer_id: int, *, committed: bool) -> None:
-    """Remove the pending offsets of a producer, whose transaction ended with a marker, from `loaded`, the state of all groups so far.
+    """Apply the marker that ends a producer's transaction to `loaded`, the state of all groups as read so far.
 
-    If `committed`, they become committed offsets (TX-43).
+    The pending offsets of the producer are removed. If `committed`, they become committed offsets (TX-43).
     """
     for group_id, pending in list(loaded.pending.items()):
         offsets = pending.end(producer_id, committed=committed)[1]

@@ -62,7 +62,7 @@ class ClusterTopics:
         self.image = image
         self._rack_of = rack_of
         self.stores_hash = settings.is_release_4_1
-        """Whether brokers of this release store a hash of a group's topics instead of the topics (GO-8)."""
+        """Whether brokers of the emulated release store a hash of a group's topics instead of the topics (GO-8)."""
         self._has_racks = settings.is_release_4_1 or not settings.is_release_4
         self._repeats_racks = settings.is_release_4_1
 

@@ -27,7 +27,10 @@ def subscribed_topics(metadatas: Iterable[bytes]) -> frozenset[str] | None:
 
 
 def have_impossible_size(metadatas: Iterable[bytes]) -> bool:
-    """Return whether the first of these subscriptions that cannot be decoded contains an impossible size. metadatas: encoded subscriptions."""
+    """Return whether the first subscription that cannot be decoded contains a number or length that is negative or exceeds the data.
+
+    metadatas: encoded subscriptions.
+    """
     try:
         _all_topics(metadatas)
     except ImpossibleSize:

@@ -116,8 +116,8 @@ class Transitions:
         """Compute the target assignment of the current epoch, and add its records to `entries` (GN-18, GN-48).
 
         new_assignor: an assignor that a member prefers since this request and no member preferred before; None if there is none. were_equal: whether
-        Kafka still takes all members' subscriptions for equal, as they were before this request. Kafka then assigns partitions as if each member had
-        that of the first one in its hash table (GN-38).
+        Kafka treats the subscriptions of all members as equal, because they were equal before the current request. Partitions are then assigned as if
+        each member had the subscription of the member that comes first in Kafka's hash table (GN-38).
         """
         members = [
             MemberSubscription(
@@ -339,10 +339,10 @@ def _have_changed(names: Iterable[str], before: Mapping[str, object], after: Map
 
 
 def _were_equal(group: ConsumerGroup, member: ConsumerMember, changes: Changes) -> bool:
-    """Return whether Kafka assigns partitions as if all members had equal subscriptions, because they had before the current request (GN-38).
+    """Return whether Kafka treats the subscriptions of all members as equal, because they were equal before the current request (GN-38).
 
-    Kafka can be wrong about this only if the request changed a regular expression or added a member; otherwise the result is False. member: the
-    member that sent the request. changes: what the request changed.
+    This is possible only if the request changed a regular expression or added a member; otherwise the result is False. member: the member that sent
+    the request. changes: what the request changed.
     """
     if changes.regex_before is None and not changes.is_new:
         return False

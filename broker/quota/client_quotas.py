@@ -107,7 +107,7 @@ class QuotaManager(ClientSensors[Sensor]):
         return 0 if math.isnan(allowed) else int(min(allowed, INT32_MAX))
 
     def throttled(self, user: str, client_id: str | None, value: float, wait_ms: int, now_ms: int) -> ThrottleReason:
-        """Record that a client is throttled. Returns the reason for the journal.
+        """Record that a client is throttled. Returns the reason, for the journal of throttles that tests read.
 
         value: the last value passed to `record`. wait_ms: the throttle time in ms that `record` returned for it.
         """

@@ -99,7 +99,8 @@ class ConnectionQuotas:
     def arrived(self, listener: str, now_ms: int) -> int:
         """Count a new connection in the rates of its listener and of the broker. Returns how many ms it must wait before it is admitted.
 
-        0 means that both rates are within their limits. A connection to a protected listener does not count in the rate of the broker.
+        0 means that both rates are within their limits. A connection to an inter-broker listener does not count in the rate of the broker if there
+        are other listeners.
         """
         limits = self._current()
         wait_ms = self._record(self._listener_rates[listener], limits.of_listener[listener][1], now_ms)
@@ -164,7 +165,10 @@ class ConnectionQuotas:
     # ---- how many ------------------------------------------------------------------------------------------------------------
 
     def slot_available(self, listener: str) -> bool:
-        """Return whether the listener may admit one more connection: under its own max.connections and, unless it is protected, the broker's."""
+        """Return whether the listener may admit one more connection under its own max.connections and that of the broker.
+
+        The limit of the broker does not apply to an inter-broker listener beside other listeners.
+        """
         limits = self._current()
         if self._by_listener[listener] >= limits.of_listener[listener][0]:
             return False
@@ -177,7 +181,7 @@ class ConnectionQuotas:
 
     @property
     def surplus(self) -> int:
-        """Return by how many connections the broker exceeds max.connections, usually 0. The node then closes that many, this class closes none."""
+        """Return by how many connections the broker exceeds max.connections, usually 0. The broker closes that many; this class closes none."""
         return max(0, self.total - self._current().connections)
 
     def is_protected(self, listener: str) -> bool:

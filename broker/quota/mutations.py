@@ -32,7 +32,10 @@ UNLIMITED = float(2**63 - 1)
 
 
 class _BucketSensor(Sensor):
-    """The token bucket that all clients with the same tags share. rate: the rate of created and deleted partitions, for the metric mutation-rate."""
+    """The token bucket that all clients with the same (user, client-id) tags share.
+
+    rate: the rate of created and deleted partitions, for the metric mutation-rate.
+    """
 
     __slots__ = ("bucket",)
 
@@ -74,7 +77,7 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
         )
 
     def begin(self, user: str, client_id: str | None, strict: bool, now_ms: int) -> MutationCharge:
-        """Return the charge of one request, with which its handler then takes tokens, topic by topic.
+        """Return an object through which the handler of one request takes tokens, topic by topic.
 
         strict: whether topics are rejected while the bucket is below zero, as in newer request versions; otherwise the client is throttled
         afterwards.
@@ -84,9 +87,9 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
     def take(self, user: str, client_id: str | None, partitions: int, strict: bool, now_ms: int) -> int | None:
         """Take one token per partition from the client's bucket. Returns the throttle time in ms (until the bucket is refilled), or None for none.
 
-        strict: if True and the bucket is below zero, the request is rejected: no tokens are taken, and the throttle time belongs into the error
-        response. Otherwise a strict request gets None. If False, tokens are always taken, and the request is throttled if the bucket is then below
-        zero.
+        strict: whether the request version allows to reject topics. If it does and the bucket is below zero, no tokens are taken, and the result is
+        the throttle time for the error response; if the bucket is not below zero, the result is None. If `strict` is False, tokens are always taken,
+        and the result is the throttle time if the bucket is then below zero.
         """
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         sensor = client.sensor
@@ -98,7 +101,7 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
         return None if strict or tokens >= 0 else min(refill_ms(tokens, client.limit), LONGEST_THROTTLE_MS)
 
     def throttled(self, user: str, client_id: str | None, partitions: int, wait_ms: int, now_ms: int) -> ThrottleReason:
-        """Record that a client is throttled by the controller mutation quota. Returns the reason for the journal.
+        """Record that a client is throttled by the controller mutation quota. Returns the reason, for the journal of throttles that tests read.
 
         partitions: the number of partitions in all topics of the request. wait_ms: the throttle time in ms.
         """

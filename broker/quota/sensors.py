@@ -29,7 +29,7 @@ MOST_KNOWN_CLIENTS = 65_536
 
 @dataclass(slots=True)
 class ThrottleReason:
-    """Why a client is throttled, for the journal: `rate` over `window_ms` exceeded `bound`, the quota of `entity`.
+    """Why a client is throttled, for the journal that tests read: `rate` over `window_ms` exceeded `bound`, the quota of `entity`.
 
     quota: "Produce", "Fetch", "Request" or "ControllerMutation". user, client_id: the clients that are measured together; "" if the quota does not
     distinguish by it. value: the last recorded value: bytes, percent of one thread for "Request", partitions for "ControllerMutation". samples: the
@@ -251,9 +251,8 @@ class ClientSensors(Generic[S]):
     ) -> ThrottleReason:
         """Record that a client exceeded the quota that this object measures, and is throttled for `wait_ms`. Returns the reason to report.
 
-        value: the amount that the client's last request used, such as its bytes. rate: the rate measured over `window_ms`. samples: (start in ms,
-        sum)
-        of the windows in this rate.
+        value: the amount that the client's last request used, such as its bytes. rate: the rate measured over `window_ms`. samples: the windows in
+        this rate as (start in ms, sum of the values).
         """
         binding = client.binding
         if binding.entity is None or binding.bound is None:

@@ -98,7 +98,8 @@ class SampledRate:
     def measured_window_ms(self, now_ms: int) -> int:
         """Return the time in ms by which `measure` divides the sum of the values (Q-4).
 
-        Windows before the first event count as if they had been measured and empty, so this time is long even if the first event was just now.
+        As in Kafka, at least `samples` - 1 full windows count. Windows before the first event count as empty, so this time is long even if the first
+        event was just now.
         """
         if not self._sums:
             self._open_slot(now_ms)
@@ -134,11 +135,11 @@ class SampledRate:
         return total / (self._span_ms(now_ms - oldest_ms) / 1000.0)
 
     def total(self, now_ms: int) -> float:
-        """Return the sum of the values recorded in the windows that still count at `now_ms`. Changes nothing."""
+        """Return the sum of the values in the windows that have not expired at `now_ms`. Changes nothing."""
         return self._in_view(now_ms)[0]
 
     def _in_view(self, now_ms: int) -> tuple[float, int]:
-        """Return the sum of the values in the sample windows that still count at `now_ms`, and the time in ms at which the oldest of them starts."""
+        """Return (sum of the values in the sample windows that have not expired at `now_ms`, time in ms at which the oldest of them starts)."""
         total = 0.0
         oldest_ms = now_ms
         for value, start_ms, last_ms in zip(self._sums, self._starts_ms, self._lasts_ms, strict=True):
@@ -193,7 +194,7 @@ class SampledRate:
 class SimpleRate(SampledRate):
     """A rate like `SampledRate`, but divided by the time that really passed since the oldest sample began, at least one window (R-3).
 
-    No empty windows are assumed: a burst in the first instant counts as if it had come within one window.
+    Unlike in `SampledRate`, no windows before the first event count: a burst in the first instant counts as if it had come within one window.
     """
 
     __slots__ = ()

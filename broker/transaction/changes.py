@@ -56,7 +56,7 @@ class TransactionChange(NamedTuple):
 
     @property
     def is_visible(self) -> bool:
-        """Return whether the journal lists the change: the id has another state, another epoch or more partitions, or was just loaded."""
+        """Return whether the change is listed in the journal, which tests read: a new state, a new epoch, added partitions, or a loaded id."""
         return self.before != self.state or bool(self.added) or self.epoch != self.epoch_before
 
 

@@ -28,7 +28,7 @@ _RETRIED = frozenset(
     }
 )
 _DEPOSED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
-"""The errors of a marker after which a coordinator stops: a newer coordinator or epoch has already ended the transaction (TX-49)."""
+"""The errors of a marker after which a coordinator stops ending the transaction: a newer coordinator or epoch has already ended it (TX-49)."""
 
 
 class MarkerWriter(Protocol):
@@ -45,7 +45,7 @@ class MarkerWriter(Protocol):
 class _Ending:
     """A transaction that is being ended: the partitions that still need a marker, and the timer of the next attempt.
 
-    is_fenced: whether a partition has a newer epoch, so that the coordinator has given up.
+    is_fenced: whether a partition rejected the marker because of a newer producer or coordinator epoch. The coordinator then writes no more markers.
     """
 
     __slots__ = ("backoff_ms", "in_flight", "is_fenced", "marker", "timer", "transaction")

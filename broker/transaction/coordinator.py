@@ -122,7 +122,13 @@ class TransactionCoordinator:
     def _prepare_epoch(
         self, transaction: Transaction, timeout_ms: int, expected: tuple[int, int] | None, now_ms: int
     ) -> None:
-        """Prepare a producer's next epoch. Raises KafkaError if it may not have one (TX-12). expected: (id, epoch) in the request, or None."""
+        """Set the pending state with a producer's next epoch, or with a raised epoch that shuts out the producer of an open transaction (TX-12).
+
+        The result is in `transaction.pending`; nothing is written. timeout_ms: the transaction timeout in the request. expected: the (producer id,
+        epoch) in the request, None for a new producer. Raises KafkaError CONCURRENT_TRANSACTIONS (51) if another state is pending or the transaction
+        is ending, PRODUCER_FENCED (90) if the producer id or epoch in the request is outdated, UNKNOWN_SERVER_ERROR (-1) for an outdated epoch when
+        the epochs of the producer id are exhausted, and an error if a new producer id is needed and not available.
+        """
         data = transaction.data
         if transaction.pending is not None:
             raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
@@ -215,8 +221,8 @@ class TransactionCoordinator:
     def end(self, request: EndRequest, now_ms: int, reply: ProducerReply, cause: Cause = Cause.ENDED) -> None:
         """Commit or abort the transaction of a producer. `reply` is called when this decision is stored; the markers follow (TX-39).
 
-        cause: why the transaction ends, for the journal. If the transaction is aborted because a newer producer or a timeout raised its epoch (a
-        fence), the cause of that is kept instead.
+        cause: why the transaction ends, for the journal. It is ignored if a newer producer or a timeout has raised the epoch in order to abort the
+        transaction; then the journal names that reason.
         """
         try:
             if not request.transactional_id:
@@ -256,7 +262,7 @@ class TransactionCoordinator:
         self.store.write(transaction, now_ms, stored)
 
     def _fence(self, transaction: Transaction, now_ms: int, reply: ProducerReply) -> None:
-        """Abort a transaction with the raised epoch that `Transaction.prepare_fence` has made pending (TX-16). `reply` gets the result."""
+        """Abort a transaction whose pending state has a raised epoch that shuts out its producer (TX-16). `reply` gets the result of the abort."""
         pending = transaction.pending
         assert pending is not None
         version = self.settings.server_version()
@@ -339,9 +345,10 @@ class TransactionCoordinator:
 
 
 def _may_continue(data: TransactionData, producer_id: int, epoch: int) -> bool:
-    """Return whether InitProducerId may continue with the producer id that the client sent: the current id, or the id before it (TX-12).
+    """Return whether the producer id in an InitProducerId request is the current one, or the previous one with an exhausted epoch (TX-12).
 
-    The previous id is accepted only with an exhausted epoch. Whether the epoch is the current one is checked later.
+    producer_id, epoch: the values in the request. Whether the epoch is the current one is checked later. If the transactional id has no epoch yet,
+    the result is True.
     """
     if data.epoch == NO_EPOCH or producer_id == data.producer_id:
         return True

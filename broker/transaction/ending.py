@@ -24,7 +24,7 @@ def must_end(transaction: Transaction, request: EndRequest) -> bool:
 
 
 def _check_end(transaction: Transaction, request: EndRequest) -> bool:
-    """Return whether a request ends a transaction of transaction version 0 or 1; False if it has already ended in this way (TX-37).
+    """Return True if a request of transaction version 0 or 1 must end a transaction, False if it has already ended in the requested way (TX-37).
 
     Raises KafkaError if the request is not allowed.
     """

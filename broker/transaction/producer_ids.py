@@ -26,7 +26,7 @@ class ProducerIds:
         self._end = 0
         """The first id after the current block."""
         self._arrival_ms: int | None = None
-        """When the block that the broker has requested arrives, in milliseconds; None if no block is requested."""
+        """The time in ms at which the requested block arrives; None if no block is requested."""
 
     def next_id(self, now_ms: int) -> int:
         """Return an id that no producer of the cluster has.

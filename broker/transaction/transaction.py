@@ -120,21 +120,22 @@ class Transaction:
         self.pending: TransactionData | None = None
         self.has_failed_fence = False
         self._without_marker: dict[PartitionKey, None] = {}
-        """The partitions that have no marker yet, while the transaction is being ended. This is the dict in `data.partitions`."""
+        """The partitions that have no marker yet, while the transaction is being ended. `data.partitions` is then the same dict."""
         self.cause = Cause.LOADED
 
     @property
     def is_fencing(self) -> bool:
-        """Return whether a fence is pending: a raised epoch, not stored yet, that shuts out the producer after a newer one or a timeout (TX-16)."""
+        """Return whether the pending state has a raised epoch that shuts out the producer, because of a newer producer or a timeout (TX-16)."""
         return self.pending is not None and self.pending.state is TransactionState.PREPARE_EPOCH_FENCE
 
     # Each of these prepares a transition. It is pending until `complete` or `cancel`.
 
     def prepare_epoch(self, timeout_ms: int, expected_epoch: int | None, now_ms: int) -> TransactionData:
-        """Prepare the next epoch for InitProducerId, and return the pending state (TX-13). expected_epoch: the epoch in the request, None for none.
+        """Set the pending state with the producer's next epoch for InitProducerId (TX-13). Returns this state.
 
-        timeout_ms: the transaction timeout in the request. Raises KafkaError PRODUCER_FENCED (90) if the expected epoch is neither the current nor
-        the last one.
+        timeout_ms: the transaction timeout in the request. expected_epoch: the epoch in the request, None for none. If it is the epoch before
+        the current one, the request is a repetition, and the current epoch is kept. For any other epoch that is not current, KafkaError
+        PRODUCER_FENCED (90) is raised.
         """
         data = self.data
         if expected_epoch is None:
@@ -150,10 +151,10 @@ class Transaction:
     def prepare_rotation(
         self, producer_id: int, timeout_ms: int, now_ms: int, *, keeps_last_epoch: bool
     ) -> TransactionData:
-        """Prepare epoch 0 of a new producer id, because the epochs of the old id are exhausted (TX-15). Returns the pending state.
+        """Set the pending state with a new producer id and epoch 0, because the epochs of the old id are exhausted (TX-15). Returns this state.
 
-        producer_id: the new id. timeout_ms: the transaction timeout in the request. keeps_last_epoch: whether to store the last epoch of the old
-        id, with which the producer may repeat its request.
+        producer_id: the new id. timeout_ms: the transaction timeout in the request. keeps_last_epoch: whether to store the last epoch of the old id,
+        with which the producer may repeat its request.
         """
         last_epoch = self.data.epoch if keeps_last_epoch else NO_EPOCH
         return self._initialised(producer_id, 0, last_epoch, timeout_ms, now_ms)
@@ -176,7 +177,10 @@ class Transaction:
         )
 
     def prepare_fence(self, cause: Cause) -> TransactionData:
-        """Raise the epoch to shut out the producer, before the abort (TX-16). Returns the pending state. cause: FENCED or TIMED_OUT."""
+        """Set a pending state with a raised epoch, which shuts out the producer before its transaction is aborted (TX-16). Returns this state.
+
+        cause: FENCED for a newer producer, TIMED_OUT for a timeout.
+        """
         keeps_epoch = self.has_failed_fence or self.data.epoch == LAST_EPOCH
         epoch = self.data.epoch if keeps_epoch else self.data.epoch + 1
         return self._prepare(self.data._replace(state=TransactionState.PREPARE_EPOCH_FENCE, epoch=epoch), cause)
@@ -184,7 +188,7 @@ class Transaction:
     def prepare_partitions(
         self, partitions: Iterable[PartitionKey], now_ms: int, client_version: int
     ) -> TransactionData:
-        """Prepare the addition of partitions, which starts a transaction if none is open. Returns the pending state.
+        """Set the pending state with additional partitions, which starts a transaction if none is open. Returns this state.
 
         client_version: the transaction version of the producer.
         """
@@ -208,10 +212,9 @@ class Transaction:
         next_producer_id: int = NO_PRODUCER_ID,
         cause: Cause = Cause.ENDED,
     ) -> TransactionData:
-        """Prepare the state PREPARE_COMMIT or PREPARE_ABORT, and return the pending state.
+        """Set the pending state for a decision to commit or abort. Returns this state.
 
-        client_version: the transaction version of the producer; with version 2, the epoch rises (TX-38).
-
+        state: PREPARE_COMMIT or PREPARE_ABORT. client_version: the transaction version of the producer; with version 2, the epoch rises (TX-38).
         next_producer_id: the id to continue with, if this epoch is the last one of the producer id. cause: the cause that observers get.
         """
         data = self.data
@@ -232,7 +235,7 @@ class Transaction:
         )
 
     def prepare_complete(self, now_ms: int) -> TransactionData:
-        """Prepare the completed state of the transaction, which is stored when all markers are written (TX-39). Returns the pending state."""
+        """Set the pending state to the completed transaction, which is stored when all markers are written (TX-39). Returns this state."""
         self.has_failed_fence = False
         self._without_marker = dict(self.data.partitions)
         data = self.data = self.data._replace(partitions=self._without_marker)
@@ -251,7 +254,7 @@ class Transaction:
         )
 
     def prepare_dead(self) -> TransactionData:
-        """Prepare the removal of the transactional id, and return the pending state (TX-62)."""
+        """Set the pending state DEAD, with which the transactional id is removed (TX-62). Returns this state."""
         return self._prepare(self.data._replace(state=TransactionState.DEAD, partitions={}), Cause.EXPIRED)
 
     def _prepare(self, data: TransactionData, cause: Cause) -> TransactionData:
@@ -264,7 +267,7 @@ class Transaction:
         return self.pending
 
     def take_fenced_epoch(self, *, bumps: bool) -> None:
-        """End the pending fence, whose raised epoch shuts out the producer, so that the abort of the transaction can be prepared.
+        """Drop the pending state whose raised epoch shuts out the producer, so that the abort can become the pending state.
 
         bumps: False to make the raised epoch the current one. True if the abort raises the epoch itself, as with transaction version 2; then the
         raised epoch is dropped.

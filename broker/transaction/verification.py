@@ -17,8 +17,9 @@ from kafkaproto.error_codes import ErrorCode
 class Verifier:
     """Verifies or adds the partitions of transactions for the producers of one broker, with the help of the transaction coordinators.
 
-    coordinator_of: returns the coordinator of a transactional id, or raises KafkaError if there is none. retry_ms, retry_max_ms: functions
-    that return the pause between attempts and the total time of attempts in ms, while the previous transaction is being completed (TX-31).
+    coordinator_of: returns the coordinator of a transactional id, or raises KafkaError if there is none. While the previous transaction is being
+    completed, attempts are repeated (TX-31). retry_ms: returns the pause between two attempts in ms. retry_max_ms: returns the maximum time in ms in
+    which attempts are repeated.
     """
 
     def __init__(
@@ -34,7 +35,7 @@ class Verifier:
         self._retry_max_ms = retry_max_ms
 
     def verify(self, request: VerificationRequest, now_ms: int, done: Verified) -> None:
-        """Verify or add partitions. `done` is called with an error code for each partition, at once or later."""
+        """Verify or add the partitions in the request. `done` is called with an error code for each partition, at once or later."""
         self._try(request, now_ms, now_ms + self._retry_max_ms(), done)
 
     def _try(self, request: VerificationRequest, now_ms: int, deadline_ms: int, done: Verified) -> None:
