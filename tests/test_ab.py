@@ -423,7 +423,9 @@ def test_ab_benchmark_measures_speed_and_memory_of_base_and_current_broker() -> 
     assert 10 < idle[sides.BASE] < 100 and 10 < idle[sides.NOW] < 100
 
 
-def test_ab_benchmark_measures_a_speed_row_again_if_it_misses_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ab_benchmark_measures_speed_again_if_the_first_measurement_misses_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     class Made:
         def __init__(self, name: str) -> None:
             self.name, self.seen, self.address = name, {}, name

@@ -125,7 +125,10 @@ def test_commands_reject_a_bootstrap_ipv6_address_without_brackets(
         with pytest.raises(SystemExit):
             parser.parse_args(arguments)
         error = capsys.readouterr().err
-        assert f"must be HOST:PORT with an IPv6 address in brackets, for example [::1]:9092 (got {text!r})" in error
+        assert (
+            f"must be HOST:PORT, in which only an IPv6 address has brackets, for example localhost:9092 or [::1]:9092 (got {text!r})"
+            in error
+        )
 
 
 @pytest.mark.parametrize(

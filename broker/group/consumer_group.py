@@ -132,7 +132,7 @@ class ConsumerGroup:
     The owner is the member that has the partition, or that must still revoke it.
     """
     releasing: Mapping[Place, int] = field(default_factory=dict)
-    """Maps the partitions that a member gave up in the current request to the member epoch that it had before (GN-32).
+    """Maps the partitions that a member gave up in the current request to the member epoch with which it owned them (GN-32).
 
     A member gives up its partitions when it takes over the instance id of another member. Other members cannot get them before the next request.
     """

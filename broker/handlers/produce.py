@@ -331,7 +331,7 @@ def _answer(exchange: Exchange, response: ProduceResponse) -> Reply:
 
 
 def _name_leaders(exchange: Exchange, response: ProduceResponse) -> None:
-    """Add the new leader of each partition whose leader moved to a Produce response, so that the client need not send Metadata (KIP-951)."""
+    """Add to a Produce response the new leader of each partition that has moved, so that the client need not send Metadata (KIP-951)."""
     image, listener = exchange.node.image, exchange.peer.listener_name
     endpoints: dict[int, NodeEndpoint] = {}
     for topic in response.responses:

@@ -74,7 +74,7 @@ class BrokerLoop:
         self._arm()
 
     def enter(self, now_ms: int) -> None:
-        """Start to handle one input of the cluster, such as received bytes, at the time `now_ms`."""
+        """Set the time at which the caller now handles one input, such as received bytes, to `now_ms`. The caller calls `leave` after it."""
         self._actions.now_ms = now_ms
         self.activity += 1
 

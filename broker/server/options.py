@@ -37,7 +37,7 @@ def without_brackets(host: str, text: str) -> str:
     match = _HOST.fullmatch(host)
     if match is None:
         raise argparse.ArgumentTypeError(
-            f"must be HOST:PORT with an IPv6 address in brackets, for example [::1]:9092 (got {text!r})"
+            f"must be HOST:PORT, in which only an IPv6 address has brackets, for example localhost:9092 or [::1]:9092 (got {text!r})"
         )
     return match[1] or match[2]
 

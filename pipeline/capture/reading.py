@@ -167,7 +167,7 @@ def _connection_entries(read: CapturePass, left_out: Counter[str]) -> Iterator[T
 
 
 def batches(run: Run) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield (table name, rows) for a capture once it is read completely.
+    """Read the capture file of a run completely, then yield (table name, rows) for each table.
 
     If the file has problems, the last item is ("notices", rows). Its rows are `Notice` objects: messages for the user about the file.
     """

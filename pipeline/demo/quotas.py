@@ -172,7 +172,7 @@ def _read(brokers: Brokers, result: Run) -> None:
             message = consumer.poll(PATIENCE_SECONDS)
             if message is None:
                 raise TimeoutError(
-                    f"topic {TO_READ} returned {result.count} records, and no more within {PATIENCE_SECONDS} s"
+                    f"the demo stopped: it read only {result.count} records of topic {TO_READ}, and no more came within {PATIENCE_SECONDS} s"
                 )
             if message.error() is None:
                 result.answers.append(Answer((time.monotonic() - started) * 1000, 0))

@@ -107,7 +107,7 @@ def test_json_number_that_is_too_large_is_rejected_with_its_path(number: int) ->
     assert error.value.path == "AlterClientQuotasRequest.entries[0].ops[0].value"
 
 
-def test_coordinator_record_of_an_unknown_version_is_rejected_with_its_class_name() -> None:
+def test_error_for_a_coordinator_record_of_an_unknown_version_names_the_record_class() -> None:
     with pytest.raises(UnsupportedVersion, match="OffsetCommitKey has no v99999"):
         write_key(OffsetCommitKey(), 99999)
     with pytest.raises(UnsupportedVersion, match="OffsetCommitValue has no v99999"):

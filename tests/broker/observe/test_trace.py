@@ -419,7 +419,7 @@ def test_requests_and_events_in_a_trace_share_consecutive_sequence_numbers(bench
 
 
 @pytest.mark.parametrize(("version", "behind"), [(7, 4), (9, 2), (11, 2)])
-def test_trace_of_a_produce_omits_records_whose_bytes_look_like_a_length_field(
+def test_trace_of_a_produce_omits_record_bytes_even_if_they_look_like_a_length_field(
     bench: Bench, version: int, behind: int
 ) -> None:
     """The batch starts with bytes that look like the length of its field, followed by as many bytes as after the real length."""
