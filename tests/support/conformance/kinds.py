@@ -34,12 +34,12 @@ NOT_ON_NEWER_KAFKA = frozenset(
     f"test_{name}"
     for name in (
         *("quotas", "quota_apis", "quota_levels", "replication_quotas", "mutations_and_connections"),
-        *("partition_admin", "placement", "in_sync"),
+        *("partition_admin", "placement", "in_sync", "offset_expiry"),
     )
 )
-"""The modules that do not run on Kafka 4.2.0 by default, because they wait 2 of the 8 minutes of the whole suite in real time.
+"""The modules that do not run on Kafka 4.2.0 by default, because they wait for some minutes in real time.
 
-They check quotas, connection rates and the placement of replicas, where 4.2.0 and 3.9.1 behave alike in a run of the whole suite with
+They check quotas, connection rates, the placement of replicas and the expiration of offsets, where 4.2.0 and 3.9.1 behave alike in a run of the whole suite with
 `--subjects real-newer`. Their tests run on this broker with `--release 4.2`.
 """
 _RIVALS = ("kfake", "librdkafka-mock")
