@@ -39,8 +39,8 @@ NOT_ON_NEWER_KAFKA = frozenset(
 )
 """The modules that do not run on Kafka 4.2.0 by default, because they wait for some minutes in real time.
 
-They check quotas, connection rates, the placement of replicas and the expiration of offsets, where 4.2.0 and 3.9.1 behave alike in a run of the whole suite with
-`--subjects real-newer`. Their tests run on this broker with `--release 4.2`.
+They check quotas, connection rates, the placement of replicas and the expiration of offsets, where 4.2.0 and 3.9.1 behave alike in a run of the whole
+suite with `--subjects real-newer`. Their tests run on this broker with `--release 4.2`.
 """
 _RIVALS = ("kfake", "librdkafka-mock")
 DEFAULT = tuple(
