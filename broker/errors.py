@@ -8,6 +8,11 @@ LONGEST_MESSAGE = 1000
 """The maximum length of an error message, in characters. Messages quote text of clients, which may be as long as a wire string allows."""
 NOT_HOSTED = "This server does not host this topic-partition."
 """Kafka's error message for UNKNOWN_TOPIC_OR_PARTITION (3)."""
+MALFORMED = (
+    "This most likely occurs because of a request being malformed by the client library or the message was sent to an incompatible broker. "
+    "See the broker logs for more details."
+)
+"""Kafka's default message for INVALID_REQUEST (42)."""
 
 
 class KafkaError(Exception):

@@ -1,6 +1,6 @@
 """The dynamic settings of one broker or of all brokers as a config resource, and the checks of their changes.
 
-Follows `DynamicBrokerConfig.validate` in Kafka, also in the order of the checks (AD-43). This module does not depend on wire messages.
+Follows `DynamicBrokerConfig.validate` in Kafka, also in the order of the checks (CF-19). This module does not depend on wire messages.
 """
 
 from __future__ import annotations

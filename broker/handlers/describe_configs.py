@@ -23,7 +23,7 @@ from kafkaproto.broker.config.description import (
     topic_descriptions,
 )
 from kafkaproto.broker.config.release import has_client_metrics
-from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.errors import MALFORMED, KafkaError
 from kafkaproto.broker.metadata.planning import check_name
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
@@ -39,11 +39,6 @@ from kafkaproto.messages.describe_configs import (
 )
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
-MALFORMED = (
-    "This most likely occurs because of a request being malformed by the client library or the message was sent to an incompatible broker. "
-    "See the broker logs for more details."
-)
-"""Kafka's default message for INVALID_REQUEST."""
 UNKNOWN_TYPE = 0
 TYPE_NUMBERS = {
     "boolean": 1,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.errors import MALFORMED, KafkaError
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
@@ -24,10 +24,7 @@ TOPICS = {GROUP: "__consumer_offsets", TRANSACTION: "__transaction_state"}
 NOWHERE = (-1, "", -1)
 MESSAGES: dict[int, str] = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
-    ErrorCode.INVALID_REQUEST: (
-        "This most likely occurs because of a request being malformed by the client library or the message was sent to an incompatible broker. "
-        "See the broker logs for more details."
-    ),
+    ErrorCode.INVALID_REQUEST: MALFORMED,
 }
 """Kafka's own messages for the errors of this request."""
 
