@@ -105,9 +105,9 @@ def test_subscription_of_another_protocol_type_may_be_anything(subject: Subject)
 @pytest.mark.rule("GC-26")
 def test_join_group_at_another_broker_returns_the_member_id_only_from_the_old_coordinator(subject: Subject) -> None:
     group = Group(subject)
-    member_id = "" if has_new_coordinator(subject) else "nobody"
+    member_id = "" if has_new_coordinator(subject) else "M"
     for version in (3, 7, 9):
-        request = JoinGroupRequest(group.id, 10_000, 10_000, "nobody", None, "consumer")
+        request = JoinGroupRequest(group.id, 10_000, 10_000, "M", None, "consumer")
         refused = subject.ask(subject.connect((group.coordinator() + 1) % BROKERS), request, version)
         assert (refused.error_code, refused.member_id) == (NOT_COORDINATOR, member_id)
 
