@@ -164,8 +164,7 @@ def resource(node: ConfiguredBroker, resource_type: int, name: str) -> Resource:
     if resource_type == CLIENT_METRICS and has_client_metrics(node.cluster.config.release):
         return SubscriptionResource(node.cluster, name)
     if resource_type != BROKER:
-        type_of_config_resource = resource_type  # the text is Kafka's
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {type_of_config_resource}")
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
     if not name:
         return BrokerResource(node.cluster, ALL_BROKERS, node.broker_id)
     if broker_id_of(name, "Node") != node.broker_id:
@@ -216,8 +215,7 @@ def applied(resource: Resource, changes: Iterable[Change], strict_kip: bool) -> 
             continue
         if change.operation not in list(Operation):
             if isinstance(resource, BrokerResource):
-                config_operation = change.operation  # the text is Kafka's
-                raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown operations type {config_operation}")
+                raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown operations type {change.operation}")
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # an exception of Kafka's controller
         setting = resource.setting(change.name)
         text = change.value or ""
