@@ -111,8 +111,7 @@ class _Cached:
 class Session:
     """One fetch session. privileged: whether a follower created it. epoch: the epoch expected in the next request.
 
-    cached_size: the number of partitions when the session was last used. A full cache evicts smaller sessions first. As in Kafka, the number is
-    updated only when the session is used.
+    cached_size: the number of partitions when the session was last used, as in Kafka. A full cache evicts smaller sessions first.
     """
 
     session_id: int
@@ -360,7 +359,6 @@ class SessionCache:
         return IncrementalContext(session)
 
     def _evict_for(self, privileged: bool, size: int, now_ms: int) -> bool:
-        # Sessions are searched only when the cache is full and a new session needs a slot.
         victim = self._stale(now_ms) or self._worth_less(privileged, size)
         if victim is None:
             return False

@@ -90,7 +90,7 @@ class Registry:
 
     def _new_group(self, group_id: str, replaced: ConsumerGroup | None, now_ms: int) -> Group:
         group = Group(group_id, now_ms, is_new_coordinator=self._storage.is_new_coordinator)
-        group.created_at = self._now_written(group_id)
+        group.created_at = self._storage.creation_offset(group_id)
         if replaced is not None:
             group.offsets, group.writing = replaced.offsets, replaced.writing
             group.pending_offsets, group.stable_waiters = replaced.pending_offsets, replaced.stable_waiters
@@ -120,7 +120,7 @@ class Registry:
         """
         forgotten = self.forgotten.get(group_id)
         group = ConsumerGroup(group_id) if forgotten is None else forgotten.successor()
-        group.created_at = self._now_written(group_id)
+        group.created_at = self._storage.creation_offset(group_id)
         self._consumers[group_id] = group
         self._expiry.watch(now_ms)
         return group
@@ -203,9 +203,6 @@ class Registry:
     def classic_max_size(self) -> int:
         """Return the maximum number of members of a classic group (`group.max.size`)."""
         return self._rebalance.settings.group_max_size
-
-    def _now_written(self, group_id: str) -> int:
-        return self._storage.end_offset(group_id) if self._storage.is_new_coordinator else ALWAYS
 
     def reload(self, group_id: str, now_ms: int, *, is_new: bool = False) -> None:
         """Undo a change that was not stored: load the group again from its records. is_new: whether the change created the group."""

@@ -29,6 +29,7 @@ from kafkaproto.broker.group.records import (
     offset_entry,
     parse,
 )
+from kafkaproto.broker.group.results import ALWAYS
 from kafkaproto.broker.runtime.internal_topics import LOG_ERRORS, KeyedRecord
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError
@@ -155,7 +156,6 @@ class GroupStorage:
         producer: the (producer id, epoch) in whose transaction the offsets are committed; None for no transaction.
         """
         entries = [offset_entry(group_id, key, committed, self._versions) for key, committed in offsets.items()]
-
         errors = _GROUP_ERRORS if self.is_new_coordinator else _COMMIT_ERRORS
 
         def done(error: int, at_ms: int) -> None:
@@ -284,6 +284,10 @@ class GroupStorage:
     def end_offset(self, group_id: str) -> int:
         """Return the log end offset of the group's partition. Without a log it is -1, which makes all groups visible."""
         return -1 if self._log is None else self._log.end_offset(self.partition_of(group_id))
+
+    def creation_offset(self, group_id: str) -> int:
+        """Return the value of `created_at` for a group that is created now. Kafka's old coordinator shows new groups at once."""
+        return self.end_offset(group_id) if self.is_new_coordinator else ALWAYS
 
     def high_watermark(self, group_id: str) -> int:
         """Return the high watermark of the group's partition."""

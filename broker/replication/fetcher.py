@@ -62,9 +62,8 @@ class ReplicaFetcher:
         key = (leader.topic, leader.index)
         followed = self._followed[key] = FollowedPartition(leader, follower, self._settings, self._overrides.get(key))
         followed.left_out = followed.exceeds(self._follower_quota, self._actions.now_ms)
-        self._any_left_out |= (
-            followed.left_out
-        )  # the next fetch decides the throttle again, also if the quota is removed by then
+        # The next fetch decides the throttle again, also if the quota is removed by then.
+        self._any_left_out |= followed.left_out
         leader.fetchers[self.follower_id] = self
         follower.following = self
         self._soon()
@@ -94,10 +93,7 @@ class ReplicaFetcher:
     @property
     def lag(self) -> int:
         """Return the number of records that the leader has and this follower lacks, over all partitions."""
-        return sum(
-            max(0, followed.leader.log.log_end_offset - followed.follower.log.log_end_offset)
-            for followed in self._followed.values()
-        )
+        return sum(followed.missing for followed in self._followed.values())
 
     # ---- changes by tests ----------------------------------------------------------------------------------------------------
 
@@ -188,10 +184,7 @@ class ReplicaFetcher:
             return
         self._parked_ms = repeated_ms
         for followed in self._followed.values():
-            known = followed.leader.followers.get(self.follower_id)
-            # A partition that is due or left out is not repeated: the leader learns of it from the fetch that includes it.
-            if known is not None and not followed.is_held and not followed.due and not followed.left_out:
-                known.repeated(repeated_ms)
+            followed.repeat(repeated_ms)
 
     def count_idle_fetches(self, now_ms: int) -> None:
         """Complete the parked fetch after replica.fetch.wait.max.ms even without new records, because a replication quota counts empty responses."""

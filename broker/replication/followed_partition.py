@@ -104,6 +104,11 @@ class FollowedPartition:
         # The runs end before the log where compaction left a gap at the end and a new leader wrote nothing yet.
         return self.follower.log.log_end_offset < min(bound, self.leader.log.runs.end_offset)
 
+    @property
+    def missing(self) -> int:
+        """Return the number of offsets that the leader has and the follower lacks."""
+        return max(0, self.leader.log.log_end_offset - self.follower.log.log_end_offset)
+
     def is_stale(self) -> bool:
         """Return whether the leader's high watermark has changed since it was last sent to the follower."""
         known = self.leader.followers.get(self.follower.broker_id)
@@ -190,3 +195,12 @@ class FollowedPartition:
         """Report the follower's log end and log start to the leader, as Kafka's follower does with its next fetch."""
         log = self.follower.log
         self.leader.follower_fetched(self.follower.broker_id, log.log_end_offset, log.log_start_offset, now_ms)
+
+    def repeat(self, at_ms: int) -> None:
+        """Report the previous fetch to the leader again, with the time `at_ms`, if a test has not stopped the fetches of the partition.
+
+        A partition that is due or left out is not reported: the leader learns of it from the fetch that includes it.
+        """
+        known = self.leader.followers.get(self.follower.broker_id)
+        if known is not None and not self.is_held and not self.due and not self.left_out:
+            known.repeated(at_ms)

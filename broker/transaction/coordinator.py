@@ -205,15 +205,7 @@ class TransactionCoordinator:
         transaction = self.store.get(transactional_id)
         if transaction is None:
             raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-        data, is_pending = transaction.data, refuses_pending and transaction.pending is not None
-        if is_pending and self.settings.is_release_4:
-            raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
-        if data.producer_id != producer_id:
-            raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-        if data.epoch != epoch:
-            raise KafkaError(ErrorCode.PRODUCER_FENCED)
-        if is_pending or data.state in ENDING:
-            raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+        _check_producer(transaction, producer_id, epoch, refuses_pending, self.settings.is_release_4)
         return transaction
 
     # Commit and abort
@@ -353,6 +345,21 @@ def _may_continue(data: TransactionData, producer_id: int, epoch: int) -> bool:
     if data.epoch == NO_EPOCH or producer_id == data.producer_id:
         return True
     return producer_id == data.previous_producer_id and is_exhausted(epoch)
+
+
+def _check_producer(
+    transaction: Transaction, producer_id: int, epoch: int, refuses_pending: bool, is_release_4: bool
+) -> None:
+    """Raise the KafkaError that `_of_producer` names if the producer may not use the transaction now."""
+    data, is_pending = transaction.data, refuses_pending and transaction.pending is not None
+    if is_pending and is_release_4:
+        raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+    if data.producer_id != producer_id:
+        raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    if data.epoch != epoch:
+        raise KafkaError(ErrorCode.PRODUCER_FENCED)
+    if is_pending or data.state in ENDING:
+        raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
 
 
 def _times_out_ms(transaction: Transaction) -> int | None:

@@ -11,13 +11,25 @@ from kafkaproto.pipeline.trace.audit import (
     limits,
     metadata,
     offsets,
+    producer_epochs,
     sessions,
     throttling,
     transactions,
 )
 from kafkaproto.pipeline.trace.audit.rule import Outcome, Rule, Tables, outcome
 
-FAMILIES = (limits, throttling, conversation, offsets, durability, transactions, metadata, sessions, groups)
+FAMILIES = (
+    limits,
+    throttling,
+    conversation,
+    offsets,
+    durability,
+    transactions,
+    producer_epochs,
+    metadata,
+    sessions,
+    groups,
+)
 RULES: tuple[Rule, ...] = tuple(
     sorted(
         (rule for family in FAMILIES for rule in family.RULES),

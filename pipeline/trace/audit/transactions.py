@@ -1,4 +1,4 @@
-"""Rules of transactions: what read_committed consumers get, the last stable offset, epochs of producers, and markers (KIP-98, KIP-890).
+"""Rules of transactions: what read_committed consumers get, the last stable offset, and markers (KIP-98, KIP-890).
 
 The rules use only requests, responses and the batches that consumers fetched, so they also apply to a Kafka broker behind the proxy. Only traces from
 version 5 on contain whether a marker commits or aborts. In older traces, only a response that lists a transaction as
@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkaproto.pipeline.trace.audit.consumed_batches import ends
 from kafkaproto.pipeline.trace.audit.rule import ERROR, EVER_NS, NAMED, NEVER_NS, READ_COMMITTED, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-VERIFIED_PRODUCE = 11
-"""The first Produce version for which a broker asks the coordinator whether a partition belongs to the transaction (3.8, KIP-890)."""
 WITHOUT_EFFECT = "(14, 16, 51)"
 """SQL: error codes with which a coordinator rejects an EndTxn and changes nothing, so that the producer repeats the request.
 
@@ -28,62 +27,6 @@ ANSWERS = f"""(
 
 The column `listed` has the aborted transactions that the response lists, each as [producer id, first offset].
 """
-
-
-def _logs(tables: Tables) -> DataFrame:
-    """Return the batches of magic 2 that consumers received, each once, even if several responses contain it.
-
-    Columns: run (the recording), where_ (topic name or id), partition, base_offset, last_offset, producer_id, producer_epoch, base_sequence,
-    transactional, control, committed (whether a marker commits; null for other batches), seq and seen_ns (a fetch with the batch, and the latest time
-    of such a fetch), life and stretch.
-
-    The last two group the batches of a partition. life: equal for batches of the same log; it changes if the topic was created again or the log was
-    truncated. stretch: equal for batches of a log without missing offsets between them, so that no marker between them is unknown. Offsets are
-    missing if they were not fetched, or were removed by compaction.
-    """
-    return tables.sql("""
-        WITH seen AS (
-            SELECT run, where_, partition, life, base_offset, last_offset, producer_id, producer_epoch, base_sequence, transactional, control,
-                   max(committed) AS committed, min(seq) AS seq, max(ready_ns) AS seen_ns
-            FROM {consumed} WHERE crc IS NOT NULL
-            GROUP BY run, where_, partition, life, base_offset, last_offset, producer_id, producer_epoch, base_sequence, transactional, control
-        ), parted AS (
-            SELECT *, base_offset > 1 + max(last_offset) OVER (
-                PARTITION BY run, where_, partition, life ORDER BY base_offset, last_offset
-                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS parts
-            FROM seen
-        )
-        SELECT * EXCEPT (parts), count_if(parts) OVER (PARTITION BY run, where_, partition, life ORDER BY base_offset, last_offset) AS stretch
-        FROM parted""")
-
-
-def _ends(tables: Tables) -> DataFrame:
-    """Return the transactional batches that consumers received, each with the marker that ends its transaction.
-
-    Columns: run (the recording), where_ (topic name or id), partition, producer_id, producer_epoch, base_offset, seq and seen_ns (a fetch with the
-    batch, and the latest time of such a fetch), life (equal for batches of the same log), stretch (equal for batches without missing offsets between
-    them), and the following.
-
-    marker_offset, committed: offset and decision of the marker; null if offsets are missing between the batch and the marker, because an earlier
-    marker may be there. before_offset: offset of the producer's previous marker, null if it is unknown. seen_end: the trace has every batch from this
-    batch up to this offset.
-    """
-    return tables.sql(
-        """
-        WITH marked AS (
-            SELECT *, max(last_offset) OVER (PARTITION BY run, where_, partition, life, stretch) + 1 AS seen_end,
-                   min(IF(control, struct(base_offset, committed), NULL)) OVER (
-                       PARTITION BY run, where_, partition, life, stretch, producer_id ORDER BY base_offset DESC) AS marker,
-                   max(IF(control, base_offset, NULL)) OVER (
-                       PARTITION BY run, where_, partition, life, stretch, producer_id ORDER BY base_offset) AS before_offset
-            FROM {logs} WHERE producer_id >= 0
-        )
-        SELECT run, where_, partition, life, stretch, seq, seen_ns, producer_id, producer_epoch, base_offset, before_offset, seen_end,
-               marker.base_offset AS marker_offset, marker.committed AS committed
-        FROM marked WHERE transactional AND NOT control
-        """,
-        logs=_logs(tables),
-    )
 
 
 # ---- isolation level read_committed ------------------------------------------------------------------------------------------
@@ -120,7 +63,7 @@ def _listed(tables: Tables, committed: bool) -> DataFrame:
                exists(listed, l -> l[0] = producer_id AND l[1] <= last_base AND l[1] > coalesce(before_offset, -1)) AS lists
         FROM overlapped JOIN {ANSWERS} USING (run, seq, where_, partition)
         """,
-        ends=_ends(tables),
+        ends=ends(tables),
     )
 
 
@@ -224,7 +167,7 @@ def _open_below_stable(tables: Tables, checks: str) -> DataFrame:
                CAST(at_offset - last_open.first_offset AS double) AS excess, last_open.seen_ns AS seen_ns, at_ns
         FROM known WHERE turn = 0
         """,
-        ends=_ends(tables),
+        ends=ends(tables),
     )
     return tables.without_truncations(rows, "seen_ns", "at_ns")
 
@@ -258,126 +201,6 @@ def stable_in_replicas(tables: Tables) -> DataFrame:
     return _open_below_stable(
         tables, "SELECT run, seq, topic AS where_, partition, last_stable_offset, high_watermark, at_ns FROM {state}"
     )
-
-
-# ---- epochs of producers -----------------------------------------------------------------------------------------------------
-
-
-def epochs_in_logs(tables: Tables) -> DataFrame:
-    """Check that the epoch of a producer never falls from batch to batch of a log: a newer epoch fences the older ones.
-
-    Returns one row per batch that has an earlier batch of the same producer.
-
-    Columns: run (the recording), seq (of a fetch with the batch), topic, partition, producer_id, base_offset, producer_epoch, before_epoch and
-    before_offset (the epoch and base offset of the earlier batch), broken (true: the row is a fault) and excess (`before_epoch` minus
-    `producer_epoch`).
-    """
-    return tables.sql(
-        """
-        SELECT run, seq, where_ AS topic, partition, producer_id, base_offset, producer_epoch, before.producer_epoch AS before_epoch,
-               before.base_offset AS before_offset, producer_epoch < before.producer_epoch AS broken,
-               CAST(before.producer_epoch - producer_epoch AS double) AS excess
-        FROM (SELECT *, max(struct(producer_epoch, base_offset)) OVER (
-                  PARTITION BY run, where_, partition, life, producer_id ORDER BY base_offset
-                  ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
-              FROM {logs} WHERE producer_id >= 0)
-        WHERE before IS NOT NULL
-        """,
-        logs=_logs(tables),
-    )
-
-
-def first_sequences(tables: Tables) -> DataFrame:
-    """Check that the first batch of a producer with a newer epoch has sequence number 0. Returns one row per such batch.
-
-    Columns: run (the recording), seq (of a fetch with the batch), topic, partition, producer_id, producer_epoch, base_offset, base_sequence, broken
-    (true: the row is a fault) and excess (`base_sequence`).
-    """
-    return tables.sql(
-        """
-        WITH ordered AS (
-            SELECT *, min(producer_epoch) OVER w AS lowest_epoch,
-                   row_number() OVER (PARTITION BY run, where_, partition, life, stretch, producer_id, producer_epoch, control
-                                      ORDER BY base_offset) = 1 AS is_first
-            FROM {logs} WHERE producer_id >= 0
-            WINDOW w AS (PARTITION BY run, where_, partition, life, stretch, producer_id ORDER BY base_offset)
-        )
-        SELECT run, seq, where_ AS topic, partition, producer_id, producer_epoch, base_offset, base_sequence, base_sequence <> 0 AS broken,
-               CAST(base_sequence AS double) AS excess
-        FROM ordered WHERE is_first AND NOT control AND lowest_epoch < producer_epoch
-        """,
-        logs=_logs(tables),
-    )
-
-
-def epochs_in_responses(tables: Tables) -> DataFrame:
-    """Check that a coordinator never lowers the epoch of a producer id.
-
-    The response to an InitProducerId without a producer id must have a higher epoch of the returned id than all earlier responses.
-    Returns one row per response with a producer id that an earlier response contained, too.
-
-    Columns: run (the recording), seq (of the request), transactional_id, producer_id, epoch (in the response), before_epoch (the highest earlier one)
-    and before_seq (of the response that contained it), broken (true: the row is a fault; null: undecided, because entries are missing) and excess
-    (number by which the epoch is too low).
-    """
-    rows = tables.sql("""
-        WITH given AS (
-            SELECT run, seq, api, transactional_id, returned_producer_id, returned_epoch, begun_ns, ready_ns,
-                   returned_epoch - IF(api = 'InitProducerId' AND producer_id < 0, 1, 0) AS most
-            FROM {transactions} WHERE error = 0 AND returned_producer_id >= 0
-        ), points AS (
-            SELECT *, begun_ns AS at_ns, 1 AS turn FROM given UNION ALL SELECT *, ready_ns, 0 FROM given
-        )
-        SELECT run, seq, transactional_id, returned_producer_id AS producer_id, returned_epoch AS epoch, before.epoch AS before_epoch,
-               before.seq AS before_seq, most < before.epoch AS broken, CAST(before.epoch - most AS double) AS excess, before.at_ns AS before_ns,
-               at_ns AS then_ns
-        FROM (SELECT *, max(IF(turn = 0, struct(returned_epoch AS epoch, at_ns, seq), NULL)) OVER (
-                  PARTITION BY run, returned_producer_id ORDER BY at_ns, turn) AS before FROM points)
-        WHERE turn = 1 AND before IS NOT NULL
-    """)
-    return tables.undecided_if_missing(rows, "before_ns", "then_ns").drop("before_ns", "then_ns")
-
-
-def fenced_requests(tables: Tables) -> DataFrame:
-    """Check that no request of a producer is accepted after a coordinator returned a newer epoch of its producer id.
-
-    Returns one row per accepted request (for Produce, per batch) that began after a response with any epoch of its producer id, and compares its
-    epoch with the newest of these. Two kinds of requests are special:
-
-    - Produce below version 11 is not checked: a partition leader learns of a newer epoch only from records or markers, and only brokers from 3.8 on
-      ask the coordinator.
-    - EndTxn is compared only with epochs from InitProducerId, because an EndTxn that raised the epoch may be repeated with the old one.
-
-    Columns: run (the recording), seq (of the request), api, transactional_id, topic, partition, producer_id, producer_epoch, newer_epoch and
-    newer_seq (of the response that returned it), broken (true: the row is a fault; null: undecided, because entries are missing) and excess
-    (`newer_epoch` minus `producer_epoch`).
-    """
-    rows = tables.sql(f"""
-        WITH requests AS (
-            SELECT run, seq, api, transactional_id, topic, partition, producer_id, producer_epoch, begun_ns FROM {{transactions}}
-            WHERE error = 0 AND producer_id >= 0 AND api IN ('AddPartitionsToTxn', 'AddOffsetsToTxn', 'TxnOffsetCommit', 'EndTxn')
-            UNION ALL
-            SELECT b.run, b.seq, b.api, r.transactional_id, coalesce(b.topic, b.topic_id), b.partition, b.producer_id, b.producer_epoch, b.begun_ns
-            FROM {{batches}} b JOIN {{requests}} r ON r.run = b.run AND r.seq = b.seq
-            WHERE b.api = 'Produce' AND b.transactional AND b.base_offset IS NOT NULL AND r.api_version >= {VERIFIED_PRODUCE}
-        ), points AS (
-            SELECT *, begun_ns AS at_ns, 1 AS turn, CAST(NULL AS int) AS epoch FROM requests
-            UNION ALL
-            SELECT run, seq, api, NULL, NULL, NULL, returned_producer_id, NULL, begun_ns, ready_ns, 0, returned_epoch
-            FROM {{transactions}} WHERE error = 0 AND returned_producer_id >= 0
-        ), known AS (
-            SELECT *, max(IF(turn = 0, struct(epoch, at_ns, seq), NULL)) OVER p AS newest,
-                   max(IF(turn = 0 AND api = 'InitProducerId', struct(epoch, at_ns, seq), NULL)) OVER p AS newest_begun
-            FROM points WINDOW p AS (PARTITION BY run, producer_id ORDER BY at_ns, turn)
-        ), fenced AS (
-            SELECT *, IF(api = 'EndTxn', newest_begun, newest) AS fence FROM known WHERE turn = 1
-        )
-        SELECT run, seq, api, transactional_id, topic, partition, producer_id, producer_epoch, fence.epoch AS newer_epoch, fence.seq AS newer_seq,
-               producer_epoch < fence.epoch AS broken, CAST(fence.epoch - producer_epoch AS double) AS excess, fence.at_ns AS fenced_ns,
-               at_ns AS then_ns
-        FROM fenced WHERE fence IS NOT NULL
-    """)
-    return tables.undecided_if_missing(rows, "fenced_ns", "then_ns").drop("fenced_ns", "then_ns")
 
 
 # ---- markers -----------------------------------------------------------------------------------------------------------------
@@ -425,7 +248,7 @@ def markers(tables: Tables) -> DataFrame:
         FROM known WHERE marker_offset IS NULL AND first_seq < ended.seq OR committed IS NOT NULL
         GROUP BY run, ended, where_, partition, producer_id, marker_offset, committed
         """,
-        ends=_ends(tables),
+        ends=ends(tables),
     )
     return tables.without_truncations(rows, "written_ns", "seen_ns")
 
@@ -436,9 +259,5 @@ RULES = (
     Rule("24", "no read_committed response lists a committed transaction as aborted", ERROR, committed_visible),
     Rule("25", "the last stable offset of a response never passes an open transaction", ERROR, stable_in_responses),
     Rule("25-moved", "the last stable offset of a replica never passes an open transaction", ERROR, stable_in_replicas),
-    Rule("26", "the epoch of a producer never falls in a log", ERROR, epochs_in_logs),
-    Rule("26-first", "the first batch of a producer's new epoch has sequence number 0", ERROR, first_sequences),
-    Rule("26-given", "no epoch of a producer id falls in responses, and no two producers get the same one", ERROR, epochs_in_responses),
-    Rule("27", "no request of a fenced producer epoch is accepted", ERROR, fenced_requests),
     Rule("28", "each transaction ends as its EndTxn said, on every partition to which it wrote", ERROR, markers),
 )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.pipeline.trace.audit.transactions import RULES
+from kafkaproto.pipeline.trace.audit import producer_epochs, transactions
 from tests.support.pipeline.judging import broken_rows
 
 pytestmark = [
@@ -17,6 +17,8 @@ pytestmark = [
     # py4j leaves its sockets to the garbage collector.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
 ]
+
+RULES = (*transactions.RULES, *producer_epochs.RULES)
 
 Row = dict[str, Any]
 NS = 1000

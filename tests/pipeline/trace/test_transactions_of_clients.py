@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.rivals.jars import KAFKA_VERSION, NEWER_VERSION
 from kafkaproto.conformance.subject import settings_of
-from kafkaproto.pipeline.trace.audit import transactions
+from kafkaproto.pipeline.trace.audit import producer_epochs, transactions
 from kafkaproto.testing import cluster
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 from tests.support.pipeline.judging import checked_rows, recorded_kafka
@@ -86,7 +86,7 @@ def test_transactional_traffic_of_client_libraries_breaks_no_audit_rule(checked:
 def test_traffic_of_each_client_library_is_checked_by_every_transaction_audit_rule(
     checked: Checked, subject: str
 ) -> None:
-    numbers = {rule.number for rule in transactions.RULES} - ONLY_OURS
+    numbers = {rule.number for rule in (*transactions.RULES, *producer_epochs.RULES)} - ONLY_OURS
     missing = {(number, name) for number in numbers for name in CLIENTS if not checked.rows[number][name]}
     assert missing == set(), checked.rows
     if subject in OURS:

@@ -1,0 +1,69 @@
+"""The batches that consumers received, as the rules of transactions and producer epochs read them.
+
+A batch that several Fetch responses contain is one row. Only batches of magic 2 have a producer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkaproto.pipeline.trace.audit.rule import Tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def logs(tables: Tables) -> DataFrame:
+    """Return the batches of magic 2 that consumers received, each once, even if several responses contain it.
+
+    Columns: run (the recording), where_ (topic name or id), partition, base_offset, last_offset, producer_id, producer_epoch, base_sequence,
+    transactional, control, committed (whether a marker commits; null for other batches), seq and seen_ns (a fetch with the batch, and the latest time
+    of such a fetch), life and stretch.
+
+    The last two group the batches of a partition. life: equal for batches of the same log; it changes if the topic was created again or the log was
+    truncated. stretch: equal for batches of a log without missing offsets between them, so that no marker between them is unknown. Offsets are
+    missing if they were not fetched, or were removed by compaction.
+    """
+    return tables.sql("""
+        WITH seen AS (
+            SELECT run, where_, partition, life, base_offset, last_offset, producer_id, producer_epoch, base_sequence, transactional, control,
+                   max(committed) AS committed, min(seq) AS seq, max(ready_ns) AS seen_ns
+            FROM {consumed} WHERE crc IS NOT NULL
+            GROUP BY run, where_, partition, life, base_offset, last_offset, producer_id, producer_epoch, base_sequence, transactional, control
+        ), parted AS (
+            SELECT *, base_offset > 1 + max(last_offset) OVER (
+                PARTITION BY run, where_, partition, life ORDER BY base_offset, last_offset
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS parts
+            FROM seen
+        )
+        SELECT * EXCEPT (parts), count_if(parts) OVER (PARTITION BY run, where_, partition, life ORDER BY base_offset, last_offset) AS stretch
+        FROM parted""")
+
+
+def ends(tables: Tables) -> DataFrame:
+    """Return the transactional batches that consumers received, each with the marker that ends its transaction.
+
+    Columns: run (the recording), where_ (topic name or id), partition, producer_id, producer_epoch, base_offset, seq and seen_ns (a fetch with the
+    batch, and the latest time of such a fetch), life (equal for batches of the same log), stretch (equal for batches without missing offsets between
+    them), and the following.
+
+    marker_offset, committed: offset and decision of the marker; null if offsets are missing between the batch and the marker, because an earlier
+    marker may be there. before_offset: offset of the producer's previous marker, null if it is unknown. seen_end: the trace has every batch from this
+    batch up to this offset.
+    """
+    return tables.sql(
+        """
+        WITH marked AS (
+            SELECT *, max(last_offset) OVER (PARTITION BY run, where_, partition, life, stretch) + 1 AS seen_end,
+                   min(IF(control, struct(base_offset, committed), NULL)) OVER (
+                       PARTITION BY run, where_, partition, life, stretch, producer_id ORDER BY base_offset DESC) AS marker,
+                   max(IF(control, base_offset, NULL)) OVER (
+                       PARTITION BY run, where_, partition, life, stretch, producer_id ORDER BY base_offset) AS before_offset
+            FROM {logs} WHERE producer_id >= 0
+        )
+        SELECT run, where_, partition, life, stretch, seq, seen_ns, producer_id, producer_epoch, base_offset, before_offset, seen_end,
+               marker.base_offset AS marker_offset, marker.committed AS committed
+        FROM marked WHERE transactional AND NOT control
+        """,
+        logs=logs(tables),
+    )
