@@ -349,7 +349,7 @@ def test_ab_benchmark_workload_error_lists_the_modules_searched_for_a_moved_name
     monkeypatch.setitem(workload.HOMES, "VirtualCluster", ("nowhere.testing.memory", "kafkaproto.broker.runtime.clock"))
     with pytest.raises(
         workload.WorkloadError,
-        match=r"VirtualCluster is defined in none of the modules nowhere\.testing\.memory, kafkaproto\.broker\.runtime\.clock",
+        match=r"VirtualCluster, which is defined in none of the modules nowhere\.testing\.memory, kafkaproto\.broker\.runtime\.clock",
     ):
         workload.find("VirtualCluster")
 
