@@ -1,6 +1,7 @@
 """A headless browser for tests: the Chromium or Chrome of this machine, driven by Playwright.
 
-`python -m tests.support.browser PAGE.html PICTURE.png` takes the screenshot of the README: the top of a page.
+`python -m tests.support.browser PAGE.html FOLDER` takes the pictures of the tutorial from the report of `make demo`: report.png, the top of the
+page, and throttles.png, the chart of the throttled clients.
 """
 
 from __future__ import annotations
@@ -43,12 +44,13 @@ def browser() -> Iterator[Any]:
             made.close()
 
 
-def take(page: Path, picture: Path) -> None:
+def take(page: Path, folder: Path) -> None:
+    """Write report.png and throttles.png, the pictures of a report's page, into a folder."""
     with browser() as made:
-        seen = made.new_page(viewport={"width": 1000, "height": 2150})
+        seen = made.new_page(viewport={"width": 1000, "height": 900})
         seen.goto(page.resolve().as_uri())
-        seen.evaluate("document.querySelectorAll('details').forEach(one => one.open = false)")
-        seen.screenshot(path=str(picture))
+        seen.screenshot(path=str(folder / "report.png"))
+        seen.locator("#p-throttles-rates").screenshot(path=str(folder / "throttles.png"))
 
 
 if __name__ == "__main__":
