@@ -144,18 +144,27 @@ def test_conformance_on_one_broker_names_the_replication_factor_of_the_offsets_t
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
-    ("release", "needed"),
+    ("release", "chosen", "needed"),
     [
-        ("4.2", ["Kafka before 4.0 (the cluster serves the versions of 4.2)"]),
-        ("2.0", ["Fetch v11 (the broker serves 0 to 8)", "Produce v9 (the broker serves 0 to 6)"]),
+        (
+            "4.2",
+            "framing or invariants or test_metadata or fetch_sizes or test_produce or list_offsets",
+            ["Kafka before 4.0 (the cluster serves the versions of 4.2)"],
+        ),
+        (
+            "2.0",
+            "not quota and not retention and not session and not waiting",
+            ["Fetch v11 (the broker serves 0 to 8)", "Produce v9 (the broker serves 0 to 6)"],
+        ),
     ],
+    ids=["4.2", "2.0"],
 )
 def test_conformance_on_another_release_names_the_versions_that_skipped_tests_need(
-    release: str, needed: list[str]
+    release: str, chosen: str, needed: list[str]
 ) -> None:
     """Tests of versions that both releases offer run; the tests of invalid frames send unsupported versions on purpose."""
     with brokers(release=release) as address:
-        done = run("--bootstrap", address, "-k", "not quota and not retention and not session and not waiting")
+        done = run("--bootstrap", address, "-k", chosen)
     assert done.returncode == 0, done.stdout
     [line] = re.findall(rf"^{re.escape(address)}: (\d+) ok, (\d+) not prepared$", done.stdout, re.MULTILINE)
     assert int(line[0]) > 60, done.stdout

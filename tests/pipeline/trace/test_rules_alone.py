@@ -211,21 +211,27 @@ def with_faults(made: dict[str, list[Row]]) -> dict[str, list[Row]]:
 
 
 def test_audits_of_two_runs_at_the_same_time_do_not_mix_their_findings(spark: Any) -> None:
-    """Both have a run of the same name. Two rules run at the same time, one on each set, as in the report."""
+    """Both have a run of the same name. Two rules run at the same time, one on each set, as in the report.
+
+    The rules are the first of each module, and those that the faults break or leave undecided.
+    """
+    broken, undecided = {"4", "10-order"}, "10"
+    chosen = {family.RULES[0].number for family in FAMILIES} | broken | {undecided}
+    rules = [rule for rule in RULES if rule.number in chosen]
     sets = [played("before"), with_faults(played("after"))]
     frames = [[frame(spark, table, rows) for table, rows in made.items()] for made in sets]
     with fast_tables(spark, frames[0], 1), fast_tables(spark, frames[1], 1), ThreadPoolExecutor(2) as pool:
-        alone = [list(pool.map(partial(outcome, tables=Tables(*some)), RULES)) for some in frames]
+        alone = [list(pool.map(partial(outcome, tables=Tables(*some)), rules)) for some in frames]
         both = [Tables(*some) for some in frames]
-        turns = [(rule, tables) for rule in RULES for tables in both]
+        turns = [(rule, tables) for rule in rules for tables in both]
         outcomes: list[Outcome] = list(pool.map(lambda turn: outcome(*turn), turns))
     assert [
         outcome_of_rule.rule.number
         for outcome_of_rule in alone[0]
         if outcome_of_rule.broken or outcome_of_rule.left_out
     ] == []
-    assert {"4", "10-order"} <= {outcome_of_rule.rule.number for outcome_of_rule in alone[1] if outcome_of_rule.broken}
-    assert "10" in {outcome_of_rule.rule.number for outcome_of_rule in alone[1] if outcome_of_rule.left_out}
+    assert broken <= {outcome_of_rule.rule.number for outcome_of_rule in alone[1] if outcome_of_rule.broken}
+    assert undecided in {outcome_of_rule.rule.number for outcome_of_rule in alone[1] if outcome_of_rule.left_out}
     assert [outcomes[::2], outcomes[1::2]] == alone
 
 
