@@ -227,7 +227,7 @@ def test_environment_variables_of_a_single_node_kafka_image_start_a_broker(image
         socket.create_connection(("127.0.0.1", controller), 1).close()
     status, logged = container.stop()
     assert status == 0
-    assert "environment variables without effect: CLUSTER_ID, KAFKA_HEAP_OPTS" in logged
+    assert "environment variables that --container ignores: CLUSTER_ID, KAFKA_HEAP_OPTS" in logged
     assert image.check(image.healthcheck, container.variables).returncode == 1
 
 

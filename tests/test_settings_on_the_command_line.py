@@ -75,7 +75,7 @@ def test_broker_starts_with_a_stock_server_properties_file(start: Start, name: s
     assert settings["num.network.threads"] == ("3", STATIC)
     assert settings["background.threads"] == ("10", DEFAULT)
     assert settings["node.id"] == ("0", STATIC)
-    [line] = [line for line in running.end().splitlines() if "accepted without effect" in line]
+    [line] = [line for line in running.end().splitlines() if "accepted but have no effect" in line]
     assert "num.network.threads" in line and "socket.request.max.bytes" not in line
 
 

@@ -77,7 +77,7 @@ class EpochCache:
                 return EpochEnd(known, entry.start_offset)
             known = entry.epoch
         raise AssertionError(
-            f"the leader epochs of a log are inconsistent: none follows epoch {epoch}, but the latest is {self.latest}; "
+            f"the leader epochs of a log are inconsistent: the latest is {self.latest}, but no epoch above {epoch} was found; "
             "please report this bug"
         )
 

@@ -45,7 +45,9 @@ def judge_any(produced: Buffer, limits: TopicLimits, now_ms: int) -> Valid | Non
         data = memoryview(produced)[: entries.complete_bytes(produced)]
         listed = list(entries.batches(data))
     except DecodeError as error:
-        raise InvalidBatch(ErrorCode.CORRUPT_MESSAGE, f"The messages are damaged: {error}") from error
+        raise InvalidBatch(
+            ErrorCode.CORRUPT_MESSAGE, f"The produced messages are damaged and were not appended: {error}"
+        ) from error
     for entry in listed:
         _check_entry(entry, limits)
     if not listed:
@@ -91,7 +93,9 @@ def _converted(data: memoryview, listed: list[Entry], limits: TopicLimits, now_m
     except EncodeError as error:
         raise InvalidBatch(ErrorCode.INVALID_RECORD, str(error)) from error
     except DecodeError as error:
-        raise InvalidBatch(ErrorCode.CORRUPT_MESSAGE, f"The messages are damaged: {error}") from error
+        raise InvalidBatch(
+            ErrorCode.CORRUPT_MESSAGE, f"The produced messages are damaged and were not appended: {error}"
+        ) from error
     check_size(len(batch), limits)
     check_fits_segment(len(batch), limits)
     return Valid(memoryview(bytearray(batch)), read_header(batch))
@@ -104,7 +108,9 @@ def _check_wrapper(entry: Entry, limits: TopicLimits) -> None:
     must not be compressed again. Their offsets are not checked, because some old clients number them wrongly. limits: the topic's settings.
     """
     if entry.header.is_log_append_time and limits.log_append_time:
-        raise InvalidBatch(ErrorCode.INVALID_TIMESTAMP, "A producer must not set the timestamp type LogAppendTime.")
+        raise InvalidBatch(
+            ErrorCode.INVALID_TIMESTAMP, "A producer must not set the timestamp type LogAppendTime; use CreateTime."
+        )
     if not entry.header.compression:
         return
     packed = read_message(entry.view).value
@@ -115,7 +121,8 @@ def _check_wrapper(entry: Entry, limits: TopicLimits) -> None:
             decompress(entry.header.compression, packed)
     except DecodeError as error:
         raise InvalidBatch(
-            ErrorCode.UNKNOWN_SERVER_ERROR, f"A compressed message cannot be decompressed: {error}"
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            f"A compressed message of the produce request cannot be decompressed: {error}",
         ) from error
     for problem in verify.problems(entry.view):
         last_word = problem.field.rpartition(".")[2]

@@ -136,7 +136,7 @@ class ProducerStates:
         if first != expected:
             raise InvalidBatch(
                 ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"Sequence number {first} of producer {producer_id} at epoch {epoch} does not follow; expected {expected}.",
+                f"Sequence number {first} of producer {producer_id} at epoch {epoch} is out of order; expected {expected}.",
             )
         if entry.first_open_offset != NONE and not header.is_transactional:
             raise InvalidBatch(

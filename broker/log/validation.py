@@ -151,7 +151,7 @@ def only_batch(data: Buffer, version: int) -> memoryview:
         if codec == Compression.ZSTD:
             raise _refused_early(
                 ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-                f"Produce requests of version {version} cannot contain batches compressed with zstd.",
+                f"Produce requests of version {version} cannot contain batches compressed with zstd; use version 7 or later.",
             )
         if codec > Compression.ZSTD:
             raise _refused_early(
@@ -223,7 +223,9 @@ def _checked_header(batch: memoryview, limits: TopicLimits) -> BatchHeader:
         )
     header = read_header(batch)
     if not check_crc(batch):
-        raise InvalidBatch(ErrorCode.CORRUPT_MESSAGE, "The checksum of the batch does not match its content.")
+        raise InvalidBatch(
+            ErrorCode.CORRUPT_MESSAGE, "The checksum of the batch does not match its content: the batch is damaged."
+        )
     if header.compression > Compression.ZSTD:
         raise InvalidBatch(
             ErrorCode.UNKNOWN_SERVER_ERROR,
@@ -255,7 +257,8 @@ def _check_claims(header: BatchHeader) -> None:
     if header.record_count <= 0 or header.last_offset_delta + 1 != header.record_count:
         raise InvalidBatch(
             ErrorCode.INVALID_RECORD,
-            f"The batch announces {header.record_count} records, but its offsets are for {header.last_offset_delta + 1} records.",
+            f"The record count of a batch must be at least 1 and equal its last offset delta plus 1 "
+            f"(got record count {header.record_count} and last offset delta {header.last_offset_delta}).",
         )
     if not header.compression and header.record_count * _SMALLEST_RECORD_BYTES > header.size - HEADER_BYTES:
         raise InvalidBatch(
@@ -266,7 +269,7 @@ def _check_claims(header: BatchHeader) -> None:
     if header.producer_id >= 0 and header.base_sequence < 0:
         raise InvalidBatch(
             ErrorCode.INVALID_RECORD,
-            f"Sequence number {header.base_sequence} of producer {header.producer_id} is negative.",
+            f"Sequence number {header.base_sequence} of producer {header.producer_id} is negative; it must be at least 0.",
         )
 
 
@@ -292,7 +295,11 @@ def check_records(batch: memoryview, header: BatchHeader, limits: TopicLimits, n
         )
     if errors:
         first_errors = "; ".join(f"{error.batch_index}: {error.message}" for error in errors[:_SHOWN_ERRORS])
-        raise InvalidBatch(ErrorCode.INVALID_RECORD, f"{len(errors)} records were rejected. {first_errors}", errors)
+        raise InvalidBatch(
+            ErrorCode.INVALID_RECORD,
+            f"{len(errors)} records of the batch were rejected; the first errors by record index: {first_errors}",
+            errors,
+        )
 
 
 def _timestamp_error(timestamp: int, header: BatchHeader, limits: TopicLimits, now_ms: int) -> str | None:
@@ -302,7 +309,7 @@ def _timestamp_error(timestamp: int, header: BatchHeader, limits: TopicLimits, n
             return f"Timestamp {timestamp} is outside of {earliest}..{latest}."
         return None
     if header.is_log_append_time:
-        return "A producer must not set the timestamp type LogAppendTime."
+        return "A producer must not set the timestamp type LogAppendTime; use CreateTime."
     return None
 
 

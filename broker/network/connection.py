@@ -148,9 +148,9 @@ class Connection:
             self.refuse(str(error))
         except Exception:
             # A bug of the broker must not affect other connections (W-8).
-            why = "a request failed"
-            logger.exception("%s: connection %d closed: %s", self.client_address, self.connection_id, why)
-            self.close(why)
+            reason = "a request failed because of a bug in the broker; please report this traceback"
+            logger.exception("%s: connection %d closed: %s", self.client_address, self.connection_id, reason)
+            self.close("a request failed")
         finally:
             self._working = False
         self._after_work()
@@ -223,10 +223,10 @@ class Connection:
 
     # ---- closing -------------------------------------------------------------------------------------------------------------
 
-    def refuse(self, why: str) -> None:
-        """Close the connection without a response, because it sent something invalid (W-1, W-3, W-5). why: the reason, for the log and observers."""
-        logger.debug("%s: connection %d closed: %s", self.client_address, self.connection_id, why)
-        self.close(why)
+    def refuse(self, reason: str) -> None:
+        """Close the connection without a response, because it sent something invalid (W-1, W-3, W-5). reason: a text for the log and observers."""
+        logger.debug("%s: connection %d closed: %s", self.client_address, self.connection_id, reason)
+        self.close(reason)
 
     def close(self, why: str = THIS_SIDE) -> None:
         """Close this connection to the client, and drop its request in progress. why: the reason that the journal and the trace show."""
@@ -271,8 +271,8 @@ class Connection:
         if limit_ms <= 0:
             return
         if now_ms - self._active_ms >= limit_ms:
-            why = f"idle for {now_ms - self._active_ms} ms (connections.max.idle.ms={limit_ms})"
-            logger.info("%s: connection %d closed: %s", self.client_address, self.connection_id, why)
-            self.close(why)
+            reason = f"idle for {now_ms - self._active_ms} ms (connections.max.idle.ms={limit_ms})"
+            logger.info("%s: connection %d closed: %s", self.client_address, self.connection_id, reason)
+            self.close(reason)
         else:
             self._idle_timer = self.node.timers.at(self._active_ms + limit_ms, self._watch_idle)

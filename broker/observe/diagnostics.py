@@ -82,12 +82,12 @@ LATEST_REQUESTS = 2000
 class Refusal(NamedTuple):
     """Why a client was refused.
 
-    kind: the kind of refusal; a client gets one log line per minute for each kind. what: the refused request or connection, as text that
-    follows "refused". advice: the reason, and how to solve the problem.
+    kind: the kind of refusal; a client gets one log line per minute for each kind. request_or_connection: the refused request or
+    connection, as text that follows "refused". advice: the reason, and how to solve the problem.
     """
 
     kind: str
-    what: str
+    request_or_connection: str
     advice: str
 
 
@@ -165,7 +165,7 @@ class Diagnostics(Observer):
         if self._lines.count((host, client_id, "group protocol"), now_ms) is None:
             return
         logger.warning(
-            "broker %d: client-id %s at %s looked %d times for the coordinator of group %s and did not join it; %s",
+            "broker %d: client-id %s at %s looked %d times for the coordinator of group %s and did not join the group; %s",
             node.broker_id,
             client_id,
             address,
@@ -225,15 +225,15 @@ class Diagnostics(Observer):
         quiet = self._lines.count((peer.client_address, client_id, refusal.kind), now_ms)
         if quiet is None:
             return
-        more = f"; {quiet} more since the last line" if quiet else ""
+        further_refusals = f"; {quiet} more since the last line" if quiet else ""
         logger.warning(
             "broker %d refused %s of client-id %s at %s: %s%s",
             broker_id,
-            refusal.what,
+            refusal.request_or_connection,
             client_id,
             address_of(peer),
             refusal.advice,
-            more,
+            further_refusals,
         )
 
 

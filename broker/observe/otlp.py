@@ -42,7 +42,7 @@ def read_metrics(payload: bytes) -> list[MetricSeen]:
         ]
     except (IndexError, struct.error, UnicodeDecodeError):
         raise ValueError(
-            f"the payload of {len(payload)} bytes is not a `MetricsData` message of OpenTelemetry"
+            f"the payload of {len(payload)} bytes cannot be decoded; a client must push a `MetricsData` message of OpenTelemetry"
         ) from None
 
 
@@ -93,7 +93,9 @@ def _fields(data: memoryview) -> Iterator[tuple[int, memoryview | int]]:
         elif wire_type in (FIXED64, FIXED32):
             size = 8 if wire_type == FIXED64 else 4
         else:
-            raise ValueError(f"unknown wire type {wire_type} at byte {at} of a protobuf message")
+            raise ValueError(
+                f"unknown wire type {wire_type} at byte {at} of a protobuf message; known are 0, 1, 2 and 5"
+            )
         if at + size > len(data):
             raise IndexError
         yield key >> 3, data[at : at + size]

@@ -226,7 +226,9 @@ def _packed_or_empty(entry: Waiting) -> bytes:
         return _packed(entry) if isinstance(entry, Traced) else entry[0](*entry[1])
     except struct.error as error:
         seq = entry.seq if isinstance(entry, Traced) else entry[1][1]
-        logger.error("the trace lacks entry %s, because a number in it does not fit its field: %s", seq, error)
+        logger.error(
+            "entry %s is missing in the trace, because one of its numbers does not fit its field: %s", seq, error
+        )
         return b""
 
 

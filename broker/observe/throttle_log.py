@@ -51,22 +51,22 @@ class ThrottleLog(Observer):
         if len(self._last) >= REMEMBERED:
             self._forget_old(seen.at_ms)
         self._last[key] = (seen.at_ms, 0)
-        more = f"; {quiet} more since the last line" if quiet else ""
+        further_throttles = f"; {quiet} more since the last line" if quiet else ""
         logger.info(
             "broker %d: %s v%d of client-id %r: %s%s",
             seen.broker_id,
             seen.api,
             seen.api_version,
             seen.client_id,
-            _why(seen),
-            more,
+            _duration_and_reason(seen),
+            further_throttles,
         )
 
     def _forget_old(self, now_ms: int) -> None:
         self._last = {key: last for key, last in self._last.items() if 0 <= now_ms - last[0] < EVERY_MS}
 
 
-def _why(seen: ThrottleSeen) -> str:
+def _duration_and_reason(seen: ThrottleSeen) -> str:
     reason = seen.reason
     throttled = f"{'held back' if seen.held else 'throttled'} for {seen.throttle_time_ms} ms"
     if isinstance(reason, ForcedThrottle):

@@ -166,11 +166,11 @@ class ClusterPersistence:
                 continue
             error_code = groups_of_broker.adopt(group_id, protocol_type, offsets, cluster.actions.now_ms)
             if error_code:
-                why = ErrorCode(error_code).name
+                error_name = ErrorCode(error_code).name
                 logger.warning(
                     "group %s: its committed offsets cannot be moved to __consumer_offsets; the next start tries again: %s",
                     group_id,
-                    why,
+                    error_name,
                 )
                 continue
             del groups[group_id]
@@ -197,8 +197,8 @@ class ClusterPersistence:
             highest = max(r for p in topic.partitions for r in p.replicas)
             if highest >= brokers:
                 raise ConfigError(
-                    f"topic {topic.name} of the data directory has a replica on broker {highest}, but there are only "
-                    f"{brokers} brokers; for example --brokers {highest + 1}"
+                    f"topic {topic.name} of the data directory has a replica on broker {highest}, but the cluster has only "
+                    f"{brokers} brokers; start at least {highest + 1}, for example with --brokers {highest + 1}"
                 )
 
     # ---- what holds now ------------------------------------------------------------------------------------------------------

@@ -41,7 +41,9 @@ class DataDirectory:
         except FileExistsError:
             raise ConfigError(f"data directory {path}: that is a file; give a folder, {EXAMPLE}") from None
         except OSError as error:
-            raise ConfigError(f"data directory {path} cannot be created: {error.strerror}; {EXAMPLE}") from None
+            raise ConfigError(
+                f"data directory {path} cannot be created: {error.strerror}; give another folder, {EXAMPLE}"
+            ) from None
         self._check_content()
         self._lock = self._lock_or_refuse()
         try:
@@ -49,7 +51,9 @@ class DataDirectory:
             (self.path / "topics").mkdir(exist_ok=True)
         except OSError as error:
             self.close()
-            raise ConfigError(f"data directory {path} cannot be used: {error.strerror}; {EXAMPLE}") from None
+            raise ConfigError(
+                f"data directory {path} cannot be used: {error.strerror}; give another folder, {EXAMPLE}"
+            ) from None
         except BaseException:
             self.close()
             raise
@@ -75,7 +79,9 @@ class DataDirectory:
         try:
             names = {entry.name for entry in self.path.iterdir()}
         except OSError as error:
-            raise ConfigError(f"data directory {self.path} cannot be read: {error.strerror}; {EXAMPLE}") from None
+            raise ConfigError(
+                f"data directory {self.path} cannot be read: {error.strerror}; give another folder, {EXAMPLE}"
+            ) from None
         if not names <= OWN_NAMES and "meta.json" not in names:
             foreign = min(names - OWN_NAMES)
             raise ConfigError(
@@ -86,7 +92,9 @@ class DataDirectory:
         try:
             lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise ConfigError(f"data directory {self.path} cannot be written: {error.strerror}; {EXAMPLE}") from None
+            raise ConfigError(
+                f"data directory {self.path} cannot be written: {error.strerror}; give another folder, {EXAMPLE}"
+            ) from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -100,7 +108,9 @@ class DataDirectory:
             os.pwrite(lock, str(os.getpid()).encode(), 0)
         except OSError as error:
             os.close(lock)
-            raise ConfigError(f"data directory {self.path} cannot be written: {error.strerror}; {EXAMPLE}") from None
+            raise ConfigError(
+                f"data directory {self.path} cannot be written: {error.strerror}; give another folder, {EXAMPLE}"
+            ) from None
         return lock
 
     def _meta(self, new_cluster_id: str) -> str:

@@ -60,7 +60,7 @@ class MetadataLog:
             self.left = MetadataState(self._facts.records)
         except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
             raise ConfigError(
-                f"data directory {directory.path}: its file 'facts' cannot be read: {error}; give an empty folder, for example "
+                f"data directory {directory.path}: its file 'facts' cannot be read: {error}; restore the file, or give an empty folder, for example "
                 "--data-dir ./kafka-data"
             ) from None
         if self._facts.cut_bytes or not self._facts.records:
@@ -164,7 +164,11 @@ class MetadataLog:
             self.note(fact)
         except StorageError as error:
             self._rewrite_due = self._pool.keeps_segments = True
-            logger.error("data directory %s: a change of metadata was not saved: %s", self.directory.path, error)
+            logger.error(
+                "data directory %s: a change of metadata was not saved; the broker tries again later: %s",
+                self.directory.path,
+                error,
+            )
 
     @property
     def lacks(self) -> bool:
@@ -221,7 +225,9 @@ class MetadataLog:
         try:
             recovered = recover(store, self.left.logs_of(topic_id, index), not self.left.was_closed, self._now_ms())
         except OSError as error:
-            raise ConfigError(f"data directory {self.directory.path} cannot be read: {error}") from None
+            raise ConfigError(
+                f"data directory {self.directory.path} cannot be read: {error}; give another folder, for example --data-dir ./kafka-data"
+            ) from None
         if recovered.cut_bytes:
             name = next((t.name for t in self.left.topics.values() if t.topic_id == topic_id), topic_id.hex())
             self._cut(

@@ -177,7 +177,9 @@ class ProxyConnection:
         except ProtocolError as error:
             if names_brokers(pending.key):
                 logger.warning(
-                    "connection %d: a response was forwarded with the brokers' own addresses: %s", self._number, error
+                    "connection %d: the brokers' addresses in a response could not be replaced, so the client may bypass the proxy: %s",
+                    self._number,
+                    error,
                 )
             return message
 
@@ -216,14 +218,17 @@ def _frames(received: bytearray, max_bytes: int | None) -> Iterator[bytes]:
         while (length := frame_length(received)) is not None:
             if max_bytes is not None and length > max_bytes:
                 raise NotKafka(
-                    f"a frame announces {length} bytes, more than the limit of {max_bytes}: this is not Kafka's protocol"
+                    f"a frame announces {length} bytes, but the proxy accepts at most {max_bytes}: "
+                    "the client does not use Kafka's protocol, or it must send smaller requests"
                 )
             whole = take_frame(received)
             if whole is None:
                 return
             yield whole
     except DecodeError as error:
-        raise NotKafka(f"this is not Kafka's protocol: {error}") from None
+        raise NotKafka(
+            f"the received bytes are not Kafka's protocol: {error}; use the proxy only for Kafka clients and brokers"
+        ) from None
 
 
 def _is_request(message: memoryview) -> bool:

@@ -199,7 +199,9 @@ class Proxy:
             except OSError:
                 if not self._doors or not port:
                     raise
-                logger.warning("port %d is in use; the broker at %s gets a free port", port, _shown(to))
+                logger.warning(
+                    "port %d is in use; the proxy listens on a free port instead for the broker at %s", port, _shown(to)
+                )
                 listening = socket.create_server((self._host, 0), family=family, backlog=BACKLOG)
         except (OSError, OverflowError) as error:
             raise ConfigError(
@@ -229,7 +231,7 @@ class Proxy:
         peer, here = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
         self._event("opened", door, connection=number, at=_shown(here[:2]), peer=peer[0], port=peer[1])
         open_ends = [writer]
-        why = "the proxy stops"
+        reason = "the proxy stops"
         connection = ProxyConnection(
             number,
             lambda: door.broker,
@@ -240,7 +242,7 @@ class Proxy:
         try:
             answers, upstream = await asyncio.open_connection(*door.to, limit=READ_BYTES)
             open_ends.append(upstream)
-            why = await _both_ways(connection, (reader, writer), (answers, upstream))
+            reason = await _both_ways(connection, (reader, writer), (answers, upstream))
             if connection.waiting:
                 logger.warning(
                     "connection %d: the broker at %s closed the connection with %d requests unanswered",
@@ -249,16 +251,16 @@ class Proxy:
                     connection.waiting,
                 )
         except NotKafka as error:
-            why = str(error)
+            reason = str(error)
             logger.warning("connection %d from %s is closed: %s", number, peer[0], error)
         except OSError as error:
             if len(open_ends) == 1:
-                why = f"no broker at {_shown(door.to)}: {_why(error)}"
-                logger.warning("connection %d from %s is closed: %s", number, peer[0], why)
+                reason = f"no broker at {_shown(door.to)}: {_why(error)}"
+                logger.warning("connection %d from %s is closed: %s", number, peer[0], reason)
             else:
-                why = _why(error)
+                reason = _why(error)
                 logger.info(
-                    "connection %d from %s to the broker at %s ended: %s", number, peer[0], _shown(door.to), why
+                    "connection %d from %s to the broker at %s ended: %s", number, peer[0], _shown(door.to), reason
                 )
         except asyncio.CancelledError:
             for end in open_ends:
@@ -268,7 +270,7 @@ class Proxy:
             for end in open_ends:
                 end.close()
             connection.ended(monotonic_ns())
-            self._event("closed", door, connection=number, why=why)
+            self._event("closed", door, connection=number, why=reason)
             for end in open_ends:
                 with contextlib.suppress(OSError):
                     await end.wait_closed()

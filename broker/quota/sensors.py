@@ -257,7 +257,7 @@ class ClientSensors(Generic[S]):
         binding = client.binding
         if binding.entity is None or binding.bound is None:
             raise ValueError(
-                f"user {binding.user!r} with client-id {binding.client_id!r} has no {self.name} quota and cannot be throttled"
+                f"user {binding.user!r} with client-id {binding.client_id!r} has no {self.name} quota, so it cannot be throttled; set a quota first"
             )
         client.sensor.throttled(wait_ms, now_ms)
         return ThrottleReason(

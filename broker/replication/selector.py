@@ -104,7 +104,7 @@ def load_selector(name: str | None, settings: Mapping[str, object]) -> ReplicaSe
         return _BUILT_IN[short]()
     module, colon, attribute = name.partition(":")
     if not colon:
-        raise _unusable(name, "the name is not that of a Python class in the form package.module:Class")
+        raise _unusable(name, "a Python class must be given as package.module:Class")
     try:
         selector = getattr(importlib.import_module(module), attribute)()
         configure = getattr(selector, "configure", None)
@@ -115,7 +115,7 @@ def load_selector(name: str | None, settings: Mapping[str, object]) -> ReplicaSe
     except Exception as error:
         raise _unusable(name, f"{type(error).__name__}: {error}") from error
     if not callable(getattr(selector, "select", None)):
-        raise _unusable(name, "the class has no method select")
+        raise _unusable(name, "the class lacks the method select, which every replica selector must have")
     return selector  # type: ignore[no-any-return]
 
 
@@ -145,7 +145,8 @@ class GuardedSelector:
             if not self._complained:
                 self._complained = True
                 logger.exception(
-                    "the replica selector failed, so clients read from the leader; later failures are not logged"
+                    "the class in replica.selector.class raised an exception, so clients read from the leader; fix the class "
+                    "(later exceptions are not logged)"
                 )
             chosen = None
         return chosen or partition_view.leader

@@ -46,8 +46,8 @@ class Peer(Protocol):
         buffers: None for a request without a response. close: whether to close the connection afterwards.
         """
 
-    def refuse(self, why: str) -> None:
-        """Close the connection without a response. why: the reason, for the log."""
+    def refuse(self, reason: str) -> None:
+        """Close the connection without a response. reason: a text for the log."""
 
 
 @dataclass(slots=True)

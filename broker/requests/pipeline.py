@@ -81,7 +81,9 @@ def decode(node: Node, peer: Peer, frame: memoryview, now_ms: int) -> Decoded:
     """
     size = len(frame)
     if size < _KEY_AND_VERSION.size:
-        raise Refused(f"a frame of {size} bytes is too short for a request header")
+        raise Refused(
+            f"a frame of {size} bytes is too short for a request header; at least {_KEY_AND_VERSION.size} bytes are needed"
+        )
     key, version = _KEY_AND_VERSION.unpack_from(frame)
     registration = node.apis.get(key)
     if registration is None or not registration.min_version <= version <= registration.max_version:
@@ -93,7 +95,7 @@ def decode(node: Node, peer: Peer, frame: memoryview, now_ms: int) -> Decoded:
     except DecodeError as error:
         raise Refused(f"{api.name} request v{version} cannot be read: {error}") from None
     if key in ACL_APIS and (element := unknown_element(key, request)):
-        raise Refused(f"{api.name} request v{version} cannot be read: an ACL has an unknown {element}")
+        raise Refused(f"{api.name} request v{version} cannot be read: the {element} of an ACL must not be 0 (unknown)")
     exchange = Exchange(node, peer, api, key, version, header.correlation_id, header.client_id, size, now_ms)
     peer.exchange = exchange
     if node.events.request_begun is not None:

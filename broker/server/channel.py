@@ -205,7 +205,7 @@ class Channel(asyncio.BufferedProtocol):
             finally:
                 self._drained = None
         if self._transport.is_closing():
-            raise ConnectionError("the client's socket is closed")
+            raise ConnectionError("the socket to the client was closed while a response was being sent")
 
     def pause_reading(self) -> None:
         self._wants_reading = False
@@ -269,6 +269,6 @@ def _whole(part: FileRange) -> bytes:
     data = part.read()
     if len(data) != len(part):
         raise ConnectionError(
-            f"only {len(data)} of {len(part)} bytes of the response could be read from the file of the log, which has become shorter"
+            f"the log was truncated while a response was sent: only {len(data)} of {len(part)} bytes could be read from its file"
         )
     return data

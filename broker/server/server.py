@@ -177,7 +177,7 @@ class Server(Observer):
             for port in ports:
                 with contextlib.suppress(OSError):
                     return await self._bind_port(node, listener, port)
-        raise OSError(errno.EADDRINUSE, f"no port is free on all addresses of {listener.host}")
+        raise OSError(errno.EADDRINUSE, f"no port was found that is free on every address of {listener.host}")
 
     def broker_changed(self, broker_id: int, running: bool, now_ms: int) -> None:
         # A broker is stopped and started by control calls: its listeners follow.
@@ -232,9 +232,9 @@ def _naming_listener(node: Node, listener: Listener, port: int) -> Iterator[None
     try:
         yield
     except OSError as error:
-        why = "the port is in use" if error.errno == errno.EADDRINUSE else (error.strerror or str(error))
+        reason = "the port is in use" if error.errno == errno.EADDRINUSE else (error.strerror or str(error))
         raise ConfigError(
-            f"broker {node.broker_id} cannot listen on {listener.host or '*'}:{port}: {why}; "
+            f"broker {node.broker_id} cannot listen on {listener.host or '*'}:{port}: {reason}; "
             f"choose another port with --port, or --port 0 for any free port"
         ) from None
 

@@ -103,10 +103,12 @@ def log_settings_without_effect(config: ClusterConfig, from_command_line: Sequen
     idle = config.without_effect()
     for key in idle:
         if key in from_command_line:
-            logger.warning("setting %s is accepted, but has no effect", key)
+            logger.warning("setting %s is accepted, but has no effect (see `kafkaproto settings`)", key)
     of_files = [key for key in idle if key not in from_command_line]
     if of_files:
-        logger.info("settings accepted without effect (see `kafkaproto settings`): %s", ", ".join(of_files))
+        logger.info(
+            "settings that are accepted but have no effect (see `kafkaproto settings`): %s", ", ".join(of_files)
+        )
 
 
 def log_ignored_variables(variables: Mapping[str, str]) -> None:
@@ -116,4 +118,4 @@ def log_ignored_variables(variables: Mapping[str, str]) -> None:
     """
     ignored = ignored_variables(variables)
     if ignored:
-        logger.info("environment variables without effect: %s", ", ".join(ignored))
+        logger.info("environment variables that --container ignores: %s", ", ".join(ignored))

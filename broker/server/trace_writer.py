@@ -79,7 +79,7 @@ class TraceWriter:
             self._file = self._open()
         except OSError as error:
             raise ConfigError(
-                f"trace folder {self._folder}: {error.strerror or error}; give one that can be written to, for example --trace ./trace"
+                f"trace folder {self._folder} cannot be written: {error.strerror or error}; give another folder, for example --trace ./trace"
             ) from None
         self._thread = threading.Thread(target=self._work, name="kafkaproto-trace", daemon=True)
         self._thread.start()
@@ -116,7 +116,7 @@ class TraceWriter:
             self._drain()
         except OSError as error:
             self._queue_pieces = 0  # from now on all entries are dropped
-            logger.error("trace folder %s: %s; nothing more is recorded", self._folder, error)
+            logger.error("trace folder %s cannot be written: %s; nothing more is recorded", self._folder, error)
         finally:
             self._file.close()
 

@@ -117,7 +117,8 @@ REFUSED = {
     ),
     "short": (
         b"\0\0\0\2xx",
-        f"a connection of client-id unknown at 10.0.0.7: a frame of 2 bytes is too short for a request header; {ONLY_PLAINTEXT}",
+        "a connection of client-id unknown at 10.0.0.7: a frame of 2 bytes is too short for a request header; "
+        f"at least 4 bytes are needed; {ONLY_PLAINTEXT}",
     ),
 }
 
@@ -257,7 +258,7 @@ def test_client_that_finds_its_coordinator_but_never_joins_is_logged(
     assert lines() == []
     cluster.advance(1)
     assert lines() == [
-        "broker 0: client-id 'me' at 10.0.0.7 looked 3 times for the coordinator of group 'orders' and did not join it; "
+        "broker 0: client-id 'me' at 10.0.0.7 looked 3 times for the coordinator of group 'orders' and did not join the group; "
         'if it has group.protocol=consumer: the group protocol "consumer" (KIP-848) needs --release 4.0 or later; '
         "or set group.protocol=classic in the client"
     ]
@@ -364,7 +365,7 @@ def test_log_line_about_a_missing_group_coordinator_names_the_setting_to_change(
         cluster.advance(500)
     cluster.advance(5000)
     assert lines() == [
-        "broker 0: client-id 'me' at 10.0.0.7 looked 5 times for the coordinator of group 'orders' and did not join it; "
+        "broker 0: client-id 'me' at 10.0.0.7 looked 5 times for the coordinator of group 'orders' and did not join the group; "
         "consumer groups cannot work: offsets.topic.replication.factor is 3, but the cluster has 1 broker; "
         "start it with -c offsets.topic.replication.factor=1 or with --brokers 3"
     ]

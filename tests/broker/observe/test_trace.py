@@ -254,7 +254,11 @@ REFUSED = {
         b"",
         "the header of ApiVersions v99 cannot be read",
     ),
-    "half a start": (b"\0\0\0", b"", "a frame of 3 bytes is too short for a request header"),
+    "half a start": (
+        b"\0\0\0",
+        b"",
+        "a frame of 3 bytes is too short for a request header; at least 4 bytes are needed",
+    ),
 }
 """Name of a case to (request frame, recorded bytes after the first 8 bytes and the client id length, reason of the refusal)."""
 

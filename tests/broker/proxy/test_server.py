@@ -230,7 +230,7 @@ def test_proxy_forwards_undecodable_requests_unchanged(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("first", "log_line"),
-    [(b"\x16\x03\x01\x02\x00\x01", "TLS"), (b"GET / HTTP/1.1\r\n", "not Kafka's protocol")],
+    [(b"\x16\x03\x01\x02\x00\x01", "TLS"), (b"GET / HTTP/1.1\r\n", "does not use Kafka's protocol")],
 )
 def test_proxy_closes_connections_of_another_protocol_and_logs_the_reason(
     bench: tuple[TestCluster, str], first: bytes, log_line: str, caplog: pytest.LogCaptureFixture

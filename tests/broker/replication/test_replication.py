@@ -325,11 +325,11 @@ class WithoutConfiguration:
     [
         ("nothing.here:Class", "No module named 'nothing'"),
         ("builtins:nothing", "module 'builtins' has no attribute 'nothing'"),
-        ("Class", "the name is not that of a Python class in the form package.module:Class"),
+        ("Class", "a Python class must be given as package.module:Class"),
         (":Class", "ValueError: Empty module name"),
         ("builtins:range", "TypeError: range expected at least 1 argument, got 0"),
         (f"{__name__}:WithoutConfiguration", "KeyError: 'zone'"),
-        ("builtins:dict", "the class has no method select"),
+        ("builtins:dict", "the class lacks the method select, which every replica selector must have"),
     ],
 )
 def test_replica_selector_class_that_cannot_be_loaded_is_rejected(name: str, reason: str) -> None:
