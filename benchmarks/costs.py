@@ -65,7 +65,7 @@ def set_quotas(address: str) -> None:
     rejected = [entry for entry in response.entries if entry.error_code]
     if rejected or len(response.entries) != 2 * MANY:
         raise RuntimeError(
-            f"AlterClientQuotas must set {2 * MANY} quotas (rejected: {rejected[:1]}, set: {len(response.entries)})"
+            f"AlterClientQuotas must set the quotas of {2 * MANY} clients (results: {len(response.entries)}, first rejected: {rejected[:1]})"
         )
 
 

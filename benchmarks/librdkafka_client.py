@@ -60,7 +60,7 @@ def produce(address: str, topic: str, value_bytes: int, count: int) -> float:
     seconds = time.perf_counter() - start
     if acknowledged != count:
         raise RuntimeError(
-            f"{acknowledged} of {count} values sent to topic {topic} were acknowledged: {failed or 'timeout'}"
+            f"only {acknowledged} of {count} values sent to topic {topic} were acknowledged; the reason: {failed or 'timeout'}"
         )
     return count * value_bytes / seconds / 1e6
 
@@ -80,5 +80,5 @@ def consume(address: str, topic: str, value_bytes: int, count: int) -> float:
     seconds = time.perf_counter() - start
     consumer.close()
     if received < count:
-        raise RuntimeError(f"{received} of {count} values of topic {topic} arrived within {seconds:.0f} s")
+        raise RuntimeError(f"only {received} of {count} values of topic {topic} arrived within {seconds:.0f} s")
     return count * value_bytes / seconds / 1e6

@@ -84,7 +84,7 @@ class Program:
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS"):
                 return int(line.split()[1]) / 1024
-        raise RuntimeError("/proc/PID/status has no VmRSS; the race runs on Linux only")
+        raise RuntimeError(f"/proc/{self.pid}/status has no VmRSS; this benchmark runs on Linux only")
 
     def note_memory(self) -> None:
         """Measure the size of the process's memory files (memfd_create), and keep the largest size so far in `most_memory_file_bytes`."""

@@ -95,7 +95,9 @@ def new_topic(
             leader = next(p.leader_id for p in partition_states if p.partition_index == 0)
             return NewTopic(name, next(f"{b.host}:{b.port}" for b in metadata_response.brokers if b.node_id == leader))
         time.sleep(0.05)
-    raise RuntimeError(f"topic {name} has a partition without a leader")
+    raise RuntimeError(
+        f"the new topic {name} still has a partition without a leader after 100 checks; see the log of the broker"
+    )
 
 
 def new_topic_on_one_broker(address: str, partitions: int) -> NewTopic:
@@ -174,9 +176,9 @@ def produce_from_many(address: str, topic: str, batch: bytes, count: int) -> flo
 
 
 def _check_produced(response: bytes) -> None:
-    error = read_response(ApiKey.PRODUCE, 7, response).message.responses[0].partition_responses[0].error_code
-    if error:
-        raise RuntimeError(f"a Produce request returned error code {error}")
+    error_code = read_response(ApiKey.PRODUCE, 7, response).message.responses[0].partition_responses[0].error_code
+    if error_code:
+        raise RuntimeError(f"a Produce request of the benchmark returned error code {error_code}")
 
 
 def fetch(address: str, topic: str, total_bytes: int) -> float:
@@ -217,7 +219,8 @@ def records_from(sock: socket.socket, buffer: memoryview, topic: str, offset: in
     data = response.message.responses[0].partitions[0]
     if data.error_code or not data.records:
         raise RuntimeError(
-            f"a fetch at offset {offset} returned error code {data.error_code} and {len(data.records or b'')} bytes of records"
+            f"a fetch from {topic}-0 at offset {offset} must return records, but returned error code {data.error_code} "
+            f"and {len(data.records or b'')} bytes of records"
         )
     records: memoryview = data.records
     return records

@@ -27,8 +27,10 @@ def runs_of(path: Path, ports: Iterable[int] = ()) -> tuple[list[Run], list[Noti
     if not (runs or notices):
         try:
             return trace_runs.runs_of(path)
-        except TraceError as error:
-            raise TraceError(f"{error}; it contains no capture either (*.pcap, *.pcapng)") from None
+        except TraceError:
+            raise TraceError(
+                f"{path} contains no trace (*{SUFFIX}) and no capture (*.pcap, *.pcapng); give the path of a trace or a capture"
+            ) from None
     if path.is_dir() and any(path.glob(f"*{SUFFIX}")):
         trace_run_list, more_notices = trace_runs.runs_of(path)
         return trace_run_list + runs, more_notices + notices

@@ -63,7 +63,9 @@ def resolve(base: str, root: Path = ROOT) -> str:
     if completed.returncode == 0:
         return completed.stdout.strip()
     if _git(root, "rev-parse", "--git-dir").returncode:
-        raise SideError(f"{root} is not a git checkout; make ab compares the working tree with a commit")
+        raise SideError(
+            f"{root} is not a git checkout; run make ab, which compares the working tree with a commit, in a clone of the repository"
+        )
     raise SideError(
         f"BASE={base} is not a commit of this repository; pass a branch, a tag or an id, for example BASE=HEAD~1"
     )
@@ -110,7 +112,8 @@ def compile_modules(side: Side) -> None:
     completed = subprocess.run(command, env=side.environment(), capture_output=True, text=True, check=False)
     if completed.returncode:
         raise SideError(
-            f"Python cannot compile the modules of the side {side.name} of the comparison: {_last_line(completed.stdout or completed.stderr)}"
+            f"Python cannot compile the modules in {side.folder} (the side {side.name} of the comparison): "
+            f"{_last_line(completed.stdout or completed.stderr)}"
         )
 
 
@@ -142,7 +145,7 @@ def environment_of(dependencies: list[str]) -> Path:
             completed = subprocess.run(command, capture_output=True, text=True, check=False)
             if completed.returncode:
                 raise SideError(
-                    f"the virtual environment cannot be created: {_last_line(completed.stderr or completed.stdout)}"
+                    f"the virtual environment {folder} cannot be created: {_last_line(completed.stderr or completed.stdout)}"
                 )
         ready.touch()
     return folder
@@ -165,7 +168,9 @@ def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False)
     except FileNotFoundError:
-        raise SideError("git is missing: make ab checks the base out with it. Get it: apt install git") from None
+        raise SideError(
+            "make ab needs git to check out the base commit, but git is not installed; install it, for example with apt install git"
+        ) from None
 
 
 def _last_line(text: str) -> str:

@@ -63,7 +63,9 @@ def find(name: str) -> Any:
             continue
         if hasattr(module, name):
             return getattr(module, name)
-    raise WorkloadError(f"the benchmark needs {name}, which is defined in none of the modules {', '.join(HOMES[name])}")
+    raise WorkloadError(
+        f"the benchmark needs {name}, which is defined in none of the modules {', '.join(HOMES[name])}; add its module to HOMES"
+    )
 
 
 def message(module: str, name: str, /, **fields: Any) -> Any:
@@ -438,7 +440,8 @@ def incremental_fetch() -> Work:
     full = peer.ask(fetch_request(range(SESSION_PARTITIONS), session_epoch=0), FETCH, version)
     if not full.session_id:
         raise WorkloadError(
-            f"the broker opened no fetch session for a fetch of all {SESSION_PARTITIONS} partitions, but the row measures one"
+            f"the broker opened no fetch session for a fetch of all {SESSION_PARTITIONS} partitions, but this "
+            "benchmark row measures fetches of a session"
         )
 
     def frames() -> Iterator[bytes]:
@@ -505,7 +508,9 @@ ROWS: dict[str, Callable[[], Work]] = {
 
 def check_response(exchange: Exchange, expected: Callable[[Exchange], bool]) -> None:
     if exchange.errors or not expected(exchange):
-        raise WorkloadError(f"unexpected response: the benchmark row does not measure responses such as {exchange}")
+        raise WorkloadError(
+            f"unexpected response {exchange}; a benchmark row measures only responses without errors and with the content that it expects"
+        )
 
 
 def marker() -> None:

@@ -49,7 +49,9 @@ def stock(wire_type: WireType) -> construct.Construct:
             return construct.Prefixed(construct.Int32sb, construct.GreedyBytes)
         case LengthPrefixed():
             return beside_its_length(wire_type)
-    raise TypeError(f"construct has no equivalent of {wire_type}; add a case for it to stock")
+    raise TypeError(
+        f"no type of the package construct is known for {wire_type}; add a case for it to the function stock"
+    )
 
 
 def beside_its_length(wire_type: LengthPrefixed) -> construct.Construct:

@@ -83,7 +83,9 @@ def _fetched(name: str, coordinates_list: Sequence[Coordinates], version: str) -
         fetched.mkdir()
         fetch(coordinates_list, fetched, Path(scratch))
         if not list(fetched.glob(f"kafka-clients-{version}.jar")):
-            raise JarsMissing(f"kafka-clients {version} is missing in the files that were downloaded for {folder}")
+            raise JarsMissing(
+                f"the files that were downloaded for {folder} include no kafka-clients-{version}.jar; check that Kafka {version} exists"
+            )
         try:
             fetched.rename(folder)
         except OSError:
@@ -146,8 +148,10 @@ def require(program: str, remedy: str) -> None:
 def run(command: list[str]) -> None:
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
-        tail = "\n".join((result.stdout + result.stderr).splitlines()[-15:])
-        raise JarsMissing(f"`{' '.join(command[:4])} …` failed; check the network connection\n{tail}")
+        end_of_output = "\n".join((result.stdout + result.stderr).splitlines()[-15:])
+        raise JarsMissing(
+            f"`{' '.join(command[:4])} …` failed; check the network connection; the end of its output:\n{end_of_output}"
+        )
 
 
 if __name__ == "__main__":

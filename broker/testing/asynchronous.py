@@ -74,12 +74,12 @@ class AsyncTestCluster(Handle):
         Raises RuntimeError if the cluster runs already, ConfigError or ValueError for invalid arguments, KafkaError for an invalid topic.
         """
         if self._running:
-            raise RuntimeError("the cluster runs already; call stop() first")
+            raise RuntimeError("the cluster is already running; call stop() before start()")
         try:
             asyncio.get_running_loop()
         except RuntimeError:
             raise RuntimeError(
-                "an asynchronous cluster needs a running asyncio loop; under trio and in plain code use `with cluster()`"
+                "an asynchronous cluster needs a running asyncio event loop; without one, for example under trio, use `with cluster()`"
             ) from None
         with in_python_words():
             state = new_cluster(self._arguments)

@@ -63,7 +63,7 @@ class Base(ABC):
         if self._is_in_fork():
             raise RuntimeError(
                 f"process {os.getpid()} is a fork of process {self._process_id}, which runs the cluster: call the cluster's methods "
-                "there, connect to `bootstrap` with a client, or start another cluster here"
+                "in that process, connect to `bootstrap` with a client, or start another cluster in the fork"
             )
 
     def _read(self, action: Callable[[], T]) -> T:

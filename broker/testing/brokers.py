@@ -91,7 +91,7 @@ class BrokerHandle:
         """
         if leader == self.broker_id:
             raise ValueError(
-                f"leader must be another broker than {leader}: ids are 0 to {len(self._cluster.state.nodes) - 1}"
+                f"leader must not be the broker's own id (got {leader}); broker ids are 0 to {len(self._cluster.state.nodes) - 1}"
             )
         replicas = self._cluster.state.nodes[self.broker_id].replicas
         other = checked_broker(self._cluster, leader)
@@ -144,7 +144,10 @@ class FollowerHandle:
         def find() -> int:
             replica = replicas.find(self._topic, self._index)
             if replica is None:
-                text = f"Broker {self._broker_id} has no replica of {self._topic}-{self._index}."
+                text = (
+                    f"Broker {self._broker_id} has no replica of {self._topic}-{self._index}; partition({self._topic!r}, "
+                    f"{self._index}).replicas lists the brokers that have one."
+                )
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
             return replica.log.log_end_offset
 
@@ -157,6 +160,7 @@ class FollowerHandle:
         fetcher = None if partition is None else fetchers.get(partition.leader)
         if fetcher is None or (self._topic, self._index) not in fetcher.partitions:
             raise ValueError(
-                f"broker {self._broker_id} does not follow {self._topic}-{self._index}; only a running broker with a replica follows the leader"
+                f"broker {self._broker_id} does not follow {self._topic}-{self._index}; choose a running broker that has a "
+                "replica of it and is not its leader"
             )
         return fetcher

@@ -68,7 +68,7 @@ def decorated(function: Callable[..., R], run: Runs | None, run_async: RunsAsync
             if inspect.iscoroutine(result):
                 result.close()
                 raise TypeError(
-                    f"{name}() returned a coroutine, which would run without the cluster; decorate a coroutine function"
+                    f"{name}() returned a coroutine, which would run without the cluster; define {name}() with `async def`"
                 )
             return result
 
@@ -81,7 +81,9 @@ def decorated(function: Callable[..., R], run: Runs | None, run_async: RunsAsync
 def _checked_name(function: Callable[..., Any]) -> str:
     """Return the name of the function to decorate. Raises TypeError for classes and generators."""
     if inspect.isclass(function) or not callable(function):
-        raise TypeError(f"a cluster decorates functions and methods (got {function!r}); decorate each test method")
+        raise TypeError(
+            f"a cluster can only decorate functions and methods (got {function!r}); in a class, decorate each test method"
+        )
     name: str = getattr(function, "__qualname__", repr(function))
     if _is(inspect.isgeneratorfunction, function) or _is(inspect.isasyncgenfunction, function):
         raise TypeError(f"a cluster cannot decorate a generator ({name}); use `with cluster() as c` inside it")

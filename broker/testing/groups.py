@@ -208,7 +208,8 @@ def lead_group(cluster: Cluster, group_id: str, broker_id: int) -> None:
     if broker_id not in in_sync or not cluster.nodes[broker_id].running:
         raise ValueError(
             f"broker_id must be a running broker with an in-sync replica of {OFFSETS_TOPIC}-{index}, the partition of group "
-            f"{group_id!r} (got {broker_id}); in sync are {in_sync}; start the broker, or raise offsets.topic.replication.factor"
+            f"{group_id!r} (got {broker_id}; in sync are {in_sync}); choose one of them, start broker {broker_id}, or raise "
+            "offsets.topic.replication.factor"
         )
     cluster.controller.elect(OFFSETS_TOPIC, index, broker_id)
 

@@ -106,9 +106,9 @@ def check_compression(compression: object) -> None:
         return
     names = [kind.name for kind in Compression]
     close = difflib.get_close_matches(str(compression).upper(), names, 1)
-    hint = f"did you mean Compression.{close[0]}?" if close else f"it has {', '.join(names)}"
+    suggestion_or_members = f"did you mean Compression.{close[0]}?" if close else f"its members are {', '.join(names)}"
     raise TypeError(
-        f"compression must be a kafkaproto.records.compression.Compression (got {shown(compression)}); {hint}"
+        f"compression must be a kafkaproto.records.compression.Compression (got {shown(compression)}); {suggestion_or_members}"
     )
 
 
@@ -152,7 +152,7 @@ def produce(
 def _new_topic(cluster: Cluster, topic: str) -> Topic:
     """Return the topic that appending to an unknown topic will create, without creating it. Raises KafkaError if auto-creation is off."""
     if not cluster.config.for_broker(-1)["auto.create.topics.enable"]:
-        text = f"There is no topic {topic}, and auto.create.topics.enable is false."
+        text = f"There is no topic {topic}, and auto.create.topics.enable is false; call create_topic first."
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
     return cluster.controller.plan_topic(topic)
 
@@ -192,7 +192,7 @@ def _checked(
     if leader < 0:
         raise KafkaError(
             ErrorCode.LEADER_NOT_AVAILABLE,
-            f"{topic.name}-{index} has no leader, because no in-sync replica is running; start its broker.",
+            f"{topic.name}-{index} has no leader, because no in-sync replica is running; start a broker that has one.",
         )
     limits = settings_of(topic, cluster.config.for_broker(leader)).limits
     now_ms = cluster.actions.now_ms

@@ -72,7 +72,7 @@ class QuotaMethods(Base):
         rule: the object that `force_throttle` returned.
         """
         if not isinstance(rule, ForcedThrottle):
-            raise TypeError(f"rule must be what force_throttle returned (got {shown(rule)})")
+            raise TypeError(f"rule must be the object that force_throttle returned (got {shown(rule)})")
         self._run(lambda: self.state.forced_throttles.cancel(rule))
 
     def set_request_cost(self, api: str, cost_ms: float) -> None:
@@ -83,7 +83,7 @@ class QuotaMethods(Base):
         """
         if self.state.clock.is_wall:
             raise ValueError(
-                f"set_request_cost({api!r}, {cost_ms!r}): this clock measures handling time; use clock='manual'"
+                f"set_request_cost({api!r}, {cost_ms!r}) needs a cluster with clock='manual'; with other clocks the broker measures handling time"
             )
         with without_frames_of_the_broker(ValueError):
             self._run(lambda: self.state.set_request_cost(api, cost_ms))

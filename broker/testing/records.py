@@ -60,7 +60,7 @@ def leader_of(cluster: Cluster, topic: str, index: int) -> Partition:
     if state.leader < 0:
         raise KafkaError(
             ErrorCode.LEADER_NOT_AVAILABLE,
-            f"{topic}-{index} has no leader, because no in-sync replica is running; start its broker.",
+            f"{topic}-{index} has no leader, because no in-sync replica is running; start a broker that has one.",
         )
     return cluster.nodes[state.leader].replicas.partitions[(topic, index)]
 

@@ -98,7 +98,7 @@ class TestCluster(Handle):
 
     def _start(self) -> None:
         if self._running:
-            raise RuntimeError("the cluster runs already; call stop() first")
+            raise RuntimeError("the cluster is already running; call stop() before start()")
         with in_python_words():
             state = new_cluster(self._arguments)
             load_now()
@@ -131,7 +131,7 @@ class TestCluster(Handle):
         """Raise RuntimeError in a condition of `wait_for`: it runs in the broker's thread, which would wait for itself forever."""
         if self._thread is threading.current_thread():
             raise RuntimeError(
-                "a condition of wait_for runs inside the broker: it can read the cluster, but not stop it or wait"
+                "the condition of wait_for must not stop the cluster or wait, because it runs inside the broker; it may only read the cluster"
             )
 
     def _end(self) -> None:
@@ -168,7 +168,9 @@ class TestCluster(Handle):
 
     async def __aenter__(self) -> AsyncTestCluster:
         if self._asynchronous is not None and self._asynchronous.is_running:
-            raise RuntimeError("the cluster runs already; make another with cluster()")
+            raise RuntimeError(
+                "the cluster is already running in an `async with` block; create another one with cluster()"
+            )
         self._asynchronous = AsyncTestCluster(self._arguments)
         return await self._asynchronous.start()
 

@@ -251,7 +251,7 @@ class _Result:
         self._error_code = result.error_code
         if self._has_returned and result.error_code:
             logger.warning(
-                "the change of the transactional id %r that a test made failed with %s",
+                "transactional id %r: the change that the test requested failed later, with the error %s",
                 self._id,
                 ErrorCode(result.error_code).name,
             )
@@ -259,8 +259,10 @@ class _Result:
     def __exit__(self, *error: object) -> None:
         self._has_returned = True
         if self._error_code:
-            name = ErrorCode(self._error_code).name
-            raise KafkaError(self._error_code, f"the transactional id {self._id!r} cannot be changed: {name}")
+            error_name = ErrorCode(self._error_code).name
+            raise KafkaError(
+                self._error_code, f"the coordinator rejected the change of transactional id {self._id!r}: {error_name}"
+            )
 
 
 def _coordinators(cluster: Cluster) -> list[tuple[int, TransactionCoordinator]]:

@@ -260,7 +260,7 @@ class Transaction:
     def _prepare(self, data: TransactionData, cause: Cause) -> TransactionData:
         if self.pending is not None or self.data.state not in LEGAL_FROM[data.state]:
             raise AssertionError(
-                f"transactional id {self.transactional_id}: its state cannot change from {self.data} to {data}: please report this bug"
+                f"transactional id {self.transactional_id}: the state must not change from {self.data} to {data}; please report this bug"
             )
         self.cause = cause
         self.pending = data._replace(previous_producer_id=self.data.producer_id)

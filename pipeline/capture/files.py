@@ -84,12 +84,12 @@ class Capture:
             self._read = self._pcapng
         else:
             is_compressed = any(start.startswith(magic) for magic in _COMPRESSED)
-            why = (
+            compressed_or_first_bytes = (
                 "it is compressed: unpack it first"
                 if is_compressed
                 else f"it starts with the bytes {start.hex(' ') or '(none)'}"
             )
-            raise CaptureError(f"{path} is not a capture file: {why}")
+            raise CaptureError(f"{path} is not a capture file (pcap or pcapng): {compressed_or_first_bytes}")
 
     def packets(self) -> Iterator[Packet]:
         """Yield every whole packet. An incomplete one at the end is described in `torn`; a damaged file raises CaptureError."""

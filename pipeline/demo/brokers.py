@@ -60,7 +60,9 @@ class Brokers:
         if not all(self.addresses):
             process.kill()
             process.wait()
-            raise RuntimeError(f"the brokers did not start within {READY_SECONDS:.0f} s:\n{self.log_tail()}")
+            raise RuntimeError(
+                f"the brokers of the demo did not start within {READY_SECONDS:.0f} s; the end of their log:\n{self.log_tail()}"
+            )
         self.ready_seconds = time.perf_counter() - started
         return self
 

@@ -162,8 +162,10 @@ def _wait(members: list[Member], condition: Callable[[], bool]) -> None:
             if member.failure is not None:
                 raise member.failure
         if time.monotonic() > deadline:
-            state = ", ".join(
+            members_now = ", ".join(
                 f"{m.name}: partitions {sorted(m.assigned)}, {len(m.committed)} committed" for m in members
             )
-            raise KafkaError(f"the group did not reach the expected state within {TIMEOUT_SECONDS} s; {state}")
+            raise KafkaError(
+                f"the consumer group of the demo did not reach the expected state within {TIMEOUT_SECONDS} s; its members: {members_now}"
+            )
         time.sleep(0.01)

@@ -132,7 +132,9 @@ class Client:
                 timed_out = timed_out or isinstance(error, TimeoutError)
         if self._fail_fast and not timed_out:
             raise self._refused(errors)
-        raise ConnectionError(f"none of {', '.join(self.settings.servers)} can be reached: {errors[-1]}")
+        raise ConnectionError(
+            f"none of {', '.join(self.settings.servers)} can be reached; the last error: {errors[-1]}"
+        )
 
     def _refused(self, errors: list[OSError]) -> OptionError:
         """Return the error to raise if no bootstrap server can be reached: it names the option that is probably wrong.
@@ -149,7 +151,7 @@ class Client:
         """Return a connection to a broker. Raises Passing if the metadata has no address of the broker, and OSError if it cannot be reached."""
         address = self._brokers.get(broker_id)
         if address is None:
-            raise Passing(f"broker {broker_id} is not in the cluster's metadata; it may be stopped")
+            raise Passing(f"broker {broker_id} is not in the cluster's metadata; check that it is running")
         return self._open.get(address) or self._connect(address)
 
     def _connect(self, address: tuple[str, int]) -> Connection:
@@ -172,9 +174,11 @@ class Client:
         if partition not in self._leaders:
             answer = self._ask_metadata([partition[0]], create)
             if any(topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for topic in answer.topics):
-                raise Missing(f"there is no topic {partition[0]}")
+                raise Missing(f"there is no topic {partition[0]}; create it, or correct the name")
         if partition not in self._leaders:
-            raise Passing(f"partition {partition[0]}-{partition[1]} has no leader")
+            raise Passing(
+                f"partition {partition[0]}-{partition[1]} has no leader; check that a broker with an in-sync replica is running"
+            )
         return self._leaders[partition]
 
     def _ask_metadata(self, topics: list[str] | None, create: bool = False) -> MetadataResponse:
@@ -210,7 +214,9 @@ class Client:
                     raise Passing(f"topic {topic.name}: {error_name(topic.error_code)}")
                 if topic.error_code:
                     raise KafkaError(
-                        topic.error_code, f"cannot look up topic {topic.name} because the broker returned an error"
+                        topic.error_code,
+                        f"cannot look up topic {topic.name} (check that it exists and that the user may describe it) because the "
+                        "broker returned an error",
                     )
             return _partitions(answer)
 
@@ -286,7 +292,8 @@ def _take_offsets(answer: Any, offsets: Offsets) -> None:
             else:
                 raise KafkaError(
                     partition.error_code,
-                    f"cannot look up an offset of {topic.name}-{partition.partition_index} because the broker returned an error",
+                    f"cannot look up an offset of {topic.name}-{partition.partition_index} (check that the user may describe "
+                    "the topic) because the broker returned an error",
                 )
     if failed:
         raise Passing(error_name(failed))

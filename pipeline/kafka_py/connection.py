@@ -81,7 +81,10 @@ class Connection:
         try:
             return self._client.version(key)
         except UnsupportedVersion:
-            doing = f"the broker at {self.address} supports no version of {key.name} in the range {SPOKEN[key]}, which kafka_py supports"
+            doing = (
+                f"the broker at {self.address} supports no version of {key.name} in the range {SPOKEN[key]}, as kafka_py "
+                "requires (use a broker of another release)"
+            )
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, doing) from None
 
     def receive(self) -> Any:
@@ -133,11 +136,15 @@ class Connection:
         except ConnectionError:
             head = b""
         if not head:
-            raise WrongProtocol(f"{self.address} closed the connection instead of answering ApiVersions")
+            raise WrongProtocol(
+                f"{self.address} closed the connection without a response; it probably accepts only TLS (SSL or SASL_SSL)"
+            )
         if head.startswith(TLS_ALERT):
-            raise WrongProtocol(f"{self.address} speaks TLS")
+            raise WrongProtocol(f"{self.address} accepts only TLS (SSL or SASL_SSL)")
         if len(head) == LENGTH_BYTES and int.from_bytes(head, "big") > FIRST_RESPONSE_BYTES:
-            raise ConnectionError(f"{self.address} is not a Kafka broker: its first bytes are {head!r}")
+            raise ConnectionError(
+                f"{self.address} is not a Kafka broker, because its first bytes are {head!r}; check the host and the port"
+            )
 
     def _authenticate(self, security: Security, user: str) -> None:
         """Authenticate as `user` with SASL in Kafka's own frames (KIP-152). security: has the SASL mechanism and the password."""
@@ -145,7 +152,8 @@ class Connection:
         if answer.error_code:
             offered = ", ".join(answer.mechanisms)
             raise KafkaError(
-                answer.error_code, f"{self.address} offers the SASL mechanisms {offered}, but not {security.mechanism}"
+                answer.error_code,
+                f"{self.address} offers the SASL mechanisms {offered}, but not {security.mechanism} (change kafka.sasl.mechanism)",
             )
         if security.mechanism == PLAIN:
             self._token(user, b"\0".join((b"", user.encode(), security.password.encode())))  # RFC 4616
@@ -161,5 +169,8 @@ class Connection:
     def _token(self, user: str, token: bytes) -> bytes:
         answer = self.ask(ApiKey.SASL_AUTHENTICATE, SaslAuthenticateRequest(token))
         if answer.error_code:
-            raise KafkaError(answer.error_code, f"{self.address} refused user {user}: {answer.error_message}")
+            raise KafkaError(
+                answer.error_code,
+                f"{self.address} refused user {user}: {answer.error_message} (check kafka.sasl.jaas.config)",
+            )
         return bytes(answer.auth_bytes)

@@ -160,14 +160,18 @@ class _Fetcher:
     def _check(self, code: int, request: _Request) -> None:
         if request.follower:  # whatever the error is, ask the leader (KIP-392)
             self._follower = None
-            raise Passing(f"the follower of {self._name} returned the error {error_name(code)}")
+            raise Passing(
+                f"the follower of {self._name} returned the error {error_name(code)}; the next fetch goes to the leader"
+            )
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
             self._out_of_range()
         elif code in GONE:
             raise Missing(error_name(code))
         elif code not in PASSING:
             raise KafkaError(
-                code, f"cannot fetch from {self._name} at offset {self._position} because the broker returned an error"
+                code,
+                f"cannot fetch from {self._name} at offset {self._position} (check that the user may read the topic) "
+                "because the broker returned an error",
             )
         raise Passing(error_name(code))
 
@@ -187,7 +191,8 @@ class _Fetcher:
         waited = time.monotonic() - self._last_progress
         if waited * 1000 > self._client.settings.api_timeout_ms:
             raise TimeoutError(
-                f"nothing was fetched from {self._name} at offset {self._position} for {waited:.0f} s: {error}"
+                f"nothing was fetched from {self._name} at offset {self._position} for {waited:.0f} s (option "
+                f"kafka.default.api.timeout.ms); the last error: {error}"
             )
         self._client.back_off()
 
@@ -215,8 +220,10 @@ class _Fetcher:
                     self._range.end,
                 )
         elif (time.monotonic() - self._last_progress) * 1000 > self._settings.poll_timeout_ms:
-            limit = f"{self._settings.poll_timeout_ms} ms (option kafkaConsumer.pollTimeoutMs)"
-            raise TimeoutError(f"no record of {self._name} at offset {self._position} came within {limit}")
+            raise TimeoutError(
+                f"{self._name} returned no record at offset {self._position} within {self._settings.poll_timeout_ms} ms; "
+                "raise the option kafkaConsumer.pollTimeoutMs to wait longer"
+            )
 
     def _out_of_range(self) -> None:
         earliest = self._client.offsets({self._partition: EARLIEST})[self._partition]
@@ -257,7 +264,8 @@ class _Fetcher:
                 raise DecodeError(
                     "RecordBatch.crc",
                     0,
-                    f"the checksum of the batch of {self._name} up to offset {header.last_offset} is wrong",
+                    f"the checksum of the batch of {self._name} up to offset {header.last_offset} is wrong; "
+                    "kafka.check.crcs=false disables this check",
                 )
             while ahead and ahead[0].first_offset <= header.last_offset:
                 aborting.add(ahead.pop(0).producer_id)

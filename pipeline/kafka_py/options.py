@@ -153,13 +153,13 @@ def source_settings(options: Mapping[str, str], *, streaming: bool) -> SourceSet
     read = _Reader(options, (*SOURCE_OPTIONS, *CLIENT_OPTIONS))
     chosen = [name for name in CHOICES if read.text(name) is not None]
     if len(chosen) != 1:
-        given_options = f"{' and '.join(chosen)} are" if chosen else "none is"
+        given_options = ", ".join(chosen) or "none"
         topic_options = ", ".join(CHOICES)
-        raise OptionError(topic_options, f"exactly one of these must be given, but {given_options} given")
+        raise OptionError(topic_options, f"exactly one of these options must be given (got {given_options})")
     start = _bound(read, STARTS, LATEST if streaming else EARLIEST)
     end = _bound(read, ENDS, LATEST)
     if streaming and (given := [name for name in ENDS if read.text(name) is not None]):
-        raise OptionError(given[0], "cannot be used with a streaming query, which has no end")
+        raise OptionError(given[0], "cannot be used with a streaming query, which has no end; leave the option out")
     if not streaming:
         _check_batch(start, LATEST, "a batch query cannot start at latest")
         _check_batch(end, EARLIEST, "a batch query cannot end at earliest")
@@ -196,11 +196,14 @@ def sink_settings(options: Mapping[str, str]) -> SinkSettings:
     acks = read.choice("kafka.acks", ("all", "-1", "1"), "all")
     idempotent = read.boolean("kafka.enable.idempotence", acks != "1")
     if idempotent and acks == "1":
-        raise OptionError("kafka.enable.idempotence", "an idempotent producer needs kafka.acks=all")
+        raise OptionError(
+            "kafka.enable.idempotence",
+            "must be false with kafka.acks=1, because an idempotent producer needs kafka.acks=all",
+        )
     kinds = {kind.name.lower(): kind for kind in Compression}
     topic = read.text("topic")
     if topic is not None and not topic.strip():
-        raise OptionError("topic", "must not be empty")
+        raise OptionError("topic", "must not be empty; name a topic, or leave the option out and use a column topic")
     return SinkSettings(
         client=_client(read),
         topic=None if topic is None else topic.strip(),
@@ -305,11 +308,11 @@ def _at_least(text: str, lowest: int) -> int:
 def _client(read: _Reader) -> ClientSettings:
     servers = tuple(server.strip() for server in (read.text(SERVERS) or "").split(",") if server.strip())
     if not servers:
-        raise OptionError(SERVERS, "must be given")
+        raise OptionError(SERVERS, "must be given, for example localhost:9092")
     for server in servers:
         host, _, port = server.rpartition(":")
         if not (host and port.isdecimal()):
-            raise OptionError(SERVERS, f"{server!r} is not host:port")
+            raise OptionError(SERVERS, f"must be host:port, for example localhost:9092 (got {server!r})")
     return ClientSettings(
         servers=servers,
         client_id=read.text("kafka.client.id") or "kafka_py",

@@ -91,7 +91,10 @@ class Planner:
         unmatched = sorted(p for p, offset in offsets.items() if offset == NO_OFFSET)
         if unmatched and not settings.no_match_is_latest:
             topic, index = unmatched[0]
-            reason = f"{topic}-{index} has no record at or after that time (startingOffsetsByTimestampStrategy=latest starts at the log end)"
+            reason = (
+                f"{topic}-{index} has no record at or after the time that this option gives; choose an earlier time, or "
+                "set startingOffsetsByTimestampStrategy=latest to start at the log end"
+            )
             raise OptionError(bound.name, reason)
         offsets |= self._ask(dict.fromkeys(unmatched, LATEST))
         late = {p for p in offsets if bound.everywhere == LATEST or (bound.offsets or {}).get(p) == LATEST}
@@ -114,7 +117,10 @@ class Planner:
         given = bound.offsets if bound.timestamps is None else bound.timestamps
         assert given is not None
         if given.keys() != set(partitions):
-            text = f"names {_names(given)}, but the query reads {_names(partitions)}; -2 stands for earliest, -1 for latest"
+            text = (
+                f"names {_names(given)}, but must name exactly the partitions that the query reads: {_names(partitions)}; "
+                "as offsets, -2 is earliest and -1 is latest"
+            )
             raise OptionError(bound.name, text)
         if bound.timestamps is not None:
             return self._ask(given)

@@ -73,7 +73,8 @@ class Producer:
         if size > self._settings.max_request_bytes:
             raise OptionError(
                 "kafka.max.request.size",
-                f"a record of {size} bytes exceeds the limit of {self._settings.max_request_bytes} bytes",
+                f"a record of {size} bytes exceeds the limit of {self._settings.max_request_bytes} bytes; raise this "
+                "option, or write smaller records",
             )
         waiting = self._waiting.setdefault((topic, partition), _Waiting())
         if waiting.records and waiting.bytes + size > self._settings.batch_bytes:
@@ -101,7 +102,10 @@ class Producer:
         if answer.error_code in PASSING:
             raise Passing(error_name(answer.error_code))
         if answer.error_code:
-            doing = "cannot get a producer id because the broker returned an error (kafka.enable.idempotence=false needs no producer id)"
+            doing = (
+                "cannot get a producer id because the broker returned an error (set kafka.enable.idempotence=false to "
+                "write without a producer id)"
+            )
             raise KafkaError(answer.error_code, doing)
         return answer.producer_id, answer.producer_epoch
 

@@ -57,7 +57,10 @@ class KafkaReader(DataSourceReader):
             for partition, offset in sorted(start.items()):
                 if partition in end and offset > end[partition]:
                     topic, index = partition
-                    reason = f"{topic}-{index} would start at offset {offset}, which is after its end at offset {end[partition]}"
+                    reason = (
+                        f"{topic}-{index} would start at offset {offset}, but the query ends at offset {end[partition]}; choose an "
+                        "earlier start or a later end"
+                    )
                     raise OptionError(self._settings.start.name, reason)
             ranges = planner.ranges(start, end)
         finally:

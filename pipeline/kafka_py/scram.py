@@ -69,7 +69,9 @@ class Scram:
             raise ScramError(f"the broker sent {challenge[:_SHOWN_CHARS]!r}, which is not a SCRAM challenge")
         nonce, iterations = fields[1], int(fields[3])
         if not nonce.startswith(self._nonce) or nonce == self._nonce:
-            raise ScramError("the nonce in the broker's SCRAM challenge does not belong to this login")
+            raise ScramError(
+                "the nonce in the broker's SCRAM challenge does not belong to this login (check the address of the broker)"
+            )
         if not LEAST_ITERATIONS <= iterations <= MOST_ITERATIONS:
             raise ScramError(
                 f"the broker stores the password with {iterations} iterations, but {LEAST_ITERATIONS} to {MOST_ITERATIONS} are supported: "
@@ -92,7 +94,8 @@ class Scram:
         """
         attributes = _attributes(_text(server_final))
         if "e" in attributes:
-            raise ScramError(f"the broker rejected the login: {attributes['e']}")
+            scram_error = attributes["e"]
+            raise ScramError(f"the broker rejected the login: {scram_error} (check the user name and the password)")
         if not self._signature or not hmac.compare_digest(_base64(attributes.get("v", "")), self._signature):
             raise ScramError(
                 "the broker did not prove that it knows the password; it may be another server than the one you want to reach"

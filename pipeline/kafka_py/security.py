@@ -104,7 +104,7 @@ def read_security(text: Text) -> Security:
         return Security(user=user, password=password, mechanism=mechanism)
     key, chain = text(f"{KEYS}.key"), text(f"{KEYS}.certificate.chain")
     if (key is None) != (chain is None):
-        raise OptionError(f"{KEYS}.key", f"must be given together with {KEYS}.certificate.chain")
+        raise OptionError(f"{KEYS}.key", f"must be given together with {KEYS}.certificate.chain; set both or neither")
     return Security(
         tls=True,
         user=user,
@@ -141,7 +141,7 @@ def _login(text: Text) -> tuple[str, str, str]:
         login[name] = re.sub(r"\\(.)", r"\1", double or single or bare)
     if config is None or config[1] != MODULES[mechanism] or not login.keys() >= {"username", "password"}:
         form = f'...{MODULES[mechanism]} required username="..." password="...";'
-        raise OptionError(JAAS, f"is not of the form {form} as {mechanism} requires")
+        raise OptionError(JAAS, f"must have the form {form} for kafka.sasl.mechanism={mechanism}")
     if mechanism in scram.HASHES:
         if login.get("tokenauth", "false").lower() == "true":
             raise OptionError(
@@ -150,7 +150,8 @@ def _login(text: Text) -> tuple[str, str, str]:
         if not (scram.is_prepared(login["username"]) and scram.is_prepared(login["password"])):
             raise OptionError(
                 JAAS,
-                f"has a user name or a password with characters outside ASCII, which kafka_py does not support with {mechanism}",
+                "has a user name or a password with characters outside ASCII, which kafka_py does not support with "
+                f"{mechanism}; use only printable ASCII characters",
             )
     return login["username"], login["password"], mechanism
 
@@ -170,7 +171,9 @@ def secured(sock: socket.socket, host: str, security: Security) -> socket.socket
     except (ssl.SSLCertVerificationError, TimeoutError):
         raise
     except (ssl.SSLEOFError, ConnectionError):
-        raise WrongProtocol("the broker closed the connection during the TLS handshake") from None
+        raise WrongProtocol(
+            "the broker closed the connection during the TLS handshake; it probably uses no TLS (PLAINTEXT or SASL_PLAINTEXT)"
+        ) from None
     except ssl.SSLError as error:
         speaks_tls = "ALERT" in (error.reason or "")  # and refuses the handshake, for example the certificate
         raise (ConnectionError if speaks_tls else WrongProtocol)(
@@ -184,7 +187,7 @@ def context(security: Security) -> ssl.SSLContext:
         made = ssl.create_default_context(cafile=security.trusted, cadata=security.trusted_text)
     except (OSError, ValueError) as error:
         name = f"{TRUST}.location" if security.trusted else f"{TRUST}.certificates"
-        raise OptionError(name, f"cannot be read: {error}") from None
+        raise OptionError(name, f"cannot be read as PEM: {error}") from None
     made.check_hostname = security.checks_name
     try:
         if security.keys:
@@ -197,5 +200,5 @@ def context(security: Security) -> ssl.SSLContext:
                 made.load_cert_chain(path, password=security.key_password)
     except (OSError, ValueError) as error:
         name = f"{KEYS}.location" if security.keys else f"{KEYS}.key"
-        raise OptionError(name, f"cannot be read: {error}") from None
+        raise OptionError(name, f"cannot be read as PEM: {error}") from None
     return made

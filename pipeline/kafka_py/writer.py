@@ -50,12 +50,12 @@ def check_schema(schema: StructType, settings: SinkSettings) -> None:
     """
     types = {field.name: field.dataType.simpleString() for field in schema.fields}
     if "value" not in types:
-        raise NoSuchColumn(f"column value is missing; the columns are {', '.join(types) or 'none'}")
+        raise NoSuchColumn(f"a column named value is required, but the columns are {', '.join(types) or 'none'}")
     if settings.topic is None and "topic" not in types:
-        raise OptionError("topic", "must be given, because there is no column topic")
+        raise OptionError("topic", "must be given, because the rows have no column named topic")
     for name, allowed in TYPES.items():
         if name in types and types[name] not in allowed:
-            raise NoSuchColumn(f"column {name} is {types[name]}, but it must be {' or '.join(allowed)}")
+            raise NoSuchColumn(f"column {name} has the type {types[name]}, but the type must be {' or '.join(allowed)}")
 
 
 class KafkaWriter(DataSourceArrowWriter):

@@ -234,7 +234,8 @@ def claim(folder: Path, journal: str, windows: Windows) -> None:
             other_job = json.loads(path.read_text())
             if other_job != this_job:
                 raise FolderError(
-                    f"checkpoint folder {folder} is the folder of a job with {_text(other_job)}, not {_text(this_job)}; give another --checkpoint"
+                    f"checkpoint folder {folder} belongs to a job with {_text(other_job)}, but this job has {_text(this_job)}; "
+                    "give another --checkpoint"
                 )
             return
         folder.mkdir(parents=True, exist_ok=True)

@@ -70,7 +70,7 @@ class Store:
             raise StoreError(f"folder {path} cannot be read: {error.strerror}; give a folder for the tables") from None
         if names and not any(name in names for name in ours):
             raise StoreError(
-                f"folder {path} holds other files than tables ({sorted(names)[0]}): give an empty folder or a folder of tables"
+                f"folder {path} holds files that are not tables, such as {sorted(names)[0]}: give an empty folder or a folder of tables"
             )
 
     @contextmanager
@@ -100,7 +100,9 @@ class Store:
         except FileNotFoundError:
             return {}
         except ValueError as error:
-            raise StoreError(f"the manifest of tables {self.path / MANIFEST} cannot be read: {error}") from None
+            raise StoreError(
+                f"the manifest of tables {self.path / MANIFEST} cannot be read: {error}; give another folder"
+            ) from None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise StoreError(
                 f"the manifest of tables {self.path / MANIFEST} must have format {FORMAT}, the only supported one: give another folder"

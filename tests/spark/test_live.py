@@ -211,7 +211,7 @@ def test_live_spark_job_aggregates_recorded_traffic_and_alerts_once_per_window(
             ["{kafka}", "--checkpoint", "{folder}/ahead"],
             "continues at 10000: the broker was restarted without its data",
         ),
-        (["{kafka}", "--checkpoint", "{folder}/other"], "is the folder of a job with journal __journal, window_s 7"),
+        (["{kafka}", "--checkpoint", "{folder}/other"], "belongs to a job with journal __journal, window_s 7"),
     ],
 )
 def test_live_spark_job_reports_invalid_options_before_it_starts_spark(

@@ -129,7 +129,7 @@ METHODS: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (
         lambda c: c.produce("t", ["a"], compression="zip2000"),
         TypeError,
-        "compression must be a kafkaproto.records.compression.Compression (got 'zip2000'); it has NONE, GZIP, ",
+        "compression must be a kafkaproto.records.compression.Compression (got 'zip2000'); its members are NONE, GZIP, ",
     ),
     (
         lambda c: c.produce("t", {"a"}),
@@ -145,7 +145,7 @@ METHODS: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
         "client_id must be a str or DEFAULT (got 3); for example client_id='X'",
     ),
     (lambda c: c.set_quota(client_id="a"), TypeError, "set_quota needs a quota; for example producer_byte_rate=1000"),
-    (lambda c: c.cancel_throttle(None), TypeError, "rule must be what force_throttle returned (got None)"),
+    (lambda c: c.cancel_throttle(None), TypeError, "rule must be the object that force_throttle returned (got None)"),
     (lambda c: cluster_fixture("modul"), ValueError, "scope must be 'session', "),
     (lambda c: cluster_fixture(3), ValueError, "scope must be 'session', "),
     (

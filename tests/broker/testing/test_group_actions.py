@@ -280,7 +280,7 @@ def test_coordinator_cannot_move_to_a_stopped_broker_or_a_broker_without_a_repli
         text = str(raised.value)
         assert text.startswith("broker_id must be a running broker with an in-sync replica of __consumer_offsets-")
         assert text.endswith(
-            f", the partition of group 'readers' (got {1 - old}); in sync are [{old}]; start the broker, or raise "
+            f", the partition of group 'readers' (got {1 - old}; in sync are [{old}]); choose one of them, start broker {1 - old}, or raise "
             "offsets.topic.replication.factor"
         )
     with cluster(brokers=2, **NEW) as c:

@@ -63,7 +63,7 @@ def nothing(c: TestCluster) -> None:
             ["a", "b"],
             None,
             5,
-            "t-1 has no leader, because no in-sync replica is running; start its broker.",
+            "t-1 has no leader, because no in-sync replica is running; start a broker that has one.",
         ),
         (nothing, ["a"], 2, 3, "Topic t has no partition 2: it has 2 partitions."),
         (nothing, ["a"], -1, 3, "Topic t has no partition -1: it has 2 partitions."),

@@ -51,7 +51,7 @@ def test_stopped_cluster_is_empty_when_started_again() -> None:
 
 
 def test_running_cluster_cannot_be_started_again() -> None:
-    with cluster() as c, pytest.raises(RuntimeError, match="runs already"):
+    with cluster() as c, pytest.raises(RuntimeError, match="is already running"):
         c.start()
 
 
@@ -59,7 +59,7 @@ async def test_async_cluster_can_be_started_stopped_and_started_again() -> None:
     c = async_cluster(topics={"orders": 1})
     for _ in range(2):
         assert await c.start() is c
-        with pytest.raises(RuntimeError, match="runs already"):
+        with pytest.raises(RuntimeError, match="is already running"):
             await c.start()
         c.produce("orders", ["a"])
         assert values(c) == [b"a"]
@@ -325,7 +325,7 @@ def test_start_errors_name_arguments_instead_of_command_line_options(options: di
 async def test_running_cluster_cannot_be_entered_again_with_async_with() -> None:
     c = cluster()
     async with c:
-        with pytest.raises(RuntimeError, match="runs already"):
+        with pytest.raises(RuntimeError, match="is already running"):
             await c.__aenter__()
     async with c as again:
         assert again.topics() == {}
@@ -448,5 +448,5 @@ def test_stopping_an_async_cluster_ends_a_wait_in_another_task_with_an_error(wai
 
 def test_async_cluster_without_an_event_loop_raises_an_error_that_names_the_loop() -> None:
     starting = async_cluster().start()
-    with pytest.raises(RuntimeError, match="needs a running asyncio loop"):
+    with pytest.raises(RuntimeError, match="needs a running asyncio event loop"):
         starting.send(None)

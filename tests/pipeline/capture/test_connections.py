@@ -427,7 +427,9 @@ def test_each_capture_file_in_a_folder_becomes_one_run_and_invalid_files_are_rep
     assert job.main([str(folder), str(tmp_path / "out"), "--without-spark"]) == 2
     printed = capsys.readouterr()
     assert (
-        "bad.pcapng is not a capture file" in printed.err and f"{torn}: " in printed.err and "notes" not in printed.err
+        "bad.pcapng is not a capture file (pcap or pcapng)" in printed.err
+        and f"{torn}: " in printed.err
+        and "notes" not in printed.err
     )
     assert "run good.pcap: 1 requests" in printed.out and "run torn.pcap0: 1 requests" in printed.out
     assert job.main([str(good), str(tmp_path / "out"), "--without-spark", "--port", "9092"]) == 0

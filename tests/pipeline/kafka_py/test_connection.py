@@ -142,7 +142,10 @@ def test_tls_connection_that_fails_authentication_is_closed_at_once(monkeypatch:
 def test_kafka_py_reports_a_wrong_password_with_the_error_message_of_the_broker() -> None:
     wrong = JAAS.replace("secret", "guess")
     made = settings(security__protocol="SASL_PLAINTEXT", sasl__mechanism="PLAIN", sasl__jaas__config=wrong)
-    with running() as broker, pytest.raises(KafkaError, match="refused user me: go away: SASL_AUTHENTICATION_FAILED"):
+    with (
+        running() as broker,
+        pytest.raises(KafkaError, match=r"refused user me: go away \(check .*: SASL_AUTHENTICATION_FAILED"),
+    ):
         cluster_id(broker, made)
 
 
@@ -180,7 +183,8 @@ def test_tls_connection_to_a_plaintext_port_is_reported_with_the_option_to_chang
     with cluster() as c:
         text = refusal(c.bootstrap, security__protocol="SSL")
         assert text == (
-            f"option kafka.security.protocol: is SSL, but {c.bootstrap}: the broker closed the connection during the TLS handshake; try PLAINTEXT"
+            f"option kafka.security.protocol: is SSL, but {c.bootstrap}: the broker closed the connection during the TLS "
+            "handshake; it probably uses no TLS (PLAINTEXT or SASL_PLAINTEXT); try PLAINTEXT"
         )
         login = {"sasl__mechanism": "PLAIN", "sasl__jaas__config": JAAS}
         assert refusal(c.bootstrap, security__protocol="SASL_SSL", **login).endswith("; try SASL_PLAINTEXT")
@@ -210,13 +214,18 @@ def test_plaintext_connection_to_a_tls_port_is_reported_with_the_option_to_chang
         assert text.endswith("; try SSL")
     with answering(b"\x15\x03\x03\x00\x02\x02\x46") as port:
         text = refusal(address := f"127.0.0.1:{port}")
-    assert text == f"option kafka.security.protocol: is PLAINTEXT, but {address} speaks TLS; try SSL"
+    assert (
+        text
+        == f"option kafka.security.protocol: is PLAINTEXT, but {address} accepts only TLS (SSL or SASL_SSL); try SSL"
+    )
 
 
 def test_kafka_py_reports_a_server_that_is_no_kafka_broker_at_once() -> None:
     with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
         text = refusal(address := f"127.0.0.1:{port}")
-    assert text.endswith(f"no broker can be reached: {address} is not a Kafka broker: its first bytes are b'HTTP'")
+    assert text.endswith(
+        f"no broker can be reached: {address} is not a Kafka broker, because its first bytes are b'HTTP'; check the host and the port"
+    )
 
 
 def test_kafka_py_connects_if_only_one_bootstrap_server_is_reachable() -> None:

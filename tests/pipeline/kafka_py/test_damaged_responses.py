@@ -12,7 +12,7 @@ from tests.support.answering import answering
 @pytest.mark.parametrize(
     ("data", "text"),
     [
-        (b"\xff\xff\xff\xff", "is not a Kafka broker: its first bytes are"),
+        (b"\xff\xff\xff\xff", "is not a Kafka broker, because its first bytes are"),
         (b"\x00\x00\x00\x00", "is too short for a response header"),
         (b"\x00\x00\x00\x04\x00\x00\x00\x01", "ApiVersionsResponse"),
         (b"\x00\x00\x00\x04\x00\x00\x00\x09", "correlation id 9, but the oldest pending request is 1"),

@@ -172,7 +172,8 @@ def test_java_key_store_options_are_rejected_whatever_the_security_protocol(
 
 def test_source_without_topics_is_rejected() -> None:
     with pytest.raises(
-        OptionError, match="subscribe, subscribePattern, assign: exactly one of these must be given, but none is"
+        OptionError,
+        match=r"subscribe, subscribePattern, assign: exactly one of these options must be given \(got none\)",
     ):
         source_settings(SERVERS, streaming=False)
 

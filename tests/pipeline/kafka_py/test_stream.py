@@ -199,7 +199,7 @@ def test_starting_timestamp_after_all_records_fails_or_starts_at_the_latest_offs
     fill(kafka, 10, 5)
     assert start(kafka, startingTimestamp=str(START_MS + 3)) == {("t", 0): 3, ("t", 1): 3}
     late = {"startingOffsetsByTimestamp": f'{{"t": {{"0": {START_MS + 8}, "1": {START_MS + 8}}}}}'}
-    with pytest.raises(OptionError, match="option startingOffsetsByTimestamp: t-1 has no record at or after that time"):
+    with pytest.raises(OptionError, match="option startingOffsetsByTimestamp: t-1 has no record at or after the time"):
         start(kafka, **late)
     assert start(kafka, startingOffsetsByTimestampStrategy="latest", **late) == {("t", 0): 8, ("t", 1): 5}
 
@@ -218,7 +218,7 @@ def test_batch_query_whose_start_offset_is_after_its_end_offset_is_rejected(kafk
     fill(kafka, 10, 5)
     offsets = {"startingOffsets": '{"t": {"0": 2, "1": 4}}', "endingOffsets": '{"t": {"0": 9, "1": 3}}'}
     with pytest.raises(
-        OptionError, match="option startingOffsets: t-1 would start at offset 4, which is after its end at offset 3"
+        OptionError, match="option startingOffsets: t-1 would start at offset 4, but the query ends at offset 3"
     ):
         KafkaReader(settings(kafka, streaming=False, **offsets)).partitions()
 

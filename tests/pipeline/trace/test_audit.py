@@ -352,7 +352,7 @@ def test_audit_of_a_folder_without_tables_exits_with_status_3(
         printed = capsys.readouterr()
         assert printed.out == "" and f"{folder} holds no tables" in printed.err
     (tmp_path / "letters.txt").write_text("mine")
-    assert main([str(tmp_path)]) == UNREADABLE and "holds other files" in capsys.readouterr().err
+    assert main([str(tmp_path)]) == UNREADABLE and "holds files that are not tables" in capsys.readouterr().err
 
 
 def test_audit_command_on_a_correct_trace_checks_every_rule_and_exits_with_status_0(out: Path, tmp_path: Path) -> None:

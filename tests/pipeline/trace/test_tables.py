@@ -152,7 +152,7 @@ def test_table_job_leaves_an_output_folder_with_foreign_files_unchanged(tmp_path
     write(tmp_path / "trace", traffic())
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "letters.txt").write_text("mine")
-    with pytest.raises(StoreError, match="out holds other files"):
+    with pytest.raises(StoreError, match="out holds files that are not tables"):
         build(tmp_path / "trace", tmp_path / "out")
     assert contents(tmp_path / "out") == {"letters.txt": b"mine"}
 
