@@ -22,8 +22,10 @@ def redirect(package: str) -> NoReturn:
         if module == package or module.startswith(f"{package}."):
             runpy.run_module(f"kafkaproto.{module}", run_name="__main__", alter_sys=True)
             sys.exit()
-    also = "; for broker.testing, import kafkaproto.testing" if package == "broker" else ""
-    raise ImportError(f"{package} is not a package of its own: import kafkaproto.{package} instead{also}", name=package)
+    testing_hint = "; for broker.testing, import kafkaproto.testing" if package == "broker" else ""
+    raise ImportError(
+        f"there is no top-level package {package}; import kafkaproto.{package} instead{testing_hint}", name=package
+    )
 
 
 def _module_of_command_line() -> str:

@@ -111,7 +111,11 @@ def response_frame(response: Any, api_key: int, version: int, correlation_id: in
 def correlation_id_of(frame: bytes | memoryview) -> int:
     """Return the correlation id of a response frame without its length prefix. Raises DecodeError if the frame is too short."""
     if len(frame) < CORRELATION_ID_BYTES:
-        raise DecodeError("ResponseHeader", 0, f"a frame of {len(frame)} bytes is too short for a response header")
+        raise DecodeError(
+            "ResponseHeader",
+            0,
+            f"a response header takes at least {CORRELATION_ID_BYTES} bytes, but the frame has only {len(frame)}",
+        )
     return int.from_bytes(frame[:CORRELATION_ID_BYTES], "big", signed=True)
 
 
@@ -126,7 +130,9 @@ def read_response(api_key: int, version: int, frame: bytes | memoryview) -> Resp
     header, position = decode_response_header(api_key, version, view, 0, len(view))
     message, end = codec(api_key, version).decode_response(view, position, len(view))
     if end != len(view):
-        raise DecodeError(type(message).__name__, end, f"{len(view) - end} bytes are left after the response")
+        raise DecodeError(
+            type(message).__name__, end, f"the response ends here, but its frame has {len(view) - end} more bytes"
+        )
     return Response(header.correlation_id, api_key, version, message, frame)
 
 
@@ -208,11 +214,9 @@ class Client:
         correlation_id = correlation_id_of(frame)
         expected = next(iter(self.sent), None)
         if correlation_id not in self.sent or (self._in_order and correlation_id != expected):
-            pending_requests = (
-                "no request is pending" if expected is None else f"the oldest pending request is {expected}"
-            )
+            oldest_pending_id = "none" if expected is None else str(expected)
             raise UnexpectedResponse(
-                f"received a response with correlation id {correlation_id}, but {pending_requests}"
+                f"received a response with the unexpected correlation id {correlation_id} (oldest pending request: {oldest_pending_id})"
             )
         return read_response(*self.sent.pop(correlation_id), frame)
 

@@ -162,7 +162,7 @@ def encode(options: argparse.Namespace) -> Iterator[str]:
     try:
         given = json.loads(text)
     except ValueError as error:
-        raise CommandError(f"invalid JSON: {error}") from None
+        raise CommandError(f"the input is not valid JSON: {error}") from None
     except RecursionError:
         raise CommandError("the JSON input is nested deeper than any Kafka message") from None
     if isinstance(given, dict) and {"version", "message", "fields"} <= given.keys():
@@ -179,12 +179,14 @@ def _layout(options: argparse.Namespace) -> Message[Any]:
     """Return the list of fields of the message that `--api` or `--data` selects. Raises CommandError or UnsupportedVersion if there is none."""
     if options.version is None:
         api_or_structure = find_data_name(options.data) if options.api is None else APIS[find_key(options.api)].name
-        raise CommandError(f"--version N is missing; N is the version of {api_or_structure}")
+        raise CommandError(f"--version N is missing; give the version of {api_or_structure} as N")
     if options.data is None:
         api_codec = find(options.api, options.version)
         return api_codec.response if options.response else api_codec.request
     if options.response:
-        raise CommandError("--response cannot be combined with --data: only APIs have responses")
+        raise CommandError(
+            "--response cannot be combined with --data, because data has no responses; drop --response, or give --api instead of --data"
+        )
     return find_data(options.data, options.version)[1]
 
 
@@ -293,7 +295,9 @@ def data_names(release: str | None) -> Iterator[str]:
     because --data and --release cannot be combined.
     """
     if release:
-        raise CommandError("--data and --release cannot be combined")
+        raise CommandError(
+            "--release cannot be combined with --data, because a release selects APIs, not data; drop one of the two"
+        )
     topics = {key: topic for topic, records in RECORDS.items() for key, _ in records.values()}
     yield f"{'name':<42} {'versions':<8}  key in"
     for info in DATA.values():

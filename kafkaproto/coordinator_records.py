@@ -26,7 +26,7 @@ def read_record(topic: str, key: Buffer, value: Buffer | None) -> tuple[Whole, W
     """
     if topic not in RECORDS:
         raise ValueError(
-            f"{topic!r} is not a topic of a coordinator; the topics of coordinators are {', '.join(RECORDS)}"
+            f"topic {topic!r} contains no records of a coordinator; topics that contain them are {', '.join(RECORDS)}"
         )
     kind = _number(key, "key")
     if kind not in RECORDS[topic]:
@@ -67,7 +67,9 @@ def _read(name: str, version: int, data: Buffer) -> Whole:
 def _number(data: Buffer, key_or_value: str) -> int:
     if len(data) < _NUMBER.size:
         raise DecodeError(
-            key_or_value, 0, f"the version at the start takes {_NUMBER.size} bytes, but there are only {len(data)}"
+            key_or_value,
+            0,
+            f"the version takes the first {_NUMBER.size} bytes, but the {key_or_value} has only {len(data)}",
         )
     number: int = _NUMBER.unpack_from(data)[0]
     return number

@@ -42,7 +42,8 @@ def decode(options: argparse.Namespace) -> Iterator[str]:
         length = frame_length(data)
         if length is None or length > len(data) - LENGTH_BYTES:
             raise CommandError(
-                f"--frame: the input has {len(data)} bytes, but the frame needs {LENGTH_BYTES} bytes for its length and {length or 0} bytes after it"
+                f"the frame is incomplete: the input has {len(data)} bytes, but the frame needs {LENGTH_BYTES} bytes for its length "
+                f"and {length or 0} bytes after it; drop --frame if the input does not begin with a length"
             )
         data, rest = data[: LENGTH_BYTES + length], len(data) - LENGTH_BYTES - length
         return _parts(api_codec, options.response, data, LENGTH_BYTES, with_header=True, left=rest)
@@ -54,7 +55,8 @@ def _check(options: argparse.Namespace) -> None:
     is_batch = options.data is not None and plain(options.data) == RECORD_BATCH.lower()
     if options.data is not None and (options.response or options.header or options.frame):
         raise CommandError(
-            "--response, --header and --frame cannot be combined with --data: only requests and responses have a header"
+            "--response, --header and --frame cannot be combined with --data: only requests and responses have a header; "
+            "drop these options, or give --api instead of --data"
         )
     if options.api is not None:
         find_key(options.api)
@@ -62,11 +64,13 @@ def _check(options: argparse.Namespace) -> None:
         find_data_name(options.data)
     if options.version is None and (options.api is not None or (options.data is not None and not is_batch)):
         raise CommandError(
-            "--version N is missing; only a whole request frame (without --api) and --data record-batch contain their version"
+            "--version N is missing; give it with --api or --data: "
+            "only a whole request frame (without --api) and --data record-batch contain their version"
         )
     if options.version is not None and (is_batch or (options.api is None and options.data is None)):
         raise CommandError(
-            "--version can be given only with --api or with --data other than record-batch; this input contains its version"
+            "drop --version: this input contains its version; "
+            "--version can be given only with --api or with --data other than record-batch"
         )
     if options.response and options.api is None:
         raise CommandError(
@@ -88,7 +92,8 @@ def _request_frame(data: bytes) -> Iterator[str]:
         return _request(data[: LENGTH_BYTES + length], LENGTH_BYTES, left)
     if not _is_request(data) and _begins_with_header(payload) and not _begins_with_header(data):
         if left < 0:
-            raise CommandError(f"the frame is incomplete: {-left} of its {length} bytes are missing")
+            missing_bytes = -left
+            raise CommandError(f"the request frame is incomplete: {missing_bytes} of its {length} bytes are missing")
         return _request(data[: LENGTH_BYTES + length], LENGTH_BYTES, left)
     return _request(data, 0)
 

@@ -250,9 +250,9 @@ def read_uvarint_end(b: Buffer, p: int, value: int) -> tuple[int, int]:
         if byte < 0x80:
             break
     else:
-        raise Malformed("an unsigned varint has more than five bytes")
+        raise Malformed("an unsigned varint must have at most five bytes")
     if value > 0xFFFFFFFF:
-        raise Malformed("an unsigned varint has more than 32 bits")
+        raise Malformed("an unsigned varint must fit in 32 bits")
     return value, p
 
 

@@ -70,7 +70,8 @@ def _struct_to_json(layout: StructType[Any], obj: Any, path: str) -> dict[str, J
         value = getattr(obj, name)
         if differs(value, layout.defaults[name]()):
             raise EncodeError(
-                f"{path}.{name}", f"this version has no such field, so its value would be lost: {shown(value)}"
+                f"{path}.{name}",
+                f"this version has no such field, so the value {shown(value)} would be lost; use the default, or another version",
             )
     fields = list(layout.fields)
     tagged = layout.tags.fields if layout.tags else ()
@@ -112,7 +113,7 @@ def _base64(value: Any, path: str) -> str:
     try:
         return base64.b64encode(value).decode()
     except (TypeError, BufferError):
-        raise EncodeError(path, f"expected bytes, because a byte range has no JSON form (got {shown(value)})") from None
+        raise EncodeError(path, f"expected bytes, which JSON contains as base64 (got {shown(value)})") from None
 
 
 def from_json(layout: Message[T], data: Json) -> T:
@@ -141,7 +142,7 @@ def _struct_from_json(layout: StructType[Any], data: Json, path: str) -> Any:
         if key in left:
             values[field.name] = value_from_json(field.type, left.pop(key), f"{path}.{key}")
     for key in left:
-        raise EncodeError(f"{path}.{key}", "this version has no such field")
+        raise EncodeError(f"{path}.{key}", "this version has no such field; remove it, or use another version")
     return layout.cls(**values)
 
 

@@ -57,8 +57,10 @@ def find_data_name(name: str) -> str:
         if plain(name) == info.name.lower():
             return info.name
     if plain(name) == RECORD_BATCH.lower():
-        raise CommandError(f"{name} can be decoded, but not encoded: kafkaproto decode --data record-batch --file FILE")
-    hint = did_you_mean(plain(name), [*DATA, RECORD_BATCH]) or "; `kafkaproto apis --data` lists what there is"
+        raise CommandError(
+            f"{name} can be decoded, but not encoded; to decode it, use kafkaproto decode --data record-batch --file FILE"
+        )
+    hint = did_you_mean(plain(name), [*DATA, RECORD_BATCH]) or "; `kafkaproto apis --data` lists the known ones"
     raise CommandError(f"no data structure is called {name!r}{hint}")
 
 

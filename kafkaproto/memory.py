@@ -79,7 +79,7 @@ def spend(context: Any, amount: int, path: str, offset: int) -> None:
         raise DecodeError(
             path,
             offset,
-            f"decoding takes more memory than is allowed: {LIMIT} bytes for each byte of the message, plus 64 KiB",
+            f"decoding would exceed the memory limit, which is {LIMIT} bytes for each byte of the message, plus 64 KiB",
         )
 
 

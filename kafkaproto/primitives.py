@@ -350,7 +350,7 @@ class RecordsType(BytesType):
             return super()._build(obj, stream, context, path)
         if splices is None:
             raise EncodeError(
-                path, f"expected bytes; a byte range needs an encoder with a list of splices (got {shown(obj)})"
+                path, f"expected bytes (got {shown(obj)}); a ByteRange needs an encoder with a list of splices"
             )
         self.build_length(len(obj), stream, path)
         splices.append((stream.tell(), obj))

@@ -125,12 +125,13 @@ def _check_marker(item: pytest.Item) -> None:
     for name, cluster in clusters.items():
         if cluster in _LASTING:
             raise pytest.UsageError(
-                f"marker kafka of {item.nodeid}: it has no effect on the fixture {name}, whose cluster other tests share; "
+                f"marker kafka of {item.nodeid}: the marker has no effect on the fixture {name}, whose cluster other tests share; "
                 "use the fixture kafka_cluster instead, or give the arguments to cluster_fixture(...)"
             )
     if clusters and not set(FRESH) & {*getattr(item, "fixturenames", ()), *_values(item)}:
         raise pytest.UsageError(
-            f"marker kafka of {item.nodeid}: the fixture {next(iter(clusters))} does not take its arguments; use the fixture kafka_cluster"
+            f"marker kafka of {item.nodeid}: the fixture {next(iter(clusters))} ignores the marker's arguments; "
+            "use the fixture kafka_cluster instead"
         )
 
 

@@ -78,10 +78,14 @@ class StructType(WireType, Generic[T]):
             value = getattr(obj, name)
             if differs(value, self.defaults[name]()):
                 raise EncodeError(
-                    f"{path}.{name}", f"this version has no such field, so its value would be lost: {shown(value)}"
+                    f"{path}.{name}",
+                    f"this version has no such field, so the value {shown(value)} would be lost; use the default, or another version",
                 )
         if self.loses_tags and getattr(obj, UNKNOWN_TAGS):
-            raise EncodeError(f"{path}.{UNKNOWN_TAGS}", "this version has no tagged fields, so these would be lost")
+            raise EncodeError(
+                f"{path}.{UNKNOWN_TAGS}",
+                "this version has no tagged fields, so the unknown tags would be lost; remove them, or use a flexible version",
+            )
         for name, wire_type in self.fields:
             wire_type._build(getattr(obj, name), stream, context, f"{path}.{name}")
         if self.tags:

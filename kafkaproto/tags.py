@@ -61,7 +61,7 @@ class Tags(WireType):
                 )
             if tag in self.reserved:
                 raise DecodeError(
-                    here, offset, "this tag belongs to a field that other versions have, but not this one"
+                    here, offset, "this version does not allow the tag, which belongs to a field of other versions"
                 )
             if tag not in known:
                 start, value = stream.tell(), read(stream, size, here)

@@ -99,6 +99,6 @@ def parse_uvarint(stream: BinaryIO, path: str) -> int:
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             if value > 0xFFFFFFFF:
-                raise DecodeError(path, offset, "the varint has more than 32 bits")
+                raise DecodeError(path, offset, f"an unsigned varint must fit in 32 bits (got {value})")
             return value
-    raise DecodeError(path, offset, "the varint has more than five bytes")
+    raise DecodeError(path, offset, "an unsigned varint must have at most five bytes")

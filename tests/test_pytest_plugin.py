@@ -459,7 +459,7 @@ def test_cluster_fixture_function_makes_fixtures_of_any_scope(outside: pytest.Py
         (
             "own",
             "kafka(brokers=3)",
-            "*marker kafka of *test_one*fixture own does not take its arguments*kafka_cluster*",
+            "*marker kafka of *test_one*fixture own ignores the marker's arguments*kafka_cluster*",
         ),
     ],
 )

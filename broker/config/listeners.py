@@ -37,10 +37,12 @@ def parse_endpoints(setting: str, text: str) -> dict[str, tuple[str, int]]:
     for part in text.split(","):
         match = _ONE.match(part.strip())
         if match is None or int(match["port"]) > 65535:
-            raise ConfigError(f"{setting}={text}: {part.strip()!r} is not NAME://host:port; {example}")
+            raise ConfigError(
+                f"{setting}={text}: {part.strip()!r} is not NAME://host:port with a port up to 65535; {example}"
+            )
         name = match["name"].upper()
         if name in endpoints:
-            raise ConfigError(f"{setting}={text}: listener {name} is named twice; {example}")
+            raise ConfigError(f"{setting}={text}: listener {name} is named twice; give each name once, {example}")
         endpoints[name] = (match["host"].strip("[]"), int(match["port"]))
     return endpoints
 
@@ -88,9 +90,9 @@ def _check_protocols(config: BrokerConfig, names: list[str]) -> None:
         # Without a map, a name that is no protocol needs no entry, because its protocol can only be PLAINTEXT.
         protocol = protocols.get(name, "" if text or name in _OTHER_PROTOCOLS else "PLAINTEXT")
         if protocol != "PLAINTEXT":
-            has_protocol = f"has protocol={protocol}" if protocol else "has no protocol that is served here"
+            given_protocol = protocol or "none"
             raise ConfigError(
-                f"listener {name} {has_protocol}: TLS and SASL are not served; its protocol must be PLAINTEXT, {_MAP_EXAMPLE}"
+                f"listener {name} must have the protocol PLAINTEXT (got {given_protocol}): TLS and SASL are not served; {_MAP_EXAMPLE}"
             )
 
 

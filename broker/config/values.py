@@ -164,7 +164,9 @@ def topic_setting(name: str, definitions: Definitions | None = None) -> Setting:
     if setting is not None:
         return setting
     if name in known.other.topic:
-        raise ConfigError(f'unknown topic setting "{name}" in Kafka {known.table}; Kafka {known.other.table} has it')
+        raise ConfigError(
+            f'unknown topic setting "{name}" in Kafka {known.table}; Kafka {known.other.table} has it; remove the setting, or emulate that release'
+        )
     raise _unknown(known.topic, name, "topic setting")
 
 

@@ -315,7 +315,7 @@ class GroupCoordinator:
             request = _second_process(group, group.members[member_id])
             self.join(request, now_ms, lambda result, at_ms: results.append(result))
             if results and results[0].error_code:
-                text = f"Group {group_id} refuses a second process with instance id {request.group_instance_id}, so {member_id} is not fenced."
+                text = f"Group {group_id} refuses a second process with instance id {request.group_instance_id}, so member {member_id} is not fenced."
                 raise KafkaError(results[0].error_code, text)
         else:
             raise KeyError(group_id)

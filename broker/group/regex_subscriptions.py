@@ -106,7 +106,7 @@ def _matching(regex: str, topics: Iterable[str], group_id: str) -> frozenset[str
         pattern = compile_topic_pattern(regex)
     except KafkaError as error:
         logger.warning(
-            "group %s: a regular expression in its stored subscription is invalid, so that it matches no topic: %s",
+            "group %s: the stored subscription contains an invalid regular expression, which matches no topic: %s",
             group_id,
             error.message,
         )

@@ -203,7 +203,9 @@ def check_reachable(brokers: list[tuple[str, int]], semantics: str) -> None:
         try:
             metadata_of((host, port), semantics)
         except NoCluster as error:
-            raise NoCluster(f"the cluster advertises a broker at {host}:{port}, but {error}") from None
+            raise NoCluster(
+                f"the cluster advertises a broker at {host}:{port}, but {error}; check advertised.listeners of that broker"
+            ) from None
 
 
 def check(subject: Foreign, profile: str, needs: Needs) -> None:

@@ -63,7 +63,8 @@ def needs_of(item: Any, profile: str) -> Needs:
     for marker in markers:
         if unknown := [name for name in marker.args if name not in values]:
             raise ValueError(
-                f"{item.nodeid}: the profile {profile} does not set {', '.join(unknown)}, but its marker `needs` names them"
+                f"{item.nodeid}: the marker `needs` names settings that the profile {profile} does not set: {', '.join(unknown)}; "
+                "remove them from the marker"
             )
         needs = Needs(
             needs.settings | {name: values[name] for name in marker.args},

@@ -155,7 +155,7 @@ def addresses(text: str) -> list[tuple[str, int]]:
     """Return (host, port) for each `HOST:PORT` of a comma-separated list. Raises pytest.UsageError if an entry has another form."""
     parts = [address.rpartition(":") for address in text.split(",")]
     if not all(host and port.isdecimal() for host, _, port in parts):
-        raise pytest.UsageError(f"--bootstrap must be HOST:PORT (got {text!r})")
+        raise pytest.UsageError(f"--bootstrap must be HOST:PORT, for example localhost:9092 (got {text!r})")
     return [(host.strip("[]"), int(port)) for host, _, port in parts]
 
 

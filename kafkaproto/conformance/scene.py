@@ -63,16 +63,16 @@ Entity = dict[str, str | None]
 """The entity of a quota: maps "user", "client-id" or "ip" to a name, or to None for the default entity."""
 
 
-def wait_until(subject: Subject, condition: Callable[[], Any], what: str) -> Any:
+def wait_until(subject: Subject, condition: Callable[[], Any], expected_event: str) -> Any:
     """Call `condition` until it returns a true value, and return this value. Raises AssertionError if that takes too long.
 
-    what: the expected event, for the text of the error.
+    expected_event: a clause for the text of the error.
     """
     for _ in range(ROUNDS):
         if value := condition():
             return value
         subject.pass_ms(PAUSE_MS)
-    raise AssertionError(f"timed out waiting until {what}")
+    raise AssertionError(f"timed out waiting until {expected_event}")
 
 
 def brokers_known(subject: Subject, broker_id: int) -> set[int]:
@@ -156,7 +156,7 @@ class Topic:
             if len(answers) == len(batches):
                 return answers
             self.subject.pass_ms(PAUSE_MS)
-        raise AssertionError(f"the leader of {self.name}-{index} keeps responding with NOT_LEADER_OR_FOLLOWER")
+        raise AssertionError(f"Produce to {self.name}-{index} failed {ROUNDS} times with NOT_LEADER_OR_FOLLOWER")
 
 
 def new_topic(

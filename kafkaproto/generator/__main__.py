@@ -49,10 +49,12 @@ def api_of(name: str, request: Message, definitions: dict[str, Message]) -> tupl
     api = name.removesuffix("Request")
     response = definitions.get(f"{api}Response")
     if response is None:
-        raise SpecError(f"{name}: the schema of {api}Response is missing")
+        raise SpecError(f"{name}: the schema of {api}Response is missing; add {api}Response.json")
     shared = [(m.api_key, m.versions, m.flexible) for m in (request, response)]
     if shared[0] != shared[1]:
-        raise SpecError(f"{name}: the schemas of request and response differ in API key, versions or flexible versions")
+        raise SpecError(
+            f"the schemas of {name} and {api}Response must have the same API key, versions and flexible versions"
+        )
     return api, response
 
 

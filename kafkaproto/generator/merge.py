@@ -33,7 +33,7 @@ def merge(older: Json, newer: Json) -> Json:
     if new.highest <= old.highest:
         if new.lowest < old.lowest:
             raise MergeError(
-                f"{older['name']}: the newer release begins at version {new.lowest}, but must not begin below version {old.lowest} of the older one"
+                f"{older['name']}: the newer release must begin at version {old.lowest} or later, as the older one does (got version {new.lowest})"
             )
         return older
     if new.lowest > old.highest + 1:
@@ -59,7 +59,7 @@ def _structs(older: Json, newer: Json, last: int) -> list[Json]:
         twin = new.pop(struct["name"], None)
         if twin is None:
             raise MergeError(
-                f"{older['name']}.{struct['name']} is missing from the common structs of the newer release"
+                f"{older['name']}.{struct['name']} is missing from the common structs of the newer release; both releases must have it"
             )
         versions = _range(struct["name"], "versions", struct, twin, last)
         fields = _fields(struct["name"], struct["fields"], twin["fields"], last)
@@ -93,7 +93,7 @@ def _field(where: str, older: Json | None, newer: Json | None, last: int) -> Jso
     """
     if older and newer and older["type"] != newer["type"]:
         raise MergeError(
-            f"{where}: the type is {older['type']} in the older release, but {newer['type']} in the newer one"
+            f"{where}: the type must be the same in both releases, but it is {older['type']} in the older and {newer['type']} in the newer one"
         )
     both = {**(older or {}), **(newer or {})}
     result: Json = {}
@@ -118,6 +118,6 @@ def _range(where: str, key: str, older: Json, newer: Json, last: int) -> str:
     high = VersionRange.parse(newer.get(key, "none")).intersect(VersionRange(last + 1, OPEN_ENDED))
     if low and high and low.highest + 1 != high.lowest:
         raise MergeError(
-            f"{where}: {key} is {low} in the older release and {high} in the newer one, which must continue at version {low.highest + 1}"
+            f"{where}: {key} is {low} in the older release, so it must begin at version {low.highest + 1} in the newer one (got {high})"
         )
     return str(VersionRange(low.lowest, high.highest) if low and high else low or high)

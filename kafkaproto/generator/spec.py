@@ -165,9 +165,10 @@ def check_form(source: Any, form: str, where: str) -> None:
         raise SpecError(f"{where}: the key {key!r} is missing")
     for key, value in source.items():
         if key not in known:
-            raise SpecError(f"{where}: {key!r} is not a key of a {form}")
+            raise SpecError(f"{where}: {key!r} is not a key of a {form}; known keys are {', '.join(known)}")
         if not isinstance(value, known[key]) or (isinstance(value, bool) and known[key] in (int, str)):
-            raise SpecError(f"{where}: {value!r} is not a valid value of the key {key!r}")
+            expected_type = known[key]
+            raise SpecError(f"{where}: the value of the key {key!r} must be of type {expected_type} (got {value!r})")
     for struct in source.get("commonStructs", []):
         check_form(struct, "struct", where)
     for field in source.get("fields", []):

@@ -163,10 +163,14 @@ def read_header(buffer: Buffer, pos: int = 0) -> BatchHeader:
         BatchHeader, _HEADER.unpack_from(buffer, pos)
     )  # faster than `_make`; this runs for every appended batch
     if header.magic != MAGIC:
-        raise DecodeError("RecordBatch.magic", pos + _MAGIC_AT, f"the magic must be {MAGIC} here (got {header.magic})")
+        raise DecodeError(
+            "RecordBatch.magic", pos + _MAGIC_AT, f"the magic of a record batch must be {MAGIC} (got {header.magic})"
+        )
     if header.batch_length < HEADER_BYTES - PREFIX_BYTES:
         raise DecodeError(
-            "RecordBatch.batch_length", pos + _LENGTH_AT, f"{header.batch_length} bytes are too few for a header"
+            "RecordBatch.batch_length",
+            pos + _LENGTH_AT,
+            f"the batch length must be at least {HEADER_BYTES - PREFIX_BYTES}, the rest of the header (got {header.batch_length})",
         )
     return header
 

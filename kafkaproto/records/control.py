@@ -60,7 +60,7 @@ def control_type(key: bytes | None) -> ControlRecordType:
     """
     if key is None or len(key) < _KEY.size:
         raise DecodeError(
-            "ControlRecord.key", 0, f"version and type take {_KEY.size} bytes, but the key has {len(key or b'')}"
+            "ControlRecord.key", 0, f"version and type take {_KEY.size} bytes, but the key has only {len(key or b'')}"
         )
     version, kind = _KEY.unpack_from(key)
     if version < 0:
@@ -78,7 +78,7 @@ def read_end_txn_marker(record: Record) -> EndOfTransaction:
     value = record.value or b""
     if len(value) < _VERSION.size:
         raise DecodeError(
-            "ControlRecord.value", 0, f"the version takes {_VERSION.size} bytes, but the value has {len(value)}"
+            "ControlRecord.value", 0, f"the version takes {_VERSION.size} bytes, but the value has only {len(value)}"
         )
     (version,) = _VERSION.unpack_from(value)
     if version < 0:

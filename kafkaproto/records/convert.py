@@ -51,7 +51,8 @@ def down_converted(
             continue
         if magic < MAGIC and header.compression == Compression.ZSTD:
             raise UnsupportedCompression(
-                "RecordBatch.attributes", f"records compressed with zstd cannot be converted to magic {magic}"
+                "RecordBatch.attributes",
+                f"records compressed with zstd cannot be converted to magic {magic}; zstd needs magic 2",
             )
         if header.magic <= magic:
             yield entry.view
@@ -100,7 +101,7 @@ def up_convert(
         if any(delta >= after for delta, after in pairwise(deltas)) or deltas[-1] >= 2**31:
             raise EncodeError(
                 "RecordBatch.records",
-                f"the offsets must increase, by less than 2**31 in all (first offset {first}, last offset {first + deltas[-1]})",
+                f"the offsets must increase, and the last must be less than 2**31 above the first (first {first}, last {first + deltas[-1]})",
             )
     return build_batch(
         [NewRecord(record.value, record.key, record.timestamp) for record in messages],

@@ -69,7 +69,7 @@ def complete_bytes(buffer: Buffer) -> int:
             raise DecodeError(
                 "RecordBatch.batch_length",
                 end + _SIZE_AT,
-                f"{length} bytes are too few, at least {SMALLEST_BODY_BYTES} are needed",
+                f"the length must be at least {SMALLEST_BODY_BYTES} bytes (got {length})",
             )
         if magic > magic_2.MAGIC:
             raise DecodeError(

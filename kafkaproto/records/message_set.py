@@ -119,12 +119,12 @@ def read_header(buffer: Buffer, pos: int = 0) -> MessageHeader:
         raise DecodeError("Message", pos, f"the header takes {_HEADER.size} bytes, but only {left} are left")
     offset, size, crc, magic, attributes = _HEADER.unpack_from(buffer, pos)
     if magic not in SMALLEST_BYTES:
-        raise DecodeError("Message.magic", pos + _MAGIC_AT, f"the magic must be 0 or 1 here (got {magic})")
+        raise DecodeError("Message.magic", pos + _MAGIC_AT, f"the magic of a message must be 0 or 1 (got {magic})")
     if size < SMALLEST_BYTES[magic]:
         raise DecodeError(
             "Message.message_size",
             pos + _SIZE_AT,
-            f"{size} bytes are too few, at least {SMALLEST_BYTES[magic]} are needed",
+            f"the message size must be at least {SMALLEST_BYTES[magic]} bytes (got {size})",
         )
     timestamp = NO_TIMESTAMP
     if magic == 1:
@@ -152,7 +152,7 @@ def read_message(buffer: Buffer, pos: int = 0) -> Message:
 
 def _read_bytes(buffer: Buffer, p: int, end: int, name: str) -> tuple[bytes | None, int]:
     if end - p < 4:
-        raise DecodeError(f"Message.{name}", p, f"its length takes 4 bytes, but only {end - p} are left")
+        raise DecodeError(f"Message.{name}", p, f"the length of the {name} takes 4 bytes, but only {end - p} are left")
     (size,) = _INT32.unpack_from(buffer, p)
     p += 4
     if size < 0:
@@ -203,7 +203,7 @@ def inner_messages(wrapper: Message, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> 
             raise DecodeError(
                 "Message.value",
                 pos + _SIZE_AT,
-                f"a message inside announces {size} bytes, but it needs at least {SMALLEST_BYTES[0]}",
+                f"a message inside a compressed message must have a size of at least {SMALLEST_BYTES[0]} bytes (got {size})",
             )
         if size > len(inside) - pos - PREFIX_BYTES:
             break
@@ -256,7 +256,7 @@ def _base_offset(wrapper: MessageHeader, inside: bytes, last_at: int) -> int:
         raise DecodeError(
             "Message.offset",
             0,
-            f"the offset must be at least {last}, the relative offset of the last inner message (got {wrapper.offset})",
+            f"the offset of a compressed message must be at least the relative offset of its last inner message, {last} (got {wrapper.offset})",
         )
     return int(wrapper.offset - last)
 
@@ -298,11 +298,14 @@ def write_messages(
     there are no records, if offsets do not increase, for zstd, and for values that do not fit.
     """
     if magic not in SMALLEST_BYTES:
-        raise EncodeError("Message.magic", f"the magic must be 0 or 1 here (got {magic})")
+        raise EncodeError("Message.magic", f"the magic of a message must be 0 or 1 (got {magic})")
     try:
         kind = Compression(compression)
-    except ValueError as error:
-        raise EncodeError("Message.attributes", str(error)) from None
+    except ValueError:
+        raise EncodeError(
+            "Message.attributes",
+            f"unknown compression type {compression}; messages can have 0 (none), 1 (gzip), 2 (snappy) or 3 (lz4)",
+        ) from None
     if kind == Compression.ZSTD:
         raise EncodeError(
             "Message.attributes", f"messages of magic {magic} cannot be compressed with zstd; use gzip, snappy or lz4"

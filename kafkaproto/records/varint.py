@@ -14,13 +14,13 @@ def read_varint(b: bytes, p: int) -> tuple[int, int]:
     shift = 7
     while byte > 0x7F:
         if shift > 63:
-            raise ValueError("a varint takes more than 10 bytes, the most that a number of 64 bits takes")
+            raise ValueError("a varint must have at most 10 bytes")
         byte = b[p]
         p += 1
         raw |= (byte & 0x7F) << shift
         shift += 7
     if raw >> 64:
-        raise ValueError("a varint has more than 64 bits, the most that are allowed")
+        raise ValueError("a varint must fit in 64 bits")
     return (raw >> 1) ^ -(raw & 1), p
 
 

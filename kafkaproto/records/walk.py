@@ -198,7 +198,11 @@ def walk(b: bytes, count: int) -> Iterator[SingleRecord | Stretch]:
         before = stride
         pos = end
     if count < 0 or pos != len(b):
-        raise DecodeError("RecordBatch.record_count", pos, f"{len(b) - pos} bytes are left after {count} records")
+        raise DecodeError(
+            "RecordBatch.record_count",
+            pos,
+            f"the records must end after {count} records, but {len(b) - pos} bytes are left",
+        )
 
 
 def _read_one(b: bytes, p: int) -> tuple[SingleRecord, int]:  # noqa: C901 - varints of one and two bytes are decoded inline
@@ -300,7 +304,7 @@ def _find_bytes(b: bytes, p: int, end: int) -> tuple[int, int, int]:
 def read_headers(b: bytes, p: int, end: int) -> tuple[tuple[Header, ...], int]:
     count, p = read_varint(b, p)
     if not 0 <= count <= end - p:
-        raise ValueError(f"{count} headers are announced, but {end - p} bytes are left in the record")
+        raise ValueError(f"{count} headers are announced, but only {end - p} bytes are left in the record")
     headers: list[Header] = []
     for _ in range(count):
         at, key_end, p = _find_bytes(b, p, end)

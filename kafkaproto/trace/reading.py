@@ -90,7 +90,7 @@ class Trace:
                 read = self._read.get(kind)
                 if read is None or size > LARGEST_ENTRY_BYTES:
                     raise TraceError(
-                        f"{self.path}: no entry of a trace begins at byte {self._at} (kind {kind}, {size} bytes); the file is damaged"
+                        f"{self.path}: no entry of a trace begins at byte {self._at}: kind {kind} or size {size} is invalid; the file is damaged"
                     )
                 body = file.read(min(size, ends - self._at - len(head)))
                 if len(body) < size:
@@ -134,7 +134,7 @@ def files_of(path: Path) -> list[Path]:
         return [path]
     files = sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else []
     if not files:
-        raise TraceError(f"{path} contains no trace: no file *{SUFFIX} exists")
+        raise TraceError(f"{path} contains no trace; give a trace file, or a folder that contains files *{SUFFIX}")
     return files
 
 
@@ -167,7 +167,7 @@ def _exchange(body: bytes, layout: Struct = EXCHANGE_FIELDS, defaults: tuple[int
     at = layout.size + 4 * count
     if at + request_left + response_left != len(body):
         announced = at + request_left + response_left
-        raise ValueError(f"the fields of the exchange take {announced} bytes, but its trace entry has {len(body)}")
+        raise ValueError(f"the trace entry of an exchange has {len(body)} bytes, but its fields take {announced} bytes")
     lengths: Sequence[int] = _lengths(count).unpack_from(body, layout.size)
     return Exchange._make(
         (
@@ -195,15 +195,13 @@ def _state(body: bytes) -> State:
     for _ in range(count):
         if at + POSITIONS_FIELDS.size > len(body):
             raise ValueError(
-                f"the state announces {count} logs, but the entry of {len(body)} bytes ends before the last log"
+                f"the trace entry of a state announces {count} logs, but its {len(body)} bytes end before the last log"
             )
         name_bytes, partition, flags, *offsets = POSITIONS_FIELDS.unpack_from(body, at)
         at += POSITIONS_FIELDS.size + name_bytes
         logs.append(Positions(body[at - name_bytes : at].decode(), partition, bool(flags & BEGINS), *offsets))
     if at != len(body):
-        raise ValueError(
-            f"the {count} logs of the state must end at byte {len(body)}, the end of its trace entry (got byte {at})"
-        )
+        raise ValueError(f"the trace entry of a state has {len(body)} bytes, but its {count} logs end at byte {at}")
     return State(seq, broker, clock_ms, at_ns, tuple(logs))
 
 

@@ -242,7 +242,11 @@ def test_conformance_suite_passes_on_a_broker_started_as_in_the_readme() -> None
     ("arguments", "status", "text"),
     [
         ([], 2, "--bootstrap HOST:PORT is missing"),
-        (["--bootstrap", "somewhere"], 2, "--bootstrap must be HOST:PORT (got 'somewhere')"),
+        (
+            ["--bootstrap", "somewhere"],
+            2,
+            "--bootstrap must be HOST:PORT, for example localhost:9092 (got 'somewhere')",
+        ),
         (["--bootstrap", "127.0.0.1:1"], 4, "no broker responds at 127.0.0.1:1"),
     ],
 )
@@ -264,11 +268,11 @@ def metadata_naming(port: int, node_id: int = 0) -> bytes:
     [
         (
             b"\0\0\0\4\0\0\0\x63",
-            "is not a Kafka broker: received a response with correlation id 99, but the oldest pending request is 1",
+            "is not a Kafka broker: received a response with the unexpected correlation id 99 (oldest pending request: 1)",
         ),
         (
             b"\0\0\0\2xx",
-            "is not a Kafka broker: ResponseHeader at byte 0: a frame of 2 bytes is too short for a response header",
+            "is not a Kafka broker: ResponseHeader at byte 0: a response header takes at least 4 bytes, but the frame has only 2",
         ),
         (metadata_naming(1), "the cluster advertises a broker at 127.0.0.1:1, but no broker responds at 127.0.0.1:1: "),
     ],

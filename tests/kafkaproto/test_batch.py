@@ -150,7 +150,8 @@ def test_invalid_batch_header_is_rejected(path: str, damage: Callable[[bytes], b
 
 
 @pytest.mark.parametrize(
-    ("count", "text"), [(3, "bytes are left after"), (5, r"records\[4\]"), (-1, "left after"), (2**31 - 1, r"\[4\]")]
+    ("count", "text"),
+    [(3, "must end after 3 records"), (5, r"records\[4\]"), (-1, "must end after"), (2**31 - 1, r"\[4\]")],
 )
 def test_wrong_record_count_in_a_batch_is_rejected(count: int, text: str) -> None:
     data = bytearray(build_batch(SOME))
@@ -174,7 +175,7 @@ def test_wrong_record_count_in_a_batch_is_rejected(count: int, text: str) -> Non
             "must end at byte 8, as its length says, but its last field ends at byte 7",
             b"\x0e\x00\x00\x00\x01\x01\x00\x00",
         ),
-        ("more than 10 bytes", b"\x40\x00" + b"\xff" * 31),
+        ("at most 10 bytes", b"\x40\x00" + b"\xff" * 31),
         ("64 bits", b"\x40\x00" + b"\xff" * 9 + b"\x7f" + b"\x00" * 21),
     ],
 )

@@ -73,7 +73,7 @@ def test_decode_command_detects_request_frames_of_every_api(capsys: pytest.Captu
 
 def test_decode_command_reports_how_many_bytes_a_frame_lacks(capsys: pytest.CaptureFixture[str]) -> None:
     error = refused(capsys, "decode", "--hex", FRAME[:-3].hex())
-    assert f"the frame is incomplete: 3 of its {len(FRAME) - 4} bytes are missing" in error
+    assert f"the request frame is incomplete: 3 of its {len(FRAME) - 4} bytes are missing" in error
 
 
 def test_decode_command_names_the_field_of_a_damaged_request(capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,8 +110,14 @@ def test_decode_command_decodes_an_unsupported_api_versions_response_in_version_
         (("--response", "--hex", "00"), "--response needs --api API and --version N of the request"),
         (("--api", "fetch", "--hex", "00"), "--version N is missing"),
         (("--data", "voters-record", "--hex", "00"), "--version N is missing"),
-        (("--version", "3", "--hex", "00"), "--version can be given only with --api"),
-        (("--data", "record-batch", "--version", "2", "--hex", "00"), "--version can be given only with --api"),
+        (
+            ("--version", "3", "--hex", "00"),
+            "drop --version: this input contains its version; --version can be given only with --api",
+        ),
+        (
+            ("--data", "record-batch", "--version", "2", "--hex", "00"),
+            "drop --version: this input contains its version; --version can be given only with --api",
+        ),
         (
             ("--data", "record-batch", "--frame", "--hex", "00"),
             "--response, --header and --frame cannot be combined with --data",

@@ -87,16 +87,16 @@ def test_merged_field_is_ignorable_if_the_newer_release_says_so() -> None:
     ("older", "newer", "text"),
     [
         (message("0-3"), message("5-6"), r"between 0-3 \(older release\) and 5-6"),
-        (message("2-3"), message("0-3"), "begins at version 0, but must not begin below version 2"),
+        (message("2-3"), message("0-3"), "must begin at version 2 or later, as the older one does"),
         (
             message("0-3", field("A")),
             message("2-5", field("A", type_="string")),
-            "M.A: the type is int32 in the older release, but string in the newer one",
+            "M.A: the type must be the same in both releases, but it is int32 in the older and string in the newer one",
         ),
         (
             message("0-3", field("A", "0-1")),
             message("2-5", field("A", "4+")),
-            "M.A: versions is 0-1 in the older release and 4.* in the newer one",
+            "M.A: versions is 0-1 in the older release, so it must begin at version 2 in the newer one",
         ),
         (message("0-3", commonStructs=[{"name": "C"}]), message("2-5"), "M.C is missing from the common structs"),
     ],

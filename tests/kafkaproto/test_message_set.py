@@ -132,9 +132,9 @@ def test_message_offsets_must_increase_and_differ_by_at_most_31_bits() -> None:
     [
         ("must be 0 or 1", with_crc(GOLDEN_0)[:16] + b"\x02" + GOLDEN_0[17:]),
         ("must be 0 or 1", with_crc(GOLDEN_0)[:16] + b"\xff" + GOLDEN_0[17:]),
-        ("at least 14 are needed", GOLDEN_0[:8] + b"\x00\x00\x00\x0d" + GOLDEN_0[12:]),
-        ("at least 22 are needed", GOLDEN_1[:8] + b"\x00\x00\x00\x15" + GOLDEN_1[12:]),
-        ("at least 14 are needed", GOLDEN_0[:8] + b"\xff\xff\xff\xff" + GOLDEN_0[12:]),
+        ("at least 14 bytes", GOLDEN_0[:8] + b"\x00\x00\x00\x0d" + GOLDEN_0[12:]),
+        ("at least 22 bytes", GOLDEN_1[:8] + b"\x00\x00\x00\x15" + GOLDEN_1[12:]),
+        ("at least 14 bytes", GOLDEN_0[:8] + b"\xff\xff\xff\xff" + GOLDEN_0[12:]),
         ("27 are left", GOLDEN_0[:-1]),
         ("Message.timestamp", GOLDEN_1[:20]),
         ("Message.key", GOLDEN_0[:18] + b"\x7f\xff\xff\xff" + GOLDEN_0[22:]),
@@ -161,7 +161,7 @@ def test_nested_and_empty_compressed_wrappers_are_rejected() -> None:
     for nothing in (b"", b"\x00" * 11, build_message_set(SOME[:1], magic=1)[:-1]):
         with pytest.raises(DecodeError, match="at least one whole message"):
             list(records(wrapper(nothing, magic=1, offset=3, kind=Compression.GZIP)))
-    with pytest.raises(DecodeError, match="needs at least"):
+    with pytest.raises(DecodeError, match="must have a size of at least"):
         list(records(wrapper(bytes(40), magic=1, offset=3, kind=Compression.GZIP)))
 
 
@@ -177,7 +177,7 @@ def test_wrapper_message_offset_zero_means_that_inner_offsets_are_absolute() -> 
     for offset, expected in ((0, 0), (3, 0), (10, 7)):
         offsets = [record.offset for record in records(wrapper(inside, magic=1, offset=offset, kind=Compression.GZIP))]
         assert offsets == [expected + i for i in range(4)]
-    with pytest.raises(DecodeError, match="must be at least 3"):
+    with pytest.raises(DecodeError, match="must be at least the relative offset of its last inner message, 3"):
         list(records(wrapper(inside, magic=1, offset=2, kind=Compression.GZIP)))
 
 

@@ -50,7 +50,9 @@ def test_listener_endpoints_are_parsed_into_name_host_and_port(
     ],
 )
 def test_invalid_listener_endpoint_gets_a_one_line_error_with_an_example(text: str) -> None:
-    with pytest.raises(ConfigError, match="is not NAME://host:port; for example listeners=INSIDE://") as raised:
+    with pytest.raises(
+        ConfigError, match="is not NAME://host:port with a port up to 65535; for example listeners=INSIDE://"
+    ) as raised:
         parse_endpoints("listeners", text)
     assert "\n" not in str(raised.value)
 
@@ -90,10 +92,10 @@ def test_unknown_advertised_listener_is_rejected_with_the_names_of_known_listene
     ("settings", "says"),
     [
         ({"listeners": "SSL://127.0.0.1:0"}, "listener SSL"),
-        ({"listener.security.protocol.map": "PLAINTEXT:SASL_SSL"}, "listener PLAINTEXT has protocol=SASL_SSL"),
+        ({"listener.security.protocol.map": "PLAINTEXT:SASL_SSL"}, r"listener PLAINTEXT must have .* \(got SASL_SSL\)"),
         (
             {"listeners": "A://127.0.0.1:0", "listener.security.protocol.map": "B:PLAINTEXT"},
-            "listener A has no protocol",
+            r"listener A must have .* \(got none\)",
         ),
         ({"listener.security.protocol.map": "PLAINTEXT"}, "is not NAME:PROTOCOL"),
     ],

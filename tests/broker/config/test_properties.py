@@ -131,7 +131,7 @@ def test_tls_listeners_in_a_properties_file_are_rejected_with_the_reason() -> No
     settings = settings_of_file(STOCK / "kraft-3.9.1.properties", OLDER)
     config = ClusterConfig({**settings, "listeners": "SSL://:9092", "advertised.listeners": "SSL://localhost:9092"})
     with pytest.raises(
-        ConfigError, match=r"listener SSL has protocol=SSL: TLS and SASL are not served; its protocol must be PLAINTEXT"
+        ConfigError, match=r"listener SSL must have the protocol PLAINTEXT \(got SSL\): TLS and SASL are not served"
     ):
         listeners_of(config.for_broker(0), "127.0.0.1", 9092)
 

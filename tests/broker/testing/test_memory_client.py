@@ -21,5 +21,5 @@ def test_in_memory_client_rejects_a_truncated_response() -> None:
 def test_in_memory_client_rejects_a_response_without_a_request() -> None:
     cluster = VirtualCluster()
     cluster.connect().write([b"\x00\x00\x00\x04\x00\x00\x00\x01"])
-    with pytest.raises(UnexpectedResponse, match="a response with correlation id 1, but no request is pending"):
+    with pytest.raises(UnexpectedResponse, match=r"unexpected correlation id 1 \(oldest pending request: none\)"):
         cluster.run()

@@ -13,9 +13,9 @@ from tests.support.answering import answering
     ("data", "text"),
     [
         (b"\xff\xff\xff\xff", "is not a Kafka broker, because its first bytes are"),
-        (b"\x00\x00\x00\x00", "is too short for a response header"),
+        (b"\x00\x00\x00\x00", "a response header takes at least 4 bytes"),
         (b"\x00\x00\x00\x04\x00\x00\x00\x01", "ApiVersionsResponse"),
-        (b"\x00\x00\x00\x04\x00\x00\x00\x09", "correlation id 9, but the oldest pending request is 1"),
+        (b"\x00\x00\x00\x04\x00\x00\x00\x09", r"correlation id 9 \(oldest pending request: 1\)"),
         (b"\x00\x00\x00\x09\x00", "closed the connection"),
     ],
 )
