@@ -112,7 +112,7 @@ class Commits:
     def refuses_fetch(
         self, group_id: str, member_id: str | None, member_epoch: int, *, require_stable: bool = False
     ) -> int:
-        """Return the error code for which an OffsetFetch with this member id and member epoch is rejected, or 0 if it is allowed (GO-31).
+        """Return the error code with which an OffsetFetch with this member id and member epoch is rejected, or 0 if it is allowed (GO-31).
 
         Only groups of the new protocol (KIP-848) check the id and the epoch. A client that is not a member sends None as its member id and -1 as its
         epoch. Any other epoch without a member id gets UNKNOWN_SERVER_ERROR (-1), as in Kafka. require_stable: whether to check the newest state of
