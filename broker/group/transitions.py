@@ -297,7 +297,7 @@ class Transitions:
         now_ms: int,
         cause: CauseKind = CauseKind.SESSION_TIMED_OUT,
     ) -> None:
-        """Remove a member for a `cause` other than its own request, such as a timeout. Does nothing if it is removed already."""
+        """Remove a member for a `cause` other than its own request, such as a timeout. Does nothing if the member is already removed."""
         if self._groups.get_consumer(group.group_id) is not group or group.members.get(member.member_id) is not member:
             return
         self._groups.changes.note(group.group_id, cause, member.member_id)
