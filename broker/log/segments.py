@@ -289,7 +289,7 @@ class NamedSegment(_Extent):
             os.fsync(self._open(self.path).fileno())
 
     def flush_append(self, start: int) -> None:
-        """Force the file's bytes to the disk (fsync), after bytes were appended at index `start`. If that fails, remove these and raise OSError."""
+        """Force the bytes appended at index `start` of the file to the disk (fsync). If that fails, remove these bytes and raise OSError."""
         try:
             self.flush()
         except OSError:
