@@ -278,7 +278,7 @@ def _refusal_of_consumer(group: ConsumerGroup, member_epoch: int, member_id: str
 
 
 def _check_epoch(member: ConsumerMember, member_epoch: int) -> int:
-    """Return 0 if `member_epoch` is the epoch of the member, otherwise the error code that its protocol uses for a wrong epoch (GN-56)."""
+    """Return 0 if `member_epoch` is the member's epoch, else the error code for a wrong epoch in the member's protocol, classic or new (GN-56)."""
     if member_epoch == member.current.epoch:
         return ErrorCode.NONE
     return ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION

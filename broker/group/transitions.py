@@ -53,7 +53,7 @@ class Transitions:
     def advance_epoch(self, group: ConsumerGroup, entries: list[Entry], *, bumps: bool) -> None:
         """Start a new epoch if the subscribed topics changed, or if `bumps` is true, for example for a new subscription (GN-16, GN-17).
 
-        Kafka 4.0 and later also do so if the group has no epoch yet. entries: the list to which the record of the new epoch is added.
+        Kafka 4.0 and later also start one if the group has no epoch yet. entries: the list to which the record of the new epoch is added.
         """
         image, seen = self.topics.image(), group.seen_topics
         group.seen_topics = image
@@ -92,11 +92,10 @@ class Transitions:
         *,
         bumps: bool,
     ) -> None:
-        """Start a new epoch and compute its target assignment, both if necessary. Then move a member towards its target.
+        """Start a new epoch if necessary, and compute the epoch's target assignment if it has none yet. Then move a member towards its target.
 
-        A new epoch is necessary if `bumps` is true or the subscribed topics changed; a target assignment, if the epoch has none yet. changes: what
-        the request changed about `member`. owned: the partitions that the request reports as owned, None if it reports none. entries: the list to
-        which the records of the changes are added.
+        A new epoch is necessary if `bumps` is true or the subscribed topics changed. changes: what the request changed about `member`. owned: the
+        partitions that the request reports as owned, None if it reports none. entries: the list to which the records of the changes are added.
         """
         epoch_before = group.epoch
         self.advance_epoch(group, entries, bumps=bumps)

@@ -14,7 +14,7 @@ from kafkaproto.broker.metadata.image import NO_LEADER, Image, PartitionState
 def among_the_living(image: Image, p: PartitionState, unclean: bool) -> PartitionState:
     """Return the partition `p` after brokers started or stopped, with a leader and in-sync replicas that are running.
 
-    The leader is the first of these replicas that is running:
+    The leader is the first running replica in this order:
 
     a. the present leader, if it is in sync; b. another in-sync replica, in the order of the replicas; c. an eligible leader replica; d. any replica,
     in the same order, if `unclean` (unclean.leader.election.enable) is true.
