@@ -374,7 +374,7 @@ class Node:
     def _drop_surplus(self) -> None:
         """Close the least recently used client connections, even busy ones, until the broker is within max.connections (W-12).
 
-        Connections of a separate listener between brokers stay.
+        Connections to an inter-broker listener stay open if the broker has other listeners.
         """
         quotas = self.connection_quotas
         while quotas.surplus:

@@ -43,7 +43,7 @@ class AllGroups:
             coordinator.commits.forget_topic(topic, now_ms)
 
     def list_groups(self) -> list[GroupOverview]:
-        """Return an overview of each group of the cluster. The groups of one broker follow one another."""
+        """Return an overview of each group of the cluster, ordered by the broker that coordinates the group."""
         return [group for coordinator in self._coordinators() for group in coordinator.list_groups()]
 
     def describe(self, group_id: str) -> GroupDescription:

@@ -19,7 +19,7 @@ from kafkaproto.broker.runtime.events import Events
 
 
 class _Seen(NamedTuple):
-    """A snapshot of a group when its last change was published to observers, with which its state at the next change is compared.
+    """A snapshot of a group that is taken when a change is published to observers; the next change is found by comparison with the snapshot.
 
     members: maps member ids to (group instance id, subscribed topics with the regular expression, whether the member has left temporarily). The
     topics are empty in groups of the classic protocol. group_type: "classic" or "consumer". topics: maps the ids of subscribed topics to (name,
@@ -85,8 +85,8 @@ class GroupChanges:
     def loaded(self, group: Group | ConsumerGroup, now_ms: int) -> None:
         """Publish that a group was loaded from the offsets topic.
 
-        If a change of this group was published before, the coordinator has loaded it again only to undo a failed change. Then the differences from
-        the last published state are published as an ordinary change.
+        A group of which a change was published before is loaded again only to undo a failed change. For such a group, this method publishes the
+        differences from its last published state instead, as an ordinary change.
         """
         if self._events.group_changed is None:
             return
@@ -224,9 +224,9 @@ def _topics(group: ConsumerGroup) -> dict[bytes, tuple[str, int]]:
 def _changed_topics(before: _Seen, after: _Seen) -> tuple[str, ...]:
     """Return the names of the topics that were created or deleted, or whose number of partitions changed.
 
-    before, after: snapshots of the group when its last change was published and now. A topic whose only change is that members subscribe to it, or no
-    longer do, is left out. If the name of a deleted topic is unknown, the hexadecimal digits of its id are returned instead, but only if
-    the subscriptions are the same as before: otherwise it may be a topic to which no member subscribes any more.
+    before: the snapshot of the group when its last change was published. after: the snapshot of its state now. Topics that members started or stopped
+    subscribing to are left out. A deleted topic whose name is unknown is returned as the hexadecimal digits of its id. It is left out, too, if any
+    subscription changed, because then the topic may still exist without a subscriber.
     """
     old, new = ({name for _, topics, _ in seen.members.values() for name in topics} for seen in (before, after))
     names = set()

@@ -112,7 +112,7 @@ class Commits:
     def refuses_fetch(
         self, group_id: str, member_id: str | None, member_epoch: int, *, require_stable: bool = False
     ) -> int:
-        """Return the error code for which an OffsetFetch with this member id and member epoch is rejected, or 0 if it is allowed (GO-31).
+        """Return the error code with which an OffsetFetch with this member id and member epoch is rejected, or 0 if it is allowed (GO-31).
 
         Only groups of the new protocol (KIP-848) check the id and the epoch. A client that is not a member sends None as its member id and -1 as its
         epoch. Any other epoch without a member id gets UNKNOWN_SERVER_ERROR (-1), as in Kafka. require_stable: whether to check the newest state of
@@ -278,7 +278,7 @@ def _refusal_of_consumer(group: ConsumerGroup, member_epoch: int, member_id: str
 
 
 def _check_epoch(member: ConsumerMember, member_epoch: int) -> int:
-    """Return 0 if `member_epoch` is the epoch of the member, otherwise the error code that its protocol uses for a wrong epoch (GN-56)."""
+    """Return 0 if `member_epoch` is the member's epoch, else the error code for a wrong epoch in the member's protocol, classic or new (GN-56)."""
     if member_epoch == member.current.epoch:
         return ErrorCode.NONE
     return ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION

@@ -116,8 +116,8 @@ class Membership:
     def find_or_add_classic(self, group: ConsumerGroup, request: JoinRequest, entries: list[Entry]) -> ConsumerMember:
         """Return the member that sends JoinGroup; a new member is added first (GN-57).
 
-        entries: the list to which records of the change are added. Raises KafkaError UNKNOWN_MEMBER_ID (25) or FENCED_INSTANCE_ID (82) for a static
-        member whose id or instance id does not match.
+        entries: the list to which records of the change are added. Raises KafkaError for a static member that sends a member id: UNKNOWN_MEMBER_ID
+        (25) if no member has its instance id, FENCED_INSTANCE_ID (82) if another member has it.
         """
         member_id, instance_id = request.member_id or self.new_member_id(), request.group_instance_id
         if instance_id is None:

@@ -301,9 +301,9 @@ class GroupCoordinator:
     def fence_member(self, group_id: str, member_id: str, now_ms: int) -> None:
         """Fence a member, so that its next request gets an error: FENCED_INSTANCE_ID in a classic group, otherwise FENCED_MEMBER_EPOCH.
 
-        In a classic group, a second process takes over the instance id of the member, which must be static (KIP-345). In other groups the member is
-        removed. Raises KeyError for an unknown member, ValueError for a dynamic member of a classic group, KafkaError if the group rejects the
-        process.
+        In a classic group, this method joins as a second process with the instance id of the member, which must be static (KIP-345). In a group of
+        the new protocol, it removes the member. Raises KeyError for an unknown member, ValueError for a dynamic member of a classic group,
+        KafkaError if the classic group rejects the join.
         """
         consumer, group = self.groups.get_consumer(group_id), self.groups.get(group_id)
         if consumer is not None:

@@ -104,11 +104,11 @@ class Group:
     pending: dict[str, Timer] = field(default_factory=dict)
     """Maps member ids to timers. The ids were given to new members, who must join again with their id before the timer fires."""
     owing_sync: dict[str, None] = field(default_factory=dict)
-    """The ids of members that have received the response to their join in this generation and have not sent SyncGroup yet, in order."""
+    """The ids of members that have received the response to their join in this generation and have not sent SyncGroup yet; the values are None."""
     new_member_added: bool = False
     """Whether a member joined while the first rebalance was delayed, so that the rebalance may be delayed further."""
     initial_join: bool = False
-    """Whether the current rebalance is the first of an empty group. It lasts for its whole delay even if all members have joined earlier."""
+    """Whether a previously empty group rebalances: its join phase lasts at least `group.initial.rebalance.delay.ms`, even if all have joined."""
     join_timer: Timer | None = None
     sync_timer: Timer | None = None
     offsets: dict[PartitionKey, CommittedOffset] = field(default_factory=dict)

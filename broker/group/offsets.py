@@ -92,12 +92,12 @@ def errors_by_topic(
     """Return the error codes for a response to OffsetCommit or OffsetDelete as [(topic, [(partition, error), ...]), ...], in Kafka's order (GO-15).
 
     topics: the topics of the request, by name or by id, with their partition indexes. results: the error codes of the partitions that were handled,
-    by (topic, partition index). otherwise: a function of the topic that returns the error code of its other partitions. unknown_topics: the topics of
-    the request that do not exist; they are listed even without partitions. repeats: whether a partition that the request repeats is listed each time,
-    as in Kafka's new group coordinator (default from 4.0 on); otherwise it is listed once.
+    by (topic, partition index). otherwise: a function of a topic that returns the error code of its partitions that are not in `results`.
+    unknown_topics: the topics of the request that do not exist; they are listed even without partitions. repeats: whether a partition that the
+    request repeats is listed each time, as in Kafka's new group coordinator (default from 4.0 on); otherwise it is listed once.
 
-    Topics with partitions that were not handled come first, and in each topic these partitions come first. With `repeats`, if all partitions were
-    handled and all topics exist, topics and partitions are listed as in the request.
+    Topics that do not exist or have partitions outside `results` come first, and in each topic these partitions come first. With `repeats`, the order
+    of the request is kept instead if all partitions are in `results` and all topics exist.
     """
     if repeats and not unknown_topics and all((key, index) in results for key, indexes in topics for index in indexes):
         return [(key, [(index, int(results[(key, index)])) for index in indexes]) for key, indexes in topics if indexes]

@@ -38,10 +38,10 @@ class RegexSubscriptions:
     ) -> bool:
         """Update the regular expressions of a group after a request, and return whether a new epoch must start at once.
 
-        changes: what the request changed about `member`. A new epoch must start if the request changed the member's expression, and the member now
-        has none, or one that has been matched with the topics before. An expression that no member uses any more is removed, and its tombstone is
-        added to the list `entries`. The others are matched with the topics if one is new, if there are new topics, or if the last match is too old;
-        this happens after the method has returned.
+        If the request replaced an expression that no other member uses, the expression is removed, and its tombstone is added to the list `entries`.
+        If an expression is new, topics were created, or the last match is too old, a timer matches all expressions with the topics after this method
+        has returned. changes: what the request changed about `member`. Returns True if the request changed the member's expression, and the member
+        now has none or one that has been matched before; otherwise the timer starts the epoch.
         """
         is_resolved, regex_before, resolved_count = False, changes.regex_before, len(group.regexes)
         if regex_before is not None:
@@ -75,7 +75,7 @@ class RegexSubscriptions:
         """Match regular expressions of a group with the existing topics.
 
         A new epoch starts if an expression matches other topics than before, or if the topics of the whole group have changed since the last epoch,
-        for example because an earlier expression of a member is gone (GN-51).
+        for example because a member has replaced its expression (GN-51).
         """
         group.regex_timer = None
         if self._groups.get_consumer(group.group_id) is not group:

@@ -158,7 +158,7 @@ class Registry:
         return group
 
     def put_back(self, classic: Group) -> None:
-        """Undo `upgrade`, as the heartbeat that caused it is rejected. Members that already got REBALANCE_IN_PROGRESS join again, as in Kafka."""
+        """Undo `upgrade`, because its heartbeat is rejected. Members that already got REBALANCE_IN_PROGRESS join again, as in Kafka."""
         for member in self._consumers.pop(classic.group_id).members.values():
             cancel_timers(member)
         self._groups[classic.group_id] = classic
@@ -236,10 +236,10 @@ class Registry:
     def drop(self, group: AnyGroup, keys: Iterable[PartitionKey], now_ms: int, *, is_check: bool = False) -> int:
         """Delete the offsets that a group has committed for the partitions `keys`, and write their tombstones.
 
-        Pending transactional offsets of these partitions are deleted, too. A group that then has neither members nor offsets is also deleted. Kafka's
-        new group coordinator (default from 4.0 on) does this only if `is_check`: in the periodic check for expired offsets. The old coordinator does
-        not do it while the group has pending offsets in an open transaction (GC-64). Returns an error code, 0 for success; after an error nothing is
-        deleted.
+        Pending transactional offsets of these partitions are deleted, too. Returns an error code, 0 for success; after an error nothing is deleted.
+        is_check: whether the periodic check for expired offsets calls this method. A group without members is deleted with its last offset, but with
+        Kafka's new group coordinator (default from 4.0 on) only if `is_check`, and with the old one only if it had no pending transactional offsets
+        (GC-64).
         """
         is_new = self._storage.is_new_coordinator
         keys = dict.fromkeys(keys)

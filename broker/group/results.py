@@ -153,8 +153,8 @@ class GroupDescription:
 class TransactionalCommit:
     """A request to commit offsets in a transaction.
 
-    generation_id: the generation, or the member epoch in a group of the new protocol (KIP-848). A producer that does not know the consumer's group
-    member sends -1 and an empty member id.
+    generation_id: the generation, or the member epoch in a group of the new protocol (KIP-848). A producer that does not know the member id and
+    generation of its consumer sends -1 and an empty member id.
     """
 
     group_id: str

@@ -79,7 +79,7 @@ class StaticMembers:
         self._storage.store_group(group, assignments, now_ms, stored)
 
     def _replace(self, group: Group, member: Member, new_id: str, now_ms: int) -> _Before:
-        """Give a static member its new id, and return its values before that. Parked requests of its old process get FENCED_INSTANCE_ID."""
+        """Give a static member its new id, and return its previous values. Parked requests of its old process get FENCED_INSTANCE_ID."""
         before = _Before(
             member.member_id,
             member.protocols,
@@ -114,8 +114,8 @@ def _result(group: Group, new_id: str, leader_before: str, request: JoinRequest)
     """Return the JoinGroup result for a restarted member that keeps its generation (GC-33).
 
     new_id: the member's new member id. leader_before: the member id of the leader before the restart. A client that does not support
-    `skip_assignment` gets `leader_before` as the leader. If the restarted member is the leader, its client does not recognise this id as its own, and
-    therefore computes no assignment.
+    `skip_assignment` gets `leader_before` as the leader. If this is the client's own previous id, the client does not recognise it, and therefore
+    computes no assignment.
     """
     result = group.current_generation(new_id)
     if request.can_skip_assignment:

@@ -53,7 +53,7 @@ class Transitions:
     def advance_epoch(self, group: ConsumerGroup, entries: list[Entry], *, bumps: bool) -> None:
         """Start a new epoch if the subscribed topics changed, or if `bumps` is true, for example for a new subscription (GN-16, GN-17).
 
-        Kafka 4.0 and later also do so if the group has no epoch yet. entries: the list to which the record of the new epoch is added.
+        Kafka 4.0 and later also start one if the group has no epoch yet. entries: the list to which the record of the new epoch is added.
         """
         image, seen = self.topics.image(), group.seen_topics
         group.seen_topics = image
@@ -92,7 +92,7 @@ class Transitions:
         *,
         bumps: bool,
     ) -> None:
-        """Start a new epoch if necessary, and compute a new target assignment if the epoch is newer than it. Then move a member towards its target.
+        """Start a new epoch if necessary, and compute the epoch's target assignment if it has none yet. Then move a member towards its target.
 
         A new epoch is necessary if `bumps` is true or the subscribed topics changed. changes: what the request changed about `member`. owned: the
         partitions that the request reports as owned, None if it reports none. entries: the list to which the records of the changes are added.
@@ -115,8 +115,8 @@ class Transitions:
     def assign(self, group: ConsumerGroup, new_assignor: str | None, entries: list[Entry], *, were_equal: bool) -> None:
         """Compute the target assignment of the current epoch, and add its records to `entries` (GN-18, GN-48).
 
-        new_assignor: an assignor that a member prefers since this request and no member preferred before; None if there is none. were_equal: whether
-        Kafka treats the subscriptions of all members as equal, because they were equal before the current request. Partitions are then assigned as if
+        new_assignor: the assignor that the current request prefers, if no member preferred it before; otherwise None. were_equal: whether Kafka
+        treats the subscriptions of all members as equal, because they were equal before the current request. If so, partitions are assigned as if
         each member had the subscription of the member that comes first in Kafka's hash table (GN-38).
         """
         members = [
@@ -226,7 +226,7 @@ class Transitions:
         self._next_epoch(group, entries)
 
     def drop_regexes(self, group: ConsumerGroup, regexes: Iterable[str], entries: list[Entry]) -> None:
-        """Remove those of the regular expressions to which no member subscribes any more from the group, and add their tombstones to `entries`.
+        """Remove the expressions in `regexes` that no member subscribes to any more from the group, and add their tombstones to `entries`.
 
         Empty texts in `regexes` are ignored, because they stand for no regular expression.
         """
@@ -296,7 +296,7 @@ class Transitions:
         now_ms: int,
         cause: CauseKind = CauseKind.SESSION_TIMED_OUT,
     ) -> None:
-        """Remove a member for a `cause` other than its own request, such as a timeout. Does nothing if it is removed already."""
+        """Remove a member for a `cause` other than its own request, such as a timeout. Does nothing if the member is already removed."""
         if self._groups.get_consumer(group.group_id) is not group or group.members.get(member.member_id) is not member:
             return
         self._groups.changes.note(group.group_id, cause, member.member_id)

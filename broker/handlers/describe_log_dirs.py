@@ -1,8 +1,8 @@
 """DescribeLogDirs (key 35, versions 0-4): the log directories of a broker, and the sizes of its replicas.
 
 v2 is flexible; v3 adds an error for the whole response; v4 adds the total and usable bytes of the volume (KIP-827).
-Behaviour: a broker has one directory. Partitions without a replica on this broker and unknown topics are left out. Sizes
-count whole segments (AD-41). The volume is the data directory's, or the limit of records in memory (AD-49).
+Behaviour: a broker has one directory. Partitions without a replica on this broker and unknown topics are left out. Sizes count whole segments
+(AD-41). Without a data directory, the limit for records in memory stands for the volume (AD-49).
 """
 
 from __future__ import annotations

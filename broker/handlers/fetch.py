@@ -163,7 +163,7 @@ def _requested_partitions(request: FetchRequest, by_id: bool) -> list[tuple[Key,
 def _resolve(
     exchange: Exchange, session: FetchContext[Key, Any], by_id: bool, from_follower: bool
 ) -> tuple[list[Key], list[PartitionFetch]]:
-    """Return the partitions of a fetch in the order in which they are handled, as two lists of equal length: keys and resolved partitions.
+    """Return the partitions of a fetch in the order in which they are handled, as two lists of equal length: their keys, and what to read from each.
 
     Partitions to read come first, then those with an error detected before reading (F-23). For a follower, the
     partitions with errors are in the order of the request, as in `KafkaApis`; for a consumer, those with unknown topic ids come before the others.
@@ -242,8 +242,8 @@ class _Answer:
     def owed_at_once(self, first_of_session: bool) -> bool:
         """Return whether a follower's fetch gets its response at once instead of waiting for records (D5).
 
-        With `semantics=kip` this is so for the first fetch of a fetch session, and for each fetch that shows that the follower's high watermark of a
-        partition is out of date. With `semantics=kafka` it is never so. first_of_session: whether this is the first fetch of a fetch session.
+        With `semantics=kip`, returns True for the first fetch of a fetch session, and for each fetch that shows that the follower's high watermark of
+        a partition is out of date. With `semantics=kafka`, returns False. first_of_session: whether this is the first fetch of a fetch session.
         """
         node, params = self._exchange.node, self._params
         if not params.from_follower or not node.cluster.strict_kip:

@@ -138,8 +138,8 @@ def _latest_start_ms(log: ReplicaLog, limits: CleaningLimits, dirty: Sequence[Lo
 def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) -> bool:
     """Clean all cleanable segments, even if the share of dirty bytes is too low for a cleaning to be due. Returns whether there was any to clean.
 
-    limits: the topic's compaction settings. shared: results of cleaning other replicas of the partition in this round. A fitting result is used
-    again; otherwise the result for this log is added. Raises StorageError if the cleaned batches cannot be written; then nothing has changed.
+    limits: the topic's compaction settings. shared: results of cleaning other replicas of the partition in this round. A result for the same batches
+    is used again; otherwise the result for this log is added. Raises StorageError if the cleaned batches cannot be written; then nothing has changed.
     """
     segments = cleanable(log, limits, now_ms).segments
     if not segments:
@@ -205,7 +205,7 @@ class _Cleaner:
                         self._latest[record.key] = record.offset
 
     def write(self) -> Cleaned:
-        """Append the compacted batches to the partition's store. Returns their range in it, and the aborted transactions that they contain."""
+        """Append the compacted batches to the partition's store. Returns their range in the store, with the aborted transactions in this range."""
         start = end = first_offset = end_offset = -1
         transactions = CleanedTransactions(self._aborted)
         with self._store.aside():
@@ -250,8 +250,8 @@ class _Cleaner:
     def _kept_marker(self, batch: bytes, header: BatchHeader, transactions: CleanedTransactions) -> bytes | None:
         """Return the control batch that replaces `batch`, or None if it is removed (KIP-534).
 
-        A transaction marker is kept while records of its transaction remain. Then its delete horizon is set. When the horizon has passed,
-        the marker is removed; the batch stays as an empty batch if it is the last one of its producer. Other control batches are returned
+        A transaction marker is kept while records of its transaction remain. Once none remain, its delete horizon is set. When the horizon has
+        passed, the marker is removed; the batch stays as an empty batch if it is the last one of its producer. Other control batches are returned
         unchanged.
         """
         listed = _readable(batch)

@@ -239,7 +239,7 @@ class Runs:
     def replaced_below(self, offset: int, ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
         """Return the runs (contiguous ranges of batches) that `replace_below` would produce, without changing anything.
 
-        ranges: the runs that take the place of all batches below `offset`. Those of the other batches follow them in the result.
+        ranges: the runs that take the place of all batches below `offset`. In the result, they come first, then the runs of the other batches.
         """
         left = [run for run in self.as_ranges() if run.end_offset > offset]
         if left:

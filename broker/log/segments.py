@@ -68,7 +68,7 @@ class Segment(Protocol):
         """Return `length` bytes from offset `start`: a copy if they are in plain memory, else a range of the file."""
 
     def read(self, start: int, length: int) -> bytes:
-        """Return a copy of `length` bytes of the segment. start: the index of the first of them, counted from the first byte of the segment."""
+        """Return a copy of `length` bytes of the segment. start: the index of the first byte to return, counted from the start of the segment."""
 
     def drop(self) -> None:
         """Delete the bytes. Ranges of them in responses that are being sent stay readable."""
@@ -135,7 +135,7 @@ class MemorySegment(_Extent):
         self._bytes += data
 
     def region(self, start: int, length: int) -> bytes:
-        """Return a copy of `length` bytes of the segment. start: the index of the first of them, counted from the first byte of the segment."""
+        """Return a copy of `length` bytes of the segment. start: the index of the first byte to return, counted from the start of the segment."""
         return self.read(start, length)
 
     def read(self, start: int, length: int) -> bytes:
@@ -198,7 +198,7 @@ class FileSegment(_Extent):
         return FileRange(self._file, start, length)
 
     def read(self, start: int, length: int) -> bytes:
-        """Return a copy of `length` bytes of the segment. start: the index of the first of them, counted from the first byte of the segment."""
+        """Return a copy of `length` bytes of the segment. start: the index of the first byte to return, counted from the start of the segment."""
         return os.pread(self._file.fileno(), length, start)
 
 
@@ -235,7 +235,7 @@ class PieceSegment(_Extent):
         return FileRange(piece.file, piece.offset + start, length, piece)
 
     def read(self, start: int, length: int) -> bytes:
-        """Return a copy of `length` bytes of the segment. start: the index of the first of them, counted from the first byte of the segment."""
+        """Return a copy of `length` bytes of the segment. start: the index of the first byte to return, counted from the start of the segment."""
         return os.pread(self._piece.file.fileno(), length, self._piece.offset + start)
 
 
@@ -289,7 +289,7 @@ class NamedSegment(_Extent):
             os.fsync(self._open(self.path).fileno())
 
     def flush_append(self, start: int) -> None:
-        """Force the file's bytes to the disk (fsync), after bytes were appended at index `start`. If that fails, remove these and raise OSError."""
+        """Force the bytes appended at index `start` of the file to the disk (fsync). If that fails, remove these bytes and raise OSError."""
         try:
             self.flush()
         except OSError:

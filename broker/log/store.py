@@ -128,7 +128,7 @@ class Store:
         B. a part of the spill file, which small segments share; if the segment is small or connections need the remaining descriptors;
         C. a temporary file.
 
-        In cases B and C, the bytes in plain memory stay there as a segment of the store, and the file begins another one.
+        In cases B and C, the bytes in plain memory stay there as a segment of the store, and the file begins a new segment of the store.
         """
         if not isinstance(self.last, MemorySegment):
             self._start_segment(self.open_bytes, is_cleaned=False)

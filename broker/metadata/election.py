@@ -12,15 +12,15 @@ from kafkaproto.broker.metadata.image import NO_LEADER, Image, PartitionState
 
 
 def among_the_living(image: Image, p: PartitionState, unclean: bool) -> PartitionState:
-    """Return the partition after brokers started or stopped, with a leader and in-sync replicas that are running. p: its state before.
+    """Return the partition `p` after brokers started or stopped, with a leader and in-sync replicas that are running.
 
-    The leader is the first of these replicas that is running:
+    The leader is the first running replica in this order:
 
     a. the present leader, if it is in sync; b. another in-sync replica, in the order of the replicas; c. an eligible leader replica; d. any replica,
     in the same order, if `unclean` (unclean.leader.election.enable) is true.
 
     In cases c and d the new leader is the only member of the ISR. If no replica can lead, the partition has no leader. Its ISR is then empty; in
-    clusters without eligible leader replicas it keeps its first member.
+    clusters without eligible leader replicas, the ISR then consists of its first former member.
     """
     alive = image.is_alive
     isr = tuple(r for r in p.isr if alive(r)) or (() if ELIGIBLE_LEADER_REPLICAS in image.features else p.isr[:1])

@@ -22,7 +22,7 @@ MOST_PARTITIONS = 10_000
 _MANUAL_ASSIGNMENT_INCLUDES = "The manual partition assignment includes"
 """The beginning of Kafka's error messages for invalid replicas in a request."""
 Assignment = Mapping[int, Sequence[int]] | Sequence[tuple[int, Sequence[int]]] | None
-"""The requested replicas of the partitions of a new topic, as broker ids: {partition: replicas}, or a list of (partition, replicas)."""
+"""The requested replicas of a new topic's partitions, as broker ids: {partition: replicas} or [(partition, replicas), ...]; None requests none."""
 _LONGEST_NAME = 249
 _LEGAL_NAME = re.compile(rf"[a-zA-Z0-9._-]{{1,{_LONGEST_NAME}}}\Z")
 

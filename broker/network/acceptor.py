@@ -80,7 +80,7 @@ class Acceptor:
             self._working = False
 
     def _may_pass(self, now_ms: int) -> bool:
-        """Return whether the first waiting connection has waited long enough for the rate limit and there is a slot for it."""
+        """Return whether the first waiting connection has waited long enough for the rate limit, and max.connections allows one more."""
         if self._until_ms is None:
             wait_ms = self._quotas.arrived(self.listener, now_ms)
             self._until_ms = now_ms + wait_ms

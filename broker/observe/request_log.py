@@ -14,7 +14,7 @@ logger = logging.getLogger("kafkaproto.requests")
 class RequestLog(Observer):
     """An observer that logs each new connection and each completed request. It reads the request from the cluster's list of requests, `journal`.
 
-    Attach it after the journal, so that the request is already in it.
+    Attach this observer after the journal, so that the journal already contains the request.
     """
 
     def __init__(self, journal: Journal) -> None:

@@ -238,7 +238,7 @@ def _topic(before: Topic | None, after: Topic) -> dict[str, Any]:
 
 
 def _partition(fields: Sequence[Any]) -> PartitionState:
-    """Return the partition that a metadata record describes. fields: those of `PartitionState` in order; earlier versions lack the last two."""
+    """Return the partition that a metadata record describes. fields: those of `PartitionState` in order; old records lack the last two."""
     index, replicas, isr, leader, leader_epoch, partition_epoch, *lists = fields
     return PartitionState(
         index, tuple(replicas), tuple(isr), leader, leader_epoch, partition_epoch, *(tuple(items) for items in lists)

@@ -185,9 +185,10 @@ class _Files:
             raise _Damage(position)
 
     def cut(self, position: int, needed: Sequence[OffsetRange]) -> int:
-        """Delete the damaged bytes of the log from `position` of the store on, and return how many. Later appends get other positions.
+        """Delete the bytes from `position` of the store on, where the log is damaged, and return how many. Their positions are not used again.
 
-        needed: the ranges of byte positions whose batches must stay. A later segment is kept if it overlaps one of them or if compaction wrote it.
+        needed: the ranges of byte positions whose batches must stay. A segment that begins at `position` or later is kept if it overlaps one of
+        these ranges, or if compaction wrote it.
         """
         cut_bytes = 0
         kept: list[NamedSegment] = []

@@ -168,7 +168,7 @@ class ReplicaFetcher:
             self._wait_until(self._end_of_wait_ms(now_ms))
 
     def _end_of_wait_ms(self, now_ms: int) -> int:
-        """Return when the fetch that is parked at the leader times out, in ms; if none is parked, when a fetch that is parked now would time out."""
+        """Return the time in ms when the fetch parked at the leader times out. Without a parked fetch, return this time for one that starts now."""
         return (now_ms if self._parked_ms is None else self._parked_ms) + self._settings.wait_max_ms
 
     def note_idle_fetches(self, now_ms: int) -> None:

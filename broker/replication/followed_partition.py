@@ -133,7 +133,7 @@ class FollowedPartition:
     def exceeds(self, follower_quota: ReplicationQuota, now_ms: int) -> bool:
         """Return whether the next fetch must leave the partition out (R-7).
 
-        It must if the replica is throttled, lags behind the leader, and the follower's replication quota is exceeded.
+        Returns True if the replica is throttled and lags behind the leader, and the follower's replication quota is exceeded.
         """
         return (
             follower_quota.active
@@ -197,9 +197,9 @@ class FollowedPartition:
         self.leader.follower_fetched(self.follower.broker_id, log.log_end_offset, log.log_start_offset, now_ms)
 
     def repeat(self, at_ms: int) -> None:
-        """Report the previous fetch to the leader again, with the time `at_ms`, if a test has not stopped the fetches of the partition.
+        """Report the previous fetch to the leader again, with the time `at_ms`.
 
-        A partition that is due or left out is not reported: the leader learns of it from the fetch that includes it.
+        Does nothing while a test stops the fetches of the partition, or if it is due or left out: its next fetch then informs the leader.
         """
         known = self.leader.followers.get(self.follower.broker_id)
         if known is not None and not self.is_held and not self.due and not self.left_out:

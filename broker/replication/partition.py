@@ -153,13 +153,13 @@ class Partition:
         self.is_leader = False
         self.gone = False
         self.held_from = (0, 0)
-        """(time in ms when this replica was created, bytes that producers had written to the partition by then), for `bytes_in_rate`."""
+        """The pair (time in ms when this replica was created, bytes that producers had written to the partition by then), for `bytes_in_rate`."""
         self.replicas: tuple[int, ...] = ()
         self.isr: frozenset[int] = frozenset()
         self.followers: dict[int, Follower] = {}
         self.fetchers: dict[int, FollowerFetcher] = {}
         self.following: FollowerFetcher | None = None
-        """The fetcher that copies the leader's records to this replica, None while it does not follow."""
+        """The fetcher that copies the leader's records to this replica, None while this replica follows no leader."""
         self.watchers: dict[Watcher, None] = {}
         self.lag_max_ms = lag_max_ms
         self.min_isr = 1

@@ -50,8 +50,8 @@ def request_percent(exchange: Exchange) -> float:
 def charge(exchange: Exchange, outcome: Outcome, forced: ForcedThrottle | None) -> Charged:
     """Charge any request except a client's fetch to the client's quotas.
 
-    outcome: the result of the handler, which names the quotas to charge. forced: the throttle that a test forces
-    on the request, used instead of that of the quotas; None if no test does.
+    outcome: the result of the handler, which names the quotas to charge. forced: a test's rule whose throttle time replaces the one computed from
+    the quotas; None if no rule matches the request.
     """
     quotas = exchange.node.quotas
     produces = outcome.charge is Charge.PRODUCE and quotas.produce.enabled
@@ -150,7 +150,7 @@ def charge_exempt(quotas: ClientQuotas, request_percent: float, now_ms: int) -> 
 def charge_fetch_reply(exchange: Exchange, frame: Frame, forced: ForcedThrottle | None) -> Charged:
     """Charge a client's fetch to the client's quotas.
 
-    frame: the encoded response, with its records. forced: the throttle that a test forces on the request; None if no test does.
+    frame: the encoded response, with its records. forced: a test's rule that throttles the request; None if no rule matches.
     """
     quotas = exchange.node.quotas
     if forced is None and not (quotas.fetch.enabled or quotas.request.enabled):
@@ -181,7 +181,7 @@ def charge_fetch(
     charged first, then bytes. The longer of the two throttle times applies; if equal, that of request time (Q-12, Q-17).
 
     response_bytes: 4 plus the size of the encoded body with data. request_percent: the handler time in percent of one second of one thread. forced:
-    the throttle that a test forces on this request, used instead of the computed one; None if no test does.
+    the throttle from a test's rule, which replaces the computed one; None if no rule matches.
     """
     time_ms = quotas.request.record(user, client_id, request_percent, now_ms)
     bytes_ms = quotas.fetch.record(user, client_id, response_bytes, now_ms)
