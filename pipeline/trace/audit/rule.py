@@ -309,8 +309,8 @@ CONSUMED = f"""
 """SQL for the derived table `consumed`: the batches that consumers received.
 
 A follower may receive records above the high watermark that are replaced later, so batches for followers are left out. The column `life` tells logs
-apart: it increases with each time at which the log may have been truncated or replaced. Two batches of a partition with equal values are from the
-same log, except if both were received during such a time, which has a value of its own.
+apart: it increases at the start and at the end of each time in which the log may have been truncated or replaced. Two batches of a partition with
+equal values are from the same log, unless both were received during such a time.
 """
 TOPIC_NAMES = """
     SELECT run, topic_id, max(topic) AS name FROM (
