@@ -23,7 +23,7 @@ IDLE = "idle memory, MB"
 class Row(NamedTuple):
     """A benchmark row over real sockets, short enough for many rounds.
 
-    run: takes a broker's address and returns the measured speed, of which larger is better. brokers: number of brokers that the row needs.
+    run: takes a broker's address and returns the measured speed; a larger number is better. brokers: number of brokers that the row needs.
     """
 
     name: str

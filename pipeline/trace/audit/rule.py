@@ -37,7 +37,7 @@ class Tables:
 
     - requests, partitions, batches, events, state, groups, group_offsets, transactions: the tables of `kafkaproto.pipeline.trace.schema`. A table
       that is not given is empty.
-    - settings: a row for each broker of which the trace has the settings: run, broker, window_num and window_s (`quota.window.num`,
+    - settings: a row for each broker whose settings are in the trace: run, broker, window_num and window_s (`quota.window.num`,
       `quota.window.size.seconds`), fetch_max_bytes, policy (`log.cleanup.policy`), selector (`replica.selector.class`).
     - policies: run, where_, compacts (whether the topic was ever compacted). Only topics whose cleanup policy is known.
     - cuts_of: run, where_ (null: all topics), cuts (from_ns, until_ns): the times when a log may have been truncated or replaced.

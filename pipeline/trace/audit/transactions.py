@@ -42,7 +42,7 @@ def below_stable(tables: Tables) -> DataFrame:
 
 
 def _listed(tables: Tables, committed: bool) -> DataFrame:
-    """Return a row for each pair of a read_committed response and a transaction of which the response contains batches.
+    """Return a row for each pair of a read_committed response and a transaction that has batches in this response.
 
     committed: True to consider the transactions that were committed, False for those that were aborted.
 
@@ -68,7 +68,7 @@ def _listed(tables: Tables, committed: bool) -> DataFrame:
 
 
 def aborted_listed(tables: Tables) -> DataFrame:
-    """Check that a read_committed response lists each aborted transaction of which it has a batch.
+    """Check that a read_committed response lists each aborted transaction that has a batch in the response.
 
     Returns one row per response and aborted transaction. That a transaction was aborted is known from its marker, or, if the trace does not say what
     the marker decided, from another response that lists the transaction. A transaction extends from its first offset to the next marker of its
