@@ -1,4 +1,4 @@
-"""Measurements of the brokers of both sides over real sockets: speed in alternation, and memory when idle."""
+"""Measurements of the brokers of two commits over real sockets: speed in alternation, and memory when idle."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IDLE = "idle memory, MB"
 class Row(NamedTuple):
     """A benchmark row over real sockets, short enough for many rounds.
 
-    run: takes a broker's address and returns the measured speed, of which larger is better. brokers: number of brokers that the row needs.
+    run: takes a broker's address and returns the measured speed; a larger number is better. brokers: number of brokers that the row needs.
     """
 
     name: str
@@ -57,11 +57,11 @@ def broker(side: Side, brokers: int = 1) -> Program:
 
 
 def raced(sides: Sequence[Side], rows: Sequence[Row], rounds: int) -> dict[str, dict[str, list[float]]]:
-    """Measure the rows on both sides, and return the speeds by name of the row and then by name of the side, one number for each round.
+    """Measure benchmark rows with the brokers of both commits. Returns the speed in each round, by name of the row and then of the side.
 
-    The order of the sides alternates from round to round, and client and broker run on different cores. Rows whose median misses the limit
-    are measured for as many rounds again, and all their rounds count: more rounds separate a real difference from the noise of
-    a busy machine.
+    sides: the two commits. Their order alternates from round to round, and client and broker run on different cores. Rows whose median misses
+    the limit are measured for as many rounds again, and all their rounds count: more rounds separate a real difference from the noise of a
+    busy machine.
     """
     speeds: dict[str, dict[str, list[float]]] = {}
     for brokers in sorted({row.brokers for row in rows}):
@@ -91,9 +91,9 @@ def _is_slow(programs: Sequence[Program], name: str) -> bool:
 
 
 def idle_mb(sides: Sequence[Side], starts: int = STARTS) -> dict[str, float]:
-    """Return the resident memory in MiB of a broker that has answered one request, by name of the side.
+    """Return the resident memory in MiB of each commit's broker after one request, by name of the side: the median of `starts` starts.
 
-    It is the median of `starts` starts, in which the sides alternate.
+    sides: the two commits, whose starts alternate.
     """
     resident_mb_by_side: dict[str, list[float]] = {side.name: [] for side in sides}
     for number in range(starts):

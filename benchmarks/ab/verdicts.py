@@ -54,10 +54,10 @@ def at_most(row: str, base: float | None, now: float | None, limit: float, form:
 
 
 def paired(row: str, base: Sequence[float], now: Sequence[float]) -> Result:
-    """Return the result of a benchmark row from the speeds of both sides in each round, in the same order.
+    """Return the result of a benchmark row: its ratio is the median of the ratios now/base of all rounds.
 
-    The row's ratio is the median of the ratios now/base of all rounds. A machine's speed changes from round to round, but both sides of a
-    round share it.
+    base, now: the speeds of the other commit and of the working tree, one number for each round. Ratios are taken within a round because the
+    machine's speed changes from round to round.
     """
     if len(base) != len(now) or not base:
         return Result(row, "-", "-", None, LEAST_SPEED, True, f"{len(base)} rounds of the base and {len(now)} of now")

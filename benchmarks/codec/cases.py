@@ -1,4 +1,4 @@
-"""The messages and batches of the codec benchmark, and the minimum ratio of speeds that each must reach.
+"""The cases of the codec benchmark (messages and kinds of work with records), and the minimum ratio of speeds that each must reach.
 
 A case runs in a process of its own, in which all codecs alternate. This module does not depend on the names of other codecs.
 """
@@ -248,7 +248,7 @@ def record_cases() -> list[RecordCase]:
 
 
 def all_cases() -> dict[str, Case]:
-    """Return every case of the codec benchmark by its title."""
+    """Return every case of the codec benchmark (a message or a kind of work with records) by its title."""
     return {case.title: case for case in (*message_cases(), *record_cases())}
 
 

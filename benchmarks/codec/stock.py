@@ -1,6 +1,7 @@
 """A message layout made of construct's own classes only, as a user of construct would write it.
 
-A nullable length is a field beside its value, and tagged fields stay raw bytes: construct compiles this form best.
+The length of a nullable or compact value is a field of its own before the value, and tagged fields stay raw bytes: construct compiles
+this form best.
 """
 
 from __future__ import annotations

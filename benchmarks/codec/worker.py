@@ -1,4 +1,4 @@
-"""Measures one case of the codec benchmark in a process of its own: every codec in turn, round after round. Prints the times as JSON.
+"""Measures one case of the codec benchmark (a message or a kind of work with records), every codec in turn. Prints the times as JSON.
 
 usage: python -m benchmarks.codec.worker TITLE ROUNDS ROUND_SECONDS
 """

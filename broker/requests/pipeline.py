@@ -189,7 +189,7 @@ def _park(exchange: Exchange, delayed: Delayed) -> None:
 
 
 def _resume(exchange: Exchange, build: Build, now_ms: int) -> None:
-    """Build the response of a parked request and complete the request. If that fails, only its own connection is closed (W-8)."""
+    """Complete a parked request: call `build`, which returns its outcome, and send the response. An exception closes only the connection (W-8)."""
     exchange.now_ms = now_ms
     node = exchange.node
     if node.events.request_completed is not None:

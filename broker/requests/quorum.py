@@ -62,7 +62,7 @@ def has_dynamic_quorum(node: Node) -> bool:
 
 
 def static_quorum(verb: str) -> KafkaError:
-    """Return the error of a valid request to change the voters of a quorum whose voters are static. verb: "adding" or "removing"."""
+    """Return the error for a request to change the voters of a quorum whose voters cannot change. verb: "adding" or "removing"."""
     return KafkaError(
         ErrorCode.UNSUPPORTED_VERSION,
         f"Cluster doesn't support {verb} voter because the kraft.version feature is 0",

@@ -16,14 +16,14 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class Replacement(NamedTuple):
-    """An error that replaces another one in older versions of an API. first: the first version that returns the original error."""
+    """The error `instead` that replaces another one in older versions of an API. first: the first version that returns the original error."""
 
     first: int
     instead: ErrorCode
 
 
 NEVER = 1 << 15
-"""For `Replacement.first`, the first version that returns the original error: above all versions, so that no version ever returns it."""
+"""A value of `Replacement.first` that is above the versions of every API: no version returns the original error."""
 _OLD_EPOCH, _INVALID_STATE, _RETRY = (
     ErrorCode.INVALID_PRODUCER_EPOCH,
     ErrorCode.INVALID_TXN_STATE,

@@ -64,8 +64,8 @@ class Observer:
     ) -> None:
         """Handle the event that a request was decoded and its handler is about to run.
 
-        frame: valid during the call only; the request body is `frame[body_at:body_end]`. api, request: None if the version is unsupported
-        but the broker responds nevertheless (KIP-511).
+        frame: valid during the call only; the request body is `frame[body_at:body_end]`. api: the codec of the API and version
+        (`kafkaproto.api.Codec`). request: the decoded message. Both are None if the version is unsupported but the broker responds (KIP-511).
         """
 
     def feature_asked(self, exchange: Any, feature: str, names: Sequence[str]) -> None:
@@ -147,8 +147,9 @@ class Observer:
     ) -> None:
         """Handle the event that a replica lost records other than by compaction, or that its high watermark moved down.
 
-        what: "start" (the log start offset moved up), "end" (the log end offset moved down), "watermark" (the high watermark moved down)
-        or "restart" (the log is empty and begins at `after`). before, after: the offset before and after the change.
+        index: the partition's number in `topic`. what: "start" (the log start offset moved up), "end" (the log end offset moved down),
+        "watermark" (the high watermark moved down) or "restart" (the log is empty and begins at `after`). before, after: the offset
+        before and after the change.
         """
 
     def offsets_moved(self, broker_id: int, topic: str, index: int, log: Any, now_ms: int) -> None:
@@ -186,7 +187,7 @@ class Observer:
         """
 
     def noted(self, now_ms: int, broker_id: int, kind: str, facts: Mapping[str, Any]) -> None:
-        """Handle an event that has no method of its own in this class. The journal records such events.
+        """Handle an event that has no method of its own in this class. Tests can read such events in the cluster's journal.
 
         kind: a short name of the event, such as parked, isr, leader, broker or recovery. facts: the details of the event by name.
         """

@@ -41,7 +41,7 @@ class Ownership:
         return bool(self._loading)
 
     def partition_of(self, key: str) -> int:
-        """Return the partition of a group or transactional id; -1 if the topic does not exist (GO-3, TX-1)."""
+        """Return the partition that stores the group or transactional id `key`; -1 if the topic does not exist (GO-3, TX-1)."""
         return java_hash(key) % self._partition_count if self._partition_count else -1
 
     def refusal(self, key: str) -> int:

@@ -74,7 +74,7 @@ class BrokerLoop:
         self._arm()
 
     def enter(self, now_ms: int) -> None:
-        """Set the time at which the caller now handles one input, such as received bytes, to `now_ms`. The caller calls `leave` after it."""
+        """Begin to handle one input, such as received bytes, at the time `now_ms`. The caller must call `leave` when it has handled the input."""
         self._actions.now_ms = now_ms
         self.activity += 1
 

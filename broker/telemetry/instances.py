@@ -171,7 +171,7 @@ class TelemetryInstances:
         """Return the error code with which a push is rejected, or 0 if it is accepted.
 
         A push starts a new push interval, even if it is rejected. Exceptions are a push that comes before the current interval has passed, and a
-        push after the one with which the client said that it is closing.
+        push after the client's last one, which it marked as terminating.
         """
         if instance.is_terminating:
             return ErrorCode.INVALID_REQUEST

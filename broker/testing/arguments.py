@@ -57,7 +57,7 @@ def check_choice(name: str, value: object, allowed: Collection[str], example: st
 def unknown(name: str, value: object, what: str, known: Collection[str], most: int = 10) -> ValueError:
     """Return the error for a name that does not exist. Its message contains the most similar known name, or else the first `most` known names.
 
-    what: what the argument must be, such as "the id of an existing group".
+    name: the argument that has the value. value: the unknown name. what: what the argument must be, such as "the id of an existing group".
     """
     listed = ", ".join(map(repr, list(known)[:most])) + (", ..." if len(known) > most else "")
     hint = nearest(value, known) or (f"; known are {listed}" if known else "; there is none yet")

@@ -129,7 +129,7 @@ def produce(
 ) -> list[tuple[int, int]]:
     """Append records as acks=1 does, in batches within the topic's limits. Returns (partition, offset) of each record, in the given order.
 
-    given: values, (key, value) pairs or NewRecords. partition: None to choose one by key as Kafka's clients do, and in turn for records without
+    given: values, (key, value) pairs or NewRecords. partition: None to choose one by key as Kafka's clients do, and round-robin for records without
     a key. compression: the codec with which the batches are compressed. Raises TypeError for an invalid record, and KafkaError, for example
     UNKNOWN_TOPIC_OR_PARTITION for an unknown topic while `auto.create.topics.enable` is false. In both cases nothing is written. Only
     KAFKA_STORAGE_ERROR (the store is full) is raised later, when earlier batches are already written.

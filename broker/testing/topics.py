@@ -141,7 +141,7 @@ class TopicMethods(Base):
     ) -> list[tuple[int, int]]:
         """Write records as a producer with acks=1 does, and return (partition, offset) of each. No client library is needed.
 
-        values: bytes, text or None, or (key, value) pairs of them, or `NewRecord`. partition: None to choose one by key, and in turn for
+        values: bytes, text or None, or (key, value) pairs of them, or `NewRecord`. partition: None to choose one by key, and round-robin for
         values without a key. compression: the codec with which the batches are compressed. The values of a partition are written in one batch, or
         in several if `max.message.bytes` or `segment.bytes` demands it. A topic that does not exist is created if `auto.create.topics.enable`
         allows it.

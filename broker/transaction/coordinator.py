@@ -339,8 +339,8 @@ class TransactionCoordinator:
 def _may_continue(data: TransactionData, producer_id: int, epoch: int) -> bool:
     """Return whether the producer id in an InitProducerId request is the current one, or the previous one with an exhausted epoch (TX-12).
 
-    producer_id, epoch: the values in the request. Whether the epoch is the current one is checked later. If the transactional id has no epoch yet,
-    the result is True.
+    data: the stored state of the transactional id; the result is True if it has no epoch yet. producer_id, epoch: the values in the request.
+    Whether the epoch is the current one is checked later.
     """
     if data.epoch == NO_EPOCH or producer_id == data.producer_id:
         return True
@@ -350,7 +350,11 @@ def _may_continue(data: TransactionData, producer_id: int, epoch: int) -> bool:
 def _check_producer(
     transaction: Transaction, producer_id: int, epoch: int, refuses_pending: bool, is_release_4: bool
 ) -> None:
-    """Raise the KafkaError that `_of_producer` names if the producer may not use the transaction now."""
+    """Check that a producer may use a transaction now. is_release_4: whether to check first that no transition is pending.
+
+    Raises KafkaError INVALID_PRODUCER_ID_MAPPING (49) for another producer id, PRODUCER_FENCED (90) for another epoch, and CONCURRENT_TRANSACTIONS
+    (51) while the transaction ends or, with `refuses_pending`, a transition is pending.
+    """
     data, is_pending = transaction.data, refuses_pending and transaction.pending is not None
     if is_pending and is_release_4:
         raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)

@@ -96,7 +96,7 @@ class TransactionStore:
         return self._ids.get(transaction.transactional_id) is transaction
 
     def create(self, transactional_id: str, data: TransactionData) -> Transaction:
-        """Add a transactional id in memory. It is written to the log with its first transition."""
+        """Add a transactional id with the state `data` in memory. It is written to the log with its first transition."""
         epoch = self._epochs[self._ownership.partition_of(transactional_id)]
         created = self._ids[transactional_id] = Transaction(transactional_id, data, epoch)
         return created

@@ -74,10 +74,10 @@ class Conversation:
         """True after the response to a SaslHandshake of version 0. SASL tokens without headers follow it (KIP-43)."""
         self._stretch = 0
         self._ordered_stretch: int | None = None
-        """The value of `PendingRequest.stretch` for which responses arrive in the order of the requests, so that no correlation id is needed.
+        """The number of gaps before those requests whose responses come in order (`PendingRequest.stretch`); None if a response may be missing.
 
-        If the oldest pending request has this value, the next response belongs to it. For any other pending request, and while this is None because a
-        response may be missing, the response is found by its correlation id.
+        If the oldest pending request has this number of gaps before it, the next response belongs to it. In all other cases, the correlation id shows
+        to which request a response belongs.
         """
         self.requests = Finder(self._request_begins, self._find_request)
         self.responses = Finder(self._response_begins, self._find_response)
@@ -256,9 +256,9 @@ def _correlation_id(frame: Frame) -> int | None:
 
 
 def _decodable_part(frame: Frame) -> tuple[RequestHeader, Cut]:
-    """Return the header of a request, and the part of the request that the trace stores. Raises ProtocolError if the header cannot be decoded.
+    """Return the header of a request, and the part of the request that the trace stores: only the header if the frame is incomplete.
 
-    Only the header of a damaged frame is stored. If the client id is damaged too, the returned header has no client id.
+    If an incomplete frame lacks the client id, the returned header has none. Raises ProtocolError for any other header that cannot be decoded.
     """
     if not frame.problem:
         return cut_request(frame.data)

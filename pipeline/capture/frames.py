@@ -22,7 +22,7 @@ LARGEST_FRAME_BYTES = 100 * 1024 * 1024
 SEARCHED_BYTES = 256 * 1024
 MAX_CLIENT_ID_BYTES = 1024
 NEWER_VERSIONS = 16
-"""Number of versions above the highest known one that a plausible request header may have."""
+"""The API version in a plausible request header is at most the highest known version plus this number."""
 MAX_CORRELATION_ID_STEP = 1 << 20
 """The largest plausible difference between the correlation ids of two successive requests of a connection.
 
@@ -172,7 +172,7 @@ class Cutter:
     def _find(self, data: bytes) -> bytes:
         """Search for the start of a frame, and return the bytes from there on; b"" if no frame is recognised.
 
-        data: new bytes. Bytes of earlier calls in which no frame was recognised are searched again together with them.
+        data: new bytes. If no frame starts with them, they are searched together with the bytes of earlier calls in which no frame was recognised.
         """
         searched = self._bytes
         if self._finder.at_start(data):

@@ -258,7 +258,7 @@ class Client:
 
 
 def check_reachable(settings: ClientSettings) -> None:
-    """Connect to one of the bootstrap servers once, to detect wrong options.
+    """Connect to one of the bootstrap servers once, to detect wrong options. settings: the options of the client.
 
     Raises OptionError if no server can be reached, TimeoutError if none responds in time, KafkaError if a server rejects the login or has no
     common version, and SSLCertVerificationError if the certificate of a server is not accepted.

@@ -54,7 +54,7 @@ class Rows:
         self._payloads: list[memoryview] = []
         self._bytes = 0
         self._columns = Columns(memoryview(b""), *(array("q") for _ in range(6)))
-        """The columns of all collected batches, one after another: byte positions, offsets and timestamps, as the fields of `Columns` say.
+        """The columns of all collected batches, one after another: byte positions, offsets and timestamps.
 
         The positions of a record count from the start of the payload of its own batch (`_shifts`).
         """

@@ -39,7 +39,7 @@ def is_prepared(text: str) -> bool:
 
 
 class Scram:
-    """One login: call `first`, `final` and `check` in this order; the last two take the broker's response to the message before.
+    """One login: call `first`, `final` and `check` in this order. `final` and `check` take the broker's response to the message sent before.
 
     mechanism: "SCRAM-SHA-256" or "SCRAM-SHA-512". nonce: the client's nonce, set only by tests; None for a random one.
     """

@@ -120,7 +120,7 @@ def read_security(text: Text) -> Security:
 
 
 def _refuse_key_stores(text: Text) -> None:
-    """Raise OptionError for every option of Java key stores, even if the chosen protocol would ignore it silently."""
+    """Raise OptionError if an option of Java key stores is given, even for a protocol that ignores it. text: returns an option's value, or None."""
     for name in STORE_PASSWORDS:
         if text(name) is not None:
             raise OptionError(name, f"belongs to Java key stores, which cannot be read; {_PEM_INSTEAD}")
@@ -131,7 +131,10 @@ def _refuse_key_stores(text: Text) -> None:
 
 
 def _login(text: Text) -> tuple[str, str, str]:
-    """Return (user, password, mechanism) for SASL, from the settings. Raises OptionError if one of these is missing or unsupported."""
+    """Return (user, password, mechanism) for SASL, from the options. Raises OptionError if one of these is missing or unsupported.
+
+    text: a function that returns the value of an option, or None if the option is not given.
+    """
     mechanism = (text(MECHANISM) or "GSSAPI").upper()
     if mechanism not in MODULES:
         raise OptionError(MECHANISM, f"{mechanism} is not supported; supported are {', '.join(MODULES)}")

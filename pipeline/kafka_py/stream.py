@@ -117,11 +117,10 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
         return self._initial
 
     def _begun(self, start: Offsets, end: Offsets) -> Offsets:
-        """Return the offsets at which a batch starts: those in `start`, or those in `end` if smaller, for partitions read from their latest offset.
+        """Return the offsets at which a batch starts: those in `start`, lowered to those in `end` where a partition is read from its latest offset.
 
-        start, end: the offsets between which Spark plans the batch. `start` can be larger: a query can start at the latest offsets of partitions, and
-        if its first batch is planned again after a restart, these may have passed the end of the batch. The smaller offset loses no records, because
-        the batch contained no records of these partitions.
+        start, end: the offsets between which Spark plans the batch. If Spark plans the first batch again after a restart, the latest offset of a
+        partition may have passed the end of the batch. The lower offset loses no records, because the batch had no records of such a partition.
         """
         if self._initial is None or start != self._initial.offsets:
             return start

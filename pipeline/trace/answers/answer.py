@@ -40,10 +40,10 @@ These parts are UUIDs, and numbers between dashes or at the end. Braces are doub
 
 
 def _with_plain_names(query: str) -> str:
-    """Return a query, written for `Tables.sql` with table names in braces (`{requests}`), as SQL that runs without that method.
+    """Return a query for `Tables.sql`, which has table names in braces (`{requests}`), as SQL that runs without that method.
 
-    Names of stored tables lose their braces: the SQL needs a view with the name of each of these tables. Names of tables that are computed from these
-    (`DERIVED`) are replaced by their queries as subqueries.
+    The braces around names of stored tables are removed, so the SQL needs a view for each of these tables. The name of a derived table (`DERIVED`),
+    which is computed from stored tables, is replaced by the query that computes it.
     """
     used = {name for _, name, _, _ in Formatter().parse(query) if name}
     derived = {name: f"({_with_plain_names(DERIVED[name])})" for name in used & DERIVED.keys()}

@@ -57,10 +57,9 @@ class _Connection:
         """The time in ms, in the replay, at which the connection is unmuted and may send again. `was_free_ms` is the same time in the recording."""
         self.was_free_ms: int | None = None
         self.served = False
-        """True if the replay has already sent the records of a fetch for which the recorded client needed one more request.
+        """True if the replay must skip the next recorded request: it repeats a fetch whose records the replay has already sent.
 
-        It is True if the fetch was throttled in the recording, but not in the replay. The replay then skips the next recorded request of the
-        connection, which repeated this fetch.
+        This happens if the fetch was throttled in the recording, and so had no records, but is not throttled in the replay.
         """
         self.closed_ms = 0
 

@@ -72,7 +72,7 @@ SPANS = f"""
                     ELSE '{OPEN}' END AS outcome
         FROM known
     )"""
-"""SQL: CTEs, of which `spans` has one row per transaction: when it was opened and closed, and its outcome.
+"""SQL: CTEs. The CTE `spans` has one row per transaction: when it was opened and closed, and its outcome.
 
 A transaction consists of the accepted requests with one producer id and epoch, up to and including an EndTxn.
 """
@@ -102,7 +102,7 @@ HELD = f"""
                span.first_ns AS first_ns, visible_ns, greatest(high_then - first_offset, span.records) AS held_records
         FROM reached WHERE turn = 0
     )"""
-"""SQL: CTEs, of which `held` has a row for each partition of a transaction: how many records it hid from read_committed consumers.
+"""SQL: CTEs. The CTE `held` has a row for each partition of a transaction: how many records were hidden from read_committed consumers.
 
 These consumers read up to the last stable offset, which stays at the start of an open transaction. visible_ns: the time at which the trace first
 shows a last stable offset beyond that start; null if it never does. held_records: the number of offsets from the start of the transaction to the

@@ -112,7 +112,7 @@ DDL = (
 
 
 class _Plan:
-    """One client under one planned quota: the replay of its requests, and the sums for its row.
+    """One client under one planned quota: the replay of its requests, and the sums for its row in the result of `planned`.
 
     The sums are the number of requests, the number of throttles and the throttle times.
     """

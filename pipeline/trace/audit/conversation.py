@@ -17,11 +17,11 @@ EARLY_MS = 5
 DEFAULT_WINDOW_NUM = 11
 UNSUPPORTED_VERSION = 35
 ANY_SESSION_FETCH = "-1L"
-"""SQL: a value of the column `step`, with which `not_early` joins fetches to those partitions of responses that explain an early response.
+"""SQL: the value of the column `step` for every incremental fetch (KIP-227). `not_early` joins fetches to partitions of responses by this column.
 
-The step of a fetch is this value if the fetch is incremental, else its sequence number. A partition of a response has two rows: one with the sequence
-number of its fetch, one with this value. A full fetch thus matches only the partitions of its own response. An incremental fetch matches those of all
-responses of the connection, because its own response may omit partitions.
+A full fetch has its sequence number in the column, and so matches only the partitions of its own response. An incremental fetch matches the
+partitions of all responses of the connection, because its own response may omit partitions. For both joins, a partition of a response has two rows:
+one with the sequence number of its fetch, one with this value.
 """
 WRONG_CORRELATION_ID = "problem RLIKE '^the (correlation id of the response|answer.s correlation id) is '"
 """SQL: true for a response with the correlation id of another request. Tables made by earlier versions of this program contain another wording."""

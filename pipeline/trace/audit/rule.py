@@ -37,7 +37,7 @@ class Tables:
 
     - requests, partitions, batches, events, state, groups, group_offsets, transactions: the tables of `kafkaproto.pipeline.trace.schema`. A table
       that is not given is empty.
-    - settings: a row for each broker of which the trace has the settings: run, broker, window_num and window_s (`quota.window.num`,
+    - settings: a row for each broker whose settings are in the trace: run, broker, window_num and window_s (`quota.window.num`,
       `quota.window.size.seconds`), fetch_max_bytes, policy (`log.cleanup.policy`), selector (`replica.selector.class`).
     - policies: run, where_, compacts (whether the topic was ever compacted). Only topics whose cleanup policy is known.
     - cuts_of: run, where_ (null: all topics), cuts (from_ns, until_ns): the times when a log may have been truncated or replaced.
@@ -309,8 +309,8 @@ CONSUMED = f"""
 """SQL for the derived table `consumed`: the batches that consumers received.
 
 A follower may receive records above the high watermark that are replaced later, so batches for followers are left out. The column `life` tells logs
-apart: it increases with each time at which the log may have been truncated or replaced. Two batches of a partition with equal values are from the
-same log, except if both were received during such a time, which has a value of its own.
+apart: it increases at the start and at the end of each time in which the log may have been truncated or replaced. Two batches of a partition with
+equal values are from the same log, unless both were received during such a time.
 """
 TOPIC_NAMES = """
     SELECT run, topic_id, max(topic) AS name FROM (

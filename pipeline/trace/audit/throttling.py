@@ -78,11 +78,11 @@ def empty_fetch(tables: Tables) -> DataFrame:
 
 
 def taken_back(tables: Tables) -> DataFrame:
-    """Check that a broker subtracts the bytes of a throttled fetch from the quota again. Returns one row per pair of successive throttled fetches.
+    """Check that a broker does not count the bytes of a throttled fetch against the quota. Returns one row per pair of successive throttled fetches.
 
     A pair is two successive throttled fetches of one client under the same consumer quota. With each, the broker reported the bytes in the quota's
-    windows, including those of this fetch. If the bytes of the first were subtracted, the second number is at most: the first number - bytes of the
-    first fetch + bytes sent in between + bytes of the second fetch. A quota that several client ids share (the quota of a user alone) is not checked.
+    windows, including those of this fetch. If the bytes of the first were then subtracted, the second number is at most: the first number - bytes of
+    the first fetch + bytes sent in between + bytes of the second fetch. A quota that several client ids share (one of a user alone) is not checked.
 
     Columns: run (the recording), seq (of the second fetch), client_id, quota_entity, before_seq (of the first fetch), before and total (bytes in the
     windows with the first and the second fetch), before_value and quota_value (bytes of the first and the second fetch), sent_between, broken (true:

@@ -42,7 +42,7 @@ def below_stable(tables: Tables) -> DataFrame:
 
 
 def _listed(tables: Tables, committed: bool) -> DataFrame:
-    """Return a row for each pair of a read_committed response and a transaction of which the response contains batches.
+    """Return a row for each pair of a read_committed response and a transaction that has batches in this response.
 
     committed: True to consider the transactions that were committed, False for those that were aborted.
 
@@ -68,7 +68,7 @@ def _listed(tables: Tables, committed: bool) -> DataFrame:
 
 
 def aborted_listed(tables: Tables) -> DataFrame:
-    """Check that a read_committed response lists each aborted transaction of which it has a batch.
+    """Check that a read_committed response lists each aborted transaction that has a batch in the response.
 
     Returns one row per response and aborted transaction. That a transaction was aborted is known from its marker, or, if the trace does not say what
     the marker decided, from another response that lists the transaction. A transaction extends from its first offset to the next marker of its
@@ -139,12 +139,12 @@ def committed_visible(tables: Tables) -> DataFrame:
 
 
 def _open_below_stable(tables: Tables, checks: str) -> DataFrame:
-    """Check that each transaction that starts below a last stable offset has its marker below the high watermark that was seen with it.
+    """Check that each transaction that starts below a last stable offset has its marker below the high watermark of the same observation.
 
     checks: SQL for the observed last stable offsets, with columns run, seq, where_ (topic name or id), partition, last_stable_offset, high_watermark
     and at_ns (time of the observation). Observations of partitions without transactional batches are dropped.
 
-    Returns a DataFrame with one row for each other observation. Columns: run (the recording), seq, topic, partition, last_stable_offset,
+    Returns a DataFrame with one row for each remaining observation. Columns: run (the recording), seq, topic, partition, last_stable_offset,
     high_watermark, producer_id and first_offset (the last transaction that starts below the last stable offset, null if none is known), broken (true:
     the row is a fault, because the transaction is still open; null: undecided, because entries are missing) and excess (`last_stable_offset` minus
     `first_offset`).
