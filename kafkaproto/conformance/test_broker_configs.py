@@ -31,7 +31,8 @@ def altered(
 ) -> Error:
     """Change settings of a broker with IncrementalAlterConfigs. Returns (error code, message); the message is None if there is no error.
 
-    broker: the id, or the empty name of all brokers. operations: (setting, operation, value) of each change. validate_only: only check the changes.
+    broker: a broker id, or "" for all brokers. operations: (setting, operation, value) of each change; the value is None for null. validate_only:
+    whether the broker only checks the changes.
     """
     resource = AlterConfigsResource(BROKER, broker, [AlterableConfig(*operation) for operation in operations])
     [result] = subject.ask_once(IncrementalAlterConfigsRequest([resource], validate_only), 1).responses
@@ -41,13 +42,14 @@ def altered(
 def checked(subject: Subject, broker: str, **values: str) -> Error:
     """Validate new settings of a broker without changing them.
 
-    values: settings by name, with underscores in place of dots. Returns (error code, message).
+    broker: a broker id, or "" for all brokers. values: settings by name, with underscores in place of dots. Returns (error code, message); the
+    message is None if there is no error.
     """
     return altered(subject, broker, *((name.replace("_", "."), SET, value) for name, value in values.items()))
 
 
 def invalid(reason: str) -> Error:
-    """Return (error code, message) of new settings that a part of the broker rejects. reason: the message of that part."""
+    """Return the (error code, message) expected for settings that a component of the broker rejects. reason: the text of its exception."""
     exception = "org.apache.kafka.common.config.ConfigException"
     return INVALID_REQUEST, f"Invalid value {exception}: {reason} for configuration Invalid dynamic configuration"
 
