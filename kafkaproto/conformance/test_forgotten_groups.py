@@ -1,6 +1,6 @@
 """Tests of empty consumer groups that Kafka forgets because of a rejected JoinGroup (GN-63).
 
-With `semantics=kip` the coordinator keeps such a group, because a rejected request must not hide committed offsets.
+A broker with the setting `semantics=kip` keeps such a group, because a rejected request must not hide committed offsets.
 """
 
 from __future__ import annotations
