@@ -1,4 +1,4 @@
-"""Tests of the checks of dynamic settings of brokers: names that cannot change, requirements on several values, listeners, and names of brokers."""
+"""Tests of the checks of dynamic broker settings: read-only settings, requirements on several values, listeners, and names of brokers."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_local_retention_is_compared_with_the_default_retention(subject: Subject
 @pytest.mark.rule("CF-19")
 @EITHER
 def test_all_read_only_broker_settings_are_named_before_values_are_checked(subject: Subject, broker: str) -> None:
-    """Kafka names up to four settings in the order of a Java hash table, and more in the order of a Scala hash table."""
+    """The error lists up to four read-only settings in the order of a Java hash table, and more than four in the order of a Scala hash table."""
     names = ["broker.rack", "node.id", "num.partitions", "log.dirs", "process.roles", "log.dir", "delete.topic.enable"]
     sets = {
         1: "Set(broker.rack)",
