@@ -248,10 +248,7 @@ def layout_texts(message: Message, layouts: Layouts) -> Iterator[str]:
 
 
 def struct_layouts(layouts: Layouts, name: str, version: int, written: set[str]) -> Iterator[str]:
-    """Yield the source text of a struct's layout in one version, after those of its nested structs.
-
-    name: the name of the struct. written: the names of the layouts yielded so far. These are skipped, and the new ones are added.
-    """
+    """Yield the source text of a struct's layout, after those of nested structs. Skips the layout names in ``written`` and adds the new ones."""
     layout = layouts.of(name, version)
     if layout.constant in written:
         return
