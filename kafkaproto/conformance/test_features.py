@@ -103,7 +103,10 @@ Update = tuple[str, int, int]
 
 
 def update(subject: Subject, *updates: Update, version: int = 1, validate_only: bool = False) -> Any:
-    """Send UpdateFeatures and return the response. Version 0 ignores the upgrade types, and does not support `validate_only`."""
+    """Send UpdateFeatures and return the response. updates: (feature, new level, upgrade type) of each change.
+
+    Version 0 of the request has no upgrade types, which are then ignored, and no `validate_only`.
+    """
     keys = [
         FeatureUpdateKey(name, level) if version == 0 else FeatureUpdateKey(name, level, upgrade_type=kind)
         for name, level, kind in updates
