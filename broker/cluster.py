@@ -300,7 +300,7 @@ class Cluster:
     def remember_config(self, owner: ConfigOwner, layer: Mapping[str, str]) -> None:
         """Persist settings before they change. Raises KafkaError KAFKA_STORAGE_ERROR (56) if they cannot be persisted.
 
-        owner: a broker id, -1 for all brokers, a group id, or the name of a subscription. layer: all settings of that owner after the change.
+        owner: a broker id, -1 for all brokers, a group id, or the name of a client metrics subscription. layer: its own settings after the change.
         """
         if self.persistence is not None:
             self.persistence.remember_config(owner, layer)

@@ -280,10 +280,10 @@ class TransactionParts:
         return node.transactions.coordinator
 
     def _ended(self, key: tuple[str, int], marker: TransactionMarker, now_ms: int) -> None:
-        """Handle the end of a transaction that committed offsets of groups (TX-44): make them visible if it was committed, or drop them if aborted.
+        """Make the offsets that a transaction committed for groups visible, or drop them if the transaction was aborted (TX-44).
 
         Called for each partition in which the transaction's marker is replicated. key: this partition, as (topic, index). Only a
-        partition of the offsets topic contains such offsets; for others nothing is done.
+        partition of the offsets topic contains such offsets; for others nothing is done. marker: has the producer id and the outcome.
         """
         node = self._running(self._replicas.broker_id)
         if key[0] == OFFSETS_TOPIC and node is not None and node.has_groups:

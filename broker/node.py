@@ -145,8 +145,8 @@ class SharedState(Protocol):
     def remember_config(self, owner: ConfigOwner, layer: Mapping[str, str]) -> None:
         """Persist settings before they change. Raises KafkaError KAFKA_STORAGE_ERROR (56) if they cannot be persisted.
 
-        owner: a broker id, -1 for all brokers, a group id, or the name of a client metrics subscription. layer: all settings that the owner then
-        has.
+        owner: a broker id, -1 for all brokers, a group id, or the name of a client metrics subscription. layer: all settings, as text, that are set
+        on the owner itself after the change.
         """
 
     def setting_changed(self) -> None:

@@ -83,9 +83,9 @@ def replaced(api_key: int, api_version: int, frame: memoryview, replace: Replace
 def capped(api_version: int, frame: memoryview) -> bytes | None:
     """Return an ApiVersions response with lower maximum versions for APIs whose responses contain broker addresses.
 
-    The maximum becomes the highest version that this package can decode, because otherwise the addresses could not be replaced. frame: the response
-    without its length prefix. The returned frame has no length prefix either. Returns None if nothing has to change. Raises ProtocolError if the
-    frame cannot be decoded.
+    The maximum becomes the highest version that this package can decode, because otherwise the addresses could not be replaced. api_version: that of
+    the request. frame: the response without its length prefix. The returned frame has no length prefix either. Returns None if nothing has to change.
+    Raises ProtocolError if the frame cannot be decoded.
     """
     _, at = decode_response_header(ApiKey.API_VERSIONS, api_version, frame, 0, len(frame))
     message_codec = codec(ApiKey.API_VERSIONS, response_version(ApiKey.API_VERSIONS, api_version, frame))

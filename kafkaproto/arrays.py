@@ -68,10 +68,10 @@ class ArrayType(LengthPrefixed):
 
     @cached_property
     def item_weight(self) -> int:
-        """Return the memory in bytes that the decoder counts for each item, before it decodes the items.
+        """Return how many bytes of memory the decoder counts for each item, before it decodes the items.
 
-        Each encoded byte allows `memory.FREE` bytes of memory that are not counted; this is the most that an item can take in addition. The items of
-        arrays inside the item are not included: the decoder counts them when it reaches these arrays.
+        This is the most memory that an item can take beyond `memory.FREE` bytes for each of its encoded bytes, which are never counted. If an item
+        contains arrays, their items are not included: the decoder counts them when it reaches these arrays.
         """
         return max(0, self._weight_of_item(memory.FREE))
 

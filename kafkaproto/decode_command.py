@@ -125,8 +125,8 @@ def _parts(
 ) -> Iterator[str]:
     """Yield the lines of a JSON output that shows the message in `data` from index `start` on.
 
-    with_header: whether a request or response header precedes the message. left: the number of input bytes that follow `data`; the JSON reports it
-    with the bytes that are left in `data`. api_codec: the codec of the message's API and version.
+    with_header: whether a request or response header precedes the message. left: the number of input bytes that follow `data`. The JSON contains the
+    number of all bytes after the message, in `data` and following it. api_codec: the codec of the message's API and version.
     """
     if is_response and with_header:
         api_codec = codec(api_codec.key, response_version(api_codec.key, api_codec.version, memoryview(data)[start:]))

@@ -44,9 +44,9 @@ def scala_order(texts: Iterable[str]) -> list[str]:
 
 
 def _trie_order(texts: list[str], shift: int) -> list[str]:
-    """Return strings in the order of one node of a Scala `HashMap`: strings alone in their slot come before those in nodes below.
+    """Return the strings in one node of a Scala `HashMap` in iteration order: strings alone in their slot, then those in child nodes.
 
-    shift: how many bits of the hashes the nodes above have used. A slot is the number in the next five bits.
+    shift: how many low bits of the hashes the parent nodes have used. The next five bits are the number of the slot.
     """
     if shift >= HASH_BITS:  # equal hashes
         return texts

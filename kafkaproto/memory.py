@@ -1,9 +1,9 @@
 """Memory limit for decoding: `LIMIT` bytes per input byte, excluding records, plus the constant `SLACK`.
 
 A few bytes can describe large objects: three bytes are an empty name, an empty list and no tags, which Python stores in two hundred bytes. So a
-decoder starts with the memory that the size of the message allows, and deducts the items of each array before it decodes them. A decoder allows a
-certain number of bytes of memory for each encoded byte anyway. The *weight* of a wire type is the most memory that a decoded value can take beyond
-that. A decoder counts nothing if no items of its arrays can exceed the limit. Ordinary messages never reach the limit.
+decoder starts with the memory that the size of the message allows, and deducts the items of each array before it decodes them. It does not count a
+fixed number of bytes of memory for each encoded byte (`FREE`). The *weight* of a wire type is the most memory that a decoded value can take beyond
+such a number. If no items of a message's arrays can exceed the limit, its decoder counts nothing. Ordinary messages never reach the limit.
 
 Sizes are those of CPython, including the garbage collector's header of an object; `docs/explanation/memory.md` explains each constant, and a test
 compares them with `sys.getsizeof`. This module does not depend on wire types.
@@ -53,17 +53,14 @@ SHORTEST_BYTES = 34
 SMALL_NUMBER, LARGE_NUMBER = 32, 36
 MEMORYVIEW = 184
 UNKNOWN_TAG = 83
-"""The most memory in bytes that an unknown tag, a (number, bytes) pair, takes in addition to what is not counted.
-
-Not counted are `FREE` bytes of memory for each encoded byte of the tag.
-"""
+"""The most memory in bytes that an unknown tag, a (number, bytes) pair, takes beyond `FREE` bytes for each of its encoded bytes."""
 
 
 def room_for(size: int) -> int:
-    """Return the memory in bytes that is allowed to the counted parts of a message, which are the items of certain arrays.
+    """Return how many bytes of memory decoders may use for the parts of a message whose memory they count: the items of certain arrays.
 
-    size: the size of the message in bytes. Not included are `FREE` bytes of memory for each byte of the message, which decoders do not count, and one
-    for the decoder's copy of the message.
+    size: the size of the message in bytes. For each of these bytes, decoders may use 1 + `FREE` further bytes of memory, which they do not count: one
+    for a copy of the message, the others for the decoded values.
     """
     return SLACK + ROOM_PER_BYTE * size
 

@@ -60,9 +60,10 @@ class ConfiguredBrokers(Protocol):
     def controller(self) -> BrokersController: ...
 
     def remember_config(self, owner: ConfigOwner, layer: Mapping[str, str]) -> None:
-        """Persist the settings of a broker, group or subscription before they take effect. Raises KafkaError KAFKA_STORAGE_ERROR (56) if that fails.
+        """Persist new settings before they take effect. Raises KafkaError KAFKA_STORAGE_ERROR (56) if that fails.
 
-        owner: a broker id, -1 for all brokers, a group id, or the name of a subscription. layer: all settings of the owner itself, as text.
+        owner: a broker id, -1 for all brokers, a group id, or the name of a client metrics subscription. layer: all settings, as text, that are set
+        on the owner itself after the change.
         """
 
     def setting_changed(self) -> None:

@@ -108,7 +108,7 @@ def _is_replaced(config: ClusterConfig, broker_id: int, name: str) -> bool:
 def _broker_synonyms(
     config: ClusterConfig, broker_id: int, names: Sequence[str], at_start: Mapping[str, str]
 ) -> tuple[Synonym, ...]:
-    """Return the values of a setting and its fallbacks, as DescribeConfigs lists them as synonyms of the setting.
+    """Return the synonyms that DescribeConfigs lists for a setting: its values in all layers, and those of its fallbacks.
 
     names: the setting and its fallbacks, in look-up order. The result is ordered by layer (set at run time, given at start, default), and within a
     layer like `names`. As in `ConfigHelper.configSynonyms`, it begins with the first value of the setting itself: values of fallbacks that come

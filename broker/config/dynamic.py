@@ -1,6 +1,6 @@
 """Changes of settings for AlterConfigs and IncrementalAlterConfigs: the settings of a topic, a broker, all brokers, or a group.
 
-`change` replaces all settings that are set on a resource itself; `applied` computes these settings from the operations in a request. Follows Kafka's
+`applied` computes the settings that a resource itself has after the operations of a request; `change` also checks and stores them. Follows Kafka's
 `ConfigAdminManager`. This module does not depend on wire messages. The functions raise KafkaError with these codes:
 
 - UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown topic;

@@ -56,7 +56,7 @@ class Foreign(WallClock):
     """A cluster that the suite did not start. Only the addresses of its brokers are known."""
 
     takes_settings = True
-    """Whether the brokers can be started with the settings of a profile. If False, only the settings of profile "default" are available."""
+    """Whether the owner of the cluster can start its brokers with the settings of a profile. If False, only tests of profile "default" can run."""
 
     def __init__(self, bootstrap: list[tuple[str, int]], semantics: str, name: str = "foreign") -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Scenes of a classic group whose outcome depends on the group coordinator: Kafka's old one (in Scala) or its new one (in Java).
+"""Scenarios with a classic group whose outcome depends on the group coordinator: Kafka's old one (in Scala) or its new one (in Java).
 
 A pending member is a client that has got a member id with MEMBER_ID_REQUIRED and has not joined with it yet.
 """
@@ -15,7 +15,7 @@ from kafkaproto.messages.leave_group import LeaveGroupRequest
 
 PENDING, UNKNOWN_MEMBER = 79, 25
 Leave = Callable[[Group, str], None]
-"""A function that removes the member with an id from a group."""
+"""A function that removes a member from a group. The string is the member id."""
 
 
 def leave_with_v2(group: Group, member_id: str) -> None:
@@ -32,7 +32,7 @@ def leave_beside_an_unknown_member(group: Group, member_id: str) -> None:
 
 
 def leave_of_unknown_members(group: Group, _: str) -> None:
-    """Send a LeaveGroup request in which every member is rejected."""
+    """Send a LeaveGroup request that names only unknown members, which are all rejected. The second argument, a member id, is ignored."""
     result = group.leave(("zz", None), ("", "i9"))
     assert result == (0, [("zz", None, UNKNOWN_MEMBER), ("", "i9", UNKNOWN_MEMBER)])
 
@@ -67,7 +67,10 @@ def outcome_in_stable_group(subject: Subject, leave: Leave) -> Outcome:
 
 
 def outcome_in_sync_phase(subject: Subject, leave: Leave) -> Outcome:
-    """Let a pending member leave a group of two members, of which one has sent SyncGroup and waits for the leader's assignment."""
+    """Let a pending member leave a group in which one of two members waits for its SyncGroup response; return what these two then see.
+
+    A pending member has got its member id, but has not joined with it. leave: a function that removes the pending member from the group.
+    """
     group = Group(subject)
     leader, follower, pending = group.client(), group.client(), group.client()
     enter_together(leader, follower)

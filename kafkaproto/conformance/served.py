@@ -119,9 +119,9 @@ class Complete:
 
 
 class Newer(Complete):
-    """A cluster whose release is known and newer than 3.9. It serves the versions of this release's APIs to the tests.
+    """A cluster whose release is known and newer than 3.9. Tests may use the API versions of this release.
 
-    A test that sends a request in a version that the release does not serve is wrong, so NotServed is raised. release: for example "4.2".
+    If a test asks for versions that the release does not serve, the test is wrong, and NotServed is raised. release: for example "4.2".
     """
 
     release: str

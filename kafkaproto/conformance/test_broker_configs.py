@@ -1,4 +1,4 @@
-"""Tests of the checks of dynamic settings of brokers: names that cannot change, requirements on several values, listeners, and names of brokers."""
+"""Tests of the checks of dynamic broker settings: read-only settings, requirements on several values, listeners, and names of brokers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def altered(
 ) -> Error:
     """Change settings of a broker with IncrementalAlterConfigs. Returns (error code, message); the message is None if there is no error.
 
-    broker: the id, or the empty name of all brokers. operations: (setting, operation, value) of each change. validate_only: only check the changes.
+    broker: a broker id, or "" for all brokers. operations: (setting, operation, value) of each change; the value is None for null. validate_only:
+    whether the broker only checks the changes.
     """
     resource = AlterConfigsResource(BROKER, broker, [AlterableConfig(*operation) for operation in operations])
     [result] = subject.ask_once(IncrementalAlterConfigsRequest([resource], validate_only), 1).responses
@@ -41,13 +42,14 @@ def altered(
 def checked(subject: Subject, broker: str, **values: str) -> Error:
     """Validate new settings of a broker without changing them.
 
-    values: settings by name, with underscores in place of dots. Returns (error code, message).
+    broker: a broker id, or "" for all brokers. values: settings by name, with underscores in place of dots. Returns (error code, message); the
+    message is None if there is no error.
     """
     return altered(subject, broker, *((name.replace("_", "."), SET, value) for name, value in values.items()))
 
 
 def invalid(reason: str) -> Error:
-    """Return (error code, message) of new settings that a part of the broker rejects. reason: the message of that part."""
+    """Return the (error code, message) expected for settings that a component of the broker rejects. reason: the text of its exception."""
     exception = "org.apache.kafka.common.config.ConfigException"
     return INVALID_REQUEST, f"Invalid value {exception}: {reason} for configuration Invalid dynamic configuration"
 
@@ -122,7 +124,7 @@ def test_local_retention_is_compared_with_the_default_retention(subject: Subject
 @pytest.mark.rule("CF-19")
 @EITHER
 def test_all_read_only_broker_settings_are_named_before_values_are_checked(subject: Subject, broker: str) -> None:
-    """Kafka names up to four settings in the order of a Java hash table, and more in the order of a Scala hash table."""
+    """The error lists up to four read-only settings in the order of a Java hash table, and more than four in the order of a Scala hash table."""
     names = ["broker.rack", "node.id", "num.partitions", "log.dirs", "process.roles", "log.dir", "delete.topic.enable"]
     sets = {
         1: "Set(broker.rack)",

@@ -333,7 +333,7 @@ EMPTY_ITEM = "Configuration 'cleanup.policy' values must not be empty."
     ],
 )
 def test_empty_items_of_a_list_are_invalid_also_if_they_are_appended(subject: Subject, message: str) -> None:
-    """Java drops empty items at the end of the appended list, but splits an empty value into one empty item."""
+    """Empty items at the end of an appended list are ignored, as Java splits it, but an empty appended value counts as one empty item."""
     topic = new_topic(subject).name
     wrong = "Invalid value x for configuration cleanup.policy: String must be one of: compact, delete"
     cases: list[tuple[str, Error, Error]] = [

@@ -58,7 +58,7 @@ def described(subject: Subject, kind: int, name: str, keys: list[str] | None = N
 
 
 def source_of(subject: Subject, kind: int, name: str, key: str) -> int:
-    """Return the number of the layer from which a setting of a broker or topic gets its value, as in DescribeConfigs.
+    """Return the config source of a setting of a broker or topic, as DescribeConfigs numbers it: 1 for a dynamic topic setting, for example.
 
     kind: the resource type, `TOPIC` or `BROKER`. name: the topic or the broker id. key: the setting.
     """
@@ -167,8 +167,8 @@ def test_describe_configs_rejects_other_brokers_and_missing_topics(subject: Subj
 def created(subject: Subject, configs: dict[str, str]) -> tuple[int, dict[str, tuple[str | None, int, bool]]]:
     """Create a topic, and return the error code and a dict of the settings in the response to (value, source, read only).
 
-    configs: maps the names of the topic's own settings to values. A source is the number of a layer, as in DescribeConfigs.
-    A value is None if the setting has none.
+    configs: maps the names of the topic's own settings to values. A source is a config source, as DescribeConfigs numbers it. A value is None if
+    the setting has none.
     """
     topic = CreatableTopic(
         subject.new_name(), 1, 1, configs=[CreatableTopicConfig(*config) for config in configs.items()]

@@ -103,7 +103,10 @@ Update = tuple[str, int, int]
 
 
 def update(subject: Subject, *updates: Update, version: int = 1, validate_only: bool = False) -> Any:
-    """Send UpdateFeatures and return the response. Version 0 lacks the upgrade type, and `validate_only` must be False."""
+    """Send UpdateFeatures and return the response. updates: (feature, new level, upgrade type) of each change.
+
+    Version 0 of the request has no upgrade types, which are then ignored, and no `validate_only`.
+    """
     keys = [
         FeatureUpdateKey(name, level) if version == 0 else FeatureUpdateKey(name, level, upgrade_type=kind)
         for name, level, kind in updates
@@ -321,7 +324,7 @@ def alter_min_insync(subject: Subject, broker: str, value: str | None) -> tuple[
 def min_insync(subject: Subject, broker: str) -> list[tuple[str | None, int]]:
     """Return the synonyms of `min.insync.replicas` as (value, source), the effective one first.
 
-    broker: a broker id, or "" for the default of all brokers. A source is the number of a layer, as in DescribeConfigs.
+    broker: a broker id, or "" for the default of all brokers. A source is a config source, as DescribeConfigs numbers it.
     """
     request = DescribeConfigsRequest([DescribeConfigsResource(4, broker, [MIN_INSYNC])], include_synonyms=True)
     return [(s.value, s.source) for c in subject.ask_once(request, 4).results[0].configs for s in c.synonyms]

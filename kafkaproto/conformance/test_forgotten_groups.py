@@ -1,6 +1,6 @@
 """Tests of empty consumer groups that Kafka forgets because of a rejected JoinGroup (GN-63).
 
-With `semantics=kip` the coordinator keeps such a group, because a rejected request must not hide committed offsets.
+A broker with the setting `semantics=kip` keeps such a group, because a rejected request must not hide committed offsets.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def write_record(group: ConsumerGroup) -> None:
 
 
 def hidden_group(subject: Subject) -> ConsumerGroup:
-    """Return a group with a committed offset of 5 that no request finds, because a JoinGroup was rejected and a later record was written."""
+    """Return a group with a committed offset of 5, after a JoinGroup was rejected and a later record was written; Kafka no longer finds the group."""
     group = empty_group(subject)
     reject_join(group)
     write_record(group)

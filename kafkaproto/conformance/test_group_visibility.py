@@ -1,4 +1,4 @@
-"""Tests that read requests, such as ListGroups, see the state of groups up to the high watermark with the coordinator in Java (GC-66)."""
+"""Tests that the Java coordinator responds to ListGroups and similar requests with the state of groups up to the high watermark (GC-66)."""
 
 from __future__ import annotations
 

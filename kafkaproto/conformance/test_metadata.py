@@ -217,8 +217,7 @@ def test_partition_of_a_stopped_broker_gets_a_new_leader_only_with_another_repli
 
     Its partitions get a new leader if they have another replica; otherwise they have no leader.
 
-    Corresponds to Kafka's tests `MetadataRequestTest.testReplicaDownResponse`, `FetchFromFollowerIntegrationTest`. All checks use the
-    same stop of a broker.
+    Corresponds to Kafka's tests `MetadataRequestTest.testReplicaDownResponse`, `FetchFromFollowerIntegrationTest`.
     """
     led = new_topic(subject, assignment={0: [2]})
     followed = new_topic(subject, assignment={0: [0, 1, 2]})

@@ -27,7 +27,10 @@ SHARE = 2
 
 
 def join(group: Group, *protocols: tuple[str, bytes], kind: str = "consumer", version: int = 3) -> Any:
-    """Send the first JoinGroup of a member, and return the response, or None if there is none within a second."""
+    """Send the first JoinGroup of a member, and return the response, or None if there is none within a second.
+
+    protocols: (name, metadata) of each protocol that the member offers. kind: the protocol type.
+    """
     offered = [JoinGroupRequestProtocol(*protocol) for protocol in protocols]
     connection = group.connect()
     group.subject.send(connection, JoinGroupRequest(group.id, 10_000, 10_000, "", None, kind, offered), version)
@@ -90,7 +93,10 @@ def test_subscription_with_an_impossible_size_gets_no_response(subject: Subject,
 def test_group_with_a_subscription_that_is_too_short_reads_every_topic(
     subject: Subject, data: bytes, is_read: bool
 ) -> None:
-    """Only the topics and the user data are decoded, so what is missing after them does not matter."""
+    """If its topics or user data are missing, the group counts as subscribed to every topic. Fields after these two are not decoded.
+
+    data: the subscription in a JoinGroup request. is_read: whether the group counts as subscribed to a topic that is not in it.
+    """
     group = Group(subject)
     assert join(group, ("range", data)).error_code == 0
     topic = new_topic(subject).name

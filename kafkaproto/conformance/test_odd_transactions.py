@@ -109,9 +109,9 @@ def test_batch_of_an_unknown_producer_is_rejected_if_its_epoch_is_below_minus_1(
 
 
 def _produced(subject: Subject, producer: Producer, topic: str, *numbers: tuple[int, int], acks: int) -> list[int]:
-    """Produce a transactional batch to each (partition, producer id) in one request, and return the error codes in the order of partitions.
+    """Produce transactional batches with one request, and return the error codes in the order of partitions.
 
-    producer: its transactional id goes into the request; the producer ids in the batches may differ. acks: the required acknowledgements.
+    producer: its transactional id goes into the request. numbers: (partition, producer id) of each batch. acks: the required acknowledgements.
     """
     data = [
         PartitionProduceData(

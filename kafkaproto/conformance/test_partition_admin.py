@@ -248,7 +248,7 @@ def test_unclean_leader_election_elects_a_running_replica(subject: Subject) -> N
 
 
 def deleted(subject: Subject, topic: Topic, offset: int, timeout_ms: int = 10_000) -> tuple[int, int]:
-    """Send DeleteRecords and return (error, low watermark)."""
+    """Delete the records of partition 0 below `offset` with DeleteRecords, and return (error, low watermark)."""
     requested = [DeleteRecordsTopic(topic.name, [DeleteRecordsPartition(0, offset)])]
     [result] = subject.ask(topic.connect(), DeleteRecordsRequest(requested, timeout_ms), 2).topics[0].partitions
     return result.error_code, result.low_watermark

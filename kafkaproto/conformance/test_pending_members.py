@@ -33,7 +33,10 @@ UNKNOWN_SERVER_ERROR = -1
 @pytest.mark.rule("GC-19", "GC-48")
 @pytest.mark.parametrize("leave", LEAVES)
 def test_leave_of_a_pending_member_rebalances_only_in_the_java_coordinator(subject: Subject, leave: Leave) -> None:
-    """A stable group and one in the sync phase rebalance. The old coordinator only forgets the member id."""
+    """With the Java coordinator, a stable group and a group in the sync phase rebalance. The old coordinator only forgets the member id.
+
+    leave: a function that removes the pending member from the group.
+    """
     if has_new_coordinator(subject):
         assert outcome_in_stable_group(subject, leave) == Outcome((), (27, 27), "PreparingRebalance")
         assert outcome_in_sync_phase(subject, leave) == Outcome((27, 27), (27, 27), "PreparingRebalance")
@@ -61,9 +64,9 @@ def test_group_whose_only_pending_member_leaves_stays_empty(subject: Subject) ->
 
 @pytest.mark.rule("GC-52")
 def test_describe_groups_shows_old_assignments_in_a_rebalance_only_in_java(subject: Subject) -> None:
-    """With the coordinator written in Java, the old member shows its previous assignment while a new member joins; with the older one, none.
+    """While a new member joins, DescribeGroups shows the old member's previous assignment with the Java coordinator, and none with the older one.
 
-    It is shown until another rebalance starts, after both have joined and before they have synchronized. Then no member shows an assignment.
+    Both members join, but do not synchronize. When another rebalance then starts, no member shows an assignment with either coordinator.
     """
     kept = b"a0" if has_new_coordinator(subject) else b""
     assert described_in_rebalances(subject) == [

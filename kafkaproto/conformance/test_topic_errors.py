@@ -55,7 +55,7 @@ def deleted(subject: Subject, *states: DeleteTopicState) -> list[tuple[str | Non
 
 
 def enlarged(subject: Subject, *topics: tuple[str, int]) -> dict[str, Result]:
-    """Validate new numbers of partitions with CreatePartitions, and return {name of the topic: (error code, message)}."""
+    """Validate CreatePartitions for (topic, new number of partitions), and return {name of the topic: (error code, message)}."""
     listed = [CreatePartitionsTopic(name, count, None) for name, count in topics]
     results = subject.ask_once(CreatePartitionsRequest(listed, 10_000, True), 3).results
     return {r.name: (r.error_code, r.error_message) for r in results}

@@ -56,7 +56,10 @@ def named(topic: Any) -> str | bytes:
 
 
 def commit(group: Group, *parts: Parts, version: int = COMMIT_BY_ID, **member: Any) -> list[Parts]:
-    """Commit offsets, and return the error codes in the order of the response. member: further fields of the request, such as the member id."""
+    """Commit offsets, and return (topic, [(partition, error code)]) of each topic, in the order of the response.
+
+    parts: (topic name or id, [(partition, offset)]) of each topic. member: further fields of the request, such as the member id.
+    """
     topics = [
         OffsetCommitRequestTopic(**split(key), partitions=[OffsetCommitRequestPartition(*pair) for pair in pairs])
         for key, pairs in parts

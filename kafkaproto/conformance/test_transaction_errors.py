@@ -64,11 +64,10 @@ def errors(producer: Producer, topic: Topic, group: Group) -> dict[str, list[int
 
 
 def without_change(subject: Subject, error: int, old: int, **others: list[int]) -> dict[str, list[int]]:
-    """Return the result of `errors`, which maps APIs to the error codes of all tested versions, for an error that only old versions replace.
+    """Return the expected result of `errors` for a case in which old versions return the error code `old`, and all newer ones `error`.
 
-    "Without change" means that all newer versions return `error`. error: the error code in all versions but these: InitProducerId v3, and the first
-    two versions of AddPartitionsToTxn, AddOffsetsToTxn and EndTxn. old: the error code in these versions. others: maps each API to which this does
-    not apply to its error codes, in the order of versions.
+    The result maps APIs to the error codes of all tested versions, in the order of versions. The old versions are InitProducerId v3, and the first
+    two of AddPartitionsToTxn, AddOffsetsToTxn and EndTxn. others: the error codes of APIs that differ from this rule, as in the result.
     """
     newer = bumps_epochs(subject)
     return {

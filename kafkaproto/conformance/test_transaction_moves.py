@@ -1,4 +1,4 @@
-"""Tests of transaction coordinators that restart or move to another broker, and of coordinators that cannot be asked."""
+"""Tests of transaction coordinators that restart, move to another broker, or are stopped when a leader wants to verify a batch."""
 
 from __future__ import annotations
 

@@ -248,7 +248,7 @@ def layout_texts(message: Message, layouts: Layouts) -> Iterator[str]:
 
 
 def struct_layouts(layouts: Layouts, name: str, version: int, written: set[str]) -> Iterator[str]:
-    """Yield the source texts of the layouts of nested structs, then that of the struct. ``written`` has the names of those yielded before."""
+    """Yield the source text of a struct's layout, after those of nested structs. Skips the layout names in ``written`` and adds the new ones."""
     layout = layouts.of(name, version)
     if layout.constant in written:
         return

@@ -144,7 +144,7 @@ class Stretch:
 
 @cache
 def _counting_up(width: int) -> tuple[int, list[bytes]]:
-    """Return (smallest number, columns) for the varints of consecutive numbers: all non-negative ones whose varints take ``width`` bytes (1 or 2).
+    """Return (smallest number, columns) of the varints of all non-negative numbers that take ``width`` bytes (1 or 2), in ascending order.
 
     smallest number: the number that the first of these varints encodes. columns: one for each byte of a varint: column 0 has the first byte of every
     varint, column 1 the second.

@@ -116,10 +116,10 @@ def read_kept(headers: Buffer) -> list[tuple[Any, Buffer]]:
 
 
 def _tail_bytes(headers: Buffer, at: int, header: BatchHeader) -> int:
-    """Return the size in bytes of the records after a header, 0 if the trace contains only the header.
+    """Return the size in bytes of the records after a batch header, 0 if the trace contains only the header.
 
     The bytes after a header are a record or the next header. A record begins with its length, which is not 0; a header begins with an offset, whose
-    first byte is 0.
+    first byte is 0. at: the index in ``headers`` at which the header begins.
     """
     tail_at, end = at + HEADER_BYTES, at + header.size
     is_kept = header.is_control and tail_at < end <= len(headers) and header.size <= LARGEST_CONTROL_BYTES
