@@ -41,7 +41,7 @@ def test_kafka_jars_are_downloaded_only_once(cache: Path, monkeypatch: pytest.Mo
 
 def test_incomplete_jar_download_leaves_no_files(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend_fetch(monkeypatch, ["other.jar"])
-    with pytest.raises(jars.JarsMissing, match=r"kafka-clients 3\.9\.1"):
+    with pytest.raises(jars.JarsMissing, match=r"kafka-clients-3\.9\.1\.jar"):
         jars.kafka_jars()
     assert list((cache / "jars").iterdir()) == []
 

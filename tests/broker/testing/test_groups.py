@@ -240,7 +240,8 @@ def test_produce_creates_a_missing_topic_only_if_auto_creation_is_enabled() -> N
         assert c.topics() == {"new": 1}
     with cluster(config={"auto.create.topics.enable": False}) as c:
         with pytest.raises(
-            KafkaError, match=r"There is no topic new, and auto\.create\.topics\.enable is false\."
+            KafkaError,
+            match=r"There is no topic new, and auto\.create\.topics\.enable is false; call create_topic first\.",
         ) as raised:
             c.produce("new", ["a"])
         assert raised.value.error_code == 3
