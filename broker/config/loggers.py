@@ -36,15 +36,15 @@ def levels() -> Iterator[tuple[str, str]]:
         yield name, _name_of(_logger(name).getEffectiveLevel())
 
 
-def check_broker_id(name: str, own_id: int, node_or_broker: str, expected: str) -> None:
+def check_broker_id(name: str, own_id: int, node_or_broker: str, expected_id_clause: str) -> None:
     """Raise KafkaError unless `name`, the name of a resource, is `own_id`, the id of the broker that received the request.
 
-    node_or_broker: "Node" or "Broker", the word for the broker in the error message. expected: the part of the message that names the expected
-    id, such as ", expected 2".
+    node_or_broker: "Node" or "Broker", the word for the broker in the error message. expected_id_clause: the part of the message
+    that names the expected id, such as ", expected 2".
     """
     received_id = broker_id_of(name, node_or_broker)
     if received_id != own_id:
-        text = f"Unexpected {node_or_broker.lower()} id{expected} but received {received_id}"
+        text = f"Unexpected {node_or_broker.lower()} id{expected_id_clause} but received {received_id}"
         raise KafkaError(ErrorCode.INVALID_REQUEST, text)
 
 

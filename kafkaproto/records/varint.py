@@ -14,13 +14,13 @@ def read_varint(b: bytes, p: int) -> tuple[int, int]:
     shift = 7
     while byte > 0x7F:
         if shift > 63:
-            raise ValueError("a varint must have at most 10 bytes")
+            raise ValueError(f"the varint at byte {p - 10} has more than ten bytes; at most 10 bytes are allowed")
         byte = b[p]
         p += 1
         raw |= (byte & 0x7F) << shift
         shift += 7
     if raw >> 64:
-        raise ValueError("a varint must fit in 64 bits")
+        raise ValueError(f"the varint that ends before byte {p} has the value {raw}, which does not fit in 64 bits")
     return (raw >> 1) ^ -(raw & 1), p
 
 

@@ -101,16 +101,16 @@ class Store:
             return {}
         except ValueError as error:
             raise StoreError(
-                f"the manifest of tables {self.path / MANIFEST} cannot be read: {error}; give another folder"
+                f"the tables' manifest {self.path / MANIFEST} cannot be read: {error}; give another folder"
             ) from None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise StoreError(
-                f"the manifest of tables {self.path / MANIFEST} must have format {FORMAT}, the only supported one: give another folder"
+                f"the tables' manifest {self.path / MANIFEST} must have format {FORMAT}, the only supported one: give another folder"
             )
         runs: dict[str, Any] = content.get("runs", {})
         if not (isinstance(runs, dict) and all(map(_is_run_entry, runs.values()))):
             raise StoreError(
-                f"the manifest of tables {self.path / MANIFEST} does not list the runs: give another folder"
+                f"{self.path / MANIFEST} is not a manifest of tables, because it lists no recordings: give another folder"
             )
         return runs
 
