@@ -96,7 +96,7 @@ def test_requirements_on_broker_values_are_checked_after_types_and_before_thread
 
 @pytest.mark.rule("CF-18")
 @EITHER
-def test_any_negative_retention_of_a_broker_is_unlimited(subject: Subject, broker: str) -> None:
+def test_any_negative_retention_setting_of_a_broker_means_unlimited_retention(subject: Subject, broker: str) -> None:
     assert checked(subject, broker, log_retention_ms="-2") == VALID
     assert checked(subject, broker, log_retention_ms="-2", log_local_retention_ms="50") == VALID
     assert checked(subject, broker, log_retention_bytes="-5", log_flush_interval_ms="-1") == VALID

@@ -94,7 +94,7 @@ def test_describe_groups_names_groups_of_the_new_protocol_as_not_classic_from_4_
 
 
 @pytest.mark.rule("GN-10")
-def test_leaving_heartbeat_for_a_classic_group_names_its_kind(subject: Subject) -> None:
+def test_heartbeat_that_leaves_a_classic_group_is_rejected_as_not_a_consumer_group(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     client = group.client(version=3)
     assert client.join().error_code == 0

@@ -90,7 +90,7 @@ def test_subscription_with_an_impossible_size_gets_no_response(subject: Subject,
     ],
     ids=["empty", "version", "negative-version", "no-topic", "no-user-data", "no-owned-partitions", "owned-partitions"],
 )
-def test_group_with_a_subscription_that_is_too_short_reads_every_topic(
+def test_group_with_a_truncated_subscription_counts_as_a_reader_of_every_topic(
     subject: Subject, data: bytes, is_read: bool
 ) -> None:
     """If its topics or user data are missing, the group counts as subscribed to every topic. Fields after these two are not decoded.
@@ -104,7 +104,7 @@ def test_group_with_a_subscription_that_is_too_short_reads_every_topic(
 
 
 @pytest.mark.rule("GC-65")
-def test_subscription_of_another_protocol_type_may_be_anything(subject: Subject) -> None:
+def test_member_metadata_of_another_protocol_type_may_be_any_bytes(subject: Subject) -> None:
     assert join(Group(subject), ("p", struct.pack(">hi", 0, 1000)), kind="connect").error_code == 0
 
 
