@@ -143,7 +143,7 @@ class MovesByLog:
         ] = {}  # keyed by `id`, because looking up a weak reference takes several times as long
 
     def of(self, log: ReplicaLog) -> Moves | None:
-        """Return the encoder and the flags for trace entries about the offsets of a log; None if `add` was not called for the log."""
+        """Return what `add` stored for a log: the encoder of its trace entries and the flags of the next entry. None if `add` was not called."""
         return self._moves.get(id(log))
 
     def add(self, log: ReplicaLog, topic: str, index: int, flags: int) -> Moves:

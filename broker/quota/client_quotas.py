@@ -1,7 +1,7 @@
 """Measures how much of their quotas the clients of one broker use: produce bytes, fetch bytes, request time (KIP-13).
 
 Each broker measures independently, and compares with the values configured for the whole cluster (Q-0). A client is identified by user name and
-client id. This module does not depend on requests or connections: `requests.charges` decides what is charged for which request.
+client id. This module does not depend on Kafka requests or connections: `requests.charges` decides what is charged for which request.
 """
 
 from __future__ import annotations

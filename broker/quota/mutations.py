@@ -3,7 +3,7 @@
 A cluster has one controller, so each identity has one token bucket, whichever broker receives its requests. A request takes tokens topic by topic,
 once the topic has passed all other checks. Newer request versions are strict: a topic is rejected with an error while the bucket is below zero;
 otherwise it is processed, whatever it costs. Clients of older versions do not know this error. Their requests are always processed, and the clients
-are throttled if the bucket is below zero afterwards. This module does not depend on requests. It corresponds to Kafka's
+are throttled if the bucket is below zero afterwards. This module does not depend on Kafka requests. It corresponds to Kafka's
 `ControllerMutationQuotaManager` and `ControllerMutationQuota`.
 """
 

@@ -2,7 +2,7 @@
 
 Small responses are sent in one write. A response is sent in parts by a separate task if it has a file range of 64 KiB or more, or file
 ranges of more than 1 MiB in total; large ranges go through sendfile where possible. While the task runs, nothing else writes to the socket.
-To close the connection, the channel first cancels the task and then aborts the transport. This module does not depend on requests.
+To close the connection, the channel first cancels the task and then aborts the transport. This module does not depend on Kafka requests.
 """
 
 from __future__ import annotations

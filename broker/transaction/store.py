@@ -1,6 +1,6 @@
 """The transactional ids of one broker: loaded from `__transaction_state`, and written to it (TX-3, TX-7, TX-8).
 
-Corresponds to Kafka's `TransactionStateManager`. This module does not depend on requests or markers.
+Corresponds to Kafka's `TransactionStateManager`. This module does not depend on Kafka requests or on transaction markers.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Fetch responses to old clients are converted down (``RecordsUtil.downConvert``), produced data of old clients is converted up
 (``LogValidator``). Old magics cannot represent headers, producers and markers, so these are lost; magic 0 also loses timestamps. Compressed
-records stay compressed. Checksums of the input are not verified; `kafkaproto.records.verify` does that. This module does not depend on requests.
+records stay compressed. Checksums of the input are not verified; `kafkaproto.records.verify` does that. This module does not depend on Kafka
+requests.
 """
 
 from __future__ import annotations

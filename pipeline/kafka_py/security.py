@@ -1,6 +1,6 @@
 """Secures connections with TLS and SASL (PLAIN or SCRAM), as configured by options with the names of Kafka's settings.
 
-Keys and certificates are PEM, as files or as text; Java key stores cannot be read. This module does not depend on requests.
+Keys and certificates are PEM, as files or as text; Java key stores cannot be read. This module does not depend on Kafka requests.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The data source that is registered with Spark: ``spark.dataSource.register(KafkaPy)``, then ``format("kafka_py")``.
 
-The short name ``kafka`` belongs to Spark. This module does not depend on requests.
+The short name ``kafka`` belongs to Spark. This module does not depend on Kafka requests.
 """
 
 from __future__ import annotations

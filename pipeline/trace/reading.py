@@ -27,9 +27,9 @@ ENTRIES_PER_NOTE = 20_000
 NOTICES = "notices"
 """The table name with which `batches` yields messages for the user about files (`Notice`), which are stored in no table."""
 PLACE = "place"
-"""The table name with which `batches` yields its last item, which is stored in no table.
+"""The table name in the last item that `batches` yields. There is no such table: the item tells up to where the recording was read.
 
-It has one row: the position (`Place`) up to which the run (recording) was read, as JSON.
+The item has one row with that position (`Place`) as JSON.
 """
 
 _TYPES = {

@@ -218,7 +218,7 @@ def test_stopped_broker_receives_no_more_quota_changes() -> None:
 
 
 @pytest.mark.rule("F-4")
-def test_largest_allowed_response_is_quota_times_window_or_int32_max() -> None:
+def test_largest_allowed_response_is_quota_times_window_and_at_most_int32_max() -> None:
     c = Cluster()
     assert c.fetch.max_bytes_in_window("u", "c") == INT32_MAX
     c.set(1000, "u")

@@ -75,7 +75,7 @@ def test_max_connections_per_ip_of_zero_allows_only_addresses_with_an_override()
 
 
 @pytest.mark.rule("W-12")
-def test_stricter_per_ip_connection_override_applies_to_any_spelling_of_an_address() -> None:
+def test_connection_limit_of_one_address_applies_to_every_spelling_of_the_address() -> None:
     cluster = cluster_with(max_connections_per_ip="3", max_connections_per_ip_overrides="localhost:1")
     assert [served(cluster.connect(address=a)) for a in ("::ffff:127.0.0.1", HOME)] == [True, False]
     assert [canonical(a) for a in ("::0001", "::FFFF:1.2.3.4", "nobody")] == ["::1", "1.2.3.4", "nobody"]
