@@ -10,23 +10,24 @@ connection (P-1 to P-16). The first batch of a transaction is appended after the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import InvalidBatch, StorageError
 from kafkaproto.broker.log.old_messages import judge_any
-from kafkaproto.broker.log.validation import is_transactional, judge, only_batch
+from kafkaproto.broker.log.validation import TopicLimits, Valid, is_transactional, judge, only_batch
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, Image
 from kafkaproto.broker.replication.awaited_partitions import AwaitedAppend, AwaitedPartitions
 from kafkaproto.broker.replication.partition import Partition
+from kafkaproto.broker.replication.replica_manager import Validation
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Charge, NoReply, Outcome, Reply
 from kafkaproto.broker.requests.registry import register
 from kafkaproto.broker.requests.transaction_errors import error_for
-from kafkaproto.broker.requests.verification import verify
+from kafkaproto.broker.requests.verification import Verification, verify
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -49,7 +50,7 @@ FIRST_VERSION_WITH_CURRENT_LEADER = 10
 FIRST_VERSION_THAT_ADDS_PARTITIONS = 12
 FIRST_VERSION_BY_ID = 13
 NO_LEADER_KNOWN = LeaderIdAndEpoch()
-NO_ERRORS: Mapping[tuple[str, int], int] = {}
+NOT_IN_A_TRANSACTION = Verification({}, ())
 UNVERIFIED_MESSAGES: dict[int, str] = {
     ErrorCode.INVALID_TXN_STATE: "Partition was not added to the transaction",
     ErrorCode.NOT_ENOUGH_REPLICAS: "Unable to verify the partition has been added to the transaction.",
@@ -83,7 +84,7 @@ def produce(exchange: Exchange, request: ProduceRequest) -> Outcome | Delayed:
         topics = _named_once(topics)
     if request.transactional_id is not None:
         return _produce_in_transaction(exchange, request, topics)
-    return _append_all(exchange, request, topics, NO_ERRORS, exchange.now_ms, None)
+    return _append_all(exchange, request, topics, NOT_IN_A_TRANSACTION, exchange.now_ms, None)
 
 
 def _produce_in_transaction(
@@ -105,16 +106,16 @@ def _produce_in_transaction(
                     batches[(topic.name, data.index)] = header
     producers = {(header.producer_id, header.producer_epoch) for header in batches.values()}
     if not batches:
-        return _append_all(exchange, request, topics, NO_ERRORS, exchange.now_ms, None)
+        return _append_all(exchange, request, topics, NOT_IN_A_TRANSACTION, exchange.now_ms, None)
     if len(producers) > 1:
         return _failed(exchange, request, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     delayed = Delayed()
     is_verified = False
 
-    def verified(errors: Mapping[tuple[str, int], int], at_ms: int) -> None:
+    def verified(verification: Verification, at_ms: int) -> None:
         nonlocal is_verified
         is_verified = True
-        outcome = _append_all(exchange, request, topics, errors, at_ms, delayed)
+        outcome = _append_all(exchange, request, topics, verification, at_ms, delayed)
         if not isinstance(outcome, Delayed):
             delayed.complete(lambda: outcome, at_ms)
 
@@ -138,24 +139,21 @@ def _append_all(
     exchange: Exchange,
     request: ProduceRequest,
     topics: Sequence[TopicProduceData],
-    unverified: Mapping[tuple[str, int], int],
+    verification: Verification,
     now_ms: int,
     delayed: Delayed | None,
 ) -> Outcome | Delayed:
     """Append the records of all partitions, and return the outcome, or the request that waits for replication.
 
-    topics: the topics of the request, with their names. unverified: maps (topic, partition) to the error code of a failed verification; these
-    partitions are not appended. delayed: the request if it already waited for verification, None if it did not.
+    topics: the topics of the request, with their names. verification: the result of the verification. Partitions that have an error in it, or
+    whose transaction has ended, are not appended. delayed: the request if it already waited for verification, None if it did not.
     """
     response = ProduceResponse()
     awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]] = []
     for topic in topics:
         answers = []
         for data in topic.partition_data:
-            error_code = unverified.get((topic.name, data.index), 0) if unverified else 0
-            if error_code:
-                error_code = error_for(exchange.api_key, exchange.api_version, error_code)
-            answer, waiting = _append(exchange, topic.name, data, request, error_code, now_ms)
+            answer, waiting = _append(exchange, topic.name, data, request, verification, now_ms)
             answers.append(answer)
             if waiting is not None:
                 awaited.append((waiting, answer))
@@ -209,14 +207,14 @@ def _append(
     topic: str,
     data: PartitionProduceData,
     request: ProduceRequest,
-    unverified: int,
+    verification: Verification,
     now_ms: int,
 ) -> tuple[PartitionProduceResponse, AwaitedAppend | None]:
     """Append the records of one partition. Returns the partition's response and the replication to wait for; None if there is nothing to wait for.
 
-    unverified: the error code of the partition's verification, 0 for none. The checks, in Kafka's order: A. the partition exists; B. the request
-    version may carry these bytes (P-4); C. its transaction is verified (TX-28); D. acks is valid (P-5); E. the topic is not internal; F. this broker
-    leads the partition; G. enough replicas are in sync; H. the batch is valid. If check G or H fails, the response has a log start offset (P-2).
+    The checks, in Kafka's order: A. the partition exists; B. the request version may carry these bytes (P-4); C. its transaction is verified (TX-28);
+    D. acks is valid (P-5); E. the topic is not internal; F. this broker leads the partition; G. enough replicas are in sync; H. its transaction has
+    not ended since the verification began (TX-30), and the batch is valid. If check G or H fails, the response has a log start offset (P-2).
     """
     node = exchange.node
     partition = node.replicas.partitions.get((topic, data.index))
@@ -226,7 +224,8 @@ def _append(
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic else _unknown_topic(exchange.api_version))
         records: Any = data.records if data.records is not None else b""
         produced = memoryview(records) if old else only_batch(records, exchange.api_version)
-        if unverified:
+        if unverified := verification.errors.get((topic, data.index), 0):
+            unverified = error_for(exchange.api_key, exchange.api_version, unverified)
             return _error(data.index, unverified, UNVERIFIED_MESSAGES.get(unverified)), None
         _check_request(exchange, topic, request)
         if partition is None or not partition.is_leader:
@@ -236,7 +235,7 @@ def _append(
             produced,
             now_ms,
             acks_all=request.acks == ALL_IN_SYNC,
-            validate=judge_any if old else judge,
+            validate=_validation(old, ended=(topic, data.index) in verification.ended),
         )
     except KafkaError as error:
         return _refused(data.index, error, partition), None
@@ -258,6 +257,21 @@ def _append(
         NO_LEADER_KNOWN,
     )
     return answer, appended.awaited
+
+
+def _validation(old: bool, *, ended: bool) -> Validation:
+    """Return the function that validates the records of one partition.
+
+    old: whether the request version may carry old messages. ended: whether the transaction has ended in the partition since the verification began.
+    """
+    if not ended:
+        return judge_any if old else judge
+
+    def reject(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
+        judge(batch, limits, now_ms)
+        raise InvalidBatch(ErrorCode.INVALID_TXN_STATE, "The transaction of the batch has ended.")
+
+    return reject
 
 
 def _unknown_topic(version: int) -> ErrorCode:

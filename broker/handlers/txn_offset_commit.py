@@ -17,7 +17,7 @@ from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
 from kafkaproto.broker.requests.transaction_errors import error_for
-from kafkaproto.broker.requests.verification import NO_SEQUENCE, verify
+from kafkaproto.broker.requests.verification import NO_SEQUENCE, Verification, verify
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -55,12 +55,12 @@ def txn_offset_commit(exchange: Exchange, request: TxnOffsetCommitRequest) -> Re
     def reply(results: dict[PartitionKey, int], at_ms: int) -> None:
         delayed.complete(lambda: _response(exchange, request, results, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), at_ms)
 
-    def verified(errors: dict[PartitionKey, int], at_ms: int) -> None:
+    def verified(verification: Verification, at_ms: int) -> None:
         moved = node.refuses_group(request.group_id)
         if moved:
             reply(dict.fromkeys(offsets, moved), at_ms)
-        elif errors[key]:
-            refusal = error_for(exchange.api_key, exchange.api_version, errors[key])
+        elif error := verification.errors[key]:
+            refusal = error_for(exchange.api_key, exchange.api_version, error)
             reply(dict.fromkeys(offsets, refusal), at_ms)
         else:
             _commit(exchange, request, offsets, at_ms, reply)

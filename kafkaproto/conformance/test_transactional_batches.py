@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from kafkaproto.conformance.scene import list_offsets, new_topic
+from kafkaproto.conformance.scene import list_offsets, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.transactions import Producer, bumps_epochs, producers, visible, write_markers
 from kafkaproto.conformance.wire import batch
 from kafkaproto.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from kafkaproto.messages.end_txn import EndTxnRequest
 
-OLD_EPOCH, UNKNOWN_MAPPING = 47, 49
+OLD_EPOCH, NOT_IN_TRANSACTION, UNKNOWN_MAPPING, CONCURRENT = 47, 48, 49, 51
+ATTEMPTS = 200
 LATEST, EARLIEST = -1, -2
 
 
@@ -68,3 +70,45 @@ def test_last_stable_offset_is_the_log_start_after_open_records_are_deleted(
     second.finish(commit=not commits_first)
     aborted = (second.producer_id, 3) if commits_first else (first.producer_id, 1)
     assert visible(topic, 3) == (7, 7, [aborted], 294)
+
+
+@pytest.mark.rule("TX-30")
+@pytest.mark.releases(first="4.0")
+def test_batch_whose_transaction_ends_while_another_batch_is_verified_is_rejected(subject: Subject) -> None:
+    """The transaction is open in the first partition, so only the second one is verified, once the transaction has ended.
+
+    EndTxn version 4 keeps the epoch. Depending on what is faster, the marker may come before the batches, or the EndTxn after them. Then the test
+    repeats.
+    """
+    topic, producer = new_topic(subject, assignment={0: [0], 1: [0]}), Producer(subject)
+    producer.init()
+    coordinator, leader = subject.open(producer.coordinator()), subject.open(0)
+    sequences, outcomes = {0: 0, 1: 0}, set[tuple[int, ...]]()
+
+    def is_open() -> bool:
+        return producer.send(topic, sequences[0], version=12)[0] == 0
+
+    for attempt in range(ATTEMPTS):
+        wait_until(subject, is_open, "the transaction is open in the first partition")
+        sequences[0] += 1
+        request = producer.produce_request(topic, sequences[0])
+        second = producer.produce_request(topic, sequences[1], index=1)
+        request.topic_data[0].partition_data += second.topic_data[0].partition_data
+        subject.send(coordinator, EndTxnRequest(producer.id, producer.producer_id, producer.epoch, True), 4)
+        if attempt % 4:
+            subject.pass_ms(attempt % 4)
+        subject.send(leader, request, 12)
+        is_ended = subject.answer(coordinator).message.error_code == 0
+        results = subject.answer(leader).message.responses[0].partition_responses
+        errors = tuple(result.error_code for result in results)
+        for index, error in enumerate(errors):
+            sequences[index] += error == 0
+        if is_ended:
+            outcomes.add(errors)
+        if 0 in errors or not is_ended:
+            producer.finish(commit=True)
+        if errors == (NOT_IN_TRANSACTION, 0):
+            assert (results[0].error_message, results[0].log_start_offset) == (None, 0)
+            break
+    both_verified, still_ending = (0, 0), {(NOT_IN_TRANSACTION, CONCURRENT), (CONCURRENT, CONCURRENT)}
+    assert (NOT_IN_TRANSACTION, 0) in outcomes <= {(NOT_IN_TRANSACTION, 0), both_verified, *still_ending}

