@@ -16,7 +16,7 @@ from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
-from kafkaproto.broker.requests.transaction_errors import error_for
+from kafkaproto.broker.requests.transaction_errors import error_for, group_error_for
 from kafkaproto.broker.requests.verification import NO_SEQUENCE, Verification, verify
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.txn_offset_commit import (
@@ -26,7 +26,6 @@ from kafkaproto.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 
-FIRST_VERSION_WITH_LOADING = 2
 FIRST_VERSION_THAT_ADDS = 5
 
 
@@ -103,9 +102,9 @@ def _commit(
 def _response(
     exchange: Exchange, request: TxnOffsetCommitRequest, results: dict[PartitionKey, int], otherwise: int
 ) -> Reply:
-    if exchange.api_version < FIRST_VERSION_WITH_LOADING:
-        loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        results = {k: ErrorCode.COORDINATOR_NOT_AVAILABLE if e == loading else e for k, e in results.items()}
+    results = {
+        key: group_error_for(exchange.api_key, exchange.api_version, error_code) for key, error_code in results.items()
+    }
     topics = [(topic.name, [p.partition_index for p in topic.partitions]) for topic in request.topics]
     missing = exchange.node.image.missing(topic.name for topic in request.topics)
     return Reply(

@@ -1,10 +1,7 @@
 """The errors of transactions by API and version (TX-18, TX-22, TX-28, TX-36, TX-68): one table for all handlers.
 
-The transaction coordinator has one error for each situation. Older versions of an API do not define every error; in these versions the
-broker returns another error instead. This module does not depend on wire messages.
-
-The table does not have the errors of group coordinators. While a group coordinator loads the group, its error is COORDINATOR_LOAD_IN_PROGRESS. In
-TxnOffsetCommit up to version 1, the request handler returns COORDINATOR_NOT_AVAILABLE instead of that error (TX-68).
+The transaction coordinator and the group coordinator have one error for each situation. Older versions of an API do not define every error; in these
+versions the broker returns another error instead. This module does not depend on wire messages.
 """
 
 from __future__ import annotations
@@ -58,9 +55,24 @@ For example, Produce returns NOT_ENOUGH_REPLICAS (19) while the coordinator is l
 """
 
 
+GROUP_TABLE: dict[int, dict[int, Replacement]] = {
+    ApiKey.TXN_OFFSET_COMMIT: {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: Replacement(2, _UNAVAILABLE)},
+}
+"""Maps an API of transactions and an error of the group coordinator to the error that some versions of the API return instead."""
+
+
 def error_for(api_key: int, version: int, error_code: int) -> int:
     """Return the error that a client gets, in this version of an API, for an error of the transaction coordinator."""
-    replacement = TABLE.get(api_key, {}).get(error_code)
+    return _replaced(TABLE, api_key, version, error_code)
+
+
+def group_error_for(api_key: int, version: int, error_code: int) -> int:
+    """Return the error that a client gets, in this version of an API, for an error of the group coordinator."""
+    return _replaced(GROUP_TABLE, api_key, version, error_code)
+
+
+def _replaced(table: dict[int, dict[int, Replacement]], api_key: int, version: int, error_code: int) -> int:
+    replacement = table.get(api_key, {}).get(error_code)
     if replacement is None or version >= replacement.first:
         return int(error_code)
     return int(replacement.instead)

@@ -1,8 +1,9 @@
-"""Internal topics in conformance tests: reads the records of a partition, and moves the first partition to other brokers."""
+"""Internal topics in conformance tests: reads the records of a partition, moves the first partition, and changes settings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from kafkaproto.api import ApiKey
 from kafkaproto.conformance.scene import APPEND_WITHIN_MS, Topic, wait_until
@@ -12,11 +13,19 @@ from kafkaproto.messages.alter_partition_reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
+from kafkaproto.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from kafkaproto.records.entries import entries
 from kafkaproto.records.record import Record
 
 LATEST_FETCH = 12
 """The last Fetch version without topic ids."""
+TOPIC, SET, DELETE = 2, 0, 1
+APPLIED_MS = 500
+"""The time in ms after which every broker certainly applies a changed topic setting."""
 
 
 def read_to_the_end(topic: Topic, index: int, offset: int = 0) -> Iterator[Record]:
@@ -47,3 +56,20 @@ def reassign(topic: Topic, *replicas: int) -> None:
         return partition.replica_nodes == list(replicas) and set(partition.isr_nodes) == set(replicas)
 
     wait_until(topic.subject, is_done, f"the replicas are {replicas}")
+
+
+@contextmanager
+def topic_setting(topic: Topic, name: str, value: str) -> Iterator[None]:
+    """Return a context in which the topic setting `name` has a value. At its end the setting is deleted."""
+
+    def alter(operation: int, text: str | None) -> None:
+        resource = AlterConfigsResource(TOPIC, topic.name, [AlterableConfig(name, operation, text)])
+        [response] = topic.subject.ask_once(IncrementalAlterConfigsRequest([resource]), 1).responses
+        assert response.error_code == 0, response
+        topic.subject.pass_ms(APPLIED_MS)
+
+    alter(SET, value)
+    try:
+        yield
+    finally:
+        alter(DELETE, None)

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
 
-from kafkaproto.conformance.groups import OFFSETS_TOPIC, Group, commit, enter_together, has_new_coordinator
-from kafkaproto.conformance.internal_topics import reassign
+from kafkaproto.conformance.groups import Group, commit, enter_together, has_new_coordinator
+from kafkaproto.conformance.internal_topics import reassign, topic_setting
 from kafkaproto.conformance.scene import held, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
-from kafkaproto.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from kafkaproto.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -24,29 +16,9 @@ from kafkaproto.messages.offset_commit import (
 
 pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic=True)
 
-TOPIC, SET, DELETE = 2, 0, 1
 UNKNOWN_SERVER_ERROR, TIMED_OUT, NOT_AVAILABLE, REBALANCE, TOO_LARGE = -1, 7, 15, 27, 28
 COMMIT_TIMEOUT_MS = 5_000
 """The default of `offsets.commit.timeout.ms`."""
-APPLIED_MS = 500
-"""The time in ms after which every broker certainly applies a changed topic setting."""
-
-
-@contextmanager
-def offsets_topic_setting(subject: Subject, name: str, value: str) -> Iterator[None]:
-    """Return a context in which the setting `name` of the offsets topic is `value`. At its end the setting is deleted."""
-
-    def alter(operation: int, text: str | None) -> None:
-        resource = AlterConfigsResource(TOPIC, OFFSETS_TOPIC, [AlterableConfig(name, operation, text)])
-        [response] = subject.ask_once(IncrementalAlterConfigsRequest([resource]), 1).responses
-        assert response.error_code == 0, response
-        subject.pass_ms(APPLIED_MS)
-
-    alter(SET, value)
-    try:
-        yield
-    finally:
-        alter(DELETE, None)
 
 
 @pytest.mark.rule("GC-39", "GO-23")
@@ -66,7 +38,7 @@ def test_commits_and_assignments_fail_while_too_few_replicas_are_in_sync(subject
         leader, follower = syncing.client(), syncing.client()
         enter_together(leader, follower)
         assert commit(alone, {topic: {0: (5, "")}}) == {(topic, 0): 0}
-        with offsets_topic_setting(subject, "min.insync.replicas", "2"):
+        with topic_setting(alone.offsets, "min.insync.replicas", "2"):
             subject.stop_broker(stopped)
             wait_until(subject, lambda: alone.offsets.partition().isr_nodes == [coordinator], "one is in sync")
             follower.send_sync()
@@ -94,7 +66,7 @@ def test_offset_commit_that_exceeds_max_message_bytes_of_its_topic_is_rejected(s
     group = Group(subject)
     assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}
     error = UNKNOWN_SERVER_ERROR if has_new_coordinator(subject) else TOO_LARGE
-    with offsets_topic_setting(subject, "max.message.bytes", "100"):
+    with topic_setting(group.offsets, "max.message.bytes", "100"):
         assert commit(group, {topic: {0: (6, "m" * 100)}}) == {(topic, 0): error}
         assert group.committed() == {(topic, 0): 5}
     assert commit(group, {topic: {0: (7, "m" * 100)}}) == {(topic, 0): 0}
