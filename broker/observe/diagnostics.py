@@ -73,10 +73,13 @@ ADVICE = {
 UNSERVED = {"consumer protocol": CONSUMER_PROTOCOL, "SASL": SASL}
 """Maps features that this broker does not support to advice. The advice is logged when a client's request asks for the feature."""
 
-READING = (ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FETCH, ApiKey.OFFSET_COMMIT)
-"""The APIs that a consumer uses to read partitions without joining its group."""
+READS_OR_JOINS = (ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FETCH, ApiKey.OFFSET_COMMIT, ApiKey.JOIN_GROUP)
+"""The APIs that a consumer uses to read partitions without joining its group, and the one with which a classic member joins.
+
+A JoinGroup may have been rejected because the coordinator was loading the group.
+"""
 LATEST_REQUESTS = 2000
-"""How many of the last requests in the journal are searched for a client's fetches and commits, to see whether it reads without a group."""
+"""How many of the last requests in the journal are searched for requests with which a client reads, or tries to join its group."""
 
 
 class Refusal(NamedTuple):
@@ -160,7 +163,7 @@ class Diagnostics(Observer):
         advice = no_offsets_topic(node.cluster.config, node.image)
         if not advice and not node.groups.serves_consumers:
             advice = f"if it has group.protocol=consumer: {CONSUMER_PROTOCOL}"
-        if not advice or self._reads_without_group(host, client_id, first_ms):
+        if not advice or self._reads_or_joins(host, client_id, first_ms):
             return
         if self._lines.count((host, client_id, "group protocol"), now_ms) is None:
             return
@@ -174,15 +177,19 @@ class Diagnostics(Observer):
             advice,
         )
 
-    def _reads_without_group(self, host: str, client_id: str, since_ms: int) -> bool:
-        """Return whether the client has sent Fetch, ListOffsets, OffsetFetch or OffsetCommit since `since_ms`, as a consumer without a group does.
+    def _reads_or_joins(self, host: str, client_id: str, since_ms: int) -> bool:
+        """Return whether the client has sent one of `READS_OR_JOINS` since `since_ms`.
 
         host: the address of the client, without a port. client_id: its client id as `shown_client_id` returns it.
         """
         for seen in self._journal.latest(LATEST_REQUESTS):
             if seen.at_ms < since_ms:
                 return False
-            if seen.api_key in READING and seen.client_address == host and shown_client_id(seen.client_id) == client_id:
+            if (
+                seen.api_key in READS_OR_JOINS
+                and seen.client_address == host
+                and shown_client_id(seen.client_id) == client_id
+            ):
                 return True
         return False
 

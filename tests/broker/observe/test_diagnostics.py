@@ -296,6 +296,18 @@ def test_client_that_joins_its_group_in_time_is_not_logged(cluster: VirtualClust
     assert lines() == []
 
 
+def test_classic_member_that_joins_while_its_coordinator_loads_is_not_logged(lines: Lines) -> None:
+    cluster = VirtualCluster(2, {"kafkaproto.group.load.ms": "60000"}, clock=None)
+    join = JoinGroupRequest("orders", 10_000, 10_000, "", None, "consumer", [JoinGroupRequestProtocol("range", b"")])
+    member = cluster.connect(cluster.state.coordinator_of("orders"), client_id="me")
+    for _ in range(4):
+        search(member, "orders")
+        assert member.ask(join, 3).error_code == 14
+        cluster.advance(500)
+    cluster.advance(2000)
+    assert lines() == []
+
+
 def test_client_that_looks_up_its_coordinator_only_rarely_is_not_logged(cluster: VirtualCluster, lines: Lines) -> None:
     client = cluster.connect(client_id="monitor")
     for _ in range(20):
