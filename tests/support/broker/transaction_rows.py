@@ -21,6 +21,7 @@ from kafkaproto.records.batch import TRANSACTIONAL, NewRecord, build_batch
 
 INIT_PRODUCER_ID, ADD_PARTITIONS, ADD_OFFSETS, END_TXN, TXN_OFFSET_COMMIT = 22, 24, 25, 26, 28
 PRODUCE_VERSION, OLD_VERSION = 11, 3
+INIT_VERSION, PRODUCE_THAT_ADDS, END_THAT_BUMPS = 4, 12, 5
 TOPIC, TRANSACTIONS, ID, GROUP = "t", "__transaction_state", "counted", "g"
 FEW, MANY = 10, 1000
 PARTITIONS = 200
@@ -34,10 +35,13 @@ CONFIG = {
 
 
 class Scene:
-    """A broker with `idle` open transactions, and a producer with its own id. before: how many records are below the open transactions."""
+    """A broker with `idle` open transactions, and a producer with its own id.
 
-    def __init__(self, idle: int, *, before: int = 0) -> None:
-        cluster = find("VirtualCluster")(1, CONFIG)
+    before: how many records are below the open transactions. options: keyword arguments of the cluster, such as its release.
+    """
+
+    def __init__(self, idle: int, *, before: int = 0, **options: Any) -> None:
+        cluster = find("VirtualCluster")(1, CONFIG, **options)
         cluster.topic(TOPIC, PARTITIONS, 1)
         self.node = cluster.state.nodes[0]
         self.node.transactions.coordinator_id(ID)
@@ -48,7 +52,7 @@ class Scene:
         init = message(
             "init_producer_id", "InitProducerIdRequest", transactional_id=ID, transaction_timeout_ms=TIMEOUT_MS
         )
-        self.producer_id = self.peer.ask(init, INIT_PRODUCER_ID, 4).producer_id
+        self.producer_id = self.peer.ask(init, INIT_PRODUCER_ID, INIT_VERSION).producer_id
         self._sequence = 0
 
     @property
@@ -81,10 +85,10 @@ class Scene:
         cluster.run()
 
     @staticmethod
-    def _batch(producer_id: int, sequence: int) -> bytes:
+    def _batch(producer_id: int, sequence: int, epoch: int = 0) -> bytes:
         record = NewRecord(b"x" * SMALL_VALUE, None, workload.TIMESTAMP_MS)
         return build_batch(
-            [record], producer_id=producer_id, producer_epoch=0, base_sequence=sequence, attributes=TRANSACTIONAL
+            [record], producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence, attributes=TRANSACTIONAL
         )
 
     def commit_pending_offsets(self, count: int, *, own_groups: bool) -> None:
@@ -135,17 +139,17 @@ class Scene:
         topic = message(module, "AddPartitionsToTxnTopic", name=TOPIC, partitions=[index])
         return self.peer.frame(message(module, "AddPartitionsToTxnRequest", **self._named(topics=[topic])), OLD_VERSION)
 
-    def end(self) -> bytes:
+    def end(self, epoch: int = 0, version: int = OLD_VERSION) -> bytes:
         """Return the frame of EndTxn."""
         request = message(
             "end_txn",
             "EndTxnRequest",
             transactional_id=ID,
             producer_id=self.producer_id,
-            producer_epoch=0,
+            producer_epoch=epoch,
             committed=True,
         )
-        return self.peer.frame(request, OLD_VERSION)
+        return self.peer.frame(request, version)
 
     def _named(self, *, topics: list[Any]) -> dict[str, Any]:
         return {
@@ -162,6 +166,15 @@ class Scene:
             request.transactional_id = ID
             self._sequence += 1
             yield self.peer.frame(request, PRODUCE_VERSION)
+
+    def first_batches(self) -> list[bytes]:
+        """Return the frames of Produce requests of `PARTITIONS` transactions, each with the next epoch (transaction version 2)."""
+        requests = [
+            workload.produce_request(self._batch(self.producer_id, 0, epoch), acks=-1) for epoch in range(PARTITIONS)
+        ]
+        for request in requests:
+            request.transactional_id = ID
+        return [self.peer.frame(request, PRODUCE_THAT_ADDS) for request in requests]
 
     def expect(self, state: TransactionState, partitions: int) -> None:
         """Raise WorkloadError if the transaction is not in this state with so many partitions."""
@@ -224,6 +237,42 @@ def whole(idle: int) -> Work:
     return transactions(scene, scene.add(0), scene.produce_frames(), PRODUCE, PRODUCE_VERSION)
 
 
+def whole_of_version_2(idle: int) -> Work:
+    """Return the row of a whole transaction of version 2 (KIP-890): Produce, which adds its partition, EndTxn and its markers."""
+    scene = Scene(idle, release_name="4.2")
+    ends = iter([scene.end(epoch, END_THAT_BUMPS) for epoch in range(PARTITIONS)])
+
+    def step(frame: bytes) -> None:
+        scene.peer.exchange(frame)
+        scene.other.exchange(next(ends))
+        scene.peer.cluster.advance(1)
+
+    return Work(
+        scene.peer,
+        PRODUCE,
+        PRODUCE_THAT_ADDS,
+        iter(scene.first_batches()),
+        step,
+        workload.unthrottled,
+        lambda: scene.expect(TransactionState.COMPLETE_COMMIT, 0),
+    )
+
+
+def init_producer_id(idle: int) -> Work:
+    """Return the row of InitProducerId, which raises the epoch of the transactional id each time."""
+    scene = Scene(idle)
+    init = message("init_producer_id", "InitProducerIdRequest", transactional_id=ID, transaction_timeout_ms=TIMEOUT_MS)
+    frame = scene.peer.frame(init, INIT_VERSION)
+    return Work(
+        scene.peer,
+        INIT_PRODUCER_ID,
+        INIT_VERSION,
+        iter(lambda: frame, None),
+        scene.peer.exchange,
+        workload.unthrottled,
+    )
+
+
 def read_committed(idle: int) -> Work:
     """Return the row of a Fetch that returns the records below the open transactions."""
     records = 10
@@ -256,6 +305,8 @@ PREPARED: dict[str, Callable[[int], Work]] = {
     "Produce": produce,
     "AddPartitionsToTxn": add_partitions,
     "a whole transaction": whole,
+    "a whole transaction of version 2": whole_of_version_2,
+    "InitProducerId": init_producer_id,
     "read_committed Fetch": read_committed,
     "a transaction with offsets of one group": partial(offsets_in_transactions, own_groups=False),
     "a transaction with offsets beside other groups": partial(offsets_in_transactions, own_groups=True),
