@@ -19,7 +19,7 @@ TIMEOUTS = "group.consumer.session.timeout.ms", "group.consumer.heartbeat.interv
 pytestmark = pytest.mark.needs(*TIMEOUTS, "group.consumer.max.size", offsets_topic=True)
 
 SESSION_MS, INTERVAL_MS = 3_000, 500
-FULL, FENCED = 81, 110
+FULL, FENCED, UNSUPPORTED_ASSIGNOR = 81, 110, 112
 AWAY_EPOCH, STALE_EPOCH = -2, 9
 
 
@@ -90,6 +90,10 @@ def test_consumer_group_rejects_members_beyond_group_consumer_max_size(subject: 
         assert group.enter(member_id)[0] == number
     for instance_id in (None, "i1"):
         assert refusal(group.join("D", instance_id=instance_id))[0] == FULL
+    # The assignor is checked before the size of the group, and the size before the member id; a leaving member needs no place.
+    assert refusal(group.join("D", server_assignor="none"))[0] == UNSUPPORTED_ASSIGNOR
+    assert refusal(group.heartbeat("D", 2))[0] == FULL
+    assert refusal(group.heartbeat("D", -1))[0] == UNKNOWN_MEMBER
     for version in (3, 9):
         refused = classic_join(group, version)
         assert (refused.error_code, refused.member_id, refused.members) == (FULL, "", [])
