@@ -255,7 +255,7 @@ def test_invalid_topic_settings_are_rejected_with_the_message_of_kafka(
 
 
 @pytest.mark.rule("AD-39")
-def test_new_topics_with_null_settings_or_illegal_names_are_rejected_with_the_message_of_kafka(
+def test_new_topics_with_null_settings_or_illegal_names_get_the_errors_of_kafka(
     subject: Subject,
 ) -> None:
     nulls: dict[str, str | None] = {"no.such": None, "retention.ms": None}

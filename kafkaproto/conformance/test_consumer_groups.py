@@ -327,7 +327,7 @@ def test_consumer_group_describe_rejects_only_the_empty_group_id_from_4_0_on(sub
 
 
 @pytest.mark.rule("GN-37")
-def test_heartbeat_with_another_assignor_changes_the_assignor_but_not_the_group_epoch(subject: Subject) -> None:
+def test_heartbeat_with_a_new_assignor_changes_the_assignor_but_not_the_group_epoch(subject: Subject) -> None:
     """A heartbeat that names another assignor changes the group's assignor at once, but not the group epoch or the assignment."""
     group = ConsumerGroup(subject)
     group.enter("A")

@@ -201,7 +201,7 @@ def test_all_regexes_are_resolved_again_when_a_change_leaves_one_regex_unused(gr
 
 
 @pytest.mark.rule("GN-38")
-def test_new_member_without_subscription_gets_partitions_of_the_regex_of_other_members(group: ConsumerGroup) -> None:
+def test_new_member_without_subscription_gets_partitions_of_the_regex_of_others(group: ConsumerGroup) -> None:
     """A joins with a regular expression, which starts an epoch once it is resolved. C then joins and subscribes to nothing.
 
     C's join computes the target assignment of the epoch. It gives partitions to C, too, although C has no subscription.

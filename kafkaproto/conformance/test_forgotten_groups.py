@@ -59,7 +59,7 @@ def hidden_group(subject: Subject) -> ConsumerGroup:
     return group
 
 
-def test_group_is_visible_after_a_rejected_join_until_the_next_record_of_its_partition(subject: Subject) -> None:
+def test_group_is_visible_after_a_rejected_join_until_its_partition_has_a_record(subject: Subject) -> None:
     forgets = subject.semantics == "kafka"
     group = empty_group(subject)
     place, key = {group.topic.name: [0]}, (group.topic.name, 0)

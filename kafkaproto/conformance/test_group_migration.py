@@ -362,7 +362,7 @@ def test_empty_consumer_group_becomes_classic_with_the_first_classic_member(subj
 
 
 @pytest.mark.rule("GN-63")
-def test_empty_consumer_group_rejects_unknown_classic_member_ids_but_accepts_new_members(
+def test_empty_consumer_group_rejects_unknown_classic_ids_but_accepts_new_members(
     subject: Subject,
 ) -> None:
     """Joins with an unknown member id are rejected. A join without an id converts the group to a classic one, which keeps its committed offsets."""

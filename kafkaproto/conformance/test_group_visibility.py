@@ -62,7 +62,7 @@ def test_group_of_the_first_member_is_visible_after_its_join_phase(subject: Subj
 
 @pytest.mark.rule("D12", "GN-63")
 @pytest.mark.parametrize("is_hidden", [False, True])
-def test_commit_without_a_valid_offset_replaces_a_forgotten_group_after_the_next_record(
+def test_commit_without_a_valid_offset_replaces_a_forgotten_group_at_the_next_record(
     subject: Subject, is_hidden: bool
 ) -> None:
     group = empty_group(subject)

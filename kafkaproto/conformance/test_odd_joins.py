@@ -109,7 +109,7 @@ def test_member_metadata_of_another_protocol_type_may_be_any_bytes(subject: Subj
 
 
 @pytest.mark.rule("GC-26")
-def test_join_group_at_another_broker_returns_the_member_id_only_from_the_old_coordinator(subject: Subject) -> None:
+def test_join_group_at_another_broker_returns_the_member_id_only_before_kip_848(subject: Subject) -> None:
     group = Group(subject)
     member_id = "" if has_new_coordinator(subject) else "M"
     for version in (3, 7, 9):
@@ -119,7 +119,7 @@ def test_join_group_at_another_broker_returns_the_member_id_only_from_the_old_co
 
 
 @pytest.mark.rule("GO-32")
-def test_offset_fetch_at_another_broker_has_an_error_for_each_partition_only_from_4_0_on(subject: Subject) -> None:
+def test_offset_fetch_at_another_broker_has_an_error_per_partition_from_4_0_on(subject: Subject) -> None:
     group = Group(subject)
     topic = new_topic(subject).name
     assert commit(group, {topic: {0: (5, None)}}) == {(topic, 0): 0}

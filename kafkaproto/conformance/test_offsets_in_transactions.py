@@ -114,7 +114,7 @@ def test_only_a_coordinator_before_kip_848_creates_a_group_for_a_rejected_txn_co
 
 
 @pytest.mark.rule("TX-43")
-def test_only_a_coordinator_before_kip_848_drops_pending_offsets_after_a_fenced_commit(
+def test_only_the_old_coordinator_drops_pending_offsets_after_a_fenced_commit(
     subject: Subject,
 ) -> None:
     topic, group = new_topic(subject), Group(subject)

@@ -60,7 +60,7 @@ def test_static_member_that_returns_with_another_subscription_starts_a_group_epo
 
 
 @pytest.mark.rule("GN-32")
-def test_member_that_takes_over_an_instance_id_gets_partitions_only_at_its_next_heartbeat(subject: Subject) -> None:
+def test_member_that_takes_over_an_instance_id_gets_partitions_at_its_next_heartbeat(subject: Subject) -> None:
     """B joins again with the instance id of A, which is away, and thereby takes over A's target assignment. The response has no partitions.
 
     All partitions of the topic still belonged to B before it joined again, so the coordinator gives those of A's target only at B's next heartbeat.

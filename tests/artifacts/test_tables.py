@@ -71,7 +71,7 @@ def test_trace_tables_of_an_old_commit_have_the_same_rows_as_rebuilt_tables(fold
         assert old_rows == rows(folder / "fresh", table), table
 
 
-def test_trace_tables_of_an_old_commit_are_rebuilt_completely_and_include_group_tables(folder: Path) -> None:
+def test_trace_tables_of_an_old_commit_are_rebuilt_completely_with_group_tables(folder: Path) -> None:
     counts, notices = build(folder / "trace", folder / "tables")
     build(folder / "trace", folder / "fresh")
     assert notices == [] and [*counts.values()] == [manifest(folder / "tables")["rows"]]

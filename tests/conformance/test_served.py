@@ -48,7 +48,7 @@ def not_prepared(reason: str) -> Any:
         ("4.2", produce("t", b""), 2, "Produce v2 (the broker serves 3 to 13)"),  # offered, never accepted: KAFKA-18659
     ],
 )
-def test_conformance_test_that_needs_an_unserved_api_version_is_skipped_with_the_reason(
+def test_conformance_test_that_needs_an_unserved_version_is_skipped_with_a_reason(
     release: str, request_: Any, version: int, reason: str
 ) -> None:
     with foreign(release) as subject, not_prepared(reason):

@@ -25,7 +25,7 @@ def decoded_partitions() -> list[PartitionData]:
     return FETCH_RESPONSE_V12.decode(data).responses[0].partitions
 
 
-def test_attribute_for_a_missing_nested_struct_always_returns_the_same_default_struct() -> None:
+def test_attribute_of_a_missing_nested_struct_returns_the_same_default_each_time() -> None:
     partition, _ = decoded_partitions()
     assert partition.current_leader == LeaderIdAndEpoch() and partition.diverging_epoch == EpochEndOffset()
     assert partition.current_leader is partition.current_leader

@@ -234,7 +234,7 @@ def test_first_follower_fetch_of_a_session_is_not_parked_with_kip_semantics() ->
 
 
 @pytest.mark.rule("D5")
-def test_follower_fetch_with_stale_high_watermark_completes_at_once_with_kip_semantics() -> None:
+def test_follower_fetch_with_a_stale_high_watermark_completes_at_once_under_the_kips() -> None:
     for semantics, answered in (("kip", 1), ("kafka", 0)):
         cluster, follower = _fake_follower(semantics)
         fill(cluster, "t", batch(b"a"))

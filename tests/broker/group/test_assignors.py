@@ -61,12 +61,12 @@ def test_uniform_assignor_moves_only_the_partitions_that_a_new_member_needs() ->
     assert shown(third) == {"A": {"T": [0, 1]}, "B": {"T": [3, 4]}, "C": {"T": [2, 5]}}
 
 
-def test_uniform_assignor_leaves_the_surplus_partition_of_an_uneven_split_with_its_owner() -> None:
+def test_uniform_assignor_leaves_the_extra_partition_of_an_uneven_split_to_its_owner() -> None:
     targets = assign_uniform([member("A", T=(0,)), member("B", T=(1, 2))], {T: 3})
     assert shown(targets) == {"A": {"T": [0]}, "B": {"T": [1, 2]}}
 
 
-def test_uniform_assignor_gives_a_topic_to_its_only_subscriber_and_balances_other_topics() -> None:
+def test_uniform_assignor_gives_a_topic_to_its_only_subscriber_and_balances_others() -> None:
     targets = assign_uniform([member("A", T, T=(0, 1, 2)), member("B", T, U, T=(3, 4, 5))], {T: 6, U: 6})
     assert shown(targets) == {"A": {"T": [0, 1, 2, 3, 4, 5]}, "B": {"U": [0, 1, 2, 3, 4, 5]}}
 

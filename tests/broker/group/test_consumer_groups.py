@@ -124,7 +124,7 @@ def test_consumer_group_heartbeat_with_all_fields_always_returns_the_assignment(
 
 
 @pytest.mark.rule("SN-32")
-def test_member_that_rejoins_with_epoch_0_after_reaching_epoch_2_is_fenced_before_4_2(group: Group) -> None:
+def test_member_at_epoch_2_that_rejoins_with_epoch_0_is_fenced_before_4_2(group: Group) -> None:
     group.join("A")
     assert group.seen(group.join("A")) == (1, ALL)
     group.join("B")
@@ -309,7 +309,7 @@ def test_consumer_group_survives_a_coordinator_move_and_a_broker_restart() -> No
     assert group.epochs == ("Empty", 4, 2)
 
 
-def test_heartbeat_to_a_new_coordinator_waits_until_loaded_group_changes_are_replicated() -> None:
+def test_heartbeat_to_a_new_coordinator_waits_until_loaded_changes_are_replicated() -> None:
     """The old coordinator stopped before all followers had the change, so the next coordinator may lose it, too."""
     group = Group("4.2", brokers=3)
     group.join("A")

@@ -131,7 +131,7 @@ def test_new_coordinator_of_a_mixed_group_loads_members_of_both_protocols() -> N
 
 
 @pytest.mark.rule("GN-55", "GO-11")
-def test_group_downgraded_to_classic_keeps_members_and_offsets_after_a_coordinator_move() -> None:
+def test_downgraded_group_keeps_members_and_offsets_after_a_coordinator_move() -> None:
     group = Group("4.2", brokers=3, group_initial_rebalance_delay_ms="0")
     member_id = classic_member(group)
     group.join("A")

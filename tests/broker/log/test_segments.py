@@ -197,7 +197,7 @@ def test_in_memory_bytes_stay_readable_if_moving_them_to_a_file_fails(monkeypatc
     assert store.read(SMALL_SEGMENT_BYTES - 1, 2) == b"ac"
 
 
-def test_batch_larger_than_its_slot_in_a_shared_file_does_not_overwrite_the_next_slot(
+def test_batch_above_its_slot_in_a_shared_file_does_not_overwrite_the_next_slot(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A failed first append leaves an empty segment in a piece of the file; a larger batch must not overwrite the next piece."""

@@ -81,7 +81,7 @@ def test_compaction_keeps_only_the_newest_committed_record_of_a_key() -> None:
 
 
 @pytest.mark.parametrize("commit", [True, False])
-def test_marker_of_a_transaction_without_records_is_removed_after_delete_retention_ms(commit: bool) -> None:
+def test_marker_of_an_empty_transaction_is_removed_after_delete_retention_ms(commit: bool) -> None:
     log = Compacted()
     log.write(b"a")
     log.end(commit=commit)

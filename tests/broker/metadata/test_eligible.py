@@ -44,7 +44,7 @@ def stop(cluster: VirtualCluster, *broker_ids: int) -> None:
         cluster.state.controller.broker_stopped(broker_id)
 
 
-def test_replica_becomes_an_eligible_leader_if_the_isr_falls_below_min_insync_replicas() -> None:
+def test_replica_becomes_an_eligible_leader_when_the_isr_falls_below_its_minimum() -> None:
     cluster = made()
     stop(cluster, 2)
     assert roles(cluster) == (0, (0, 1), (), ())
@@ -107,7 +107,7 @@ def test_changed_min_insync_replicas_of_all_brokers_removes_eligible_replicas() 
     assert roles(cluster) == (0, (0,), (), ())
 
 
-def test_partition_loses_its_elr_at_its_next_change_after_the_elr_feature_is_disabled() -> None:
+def test_partition_loses_its_elr_at_its_next_change_once_the_feature_is_disabled() -> None:
     cluster = made()
     stop(cluster, 2, 1)
     levels = dict(cluster.state.controller.image.features)

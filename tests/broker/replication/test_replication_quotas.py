@@ -605,7 +605,7 @@ def test_unlisted_partitions_replicate_while_another_partition_is_throttled() ->
 
 
 @pytest.mark.rule("R-5")
-def test_empty_follower_fetch_responses_count_towards_the_quota_of_throttled_replicas() -> None:
+def test_empty_follower_fetch_responses_count_in_the_quota_of_throttled_replicas() -> None:
     cluster = three()
     assert cluster.state.timers.next_deadline_ms() is None
     set_list(cluster, LEADER, "0:0")

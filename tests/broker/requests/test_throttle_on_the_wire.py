@@ -65,7 +65,7 @@ def test_requests_sent_while_muted_are_answered_in_order_after_the_throttle(
 
 
 @pytest.mark.rule("T-7")
-def test_other_connection_of_a_throttled_client_id_is_served_but_gets_a_longer_throttle(
+def test_second_connection_of_a_throttled_client_is_served_but_throttled_longer(
     cluster: VirtualCluster,
 ) -> None:
     limit(cluster, producer_byte_rate=10_000.0)

@@ -392,7 +392,7 @@ def test_wait_for_condition_is_checked_again_after_it_changes_the_cluster() -> N
 
 
 @pytest.mark.timeout(20)
-def test_async_wait_for_condition_that_always_changes_the_cluster_raises_after_10_checks() -> None:
+def test_async_wait_for_a_condition_that_changes_the_cluster_raises_after_10_checks() -> None:
     async def run() -> None:
         async with async_cluster(topics={"orders": 1}) as c:
             with pytest.raises(RuntimeError, match="changed the cluster in each of 10 checks"):

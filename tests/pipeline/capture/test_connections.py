@@ -66,7 +66,7 @@ def numbers(tables: dict[str, list[Row]]) -> list[int]:
     return [row["correlation_id"] for row in tables["requests"]]
 
 
-def test_tables_of_a_capture_get_broker_ids_and_topic_names_from_any_captured_response(made: Made) -> None:
+def test_capture_tables_get_broker_ids_and_topic_names_from_any_captured_response(made: Made) -> None:
     wire = Wire()
     add_exchanges(wire.connect(40_000), versions(1), fetched(2))
     add_exchanges(wire.connect(40_001), named(1))
@@ -412,7 +412,7 @@ def test_trace_entries_made_from_a_capture_have_unique_sequence_numbers(made: Ma
     assert len(tables["requests"]) == 250 and len(seqs) == len(set(seqs))
 
 
-def test_each_capture_file_in_a_folder_becomes_one_run_and_invalid_files_are_reported(
+def test_each_capture_file_of_a_folder_becomes_a_run_and_invalid_ones_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wire = Wire()

@@ -75,7 +75,7 @@ def test_throttle_analysis_sums_throttle_times_by_client_and_quota(tables: Table
     assert max(r["throttle_ms"] for r in rates) == max(waits)
 
 
-def test_quota_what_if_gives_recorded_throttles_and_shorter_throttles_for_higher_quotas(
+def test_quota_what_if_gives_recorded_throttles_and_shorter_ones_for_higher_quotas(
     tables: Tables, folder: Path
 ) -> None:
     plan = [r for r in answer_rows(what_if.ANSWER, "planned", tables) if r["client_id"] == "p"]

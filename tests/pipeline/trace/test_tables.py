@@ -295,9 +295,7 @@ def test_run_name_with_path_characters_stays_inside_the_output_folder(tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["r" * 252, "\ud800"])
-def test_trace_run_with_an_impossible_folder_name_is_reported_and_other_runs_are_read(
-    tmp_path: Path, name: str
-) -> None:
+def test_trace_run_with_an_impossible_folder_name_is_reported_and_others_are_read(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / "trace", traffic(), name, name="x")
     write(tmp_path / "trace", traffic(), "good")
     counts, [notice] = build(tmp_path / "trace", tmp_path / "out")
@@ -318,9 +316,7 @@ DAMAGED: list[Entry] = [
 
 
 @pytest.mark.parametrize("damaged", DAMAGED)
-def test_trace_entry_whose_values_fit_no_column_is_reported_and_other_entries_are_read(
-    tmp_path: Path, damaged: Entry
-) -> None:
+def test_trace_entry_whose_values_fit_no_column_is_reported_and_others_are_read(tmp_path: Path, damaged: Entry) -> None:
     trace, out, entries = tmp_path / "trace", tmp_path / "out", traffic()
     write(trace, [*entries[:3], damaged, *entries[3:]], "bad")
     write(trace, entries, "good")

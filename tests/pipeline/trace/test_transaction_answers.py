@@ -127,7 +127,7 @@ def test_transaction_analysis_lists_each_transaction_with_duration_and_outcome(t
     ]
 
 
-def test_transaction_analysis_counts_records_that_open_transactions_hide_from_readers(tables: Tables) -> None:
+def test_transaction_analysis_counts_records_hidden_by_open_transactions(tables: Tables) -> None:
     names = ("transactional_id", "held_records", "held_ms", "completion_ms")
     assert only("transactions", tables, *names) == [
         ("orders", 7, 6000.0, None),
@@ -151,7 +151,7 @@ def test_transaction_analysis_counts_records_that_open_transactions_hide_from_re
     ]
 
 
-def test_transaction_charts_show_each_outcome_and_records_hidden_by_open_transactions(tables: Tables) -> None:
+def test_transaction_charts_show_outcomes_and_records_hidden_by_open_transactions(tables: Tables) -> None:
     lanes = answer_rows(transactions.ANSWER, "lanes", tables)
     assert [(row["transactional_id"], row["from_s"], row["until_s"]) for row in lanes] == [
         ("orders", 1.0, 7.0),
@@ -167,7 +167,7 @@ def test_transaction_charts_show_each_outcome_and_records_hidden_by_open_transac
     assert "records not yet visible" in figure and transaction_figures.invisible([]) is None
 
 
-def test_transaction_analysis_prefers_recorded_causes_to_causes_inferred_from_requests(spark: Any) -> None:
+def test_transaction_analysis_prefers_recorded_causes_to_inferred_causes(spark: Any) -> None:
     """A trace of this broker has them. Its times are those of the machine: only causes and offsets are checked."""
     bench = TransactionBench()
     topic = bench.topic()
