@@ -93,7 +93,7 @@ def fetch(exchange: Exchange, request: FetchRequest) -> FetchReply | Delayed:
     first_of_session = request.session_epoch == NEW_SESSION_EPOCH
     if must_answer_now(params, min_bytes, fetches, results):
         return answer.build(results, now_ms)
-    if answer.owed_at_once(first_of_session):
+    if answer.must_respond_at_once(first_of_session):
         # Read again, as after parking: this very fetch may have moved the high watermark.
         return answer.build(node.reader.read_all(params, fetches, node.image, now_ms), now_ms)
     condition = FetchCondition(params, min_bytes, fetches, node.reader, node.replicas)
@@ -239,7 +239,7 @@ class _Answer:
         self._keys = keys
         self._fetches = fetches
 
-    def owed_at_once(self, first_of_session: bool) -> bool:
+    def must_respond_at_once(self, first_of_session: bool) -> bool:
         """Return whether a follower's fetch gets its response at once instead of waiting for records (D5).
 
         With `semantics=kip`, returns True for the first fetch of a fetch session, and for each fetch that shows that the follower's high watermark of

@@ -46,7 +46,7 @@ READ_COMMITTED = 1
 ISOLATION_LEVELS = (0, READ_COMMITTED)
 
 
-class Found(NamedTuple):
+class FoundOffset(NamedTuple):
     """The result of a ListOffsets look-up: an offset with the timestamp (ms) and leader epoch of its record; offset -1 if no record matches (L-6)."""
 
     offset: int
@@ -54,7 +54,7 @@ class Found(NamedTuple):
     leader_epoch: int = -1
 
 
-NOTHING = Found(-1)
+NOTHING = FoundOffset(-1)
 
 
 def _failed(exchange: Exchange, request: ListOffsetsRequest, error_code: int) -> Reply:
@@ -148,7 +148,7 @@ def _partition(exchange: Exchange, replica_id: int, topic: str, requested: ListO
     return partition
 
 
-def _look_up(exchange: Exchange, request: ListOffsetsRequest, partition: Partition, timestamp: int) -> Found:
+def _look_up(exchange: Exchange, request: ListOffsetsRequest, partition: Partition, timestamp: int) -> FoundOffset:
     log = partition.log
     from_client = request.replica_id == CONSUMER
     bound = log.log_end_offset
@@ -160,16 +160,16 @@ def _look_up(exchange: Exchange, request: ListOffsetsRequest, partition: Partiti
     if timestamp == LATEST:
         if unknown:
             raise KafkaError(_not_available(exchange))
-        return Found(bound, -1, partition.leader_epoch)
+        return FoundOffset(bound, -1, partition.leader_epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
-        return Found(log.log_start_offset, -1, log.earliest_epoch())
+        return FoundOffset(log.log_start_offset, -1, log.earliest_epoch())
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return NOTHING
     record = (
         log.offset_of_max_timestamp(bound) if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp, bound)
     )
     if record is not None:
-        return Found(record.offset, record.timestamp, record.leader_epoch)
+        return FoundOffset(record.offset, record.timestamp, record.leader_epoch)
     if unknown:
         raise KafkaError(_not_available(exchange))
     return NOTHING
