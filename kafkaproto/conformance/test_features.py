@@ -74,7 +74,9 @@ def test_api_versions_response_has_the_features_of_the_cluster(
         if version < FIRST_WITH_FEATURES:
             assert (supported(answer), finalized(answer), answer.finalized_features_epoch) == ({}, {}, -1)
             continue
-        known = levels if version > FIRST_WITH_FEATURES else {n: found for n, found in levels.items() if found[0] > 0}
+        known = (
+            levels if version > FIRST_WITH_FEATURES else {n: limits for n, limits in levels.items() if limits[0] > 0}
+        )
         assert (supported(answer), finalized(answer)) == (known, in_use)
         assert answer.finalized_features_epoch > 0 and not answer.zk_migration_ready
 

@@ -88,8 +88,8 @@ def stable(group: ConsumerGroup, **options: Any) -> Consumer:
 
 def listed(group: ConsumerGroup) -> tuple[str, str, str]:
     """Return (group type, protocol type, state) of the group from a ListGroups response."""
-    [found] = [g for g in group.ask(ListGroupsRequest(), 5).groups if g.group_id == group.id]
-    return found.group_type, found.protocol_type, found.group_state
+    [listed_group] = [g for g in group.ask(ListGroupsRequest(), 5).groups if g.group_id == group.id]
+    return listed_group.group_type, listed_group.protocol_type, listed_group.group_state
 
 
 def member_types(group: ConsumerGroup) -> dict[str, int]:

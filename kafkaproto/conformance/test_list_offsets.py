@@ -175,18 +175,18 @@ def test_list_offsets_finds_the_first_record_at_or_after_a_timestamp(subject: Su
 
     Corresponds to Kafka's tests `ListOffsetsIntegrationTest`, `LogOffsetTest`.
     """
-    one, three, many = (new_topic(subject) for _ in range(3))
-    one.fill(stamped(100, 999, 200, compression=codec))
-    three.fill(*[stamped(timestamp, compression=codec) for timestamp in (100, 999, 200)])
-    many.fill(*[stamped(timestamp, compression=codec) for timestamp in (0, 1, 2, 3, 4, 6, 5)])
-    for topic in (one, three):
+    single_batch, batch_per_record, out_of_order = (new_topic(subject) for _ in range(3))
+    single_batch.fill(stamped(100, 999, 200, compression=codec))
+    batch_per_record.fill(*[stamped(timestamp, compression=codec) for timestamp in (100, 999, 200)])
+    out_of_order.fill(*[stamped(timestamp, compression=codec) for timestamp in (0, 1, 2, 3, 4, 6, 5)])
+    for topic in (single_batch, batch_per_record):
         assert summary(list_offsets(topic, MAX_TIMESTAMP, 7)) == (0, 1, 999, 0)
         requested = [summary(list_offsets(topic, timestamp))[1:3] for timestamp in (0, 100, 101, 999, 1000)]
         assert requested == [(0, 100), (0, 100), (1, 999), (1, 999), (-1, -1)]
-    assert summary(list_offsets(many, MAX_TIMESTAMP, 7)) == (0, 5, 6, 0)
-    assert summary(list_offsets(many, 5))[1:3] == (5, 6)
-    many.fill(stamped(6, compression=codec))
-    assert summary(list_offsets(many, MAX_TIMESTAMP, 7)) == (0, 5, 6, 0)  # the first of equal timestamps
+    assert summary(list_offsets(out_of_order, MAX_TIMESTAMP, 7)) == (0, 5, 6, 0)
+    assert summary(list_offsets(out_of_order, 5))[1:3] == (5, 6)
+    out_of_order.fill(stamped(6, compression=codec))
+    assert summary(list_offsets(out_of_order, MAX_TIMESTAMP, 7)) == (0, 5, 6, 0)  # the first of equal timestamps
     empty = new_topic(subject)
     assert summary(list_offsets(empty, MAX_TIMESTAMP, 7)) == (0, -1, -1, -1)
     assert summary(list_offsets(empty, 0)) == (0, -1, -1, -1)
@@ -194,13 +194,13 @@ def test_list_offsets_finds_the_first_record_at_or_after_a_timestamp(subject: Su
 
 @pytest.mark.rule("L-7")
 def test_list_offsets_finds_records_by_their_log_append_time(subject: Subject) -> None:
-    one, three = (new_topic(subject, message_timestamp_type="LogAppendTime") for _ in range(2))
-    one.fill(stamped(100, 999, 200))
+    single_batch, batch_per_record = (new_topic(subject, message_timestamp_type="LogAppendTime") for _ in range(2))
+    single_batch.fill(stamped(100, 999, 200))
     for timestamp in (100, 999, 200):
-        three.fill(stamped(timestamp))
+        batch_per_record.fill(stamped(timestamp))
         subject.pass_ms(5)
-    assert summary(list_offsets(one, MAX_TIMESTAMP, 7))[:2] == (0, 0)
-    assert summary(list_offsets(three, MAX_TIMESTAMP, 7))[:2] == (0, 2)
+    assert summary(list_offsets(single_batch, MAX_TIMESTAMP, 7))[:2] == (0, 0)
+    assert summary(list_offsets(batch_per_record, MAX_TIMESTAMP, 7))[:2] == (0, 2)
 
 
 @pytest.mark.rule("L-5", "L-6")

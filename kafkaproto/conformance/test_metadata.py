@@ -17,7 +17,7 @@ from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
 from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic
 from kafkaproto.partitioner import java_hash
 
-NOT_ASKED = -(2**31)
+NOT_REQUESTED = -(2**31)
 ANY_TOPIC_OPERATION, ANY_CLUSTER_OPERATION = 0b1101_1111_1000, 0b1_1111_1010_0000
 GHOST = b"\x03" * 16
 FIRST_VERSION_BY_ID = 12
@@ -54,14 +54,14 @@ def test_metadata_response_has_the_fields_of_its_version(subject: Subject, versi
     ]
     assert {p.leader_epoch for p in partitions} == {0 if version >= 7 else -1}
     assert all(p.offline_replicas == [] for p in partitions)
-    assert (result.topic_authorized_operations, answer.cluster_authorized_operations) == (NOT_ASKED, NOT_ASKED)
+    assert (result.topic_authorized_operations, answer.cluster_authorized_operations) == (NOT_REQUESTED, NOT_REQUESTED)
     if version >= 8:
         more = {"include_topic_authorized_operations": True}
         if version <= 10:
             more["include_cluster_authorized_operations"] = True
         answer = ask(subject, version, by_name(topic.name), **more)
         assert answer.topics[0].topic_authorized_operations == ANY_TOPIC_OPERATION
-        assert answer.cluster_authorized_operations == (ANY_CLUSTER_OPERATION if version <= 10 else NOT_ASKED)
+        assert answer.cluster_authorized_operations == (ANY_CLUSTER_OPERATION if version <= 10 else NOT_REQUESTED)
 
 
 @pytest.mark.rule("M-1")
@@ -76,7 +76,7 @@ def test_metadata_of_missing_topics_and_illegal_names_has_authorised_operations(
         (17, ANY_TOPIC_OPERATION),
     ]
     unknown = ask(subject, version, ghosts, **more).topics
-    assert [(t.error_code, t.topic_authorized_operations) for t in unknown] == [(100, NOT_ASKED)] * len(ghosts)
+    assert [(t.error_code, t.topic_authorized_operations) for t in unknown] == [(100, NOT_REQUESTED)] * len(ghosts)
 
 
 @pytest.mark.rule("M-1")
@@ -143,7 +143,8 @@ def test_describe_cluster_returns_brokers_controller_and_cluster_id(subject: Sub
         result = subject.ask(connection, DescribeClusterRequest(), version)
         assert (result.error_code, result.error_message, result.cluster_id) == (0, None, known.cluster_id)
         assert (
-            result.controller_id in range(len(subject.bootstrap)) and result.cluster_authorized_operations == NOT_ASKED
+            result.controller_id in range(len(subject.bootstrap))
+            and result.cluster_authorized_operations == NOT_REQUESTED
         )
         assert sorted((b.broker_id, b.host, b.port, b.rack) for b in result.brokers) == [
             (i, *subject.bootstrap[i], f"r{i}") for i in range(len(subject.bootstrap))

@@ -43,7 +43,7 @@ def test_add_partitions_to_txn_lists_a_partition_as_often_as_the_request_does(su
     assert add(producer.epoch + 1, *named) == refused
     assert add(producer.epoch, *named) == [(name, [(index, 0) for index in indexes]) for name, indexes in named]
     unknown = add(producer.epoch, (topic.name, [0, 0]), (topic.name, [9]))
-    assert [(name, sorted(found)) for name, found in unknown] == [
+    assert [(name, sorted(partitions)) for name, partitions in unknown] == [
         (topic.name, [(0, NOT_ATTEMPTED), (9, UNKNOWN_TOPIC)])
     ]
 

@@ -107,12 +107,12 @@ def test_produce_returns_an_error_per_partition_and_the_leader_of_moved_partitio
         assert (by_index, errors) == ({0: 0, 1: 6, 2: 2, 7: 3}, {("no-such-topic", 0): 3, (followed.name, 0): 6})
         assert {summary(p)[1:] for p in result.values() if p.error_code} == {(-1, -1, -1)}
         leaders = [result[key].current_leader for key in ((topic.name, 0), (topic.name, 1), (followed.name, 0))]
-        told_leaders = [(leader.leader_id, leader.leader_epoch) for leader in leaders]
+        current_leaders = [(leader.leader_id, leader.leader_epoch) for leader in leaders]
         where = [(node.node_id, node.host, node.port) for node in answer.node_endpoints]
         if version >= 10:
-            assert (told_leaders, where) == ([(-1, -1), (1, 0), (1, 0)], [(1, *subject.bootstrap[1])])
+            assert (current_leaders, where) == ([(-1, -1), (1, 0), (1, 0)], [(1, *subject.bootstrap[1])])
         else:
-            assert (told_leaders, where) == ([(-1, -1)] * 3, [])
+            assert (current_leaders, where) == ([(-1, -1)] * 3, [])
 
 
 @pytest.mark.rule("P-4", "X-2")

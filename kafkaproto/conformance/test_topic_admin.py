@@ -100,9 +100,9 @@ def elected(subject: Subject, kind: int, *partitions: tuple[str, list[int]]) -> 
 
 def test_elect_leaders_with_an_unknown_election_type_rejects_each_partition(subject: Subject) -> None:
     name = new_topic(subject, 2).name
-    asked_for = (name, [0, 1]), ("no-such-topic", [0])
+    requested_topics = (name, [0, 1]), ("no-such-topic", [0])
     refused = sorted([(name, [(0, 42), (1, 42)]), ("no-such-topic", [(0, 42)])])
-    assert elected(subject, 2, *asked_for) == (42, refused)
+    assert elected(subject, 2, *requested_topics) == (42, refused)
 
 
 @pytest.mark.rule("E-2", "L-4", "F-25")

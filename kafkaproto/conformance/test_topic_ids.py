@@ -75,10 +75,12 @@ def committed(
 
     topics: (topic, partitions) of the offsets to fetch, None for all offsets of the group.
     """
-    wanted = None
+    requested_topics = None
     if topics is not None:
-        wanted = [OffsetFetchRequestTopics(**split(key), partition_indexes=list(indexes)) for key, indexes in topics]
-    answer = group.ask(OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group.id, topics=wanted)]), version)
+        requested_topics = [
+            OffsetFetchRequestTopics(**split(key), partition_indexes=list(indexes)) for key, indexes in topics
+        ]
+    answer = group.ask(OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group.id, topics=requested_topics)]), version)
     [result] = answer.groups
     assert result.error_code == 0
     return [
