@@ -62,11 +62,11 @@ def read(
     )
     connection = topic.connect()
 
-    def answered() -> Any:
+    def leader_response() -> Any:
         [result] = topic.subject.ask(connection, request, version).responses[0].partitions
         return None if result.error_code == NOT_YET_LEADER else result
 
-    data = wait_until(topic.subject, answered, "the leader leads")
+    data = wait_until(topic.subject, leader_response, "the leader leads")
     return data.error_code, None if data.records is None else bytes(data.records), data
 
 
@@ -194,8 +194,12 @@ def test_fetch_of_a_zstd_topic_gets_unsupported_compression_type_before_version_
     topic.fill(numbered(0, 3))
     for version in (0, 3, 4, 9, 10):
         assert read(topic, 0, version)[0] == (76 if version < 10 else 0)
-    _, _, answer = read(topic, 0, 9)
-    assert (answer.high_watermark, answer.log_start_offset, answer.records or b"") == (-1, -1, b"")
+    _, _, partition_response = read(topic, 0, 9)
+    assert (
+        partition_response.high_watermark,
+        partition_response.log_start_offset,
+        partition_response.records or b"",
+    ) == (-1, -1, b"")
 
 
 @pytest.mark.rule("F-32")
@@ -237,12 +241,12 @@ def sent(topic: Topic, data: bytes | None, version: int = 2) -> tuple[int, int]:
     connection = topic.connect()
     request = produce(topic.name, data)  # type: ignore[arg-type]
 
-    def answered() -> Any:
-        answer = produced(topic.subject.ask(connection, request, version))
-        return None if answer.error_code == NOT_YET_LEADER else answer
+    def leader_response() -> Any:
+        partition_response = produced(topic.subject.ask(connection, request, version))
+        return None if partition_response.error_code == NOT_YET_LEADER else partition_response
 
-    answer = wait_until(topic.subject, answered, "the leader leads")
-    return answer.error_code, answer.base_offset
+    partition_response = wait_until(topic.subject, leader_response, "the leader leads")
+    return partition_response.error_code, partition_response.base_offset
 
 
 def log_of(topic: Topic, offset: int = 0) -> bytes:
@@ -280,12 +284,15 @@ def test_messages_of_old_produce_versions_are_stored_as_one_record_batch(
 def test_old_messages_are_stored_with_topic_compression_and_log_append_time(subject: Subject, magic: int) -> None:
     topic = new_topic(subject, compression_type="gzip", message_timestamp_type="LogAppendTime")
     data = build_message_set(old_records(5, magic), magic=magic)
-    answer = produced(subject.ask(topic.connect(), produce(topic.name, data), 2))
-    assert (answer.error_code, answer.base_offset) == (0, 0) and answer.log_append_time_ms > 0
+    partition_response = produced(subject.ask(topic.connect(), produce(topic.name, data), 2))
+    assert (partition_response.error_code, partition_response.base_offset) == (
+        0,
+        0,
+    ) and partition_response.log_append_time_ms > 0
     [entry] = entries.batches(log_of(topic))
     assert entry.header.compression == Compression.GZIP and entry.header.is_log_append_time
     assert [r.value for r in entries.records(entry.view)] == [b"value-%d" % i for i in range(5)]
-    assert {r.timestamp for r in entries.records(entry.view)} == {answer.log_append_time_ms}
+    assert {r.timestamp for r in entries.records(entry.view)} == {partition_response.log_append_time_ms}
 
 
 def corrupted(data: bytes, at: int) -> bytes:

@@ -187,8 +187,8 @@ def test_parked_join_requests_get_rebalance_in_progress_at_a_group_upgrade(subje
     second.send_enter()
     group.wait_for(PREPARING, 2)
     response = group.join("A")
-    answered = second.joined()
-    assert (answered.error_code, answered.generation_id) == (REBALANCE, -1)
+    join_response = second.joined()
+    assert (join_response.error_code, join_response.generation_id) == (REBALANCE, -1)
     assert first.heartbeat() == REBALANCE
     if group.is_release_4:
         assert group.result(response) == (2, [])

@@ -55,8 +55,8 @@ def commit_in_transaction(group: Group, producer: Producer, *parts: Parts) -> li
         for key, pairs in parts
     ]
     numbers = producer.producer_id, producer.epoch
-    answer = group.ask(TxnOffsetCommitRequest(producer.id, group.id, *numbers, topics=topics), 3)
-    return [(t.name, [(p.partition_index, p.error_code) for p in t.partitions]) for t in answer.topics]
+    response = group.ask(TxnOffsetCommitRequest(producer.id, group.id, *numbers, topics=topics), 3)
+    return [(t.name, [(p.partition_index, p.error_code) for p in t.partitions]) for t in response.topics]
 
 
 @pytest.fixture

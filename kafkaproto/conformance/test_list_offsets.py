@@ -70,8 +70,8 @@ def test_list_offsets_v0_returns_log_end_and_segment_start_offsets(subject: Subj
     assert list_offsets(topic, -3, 0).error_code == 35
     for count, offsets in ((0, []), (1, [5]), (2, [5, 4])):
         expected = [ListOffsetsTopic(topic.name, [ListOffsetsPartition(0, -1, LATEST, count)])]
-        answer = subject.ask(topic.connect(), ListOffsetsRequest(-1, 0, expected), 0)
-        assert answer.topics[0].partitions[0].old_style_offsets == offsets
+        response = subject.ask(topic.connect(), ListOffsetsRequest(-1, 0, expected), 0)
+        assert response.topics[0].partitions[0].old_style_offsets == offsets
 
 
 @pytest.mark.releases(before="4.0")
@@ -88,8 +88,8 @@ def test_list_offsets_reports_duplicate_and_unknown_partitions_with_errors(subje
     topic = new_topic(subject, assignment={0: [0], 1: [1]})
     partitions = [ListOffsetsPartition(index, -1, LATEST) for index in (0, 1, 9)]
     expected = [ListOffsetsTopic(topic.name, partitions), ListOffsetsTopic("no-such-topic", [partitions[0]])]
-    answer = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, expected), 5)
-    result = {(t.name, p.partition_index): summary(p) for t in answer.topics for p in t.partitions}
+    response = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, expected), 5)
+    result = {(t.name, p.partition_index): summary(p) for t in response.topics for p in t.partitions}
     assert result == {
         (topic.name, 0): (0, 0, -1, 0),
         (topic.name, 1): (6, -1, -1, -1),
@@ -99,8 +99,8 @@ def test_list_offsets_reports_duplicate_and_unknown_partitions_with_errors(subje
     twice = [ListOffsetsTopic(topic.name, [partitions[0]]), ListOffsetsTopic(topic.name, [partitions[0]])]
     in_one_entry = [ListOffsetsTopic(topic.name, [partitions[0], partitions[0]])]
     for named in (twice, in_one_entry):
-        answer = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, named), 5)
-        assert {summary(p) for t in answer.topics for p in t.partitions} == {(42, -1, -1, -1)}
+        response = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, named), 5)
+        assert {summary(p) for t in response.topics for p in t.partitions} == {(42, -1, -1, -1)}
 
 
 def entries_of(subject: Subject, *named: tuple[Topic, int]) -> list[tuple[str, list[int]]]:
@@ -109,8 +109,8 @@ def entries_of(subject: Subject, *named: tuple[Topic, int]) -> list[tuple[str, l
     named: (topic, partition) of each entry in the request.
     """
     topics = [ListOffsetsTopic(topic.name, [ListOffsetsPartition(index, -1, LATEST)]) for topic, index in named]
-    answer = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, topics), 5)
-    return [(t.name, [p.partition_index for p in t.partitions]) for t in answer.topics]
+    response = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, topics), 5)
+    return [(t.name, [p.partition_index for p in t.partitions]) for t in response.topics]
 
 
 @pytest.mark.releases(before="4.0")

@@ -34,8 +34,8 @@ def join(group: Group, *protocols: tuple[str, bytes], kind: str = "consumer", ve
     offered = [JoinGroupRequestProtocol(*protocol) for protocol in protocols]
     connection = group.connect()
     group.subject.send(connection, JoinGroupRequest(group.id, 10_000, 10_000, "", None, kind, offered), version)
-    answer = group.subject.answer_or_none(connection, PARKED_MS)
-    return None if answer is None else answer.message
+    response = group.subject.answer_or_none(connection, PARKED_MS)
+    return None if response is None else response.message
 
 
 @pytest.mark.rule("GC-27")

@@ -128,8 +128,8 @@ def test_transactional_requests_to_another_broker_get_not_coordinator(subject: S
     subject.need_broker(1)
     topic = new_topic(subject)
     producer = begun(subject, topic)
-    answer = subject.ask_once(FindCoordinatorRequest(producer.id, key_type=1), 3)
-    assert answer.node_id == producer.log.leader(producer.index)
+    response = subject.ask_once(FindCoordinatorRequest(producer.id, key_type=1), 3)
+    assert response.node_id == producer.log.leader(producer.index)
     misdirected = Misdirected(producer)
     received = errors(misdirected, topic, MisdirectedGroup(subject))
     del received["Produce"]  # it goes to the leader of the topic
