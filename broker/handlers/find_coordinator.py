@@ -78,7 +78,7 @@ def _response(exchange: Exchange, coordinators: list[Coordinator]) -> Reply:
     first = coordinators[0]
     # Kafka has a message even for success.
     message = first.error_message or ErrorCode.NONE.name
-    answer = FindCoordinatorResponse(
+    response = FindCoordinatorResponse(
         error_code=first.error_code, error_message=message, node_id=first.node_id, host=first.host, port=first.port
     )
-    return Reply(answer)
+    return Reply(response)

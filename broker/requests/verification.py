@@ -59,7 +59,7 @@ def verify(
         errors.update(results)
         done({key: errors.get(key, 0) for key in sequences}, at_ms)
 
-    def answered(results: dict[PartitionKey, int], at_ms: int) -> None:
+    def responded(results: dict[PartitionKey, int], at_ms: int) -> None:
         if not node.running:
             return
         if in_transaction:
@@ -76,6 +76,6 @@ def verify(
 
     if unverified:
         request = VerificationRequest(transactional_id, producer_id, epoch, unverified, adds)
-        node.transactions.verifier.verify(request, now_ms, answered)
+        node.transactions.verifier.verify(request, now_ms, responded)
     else:
         verified({}, now_ms)
