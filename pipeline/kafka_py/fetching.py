@@ -143,13 +143,15 @@ class _Fetcher:
         if self._request is None:
             self._request = self._send()
         request = self._request
-        answer: Any = request.connection.receive()
+        response: Any = request.connection.receive()
         self._request = None
-        if answer.error_code:
-            raise KafkaError(answer.error_code, f"cannot fetch from {self._name} because the broker returned an error")
-        if not answer.responses:  # a broker that throttles sends no topics
+        if response.error_code:
+            raise KafkaError(
+                response.error_code, f"cannot fetch from {self._name} because the broker returned an error"
+            )
+        if not response.responses:  # a broker that throttles sends no topics
             return PartitionData(high_watermark=UNKNOWN_OFFSET, last_stable_offset=UNKNOWN_OFFSET)
-        partition: PartitionData = answer.responses[0].partitions[0]
+        partition: PartitionData = response.responses[0].partitions[0]
         if partition.error_code:
             self._check(partition.error_code, request)
         if partition.preferred_read_replica >= 0:
