@@ -49,7 +49,7 @@ def by_partitions(address: str, counts: list[int]) -> Points:
 
             def work(sock=sock, data=data) -> None:  # type: ignore[no-untyped-def]
                 sock.sendall(data)
-                client.read_answer(sock)
+                client.read_response_frame(sock)
 
             seconds_by_count[count] = seconds_each(work)
         client.delete_topic(address, topic.name)
@@ -68,11 +68,11 @@ def by_connections(address: str, counts: list[int]) -> Points:
             while len(connections) < count:
                 connections.append(client.connect(address))
                 connections[-1].sendall(data)
-                client.read_answer(connections[-1])
+                client.read_response_frame(connections[-1])
 
             def work(sock=connections[0]) -> None:  # type: ignore[no-untyped-def]
                 sock.sendall(data)
-                client.read_answer(sock)
+                client.read_response_frame(sock)
 
             seconds_by_count[count] = seconds_each(work, least=500)
     finally:
@@ -100,7 +100,7 @@ def by_log_length(address: str, megabytes: list[int]) -> Points:
                 partitions = [FetchPartition(0, -1, generator.randrange(records), -1, -1, 1)]
                 request = FetchRequest(max_bytes=1, topics=[FetchTopic(topic.name, partitions=partitions)])
                 sock.sendall(client.frame(11, request))
-                assert len(client.read_answer(sock)) > len(batch)
+                assert len(client.read_response_frame(sock)) > len(batch)
 
             seconds_by_size[size] = seconds_each(work, least=500)
             print(f"log of {size} MB done", file=sys.stderr, flush=True)

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.programs import choice_of
-from benchmarks.raw_client import batch_of, connect, fetch_buffer, frame, read_answer, records_from
+from benchmarks.raw_client import batch_of, connect, fetch_buffer, frame, read_response_frame, records_from
 from benchmarks.report import write_section
 from kafkaproto.api import ApiKey
 from kafkaproto.client import read_response
@@ -68,8 +68,8 @@ def broker(*options: str, descriptors: int | None = None) -> Iterator[Broker]:
 
 def create(sock: socket.socket, name: str, partitions: int, replicas: int = 1) -> None:
     sock.sendall(frame(4, CreateTopicsRequest([CreatableTopic(name, partitions, replicas)], 60_000)))
-    answer = read_answer(sock)
-    response = read_response(ApiKey.CREATE_TOPICS, 4, answer).message
+    frame_bytes = read_response_frame(sock)
+    response = read_response(ApiKey.CREATE_TOPICS, 4, frame_bytes).message
     if response.topics[0].error_code:
         raise RuntimeError(
             f"the broker did not create topic {name}: error code {response.topics[0].error_code}, {response.topics[0].error_message}"
@@ -82,20 +82,20 @@ def produce(sock: socket.socket, topic: str, partition: int, batch: bytes, count
         None, 1, 30_000, [TopicProduceData(topic, partition_data=[PartitionProduceData(partition, batch)])]
     )
     data = frame(7, request)
-    sent = answered = 0
-    while answered < count:
-        new_requests = min(IN_FLIGHT, count - sent) if sent - answered < IN_FLIGHT else 0
+    sent = received = 0
+    while received < count:
+        new_requests = min(IN_FLIGHT, count - sent) if sent - received < IN_FLIGHT else 0
         sock.sendall(data * new_requests)
         sent += new_requests
-        for _ in range(min(IN_FLIGHT, sent - answered)):
-            response = read_answer(sock)
+        for _ in range(min(IN_FLIGHT, sent - received)):
+            response = read_response_frame(sock)
             # After the correlation id: one topic, its name, one partition, its index, and then the error code.
             at = 4 + 4 + 2 + len(topic) + 4 + 4
             if response[at : at + 2] != bytes(2):
                 raise RuntimeError(
                     f"a Produce request to {topic}-{partition} returned error code {int.from_bytes(response[at : at + 2], 'big')}"
                 )
-            answered += 1
+            received += 1
 
 
 def read_all(sock: socket.socket, topic: str, batch_bytes: int, count: int) -> None:
@@ -160,7 +160,7 @@ def many_connections(connections: int, seconds: float, per_second: int = 300) ->
             sock = connect(running.address)
             selector.register(sock, selectors.EVENT_READ, index)
             _park(sock, index, 0)
-        read_answer_of_metadata(control)
+        read_metadata_response(control)
         after = running.resident()
         start, stamps = multiprocessing.Event(), multiprocessing.SimpleQueue()
         appender = multiprocessing.Process(
@@ -175,7 +175,7 @@ def many_connections(connections: int, seconds: float, per_second: int = 300) ->
             for key, _ in selector.select(10):
                 sock, index = key.fileobj, key.data
                 assert isinstance(sock, socket.socket)
-                read_answer(sock)
+                read_response_frame(sock)
                 woken[(index, offsets[index])] = time.perf_counter()
                 offsets[index] += 1
                 _park(sock, index, offsets[index])
@@ -202,7 +202,7 @@ def _park(sock: socket.socket, index: int, offset: int) -> None:
     sock.sendall(frame(11, request))
 
 
-def read_answer_of_metadata(sock: socket.socket) -> None:
+def read_metadata_response(sock: socket.socket) -> None:
     """Make 100 Metadata round trips on this connection and ignore the responses.
 
     The round trips only take time, in which the broker reads the requests that were sent on other connections before.
@@ -211,7 +211,7 @@ def read_answer_of_metadata(sock: socket.socket) -> None:
 
     for _ in range(100):
         sock.sendall(frame(4, MetadataRequest([])))
-        read_answer(sock)
+        read_response_frame(sock)
 
 
 def _append_in_turn(

@@ -52,7 +52,7 @@ def read_exactly(sock: socket.socket, view: memoryview) -> None:
         view = view[count:]
 
 
-def read_answer(sock: socket.socket) -> bytes:
+def read_response_frame(sock: socket.socket) -> bytes:
     return bytes(read_frame(sock.recv_into))
 
 
@@ -81,7 +81,7 @@ def new_topic(
     except EOFError:
         with connect(address) as sock:
             sock.sendall(frame(4, metadata))
-            read_answer(sock)
+            read_response_frame(sock)
         return NewTopic(name, address)
     if created.topics[0].error_code:
         raise RuntimeError(
@@ -130,7 +130,7 @@ def ask(address: str, key: int, version: int, request: object) -> Any:
     with connect(address) as sock:
         sock.sendall(frame(version, request))
         try:
-            response = read_answer(sock)
+            response = read_response_frame(sock)
         except ConnectionError as error:
             raise EOFError(str(error)) from None
     return read_response(key, version, response).message
@@ -147,16 +147,16 @@ def produce(address: str, topic: str, batch: bytes, count: int, acks: int = 1) -
     address: host:port of the leader. acks: which replicas must store the batch: 1 for the leader only, -1 for all in-sync replicas.
     """
     data = _produce_frame(topic, batch, acks)
-    sent = answered = 0
+    sent = received = 0
     with connect(address) as sock:
         start = time.perf_counter()
-        while answered < count:
-            while sent < count and sent - answered < IN_FLIGHT:
+        while received < count:
+            while sent < count and sent - received < IN_FLIGHT:
                 sock.sendall(data)
                 sent += 1
-            response = read_answer(sock)
-            answered += 1
-            if answered == 1:
+            response = read_response_frame(sock)
+            received += 1
+            if received == 1:
                 _check_produced(response)
         seconds = time.perf_counter() - start
     return count * len(batch) / seconds / 1e6
@@ -171,8 +171,8 @@ def produce_from_many(address: str, topic: str, batch: bytes, count: int) -> flo
     """Write one batch `count` times with Produce v7 and acks=1 from 64 connections, one request in flight on each. Returns MB/s."""
     data = _produce_frame(topic, batch, acks=1)
     start = time.perf_counter()
-    answers = _on_many_connections(address, data, lambda answered, _: answered < count)
-    return answers * len(batch) / (time.perf_counter() - start) / 1e6
+    received = _on_many_connections(address, data, lambda responses, _: responses < count)
+    return received * len(batch) / (time.perf_counter() - start) / 1e6
 
 
 def _check_produced(response: bytes) -> None:
@@ -233,7 +233,7 @@ def round_trips(address: str, seconds: float = 1.0) -> float:
         count, start = 0, time.perf_counter()
         while time.perf_counter() - start < seconds:
             sock.sendall(ask)
-            read_answer(sock)
+            read_response_frame(sock)
             count += 1
         return count / (time.perf_counter() - start)
 
@@ -243,11 +243,11 @@ def pipelined(address: str, seconds: float = 1.0) -> float:
     ask = frame(0, ApiVersionsRequest())
     with connect(address) as sock:
         sock.sendall(ask)
-        answers = memoryview(bytearray((4 + len(read_answer(sock))) * PIPELINE_DEPTH))
+        responses = memoryview(bytearray((4 + len(read_response_frame(sock))) * PIPELINE_DEPTH))
         count, start = 0, time.perf_counter()
         while time.perf_counter() - start < seconds:
             sock.sendall(ask * PIPELINE_DEPTH)
-            read_exactly(sock, answers)
+            read_exactly(sock, responses)
             count += PIPELINE_DEPTH
         return count / (time.perf_counter() - start)
 
@@ -299,7 +299,7 @@ def fetch_many_partitions(address: str, topic: str, partitions: int, incremental
 
         def exchange(request: FetchRequest) -> Any:
             sock.sendall(frame(11, request))
-            return read_response(ApiKey.FETCH, 11, read_answer(sock)).message
+            return read_response(ApiKey.FETCH, 11, read_response_frame(sock)).message
 
         session = exchange(full)
         if session.error_code or sum(len(t.partitions) for t in session.responses) != partitions:
@@ -318,6 +318,6 @@ def fetch_many_partitions(address: str, topic: str, partitions: int, incremental
                     FetchRequest(max_bytes=FETCH_BYTES, session_id=session.session_id, session_epoch=count + 1),
                 )
             sock.sendall(data)
-            read_answer(sock)
+            read_response_frame(sock)
             count += 1
         return count / (time.perf_counter() - start)

@@ -28,7 +28,7 @@ from kafkaproto.header import (
 from kafkaproto.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkaproto.versions import NO_VERSIONS, VersionRange
 
-FIRST_ASKED_VERSION = 3
+API_VERSIONS_VERSION = 3
 """The version of a client's first ApiVersions request: the lowest one with name and version of the client's software (KIP-511)."""
 ALWAYS_KNOWN_VERSION = 0
 """The version in which a broker encodes the ApiVersions response if it does not support the version of the request (KIP-511)."""
@@ -224,7 +224,7 @@ class Client:
 
     def ask_versions(self) -> bytes:
         """Return the frame of an ApiVersions request. Pass its response to `agree`."""
-        return self.send(ApiVersionsRequest(*SOFTWARE), FIRST_ASKED_VERSION)
+        return self.send(ApiVersionsRequest(*SOFTWARE), API_VERSIONS_VERSION)
 
     def agree(self, offered: ApiVersionsResponse) -> bytes | None:
         """Negotiate versions from an ApiVersions response. Returns the frame of a second ApiVersions request if one is needed, else None.

@@ -180,9 +180,9 @@ A_THOUSAND_STRUCTS, WITH_RECORDS, SMALL = 0.5, 1.0, None
 
 The kinds are messages with a thousand structs, messages with records, and small messages.
 """
-ENCODE_WANTED = 2.0
+MIN_ENCODE_RATIO = 2.0
 """The benchmark's requirement for encoding a message: kio's time divided by this codec's time must be at least this number."""
-RECORDS_WANTED: dict[str, float | None] = {
+MIN_RECORDS_RATIOS: dict[str, float | None] = {
     "iterate": 0.25,
     "keys": 1.0,
     "columns": 1.0,
@@ -190,7 +190,7 @@ RECORDS_WANTED: dict[str, float | None] = {
     "checksum": None,
 }
 """Maps a kind of work with records to the minimum ratio of the time of aiokafka's C extension to this codec's; None for no minimum."""
-PURE_WANTED, PURE_MEDIAN_WANTED = 1.0, 2.0
+MIN_PURE_RATIO, MIN_PURE_MEDIAN_RATIO = 1.0, 2.0
 """The benchmark's requirements against codecs in pure Python: the least ratio of their time to this codec's, in each case and as the median."""
 
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from benchmarks.codec.cases import (
     AS_BUFFERS,
-    ENCODE_WANTED,
-    PURE_MEDIAN_WANTED,
-    PURE_WANTED,
-    RECORDS_WANTED,
+    MIN_ENCODE_RATIO,
+    MIN_PURE_MEDIAN_RATIO,
+    MIN_PURE_RATIO,
+    MIN_RECORDS_RATIOS,
     MessageCase,
     all_cases,
 )
@@ -66,11 +66,11 @@ class Cell:
     def required(self) -> dict[str, float]:
         """Return the minimum ratio required for each codec; the key ``Python`` stands for the fastest codec in pure Python."""
         case = all_cases()[self.title]
-        required = {"Python": PURE_WANTED}
+        required = {"Python": MIN_PURE_RATIO}
         if isinstance(case, MessageCase):
-            native, least = "kio (Rust)", case.kio_decode if self.kind == "decode" else ENCODE_WANTED
+            native, least = "kio (Rust)", case.kio_decode if self.kind == "decode" else MIN_ENCODE_RATIO
         else:
-            native, least = "aiokafka (C)", RECORDS_WANTED[case.work]
+            native, least = "aiokafka (C)", MIN_RECORDS_RATIOS[case.work]
         return required if least is None else {**required, native: least}
 
     def verdict(self) -> str:
@@ -110,7 +110,7 @@ def sections(measured: Measured) -> list[Section]:
     groups = {
         "decode": [cell for cell in all_cells if cell.kind == "decode"],
         "encode": [cell for cell in all_cells if cell.kind in ("encode", AS_BUFFERS)],
-        "records": [cell for cell in all_cells if cell.kind in RECORDS_WANTED],
+        "records": [cell for cell in all_cells if cell.kind in MIN_RECORDS_RATIOS],
     }
     return [summary(all_cells), *(section(key, group) for key, group in groups.items() if group)]
 
@@ -124,8 +124,8 @@ def summary(all_cells: list[Cell]) -> Section:
     pure = [cell.fastest_pure for cell in all_cells if cell.fastest_pure is not None and cell.kind != AS_BUFFERS]
     median, least = statistics.median(pure), min(pure)
     rows = [
-        ["against the fastest Python codec, median of all rows", f"{median:.2f}", bound(median, PURE_MEDIAN_WANTED)],
-        ["against the fastest Python codec, lowest of all rows", f"{least:.2f}", bound(least, PURE_WANTED)],
+        ["against the fastest Python codec, median of all rows", f"{median:.2f}", bound(median, MIN_PURE_MEDIAN_RATIO)],
+        ["against the fastest Python codec, lowest of all rows", f"{least:.2f}", bound(least, MIN_PURE_RATIO)],
     ]
     for name in NATIVE:
         judged = [cell for cell in all_cells if name in cell.required and name in cell.ratios]

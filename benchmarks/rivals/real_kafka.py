@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
-from benchmarks.raw_client import frame, read_answer
+from benchmarks.raw_client import frame, read_response_frame
 from benchmarks.rivals.jars import KAFKA_VERSION, kafka_jars
 from kafkaproto.api import ApiKey
 from kafkaproto.client import read_response
@@ -26,7 +26,7 @@ from kafkaproto.messages.metadata import MetadataRequest
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 CONTROLLER = 100
 METADATA_VERSION = 12
-ANSWER_SECONDS = 15.0
+RESPONSE_SECONDS = 15.0
 READY_SECONDS = 60.0
 STOP_SECONDS = 20.0
 JVM = ("-Xms96m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
@@ -159,9 +159,9 @@ def brokers_known(address: tuple[str, int], version: int = METADATA_VERSION) -> 
     version: the version of Metadata, at least 1. Raises OSError if the connection fails or the response takes too long, and EOFError if the broker
     closes the connection.
     """
-    with socket.create_connection(address, ANSWER_SECONDS) as sock:
+    with socket.create_connection(address, RESPONSE_SECONDS) as sock:
         sock.sendall(frame(version, MetadataRequest([])))
-        response = read_response(ApiKey.METADATA, version, read_answer(sock))
+        response = read_response(ApiKey.METADATA, version, read_response_frame(sock))
     return {broker.node_id for broker in response.message.brokers}
 
 

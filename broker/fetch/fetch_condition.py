@@ -14,7 +14,7 @@ from kafkaproto.broker.replication.replica_manager import ReplicaManager
 from kafkaproto.error_codes import ErrorCode
 
 
-def must_answer_now(
+def must_respond_now(
     params: FetchParams, min_bytes: int, fetches: Sequence[PartitionFetch], results: Sequence[PartitionRead]
 ) -> bool:
     """Return whether the broker responds to a fetch right after the first read, without waiting (F-28), in any of these cases.

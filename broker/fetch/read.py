@@ -52,9 +52,9 @@ class FetchParams:
 class PartitionFetch:
     """One partition of a fetch request. error: the code of an error detected before reading (F-23); if it is not 0, the other fields have no meaning.
 
-    offset: the first offset to read. log_start_offset: the log start offset of a follower. wanted_epoch: the current leader epoch as the client
+    offset: the first offset to read. log_start_offset: the log start offset of a follower. leader_epoch: the current leader epoch as the client
     knows it; a different epoch at the broker is an error. last_epoch: the epoch of the last record that the client has. `log_start_offset`,
-    `wanted_epoch` and `last_epoch` are -1 if the client did not send them.
+    `leader_epoch` and `last_epoch` are -1 if the client did not send them.
     """
 
     topic: str
@@ -62,7 +62,7 @@ class PartitionFetch:
     offset: int
     max_bytes: int
     log_start_offset: int
-    wanted_epoch: int
+    leader_epoch: int
     last_epoch: int
     error: int = 0
 
@@ -168,7 +168,7 @@ class Reader:
 
         params, fetch: the parameters of the Fetch request, and its entry for this partition.
         """
-        error = partition.check_leader_epoch(fetch.wanted_epoch)
+        error = partition.check_leader_epoch(fetch.leader_epoch)
         if error:
             return error
         leader_only = params.from_follower or params.version < FIRST_VERSION_WITH_CLIENT_METADATA
@@ -176,7 +176,7 @@ class Reader:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         # A leader is not a follower of itself either (`Partition.followerReplicaOrThrow`).
         if params.from_follower and params.replica_id not in partition.followers:
-            named = fetch.wanted_epoch >= 0
+            named = fetch.leader_epoch >= 0
             return ErrorCode.UNKNOWN_LEADER_EPOCH if named else ErrorCode.NOT_LEADER_OR_FOLLOWER
         return 0
 

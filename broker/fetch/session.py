@@ -64,7 +64,7 @@ R = TypeVar("R", bound=PartitionResult)
 Results = Sequence[tuple[K, R]]
 
 
-class Answer(NamedTuple, Generic[K, R]):
+class SessionFields(NamedTuple, Generic[K, R]):
     """The fields of a fetch response that a session determines: error code, session id, and the partitions in the response."""
 
     error_code: int
@@ -145,11 +145,11 @@ class SessionlessContext(Generic[K, R]):
     def included(self, results: Results[K, R]) -> Results[K, R]:
         return results
 
-    def commit(self, results: Results[K, R], now_ms: int) -> Answer[K, R]:
-        return Answer(0, NO_SESSION, results)
+    def commit(self, results: Results[K, R], now_ms: int) -> SessionFields[K, R]:
+        return SessionFields(0, NO_SESSION, results)
 
-    def throttled(self) -> Answer[K, R]:
-        return Answer(0, NO_SESSION, ())
+    def throttled(self) -> SessionFields[K, R]:
+        return SessionFields(0, NO_SESSION, ())
 
 
 class FullContext(SessionlessContext[K, R]):
@@ -165,13 +165,13 @@ class FullContext(SessionlessContext[K, R]):
         self._privileged = privileged
         self._uses_topic_ids = uses_topic_ids
 
-    def commit(self, results: Results[K, R], now_ms: int) -> Answer[K, R]:
+    def commit(self, results: Results[K, R], now_ms: int) -> SessionFields[K, R]:
         cached: dict[Hashable, _Cached] = {}
         for key, result in results:
             partition = cached[key] = _Cached(self._requested[key])
             partition.note_reported(result)
         session_id = self._cache.create(cached, self._privileged, self._uses_topic_ids, now_ms, self.names)
-        return Answer(0, session_id, results)
+        return SessionFields(0, session_id, results)
 
 
 class IncrementalContext(Generic[K, R]):
@@ -196,9 +196,9 @@ class IncrementalContext(Generic[K, R]):
         cached = self.session.partitions
         return [(key, result) for key, result in results if cached[key].is_news(result)]
 
-    def commit(self, results: Results[K, R], now_ms: int) -> Answer[K, R]:
+    def commit(self, results: Results[K, R], now_ms: int) -> SessionFields[K, R]:
         if self._overtaken:
-            return self._overtaken_answer()
+            return self._overtaken_fields()
         news = self.included(results)
         cached = self.session.partitions
         for key, result in news:
@@ -208,18 +208,18 @@ class IncrementalContext(Generic[K, R]):
                 # To the end, so that partitions with much data do not starve the others (S-9).
                 del cached[key]
                 cached[key] = partition
-        return Answer(0, self.session.session_id, news)
+        return SessionFields(0, self.session.session_id, news)
 
-    def throttled(self) -> Answer[K, R]:
-        return self._overtaken_answer() if self._overtaken else Answer(0, self.session.session_id, ())
+    def throttled(self) -> SessionFields[K, R]:
+        return self._overtaken_fields() if self._overtaken else SessionFields(0, self.session.session_id, ())
 
     @property
     def _overtaken(self) -> bool:
         # Another request advanced the session while this one was parked (S-8).
         return self.session.epoch != self._expected_epoch
 
-    def _overtaken_answer(self) -> Answer[K, R]:
-        return Answer(ErrorCode.INVALID_FETCH_SESSION_EPOCH, self.session.session_id, ())
+    def _overtaken_fields(self) -> SessionFields[K, R]:
+        return SessionFields(ErrorCode.INVALID_FETCH_SESSION_EPOCH, self.session.session_id, ())
 
 
 class ErrorContext(Generic[K, R]):
@@ -237,12 +237,12 @@ class ErrorContext(Generic[K, R]):
     def included(self, results: Results[K, R]) -> Results[K, R]:
         return ()
 
-    def commit(self, results: Results[K, R], now_ms: int) -> Answer[K, R]:
-        return Answer(self.error_code, NO_SESSION, ())
+    def commit(self, results: Results[K, R], now_ms: int) -> SessionFields[K, R]:
+        return SessionFields(self.error_code, NO_SESSION, ())
 
-    def throttled(self) -> Answer[K, R]:
+    def throttled(self) -> SessionFields[K, R]:
         # The error is not sent: the client gets it with its next request (S-10).
-        return Answer(0, NO_SESSION, ())
+        return SessionFields(0, NO_SESSION, ())
 
 
 FetchContext = SessionlessContext[K, R] | IncrementalContext[K, R] | ErrorContext[K, R]

@@ -165,7 +165,7 @@ def _by_topic(places: Iterable[Place]) -> Assignment:
     indexes: dict[bytes, set[int]] = {}
     for topic_id, index in places:
         indexes.setdefault(topic_id, set()).add(index)
-    return {topic_id: frozenset(found) for topic_id, found in indexes.items()}
+    return {topic_id: frozenset(partition_indexes) for topic_id, partition_indexes in indexes.items()}
 
 
 ASSIGNORS: Mapping[str, Assignor] = {"uniform": assign_uniform, "range": assign_range}

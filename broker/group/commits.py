@@ -83,7 +83,7 @@ class Commits:
             reply(dict.fromkeys(offsets, error), now_ms)
             return
         if isinstance(group, Group) and not group.is_in(GroupState.EMPTY):
-            self._rebalance.sessions.heard_from(group, group.members[member_id], now_ms)
+            self._rebalance.sessions.restart_timeout(group, group.members[member_id], now_ms)
         self._store(group, offsets, now_ms, reply)
 
     def fetch(

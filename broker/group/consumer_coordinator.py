@@ -218,16 +218,16 @@ class ConsumerCoordinator:
         if group is None:
             reply(LeaveResult(0, [(member, ErrorCode.UNKNOWN_MEMBER_ID) for member in leaving]), now_ms)
             return
-        found = [self._leaving(group, member) for member in leaving]
-        members = {member.member_id: member for member in found if isinstance(member, ConsumerMember)}
+        results_by_entry = [self._leaving(group, member) for member in leaving]
+        members = {member.member_id: member for member in results_by_entry if isinstance(member, ConsumerMember)}
         entries: list[Entry] = []
         if members:
             self._transitions.fence(group, members.values(), entries, now_ms)
-        errors = [0 if isinstance(member, ConsumerMember) else int(member) for member in found]
+        errors = [0 if isinstance(member, ConsumerMember) else int(member) for member in results_by_entry]
         if not self._settings.is_release_4:  # 3.9 fills in the member ids of static members
             leaving = [
                 known._replace(member_id=member.member_id) if isinstance(member, ConsumerMember) else known
-                for known, member in zip(leaving, found, strict=True)
+                for known, member in zip(leaving, results_by_entry, strict=True)
             ]
         results = list(zip(leaving, errors, strict=True))
 
@@ -237,7 +237,7 @@ class ConsumerCoordinator:
         self._transitions.store(group_id, entries, now_ms, stored)
 
     def _leaving(self, group: ConsumerGroup, leaving: LeavingMember) -> ConsumerMember | ErrorCode:
-        found = group.find(leaving.member_id, leaving.group_instance_id)
-        if isinstance(found, ConsumerMember) and found.classic is None and not self._settings.is_release_4:
+        member = group.find(leaving.member_id, leaving.group_instance_id)
+        if isinstance(member, ConsumerMember) and member.classic is None and not self._settings.is_release_4:
             return ErrorCode.UNKNOWN_MEMBER_ID
-        return found
+        return member

@@ -234,7 +234,7 @@ class GroupCoordinator:
                 self._rebalance.store_assignment(group, dict(request.assignments), now_ms)
             return None
         self._rebalance.has_synced(group, member)
-        self._rebalance.sessions.heard_from(group, member, now_ms)
+        self._rebalance.sessions.restart_timeout(group, member, now_ms)
         return SyncResult(0, group.protocol_type, group.protocol_name, member.assignment)
 
     def heartbeat(
@@ -255,7 +255,7 @@ class GroupCoordinator:
         error = group.not_a_member(member_id, group_instance_id) or group.other_generation(generation_id)
         if error:
             return error
-        self._rebalance.sessions.heard_from(group, group.members[member_id], now_ms)
+        self._rebalance.sessions.restart_timeout(group, group.members[member_id], now_ms)
         if group.is_in(GroupState.PREPARING_REBALANCE):
             return ErrorCode.REBALANCE_IN_PROGRESS
         return ErrorCode.NONE

@@ -19,16 +19,16 @@ class DeferredReplies:
     If such a function calls `flush` again, the inner call sends the remaining results.
     """
 
-    __slots__ = ("_answers",)
+    __slots__ = ("_queue",)
 
     def __init__(self) -> None:
-        self._answers: deque[tuple[Callable[[Any, int], None], Any]] = deque()
+        self._queue: deque[tuple[Callable[[Any, int], None], Any]] = deque()
 
     def put(self, reply: Callable[[T, int], None], result: T) -> None:
-        self._answers.append((reply, result))
+        self._queue.append((reply, result))
 
     def flush(self, now_ms: int) -> None:
-        answers = self._answers
-        while answers:
-            reply, result = answers.popleft()
+        queue = self._queue
+        while queue:
+            reply, result = queue.popleft()
             reply(result, now_ms)

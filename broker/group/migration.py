@@ -178,13 +178,13 @@ def partitions_by_id(listed: Iterable[tuple[str, Sequence[int]]], topics: Mappin
 
     listed: (topic name, partition indexes) pairs. topics: the topics of the cluster by name.
     """
-    found: dict[bytes, frozenset[int]] = {}
+    partitions: dict[bytes, frozenset[int]] = {}
     for name, indexes in listed:
         if name in topics:
             existing = range(len(topics[name].partitions))
             topic_id = topics[name].topic_id
-            found[topic_id] = found.get(topic_id, frozenset()).union(i for i in indexes if i in existing)
-    return {topic_id: indexes for topic_id, indexes in found.items() if indexes}
+            partitions[topic_id] = partitions.get(topic_id, frozenset()).union(i for i in indexes if i in existing)
+    return {topic_id: indexes for topic_id, indexes in partitions.items() if indexes}
 
 
 def _assigned(assignment: bytes, topics: Mapping[str, Topic], group_id: str, *, is_release_4: bool) -> Assignment:

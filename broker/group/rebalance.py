@@ -83,7 +83,7 @@ class Rebalance:
     def resume(self, group: Group, now_ms: int) -> None:
         """Start the session timeouts of a loaded group. A group with more than `group.max.size` members rebalances (GC-30)."""
         for member in group.members.values():
-            self.sessions.heard_from(group, member, now_ms)
+            self.sessions.restart_timeout(group, member, now_ms)
         if len(group.members) > self.settings.group_max_size:
             self.prepare(group, now_ms)
 
@@ -94,7 +94,7 @@ class Rebalance:
         phase; None if the calling code sends the response itself.
         """
         self.changes.note_request(group, member.member_id, member.protocols, request.protocols)
-        self.answer_join(member, JoinResult(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS))
+        self.respond_to_join(member, JoinResult(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS))
         member.protocols = request.protocols
         member.session_timeout_ms = request.session_timeout_ms
         member.rebalance_timeout_ms = request.rebalance_timeout_ms
@@ -116,8 +116,8 @@ class Rebalance:
 
     def drop(self, group: Group, member: Member) -> None:
         """Remove a member without starting a rebalance. A waiting request of the member gets the error UNKNOWN_MEMBER_ID."""
-        self.answer_join(member, JoinResult(UNKNOWN_MEMBER_ID, ErrorCode.UNKNOWN_MEMBER_ID))
-        self.answer_sync(member, SyncResult(ErrorCode.UNKNOWN_MEMBER_ID))
+        self.respond_to_join(member, JoinResult(UNKNOWN_MEMBER_ID, ErrorCode.UNKNOWN_MEMBER_ID))
+        self.respond_to_sync(member, SyncResult(ErrorCode.UNKNOWN_MEMBER_ID))
         cancel(member.session_timer)
         member.session_timer = None
         group.remove(member.member_id)
@@ -147,7 +147,9 @@ class Rebalance:
         if group.is_in(GroupState.COMPLETING_REBALANCE):
             for member in group.members.values():
                 member.assignment = b""
-                self._answer_sync_and_expect_life(group, member, SyncResult(ErrorCode.REBALANCE_IN_PROGRESS), now_ms)
+                self._respond_to_sync_and_restart_timeout(
+                    group, member, SyncResult(ErrorCode.REBALANCE_IN_PROGRESS), now_ms
+                )
         group.owing_sync.clear()
         _stop_sync_timer_if_settled(group)
         is_first = group.is_in(GroupState.EMPTY)
@@ -217,8 +219,8 @@ class Rebalance:
 
     def _tell_the_members(self, group: Group, now_ms: int) -> None:
         for member in group.members.values():
-            self.answer_join(member, group.current_generation(member.member_id))
-            self.sessions.heard_from(group, member, now_ms)
+            self.respond_to_join(member, group.current_generation(member.member_id))
+            self.sessions.restart_timeout(group, member, now_ms)
             member.is_new = False
             group.owing_sync[member.member_id] = None
         group.sync_timer = self._timers.at(
@@ -232,7 +234,7 @@ class Rebalance:
 
         If an earlier SyncGroup request of the member still waits, it gets REBALANCE_IN_PROGRESS.
         """
-        self.answer_sync(member, SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))
+        self.respond_to_sync(member, SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))
         member.sync_reply = reply
         self.has_synced(group, member)
 
@@ -253,13 +255,13 @@ class Rebalance:
                 return
             if error_code:
                 for member in group.members.values():
-                    self._answer_sync_and_expect_life(group, member, SyncResult(error_code), at_ms)
+                    self._respond_to_sync_and_restart_timeout(group, member, SyncResult(error_code), at_ms)
                 self.prepare(group, at_ms)
             else:
                 for member in group.members.values():
                     member.assignment = assignments.get(member.member_id, b"")
                     result = SyncResult(0, group.protocol_type, group.protocol_name, member.assignment)
-                    self._answer_sync_and_expect_life(group, member, result, at_ms)
+                    self._respond_to_sync_and_restart_timeout(group, member, result, at_ms)
                 _move(self.changes, group, GroupState.STABLE, at_ms)
             self._replies.flush(at_ms)
 
@@ -267,22 +269,24 @@ class Rebalance:
 
     # Responses and timeouts
 
-    def answer_join(self, member: Member, result: JoinResult) -> None:
+    def respond_to_join(self, member: Member, result: JoinResult) -> None:
         """Respond to the member's waiting JoinGroup request, if there is one."""
         reply, member.join_reply = member.join_reply, None
         if reply is not None:
             self._replies.put(reply, result)
 
-    def answer_sync(self, member: Member, result: SyncResult) -> None:
+    def respond_to_sync(self, member: Member, result: SyncResult) -> None:
         reply, member.sync_reply = member.sync_reply, None
         if reply is not None:
             self._replies.put(reply, result)
 
-    def _answer_sync_and_expect_life(self, group: Group, member: Member, result: SyncResult, now_ms: int) -> None:
+    def _respond_to_sync_and_restart_timeout(
+        self, group: Group, member: Member, result: SyncResult, now_ms: int
+    ) -> None:
         if member.sync_reply is not None:
-            self.answer_sync(member, result)
+            self.respond_to_sync(member, result)
             # Its session timeout may have passed while its sync was parked. That does not count, so the timeout restarts now.
-            self.sessions.heard_from(group, member, now_ms)
+            self.sessions.restart_timeout(group, member, now_ms)
 
     def _session_timed_out(self, group: Group, member: Member, now_ms: int) -> None:
         member.session_timer = None
@@ -307,15 +311,15 @@ class Rebalance:
         """
         for member in group.members.values():
             if member.is_waiting:
-                self.sessions.heard_from(group, member, now_ms)
-            self.answer_join(member, JoinResult(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS))
-            self.answer_sync(member, SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))
+                self.sessions.restart_timeout(group, member, now_ms)
+            self.respond_to_join(member, JoinResult(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS))
+            self.respond_to_sync(member, SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))
 
     def end(self, group: Group, now_ms: int) -> None:
         """Move a group that this broker drops to the state Dead: cancel its timers, and respond to its waiting requests with NOT_COORDINATOR."""
         for member in list(group.members.values()):
-            self.answer_join(member, JoinResult(member.member_id, ErrorCode.NOT_COORDINATOR))
-            self.answer_sync(member, SyncResult(ErrorCode.NOT_COORDINATOR))
+            self.respond_to_join(member, JoinResult(member.member_id, ErrorCode.NOT_COORDINATOR))
+            self.respond_to_sync(member, SyncResult(ErrorCode.NOT_COORDINATOR))
         cancel_all(group)
         group.move_to(GroupState.DEAD, now_ms)
 

@@ -187,7 +187,7 @@ class Registry:
         del self._consumers[group.group_id]
         self._groups[group.group_id] = classic
         for converted in classic.members.values():
-            self._rebalance.sessions.heard_from(classic, converted, now_ms)
+            self._rebalance.sessions.restart_timeout(classic, converted, now_ms)
         if rebalances:
             self._rebalance.prepare(classic, now_ms)
 

@@ -43,7 +43,7 @@ class Sessions:
         self._member_expired = member_expired
         self._id_expired = id_expired
 
-    def heard_from(self, group: Group, member: Member, now_ms: int) -> None:
+    def restart_timeout(self, group: Group, member: Member, now_ms: int) -> None:
         """Restart the session timeout of a member that has just sent a request."""
         self.expect(group, member, member.session_timeout_ms, now_ms)
 

@@ -87,10 +87,10 @@ class StaticMembers:
             member.rebalance_timeout_ms,
             group.leader_id or "",
         )
-        self._rebalance.answer_join(member, JoinResult(member.member_id, ErrorCode.FENCED_INSTANCE_ID))
-        self._rebalance.answer_sync(member, SyncResult(ErrorCode.FENCED_INSTANCE_ID))
+        self._rebalance.respond_to_join(member, JoinResult(member.member_id, ErrorCode.FENCED_INSTANCE_ID))
+        self._rebalance.respond_to_sync(member, SyncResult(ErrorCode.FENCED_INSTANCE_ID))
         group.rename(member, new_id)
-        self._rebalance.sessions.heard_from(group, member, now_ms)
+        self._rebalance.sessions.restart_timeout(group, member, now_ms)
         return before
 
     def _undo(self, group: Group, member: Member, before: _Before, error_code: int, now_ms: int) -> JoinResult:
@@ -103,7 +103,7 @@ class StaticMembers:
             member.session_timeout_ms = before.session_timeout_ms
             member.rebalance_timeout_ms = before.rebalance_timeout_ms
             group.rename(member, before.member_id)
-            self._rebalance.sessions.heard_from(group, member, now_ms)
+            self._rebalance.sessions.restart_timeout(group, member, now_ms)
         result = group.current_generation(UNKNOWN_MEMBER_ID)
         result.error_code = error_code
         result.leader_id = before.leader_id

@@ -36,8 +36,8 @@ def _failed(exchange: Exchange, request: ConsumerGroupHeartbeatRequest, error_co
 def consumer_group_heartbeat(exchange: Exchange, request: ConsumerGroupHeartbeatRequest) -> Reply | Delayed:
     node = exchange.node
     if not node.groups.serves_consumers:
-        if node.events.feature_asked is not None:
-            node.events.feature_asked(exchange, "consumer protocol", [request.group_id])
+        if node.events.feature_requested is not None:
+            node.events.feature_requested(exchange, "consumer protocol", [request.group_id])
         return _failed(exchange, request, ErrorCode.UNSUPPORTED_VERSION)
     error = node.refuses_group(request.group_id) if request.group_id else 0
     if error:

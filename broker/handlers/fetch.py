@@ -15,7 +15,7 @@ from typing import Any
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.fetch.conversion import for_client, knows_all
-from kafkaproto.broker.fetch.fetch_condition import FetchCondition, must_answer_now
+from kafkaproto.broker.fetch.fetch_condition import FetchCondition, must_respond_now
 from kafkaproto.broker.fetch.read import (
     FIRST_VERSION_WITH_CLIENT_METADATA,
     FetchParams,
@@ -86,23 +86,23 @@ def fetch(exchange: Exchange, request: FetchRequest) -> FetchReply | Delayed:
     )
     keys, fetches = _resolve(exchange, session, by_id, params.from_follower)
     results = node.reader.read_all(params, fetches, node.image, now_ms)
-    answer = _Answer(exchange, params, session, keys, fetches)
+    builder = _ReplyBuilder(exchange, params, session, keys, fetches)
     if params.from_follower:
         _note_follower(exchange, params, fetches, results)
     min_bytes = min(params.min_bytes, params.max_bytes)  # F-5
     first_of_session = request.session_epoch == NEW_SESSION_EPOCH
-    if must_answer_now(params, min_bytes, fetches, results):
-        return answer.build(results, now_ms)
-    if answer.owed_at_once(first_of_session):
+    if must_respond_now(params, min_bytes, fetches, results):
+        return builder.build(results, now_ms)
+    if builder.must_respond_at_once(first_of_session):
         # Read again, as after parking: this very fetch may have moved the high watermark.
-        return answer.build(node.reader.read_all(params, fetches, node.image, now_ms), now_ms)
+        return builder.build(node.reader.read_all(params, fetches, node.image, now_ms), now_ms)
     condition = FetchCondition(params, min_bytes, fetches, node.reader, node.replicas)
     if condition.is_due(now_ms):
-        return answer.build(results, now_ms)
+        return builder.build(results, now_ms)
 
     def build(at_ms: int) -> FetchReply:
         condition.note_gone_partitions()
-        return answer.build(node.reader.read_all(params, fetches, node.image, at_ms), at_ms)
+        return builder.build(node.reader.read_all(params, fetches, node.image, at_ms), at_ms)
 
     delayed = Delayed().wait(condition.watchers, condition.is_due, node.timers, now_ms + params.max_wait_ms, build)
     if node.events.noted is not None:
@@ -220,7 +220,7 @@ def _note_follower(
                 own.refetch_soon(partition, exchange.now_ms)
 
 
-class _Answer:
+class _ReplyBuilder:
     """Builds the response to one fetch, either at once or after the fetch has waited for data."""
 
     __slots__ = ("_exchange", "_fetches", "_keys", "_params", "_session")
@@ -239,7 +239,7 @@ class _Answer:
         self._keys = keys
         self._fetches = fetches
 
-    def owed_at_once(self, first_of_session: bool) -> bool:
+    def must_respond_at_once(self, first_of_session: bool) -> bool:
         """Return whether a follower's fetch gets its response at once instead of waiting for records (D5).
 
         With `semantics=kip`, returns True for the first fetch of a fetch session, and for each fetch that shows that the follower's high watermark of

@@ -42,8 +42,8 @@ def find_coordinator(exchange: Exchange, request: FindCoordinatorRequest) -> Rep
     if request.key_type not in TOPICS:
         return _failed(exchange, request, ErrorCode.INVALID_REQUEST)
     keys, cluster = _keys(exchange, request), exchange.node.cluster
-    if request.key_type == GROUP and exchange.node.events.feature_asked is not None:
-        exchange.node.events.feature_asked(exchange, "group", keys)
+    if request.key_type == GROUP and exchange.node.events.feature_requested is not None:
+        exchange.node.events.feature_requested(exchange, "group", keys)
     comes_later = cluster.profile == "kafka" and TOPICS[request.key_type] not in exchange.node.image.topics
     find = cluster.coordinator_of if request.key_type == GROUP else exchange.node.transactions.coordinator_id
     return _response(exchange, [_find(exchange, key, find, comes_later) for key in keys])
@@ -78,7 +78,7 @@ def _response(exchange: Exchange, coordinators: list[Coordinator]) -> Reply:
     first = coordinators[0]
     # Kafka has a message even for success.
     message = first.error_message or ErrorCode.NONE.name
-    answer = FindCoordinatorResponse(
+    response = FindCoordinatorResponse(
         error_code=first.error_code, error_message=message, node_id=first.node_id, host=first.host, port=first.port
     )
-    return Reply(answer)
+    return Reply(response)

@@ -46,7 +46,7 @@ READ_COMMITTED = 1
 ISOLATION_LEVELS = (0, READ_COMMITTED)
 
 
-class Found(NamedTuple):
+class FoundOffset(NamedTuple):
     """The result of a ListOffsets look-up: an offset with the timestamp (ms) and leader epoch of its record; offset -1 if no record matches (L-6)."""
 
     offset: int
@@ -54,7 +54,7 @@ class Found(NamedTuple):
     leader_epoch: int = -1
 
 
-NOTHING = Found(-1)
+NOTHING = FoundOffset(-1)
 
 
 def _failed(exchange: Exchange, request: ListOffsetsRequest, error_code: int) -> Reply:
@@ -67,25 +67,27 @@ def list_offsets(exchange: Exchange, request: ListOffsetsRequest) -> Reply:
     if request.isolation_level not in ISOLATION_LEVELS:
         return _failed(exchange, request, ErrorCode.UNKNOWN_SERVER_ERROR)
     times = Counter((t.name, p.partition_index) for t in request.topics for p in t.partitions)
-    answers = []  # one entry for each topic of the request, including repeated ones, before release 4.0 (L-10)
+    topic_responses = []  # one entry for each topic of the request, including repeated ones, before release 4.0 (L-10)
     for topic in request.topics:
-        answers.append(answer := ListOffsetsTopicResponse(topic.name))
+        topic_responses.append(topic_response := ListOffsetsTopicResponse(topic.name))
         for partition in topic.partitions:
             if times[(topic.name, partition.partition_index)] > 1:
-                answer.partitions.append(_error(partition, ErrorCode.INVALID_REQUEST))
+                topic_response.partitions.append(_error(partition, ErrorCode.INVALID_REQUEST))
             else:
-                answer.partitions.append(_list_partition(exchange, request, topic.name, partition))
-    return Reply(ListOffsetsResponse(topics=_merged(answers) if exchange.node.is_release_4 else answers))
+                topic_response.partitions.append(_list_partition(exchange, request, topic.name, partition))
+    return Reply(
+        ListOffsetsResponse(topics=_merged(topic_responses) if exchange.node.is_release_4 else topic_responses)
+    )
 
 
-def _merged(answers: Sequence[ListOffsetsTopicResponse]) -> list[ListOffsetsTopicResponse]:
+def _merged(topic_responses: Sequence[ListOffsetsTopicResponse]) -> list[ListOffsetsTopicResponse]:
     """Merge the entries of a response, so that it contains each topic and each partition once, as in Kafka 4 (L-10).
 
     If a partition is repeated, its last entry counts.
     """
     by_topic: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
-    for answer in answers:
-        by_topic.setdefault(answer.name, {}).update((p.partition_index, p) for p in answer.partitions)
+    for topic_response in topic_responses:
+        by_topic.setdefault(topic_response.name, {}).update((p.partition_index, p) for p in topic_response.partitions)
     return [ListOffsetsTopicResponse(name, list(partitions.values())) for name, partitions in by_topic.items()]
 
 
@@ -148,7 +150,7 @@ def _partition(exchange: Exchange, replica_id: int, topic: str, requested: ListO
     return partition
 
 
-def _look_up(exchange: Exchange, request: ListOffsetsRequest, partition: Partition, timestamp: int) -> Found:
+def _look_up(exchange: Exchange, request: ListOffsetsRequest, partition: Partition, timestamp: int) -> FoundOffset:
     log = partition.log
     from_client = request.replica_id == CONSUMER
     bound = log.log_end_offset
@@ -160,16 +162,16 @@ def _look_up(exchange: Exchange, request: ListOffsetsRequest, partition: Partiti
     if timestamp == LATEST:
         if unknown:
             raise KafkaError(_not_available(exchange))
-        return Found(bound, -1, partition.leader_epoch)
+        return FoundOffset(bound, -1, partition.leader_epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
-        return Found(log.log_start_offset, -1, log.earliest_epoch())
+        return FoundOffset(log.log_start_offset, -1, log.earliest_epoch())
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return NOTHING
     record = (
         log.offset_of_max_timestamp(bound) if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp, bound)
     )
     if record is not None:
-        return Found(record.offset, record.timestamp, record.leader_epoch)
+        return FoundOffset(record.offset, record.timestamp, record.leader_epoch)
     if unknown:
         raise KafkaError(_not_available(exchange))
     return NOTHING

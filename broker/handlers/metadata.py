@@ -103,9 +103,9 @@ def _by_name(exchange: Exchange, request: MetadataRequest, image: Image, name: s
         error = ErrorCode.INVALID_TOPIC_EXCEPTION
     elif request.allow_auto_topic_creation and exchange.node.config["auto.create.topics.enable"]:
         error = _create(exchange, name)
-    answer = MetadataResponseTopic(error_code=int(error), name=name, is_internal=name in INTERNAL_TOPICS)
-    _add_operations(answer, request)
-    return answer
+    topic_response = MetadataResponseTopic(error_code=int(error), name=name, is_internal=name in INTERNAL_TOPICS)
+    _add_operations(topic_response, request)
+    return topic_response
 
 
 def _create(exchange: Exchange, name: str) -> int:
@@ -137,21 +137,21 @@ def _create(exchange: Exchange, name: str) -> int:
 
 def _topic(exchange: Exchange, request: MetadataRequest, image: Image, topic: Topic) -> MetadataResponseTopic:
     reachable = {b.broker_id for b in image.alive_on(exchange.peer.listener_name)}
-    answer = MetadataResponseTopic(
+    topic_response = MetadataResponseTopic(
         0,
         topic.name,
         topic.topic_id,
         topic.internal,
         [_partition(exchange.api_version, image, reachable, p) for p in topic.partitions],
     )
-    _add_operations(answer, request)
-    return answer
+    _add_operations(topic_response, request)
+    return topic_response
 
 
-def _add_operations(answer: MetadataResponseTopic, request: MetadataRequest) -> None:
+def _add_operations(topic_response: MetadataResponseTopic, request: MetadataRequest) -> None:
     """Add the authorised operations if the request asks for them. Kafka adds them to missing and illegal names, too (M-1)."""
     if request.include_topic_authorized_operations:
-        answer.topic_authorized_operations = ALL_TOPIC_OPERATIONS
+        topic_response.topic_authorized_operations = ALL_TOPIC_OPERATIONS
 
 
 def _partition(version: int, image: Image, reachable: set[int], state: PartitionState) -> MetadataResponsePartition:

@@ -38,7 +38,7 @@ FIRST_VERSION_WITH_MANY_GROUPS = 8
 FIRST_VERSION_BY_ID = 10
 
 
-class _AskedTopic(Protocol):
+class _RequestedTopic(Protocol):
     name: str
     partition_indexes: list[int]
 
@@ -132,7 +132,7 @@ def _fetch_all(exchange: Exchange, request: OffsetFetchRequest, errors: Mapping[
 def _fetch(
     exchange: Exchange,
     group_id: str,
-    topics: Sequence[_AskedTopic] | None,
+    topics: Sequence[_RequestedTopic] | None,
     require_stable: bool,
     member_id: str | None = None,
     member_epoch: int = -1,
@@ -155,7 +155,7 @@ def _fetch(
     return _GroupOffsets(_by_name(results))
 
 
-def _of_topic(topic: _AskedTopic, results: Mapping[PartitionKey, _Fetched]) -> _TopicOffsets:
+def _of_topic(topic: _RequestedTopic, results: Mapping[PartitionKey, _Fetched]) -> _TopicOffsets:
     return _TopicOffsets(topic.name, [(index, results[(topic.name, index)]) for index in topic.partition_indexes])
 
 

@@ -151,19 +151,19 @@ def _append_all(
     response = ProduceResponse()
     awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]] = []
     for topic in topics:
-        answers = []
+        partition_responses = []
         for data in topic.partition_data:
-            answer, waiting = _append(exchange, topic.name, data, request, verification, now_ms)
-            answers.append(answer)
+            partition_response, waiting = _append(exchange, topic.name, data, request, verification, now_ms)
+            partition_responses.append(partition_response)
             if waiting is not None:
-                awaited.append((waiting, answer))
-        response.responses.append(TopicProduceResponse(topic.name, topic.topic_id, answers))
+                awaited.append((waiting, partition_response))
+        response.responses.append(TopicProduceResponse(topic.name, topic.topic_id, partition_responses))
     if request.acks == 0:
         failed = any(p.error_code for t in response.responses for p in t.partition_responses)
         return NoReply(close=failed)
     if awaited:
         return _wait(exchange, response, awaited, now_ms + max(0, request.timeout_ms), delayed or Delayed())
-    return _answer(exchange, response)
+    return _reply(exchange, response)
 
 
 def _named_once(topics: Sequence[TopicProduceData]) -> list[TopicProduceData]:
@@ -246,7 +246,7 @@ def _append(
         return _error(data.index, ErrorCode.KAFKA_STORAGE_ERROR), None
     if appended.is_new and node.events.records_appended is not None:
         node.events.records_appended(exchange, topic, data.index, appended.end_offset)
-    answer = PartitionProduceResponse(
+    partition_response = PartitionProduceResponse(
         data.index,
         0,
         appended.base_offset,
@@ -256,7 +256,7 @@ def _append(
         None,
         NO_LEADER_KNOWN,
     )
-    return answer, appended.awaited
+    return partition_response, appended.awaited
 
 
 def _validation(old: bool, *, ended: bool) -> Validation:
@@ -291,10 +291,10 @@ def _error(index: int, error_code: int, message: str | None = None) -> Partition
 
 
 def _refused(index: int, error: KafkaError, partition: Partition | None) -> PartitionProduceResponse:
-    answer = _error(index, error.error_code)
+    partition_response = _error(index, error.error_code)
     if error.error_code == ErrorCode.NOT_ENOUGH_REPLICAS and partition is not None:
-        answer.log_start_offset = partition.log.log_start_offset
-    return answer
+        partition_response.log_start_offset = partition.log.log_start_offset
+    return partition_response
 
 
 def _invalid(index: int, error: InvalidBatch, partition: Partition | None) -> PartitionProduceResponse:
@@ -304,11 +304,13 @@ def _invalid(index: int, error: InvalidBatch, partition: Partition | None) -> Pa
     response has a message only if there are record errors, or if the bytes cannot begin with a batch (P-2, P-10).
     """
     has_message = error.record_errors or (error.before_append and error.error_code == ErrorCode.CORRUPT_MESSAGE)
-    answer = _error(index, error.error_code, error.message if has_message else None)
+    partition_response = _error(index, error.error_code, error.message if has_message else None)
     if error.log_start_known and partition is not None:
-        answer.log_start_offset = partition.log.log_start_offset
-    answer.record_errors = [BatchIndexAndErrorMessage(e.batch_index, e.message) for e in error.record_errors]
-    return answer
+        partition_response.log_start_offset = partition.log.log_start_offset
+    partition_response.record_errors = [
+        BatchIndexAndErrorMessage(e.batch_index, e.message) for e in error.record_errors
+    ]
+    return partition_response
 
 
 def _wait(
@@ -328,9 +330,9 @@ def _wait(
         return delayed  # the connection closed while the transaction was verified
 
     def build(_now_ms: int) -> Reply:
-        for waiting, answer in awaited:
-            answer.error_code = waiting.error_code
-        return _answer(exchange, response)
+        for waiting, partition_response in awaited:
+            partition_response.error_code = waiting.error_code
+        return _reply(exchange, response)
 
     all_of_them = AwaitedPartitions([waiting for waiting, _ in awaited])
     return delayed.wait(
@@ -338,7 +340,7 @@ def _wait(
     )
 
 
-def _answer(exchange: Exchange, response: ProduceResponse) -> Reply:
+def _reply(exchange: Exchange, response: ProduceResponse) -> Reply:
     if exchange.api_version >= FIRST_VERSION_WITH_CURRENT_LEADER:
         _name_leaders(exchange, response)
     return Reply(response, Charge.PRODUCE)
@@ -349,11 +351,11 @@ def _name_leaders(exchange: Exchange, response: ProduceResponse) -> None:
     image, listener = exchange.node.image, exchange.peer.listener_name
     endpoints: dict[int, NodeEndpoint] = {}
     for topic in response.responses:
-        for answer in topic.partition_responses:
-            if answer.error_code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
+        for partition_response in topic.partition_responses:
+            if partition_response.error_code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 continue
-            leader, epoch = image.leader_of(topic.name, answer.index)
-            answer.current_leader = LeaderIdAndEpoch(leader, epoch)
+            leader, epoch = image.leader_of(topic.name, partition_response.index)
+            partition_response.current_leader = LeaderIdAndEpoch(leader, epoch)
             endpoint = image.endpoint(leader, listener)
             if endpoint is not None:
                 endpoints[leader] = NodeEndpoint(*endpoint)

@@ -21,6 +21,6 @@ def _failed(exchange: Exchange, request: SaslHandshakeRequest, error_code: int) 
 
 @register(ApiKey.SASL_HANDSHAKE, _failed)
 def sasl_handshake(exchange: Exchange, request: SaslHandshakeRequest) -> Reply:
-    if exchange.node.events.feature_asked is not None:
-        exchange.node.events.feature_asked(exchange, "SASL", [request.mechanism])
+    if exchange.node.events.feature_requested is not None:
+        exchange.node.events.feature_requested(exchange, "SASL", [request.mechanism])
     return _failed(exchange, request, ErrorCode.ILLEGAL_SASL_STATE)

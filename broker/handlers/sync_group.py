@@ -58,10 +58,10 @@ def _sync_request(request: SyncGroupRequest) -> SyncRequest:
 
 
 def _response(result: SyncResult) -> Reply:
-    answer = SyncGroupResponse(
+    response = SyncGroupResponse(
         error_code=int(result.error_code),
         protocol_type=result.protocol_type,
         protocol_name=result.protocol_name,
         assignment=result.assignment,
     )
-    return Reply(answer)
+    return Reply(response)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kafkaproto.error_codes import ErrorCode
 
-_ANSWERED_WITHOUT_LOG_START = frozenset(
+_WITHOUT_LOG_START = frozenset(
     {ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE}
 )
 
@@ -49,7 +49,7 @@ class InvalidBatch(Exception):
         self.message = message
         self.record_errors = record_errors
         self.before_append = before_append
-        self.log_start_known = not before_append and error_code not in _ANSWERED_WITHOUT_LOG_START
+        self.log_start_known = not before_append and error_code not in _WITHOUT_LOG_START
 
 
 class StorageError(Exception):

@@ -256,7 +256,7 @@ class NamedSegment(_Extent):
         self._fd = -1  # the file to append to, -1 if it has to be opened first
 
     @classmethod
-    def found(cls, folder: SegmentFolder, on_disk: SegmentOnDisk, now_ms: int) -> NamedSegment:
+    def from_disk(cls, folder: SegmentFolder, on_disk: SegmentOnDisk, now_ms: int) -> NamedSegment:
         """Return a segment for a file that an earlier process left in a data directory. now_ms: stands for the unknown time of its last append."""
         segment = cls(on_disk.base, 0, folder, on_disk.is_cleaned)
         segment.path, segment.end, segment.untimed_ms = on_disk.path, on_disk.base + on_disk.size_bytes, now_ms

@@ -180,7 +180,7 @@ class Connection:
 
     # ---- responses out -------------------------------------------------------------------------------------------------------
 
-    def answer(self, buffers: Sequence[object] | None, throttle_ms: int, close: bool, now_ms: int) -> None:
+    def respond(self, buffers: Sequence[object] | None, throttle_ms: int, close: bool, now_ms: int) -> None:
         """Complete the request in progress: write its response, and mute the connection for its throttle time.
 
         buffers: the response, or None if there is none (acks=0). throttle_ms: the throttle time in ms, 0 for none; it starts before the response is

@@ -117,7 +117,7 @@ class Diagnostics(Observer):
     def request_refused(self, broker_id: int, peer: Peer, frame: memoryview, why: str, now_ms: int) -> None:
         self._log(broker_id, peer, client_id_of(frame), self._refused_request(peer, frame, why), now_ms)
 
-    def feature_asked(self, exchange: Exchange, feature: str, names: Sequence[str]) -> None:
+    def feature_requested(self, exchange: Exchange, feature: str, names: Sequence[str]) -> None:
         if feature == "group":
             self._notice_searches(exchange, names)
         elif feature in UNSERVED:

@@ -87,7 +87,7 @@ def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], 
     """
     kept = []
     for on_disk in folder.segments():
-        segment = NamedSegment.found(folder, on_disk, now_ms)
+        segment = NamedSegment.from_disk(folder, on_disk, now_ms)
         is_used = any(run.start < segment.end and segment.base < run.end for run in runs)
         if on_disk.size_bytes and (is_used or not on_disk.is_cleaned):
             kept.append(segment)

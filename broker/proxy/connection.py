@@ -86,24 +86,24 @@ class ProxyConnection:
         on, back = bytearray(), bytearray()
         try:
             for message in _frames(self._from_client, LARGEST_FRAME_BYTES):
-                answer = self._request(memoryview(message), now_ns)
-                if answer is None:
+                response = self._request(memoryview(message), now_ns)
+                if response is None:
                     on += frame(message)
                 else:
-                    back += answer
+                    back += response
         except NotKafka as error:
             if not on and not back:
                 raise
             self.broken = error
         return bytes(on), bytes(back)
 
-    def answered(self, data: bytes, now_ns: int) -> bytes:
+    def responded(self, data: bytes, now_ns: int) -> bytes:
         """Process bytes from the broker. Returns the bytes for the client.
 
         now_ns: the time in ns of the monotonic clock. Raises NotKafka if the bytes are not Kafka's protocol.
         """
         self._from_broker += data
-        return b"".join(frame(self._answer(message, now_ns)) for message in _frames(self._from_broker, None))
+        return b"".join(frame(self._response_of(message, now_ns)) for message in _frames(self._from_broker, None))
 
     def ended(self, now_ns: int) -> None:
         """Record the requests without a response when the connection ends. The broker may have executed these requests nevertheless.
@@ -134,12 +134,12 @@ class ProxyConnection:
             return None
         key, version, correlation_id = _START.unpack_from(message)
         if key == ApiKey.API_VERSIONS and version > APIS[key].max_version:
-            answer = _unsupported(correlation_id)
+            response = _unsupported(correlation_id)
             pending = _Pending(
                 self._next_seq(), key, version, correlation_id, now_ns, len(message), Cut(*cut_unhandled(message), None)
             )
-            self._exchange(pending, answer[LENGTH_BYTES:], now_ns)
-            return answer
+            self._exchange(pending, response[LENGTH_BYTES:], now_ns)
+            return response
         self._tokens = False
         cut, silent = Cut(bytes(message[: _START.size]), (), None), False
         try:
@@ -160,7 +160,7 @@ class ProxyConnection:
 
     # ---- responses -----------------------------------------------------------------------------------------------------------
 
-    def _answer(self, message: bytes, now_ns: int) -> bytes:
+    def _response_of(self, message: bytes, now_ns: int) -> bytes:
         pending = self._pending.popleft() if self._pending else None
         if pending is None:
             return message
@@ -183,8 +183,8 @@ class ProxyConnection:
                 )
             return message
 
-    def _exchange(self, pending: _Pending, answer: bytes | None, now_ns: int) -> None:
-        cut = None if answer is None else cut_response(pending.key, pending.version, answer)
+    def _exchange(self, pending: _Pending, response: bytes | None, now_ns: int) -> None:
+        cut = None if response is None else cut_response(pending.key, pending.version, response)
         self._tell(
             Exchange(
                 seq=pending.seq,
@@ -196,11 +196,11 @@ class ProxyConnection:
                 ready_ns=now_ns,
                 sent_ns=0,
                 throttle_ms=0,
-                answered=answer is not None,
+                answered=response is not None,
                 held=False,
                 closes=False,
                 request_bytes=pending.size_bytes,
-                response_bytes=0 if answer is None else len(answer),
+                response_bytes=0 if response is None else len(response),
                 request=pending.cut.frame,
                 response=b"" if cut is None else cut.frame,
                 request_records=pending.cut.records,

@@ -116,18 +116,18 @@ class Proxy:
 
     async def _ask_versions(self) -> dict[str, list[int]]:
         try:
-            answer = await self._ask(ApiVersionsRequest(), API_VERSIONS_VERSION)
+            response = await self._ask(ApiVersionsRequest(), API_VERSIONS_VERSION)
         except (OSError, EOFError, TimeoutError, ProtocolError) as error:
             raise ConfigError(
                 f"no Kafka broker answers at {_shown(self._to)}: {_why(error)}; give one with --to, for example --to localhost:9092 "
                 f"(a listener without TLS)"
             ) from None
-        return {str(api.api_key): [api.min_version, api.max_version] for api in answer.api_keys}
+        return {str(api.api_key): [api.min_version, api.max_version] for api in response.api_keys}
 
     async def _ask_brokers(self) -> list[dict[str, Any]]:
         """Return id, host, port and rack of each broker in a Metadata response; an empty list if the cluster does not respond to the proxy."""
         try:
-            answer = await self._ask(MetadataRequest([]), METADATA_VERSION)
+            response = await self._ask(MetadataRequest([]), METADATA_VERSION)
         except (OSError, EOFError, TimeoutError, ProtocolError) as error:
             logger.info(
                 "the proxy learns the brokers from responses to clients, because it got no list of brokers from %s: %s",
@@ -137,7 +137,7 @@ class Proxy:
             return []
         return [
             {"id": broker.node_id, "host": broker.host, "port": broker.port, "rack": broker.rack}
-            for broker in answer.brokers
+            for broker in response.brokers
         ]
 
     async def _ask(self, request: Any, version: int) -> Any:
@@ -240,9 +240,9 @@ class Proxy:
             self._tell,
         )
         try:
-            answers, upstream = await asyncio.open_connection(*door.to, limit=READ_BYTES)
+            upstream_reader, upstream = await asyncio.open_connection(*door.to, limit=READ_BYTES)
             open_ends.append(upstream)
-            reason = await _both_ways(connection, (reader, writer), (answers, upstream))
+            reason = await _both_ways(connection, (reader, writer), (upstream_reader, upstream))
             if connection.waiting:
                 logger.warning(
                     "connection %d: the broker at %s closed the connection with %d requests unanswered",
@@ -293,30 +293,30 @@ async def _both_ways(connection: ProxyConnection, client: Ends, broker: Ends) ->
     client, broker: the streams of each side. A client that has closed its sending direction still gets its responses. Raises NotKafka if either side
     does not use Kafka's protocol, OSError if a connection breaks.
     """
-    asks = asyncio.ensure_future(_requests(connection, client, broker[1]))
-    answers = asyncio.ensure_future(_answers(connection, broker[0], client[1]))
+    requests = asyncio.ensure_future(_requests(connection, client, broker[1]))
+    responses = asyncio.ensure_future(_responses(connection, broker[0], client[1]))
     try:
-        await asyncio.wait((asks, answers), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((requests, responses), return_when=asyncio.FIRST_COMPLETED)
         why = "the broker closed the connection"
-        if asks.done():
-            asks.result()
+        if requests.done():
+            requests.result()
             why = CLIENT_ENDED
-        await answers
+        await responses
         if connection.broken is not None:
             raise connection.broken
         return why
     finally:
-        for task in (asks, answers):
+        for task in (requests, responses):
             task.cancel()
-        await asyncio.gather(asks, answers, return_exceptions=True)
+        await asyncio.gather(requests, responses, return_exceptions=True)
 
 
 async def _requests(connection: ProxyConnection, client: Ends, broker: asyncio.StreamWriter) -> None:
     reader, back = client
     while data := await reader.read(READ_BYTES):
-        on, answer = connection.requested(data, monotonic_ns())
-        if answer:
-            back.write(answer)
+        on, response = connection.requested(data, monotonic_ns())
+        if response:
+            back.write(response)
         if on:
             broker.write(on)
             await broker.drain()
@@ -325,9 +325,9 @@ async def _requests(connection: ProxyConnection, client: Ends, broker: asyncio.S
     broker.write_eof()
 
 
-async def _answers(connection: ProxyConnection, broker: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
+async def _responses(connection: ProxyConnection, broker: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
     while data := await broker.read(READ_BYTES):
-        client.write(connection.answered(data, monotonic_ns()))
+        client.write(connection.responded(data, monotonic_ns()))
         await client.drain()
 
 

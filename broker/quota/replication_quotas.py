@@ -97,19 +97,19 @@ class ReplicationQuota:
         return self._samples.peek(now_ms)
 
 
-_ANSWER_BYTES = 16
+_RESPONSE_BYTES = 16
 """The bytes of a follower's Fetch response without partitions, as counted against the quota: 12 of the response (v13 to v17), 4 that Kafka adds."""
 _TOPIC_BYTES = 18
 _PARTITION_BYTES = 36
 
 
-def answer_bytes(partitions: list[tuple[str, int]]) -> int:
+def response_bytes(partitions: list[tuple[str, int]]) -> int:
     """Return the number of bytes that a response to a follower counts against the replication quota (R-5).
 
     partitions: (topic, size of the records in bytes) for each throttled partition in the response. The size is computed, because leader and
     follower exchange no encoded response here. It is the size of a response with topic ids, which Kafka's followers use.
     """
-    total = _ANSWER_BYTES
+    total = _RESPONSE_BYTES
     topics: list[int] = []
     last = None
     for topic, size_bytes in partitions:

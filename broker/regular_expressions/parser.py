@@ -255,11 +255,11 @@ class _Parser:
         if letter in "pP":
             self._position += 1
             return self._read_unicode_class(negative=letter == "P")
-        found = PERL_CLASSES.get(letter.lower())
-        if found is None:
+        characters = PERL_CLASSES.get(letter.lower())
+        if characters is None:
             return None
         self._position += 1
-        return self._class(found, negative=letter.isupper())
+        return self._class(characters, negative=letter.isupper())
 
     def _class(self, characters: Characters, *, negative: bool) -> Characters:
         """Return the characters of a Perl or POSIX class, with case variants if the flags ignore case. negative: return all other characters."""
@@ -279,8 +279,8 @@ class _Parser:
             name, negative = name[1:], not negative
         if name not in UNICODE_CLASS_NAMES:
             raise ExpressionError("invalid character class range")
-        found = unicode_class(name, ignore_case=self._flags.ignore_case)
-        return ~found if negative else found
+        characters = unicode_class(name, ignore_case=self._flags.ignore_case)
+        return ~characters if negative else characters
 
     def _read_code_point(self) -> int:
         r"""Return the code point for which an escape sequence such as `\n` or `\x7F` stands. The backslash has been read."""
@@ -325,14 +325,14 @@ class _Parser:
         """Return the characters of a class in brackets, such as `[a-z]`. The opening bracket has been read."""
         negative = self._looking_at("^")
         self._position += negative
-        found = Characters()
+        characters = Characters()
         first = True
         # A closing bracket is a literal if it comes first.
         while first or not self._looking_at("]"):
             first = False
-            found |= self._read_class_part()
+            characters |= self._read_class_part()
         self._position += 1
-        return ~found if negative else found
+        return ~characters if negative else characters
 
     def _read_class_part(self) -> Characters:
         """Return the characters of the next part of a class in brackets: a named class, an escaped class, a range, or a single character."""
@@ -360,10 +360,10 @@ class _Parser:
 
         With "^" before the name, as in `[:^alpha:]`, these are all other characters. Raises ExpressionError for an unknown name.
         """
-        found = POSIX_CLASSES.get(name.removeprefix("^"))
-        if found is None:
+        characters = POSIX_CLASSES.get(name.removeprefix("^"))
+        if characters is None:
             raise ExpressionError("invalid character class range")
-        return self._class(found, negative=name.startswith("^"))
+        return self._class(characters, negative=name.startswith("^"))
 
     def _read_class_character(self) -> int:
         if not self._more():

@@ -13,7 +13,7 @@ next fetch after replica.fetch.backoff.ms (R-7). This module does not depend on 
 
 from __future__ import annotations
 
-from kafkaproto.broker.quota.replication_quotas import ReplicationQuota, answer_bytes
+from kafkaproto.broker.quota.replication_quotas import ReplicationQuota, response_bytes
 from kafkaproto.broker.replication.followed_partition import FetcherOverrides, FetcherSettings, FollowedPartition
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.runtime.actions import ActionQueue
@@ -264,7 +264,7 @@ class ReplicaFetcher:
                 if counts and self._leader_quota.lists(*followed.name):
                     listed.append((followed.leader.topic, size_bytes))
         if counts and responded:
-            self._leader_quota.record(answer_bytes(listed), now_ms)
+            self._leader_quota.record(response_bytes(listed), now_ms)
         return received
 
     def _leave_out(self, now_ms: int) -> list[FollowedPartition]:
@@ -284,7 +284,7 @@ class ReplicaFetcher:
         self._any_left_out = any(followed.left_out for followed in self._followed.values())
         if removes and self._leader_quota.active and not self._has_request:
             # The fetch that removes the last partition from the session gets an empty response at once.
-            self._leader_quota.record(answer_bytes([]), now_ms)
+            self._leader_quota.record(response_bytes([]), now_ms)
         return again
 
     @property

@@ -40,7 +40,7 @@ class Peer(Protocol):
     It is abandoned when the connection closes.
     """
 
-    def answer(self, buffers: Sequence[object] | None, throttle_ms: int, close: bool, now_ms: int) -> None:
+    def respond(self, buffers: Sequence[object] | None, throttle_ms: int, close: bool, now_ms: int) -> None:
         """Send the response, whose bytes are those of all `buffers` in sequence, and mute the connection for `throttle_ms`.
 
         buffers: None for a request without a response. close: whether to close the connection afterwards.

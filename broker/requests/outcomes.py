@@ -77,8 +77,8 @@ class FetchReply:
         """Update the fetch session, because the response is sent with its records. Returns (error code, session id) to write into the response."""
         error_code, session_id = self.message.error_code, 0
         if self._session is not None:
-            answer = self._session.commit(self._results, self._now_ms)
-            error_code, session_id = int(answer.error_code), answer.session_id
+            fields = self._session.commit(self._results, self._now_ms)
+            error_code, session_id = int(fields.error_code), fields.session_id
         if self._read is not None:
             self._read(True)
         return error_code, session_id
@@ -92,8 +92,8 @@ class FetchReply:
             self._read(False)
         if self._session is None:
             return 0, 0
-        answer = self._session.throttled()
-        return int(answer.error_code), answer.session_id
+        fields = self._session.throttled()
+        return int(fields.error_code), fields.session_id
 
 
 Outcome = Reply | FetchReply | NoReply

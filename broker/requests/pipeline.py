@@ -49,7 +49,7 @@ class Refused(Exception):
 
 
 def begin(node: Node, peer: Peer, frame: memoryview, now_ms: int) -> None:
-    """Handle one request: send its response with `peer.answer`, now or later, or close the connection with `peer.refuse`.
+    """Handle one request: send its response with `peer.respond`, now or later, or close the connection with `peer.refuse`.
 
     frame: header and body of the request, without the 4-byte length. `peer.refuse` is called if the frame cannot be decoded, or if the broker does
     not support the API or version.

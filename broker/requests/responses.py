@@ -110,7 +110,7 @@ def send(exchange: Exchange, frame: Frame, throttle_ms: int, held: bool) -> None
     events = exchange.node.events
     if events.response_ready is not None:
         events.response_ready(exchange, out, splices, size, throttle_ms, held)
-    exchange.peer.answer(buffers, 0 if held else throttle_ms, False, exchange.now_ms)
+    exchange.peer.respond(buffers, 0 if held else throttle_ms, False, exchange.now_ms)
 
 
 def send_nothing(exchange: Exchange, close: bool, throttle_ms: int, held: bool) -> None:
@@ -121,4 +121,4 @@ def send_nothing(exchange: Exchange, close: bool, throttle_ms: int, held: bool) 
     events = exchange.node.events
     if events.request_unanswered is not None:
         events.request_unanswered(exchange, throttle_ms, close, held and throttle_ms > 0)
-    exchange.peer.answer(None, 0 if held else throttle_ms, close, exchange.now_ms)
+    exchange.peer.respond(None, 0 if held else throttle_ms, close, exchange.now_ms)

@@ -22,7 +22,7 @@ class Observer:
     """Receives the events of a cluster; the methods here do nothing. Subclass it, override methods, attach it with `Events.attach`.
 
     Connections: `connection_opened`, `bytes_received`, `connection_closed`.
-    Requests: `request_refused`, `request_begun`, `feature_asked`, `request_parked`, `request_completed`, `response_built`, `response_ready`,
+    Requests: `request_refused`, `request_begun`, `feature_requested`, `request_parked`, `request_completed`, `response_built`, `response_ready`,
     `request_unanswered`, `response_sent`, `response_lost`; throttles of requests: `throttled` and `throttle_ended`.
     Records: `records_appended`, `records_read`, `offsets_moved`, `log_truncated`.
     The cluster: `topic_changed`, `group_changed`, `transaction_changed`, `quota_changed`, `broker_changed`, `telemetry_pushed`, `noted`,
@@ -68,7 +68,7 @@ class Observer:
         (`kafkaproto.api.Codec`). request: the decoded message. Both are None if the version is unsupported but the broker responds (KIP-511).
         """
 
-    def feature_asked(self, exchange: Any, feature: str, names: Sequence[str]) -> None:
+    def feature_requested(self, exchange: Any, feature: str, names: Sequence[str]) -> None:
         """Handle the event that a request shows which feature of Kafka a client uses.
 
         feature: "consumer protocol" if the request needs KIP-848 and the broker does not support it, "group" for a search for a group's
@@ -218,7 +218,7 @@ class Events:
     cleared: Callable[[int], None] | None
     connection_closed: Callable[[int, Any, str, int], None] | None
     connection_opened: Callable[[int, Any, int], None] | None
-    feature_asked: Callable[[Any, str, Sequence[str]], None] | None
+    feature_requested: Callable[[Any, str, Sequence[str]], None] | None
     group_changed: Callable[[int, Any, int], None] | None
     log_truncated: Callable[[int, str, int, str, int, int, int], None] | None
     noted: Callable[[int, int, str, Mapping[str, Any]], None] | None

@@ -72,7 +72,7 @@ class TraceWriter:
         self._number = 0
         self._written = self._flushed = 0
         self.dropped = 0
-        self._told_dropped = 0
+        self._reported_dropped = 0
         self._ends = threading.Event()
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -129,11 +129,11 @@ class TraceWriter:
                 some.append(queue.popleft())
                 room -= len(some[-1])
             self._write(b"".join(some or [queue.popleft()]))
-        if self.dropped == self._told_dropped and self._written == self._flushed:
+        if self.dropped == self._reported_dropped and self._written == self._flushed:
             return
-        if self.dropped != self._told_dropped:
-            self._told_dropped = self.dropped
-            facts = {"seq": 0, "clock_ms": 0, "broker": -1, "entries": self._told_dropped}
+        if self.dropped != self._reported_dropped:
+            self._reported_dropped = self.dropped
+            facts = {"seq": 0, "clock_ms": 0, "broker": -1, "entries": self._reported_dropped}
             self._write(trace_format.event("dropped", facts), queued=False)
         self._file.flush()
         self._flushed = self._written

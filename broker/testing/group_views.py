@@ -97,10 +97,10 @@ def check_group(cluster: Cluster, group_id: str) -> GroupCoordinator:
     Raises TypeError unless `group_id` is a str, and ValueError, which names the existing groups, if there is no such group.
     """
     check_text("group_id", group_id, "readers")
-    found = _find(cluster, group_id)
-    if found is None:
+    location = _find(cluster, group_id)
+    if location is None:
         raise unknown("group_id", group_id, "the id of an existing group", group_ids(cluster))
-    return found[1]
+    return location[1]
 
 
 def check_member(cluster: Cluster, group_id: str, member_id: str) -> GroupCoordinator:
@@ -119,10 +119,10 @@ def check_member(cluster: Cluster, group_id: str, member_id: str) -> GroupCoordi
 
 def group_seen(cluster: Cluster, group_id: str) -> GroupSeen:
     """Return the view of a group. A group that does not exist has the state Dead, as in Kafka."""
-    found = _find(cluster, group_id)
-    if found is None:
+    location = _find(cluster, group_id)
+    if location is None:
         return GroupSeen(group_id, UNKNOWN_GROUP, "", "", ())
-    broker_id, coordinator, group = found
+    broker_id, coordinator, group = location
     offsets = committed(cluster, group_id)
     lags = {key: lag for key, offset in offsets.items() if (lag := lag_of(cluster, key, offset)) is not None}
     if isinstance(group, ConsumerGroup):

@@ -72,8 +72,8 @@ class TransactionMethods(Base):
         """Return all transactional ids with their transactions. state: only those in this state, such as "Ongoing"; None for all."""
         if state is not None:
             check_choice("state", state, _STATES, "Ongoing")
-        found = self._run(lambda: _all(self.state))
-        return {name: seen for name, seen in found.items() if state in (None, seen.state)}
+        transactions = self._run(lambda: _all(self.state))
+        return {name: seen for name, seen in transactions.items() if state in (None, seen.state)}
 
     def transaction(self, transactional_id: str) -> TransactionSeen:
         """Return the transaction of a transactional id. Raises ValueError, which names the existing ids, if there is no such id."""
@@ -290,11 +290,11 @@ def _find(cluster: Cluster, transactional_id: str) -> tuple[Transaction, Transac
 
 
 def _find_open(cluster: Cluster, transactional_id: str) -> tuple[Transaction, TransactionCoordinator, int]:
-    found = _find(cluster, transactional_id)
-    if found[0].data.state is not TransactionState.ONGOING:
+    transaction, coordinator, broker_id = _find(cluster, transactional_id)
+    if transaction.data.state is not TransactionState.ONGOING:
         ongoing = sorted(name for name, seen in _all(cluster).items() if seen.state == TransactionState.ONGOING.label)
         raise unknown("transactional_id", transactional_id, "a transactional id with an open transaction", ongoing)
-    return found
+    return transaction, coordinator, broker_id
 
 
 def _seen(transaction: Transaction, coordinator: TransactionCoordinator, broker_id: int) -> TransactionSeen:

@@ -158,7 +158,7 @@ class TransactionStore:
         self._log.append(index, [record], now_ms, done)
 
     def _load(self, index: int, now_ms: int) -> None:
-        found: dict[str, TransactionData] = {}
+        latest: dict[str, TransactionData] = {}
         for record in self._log.read(index):
             if record.key is None:
                 continue
@@ -170,11 +170,11 @@ class TransactionStore:
                 )
                 continue
             if data is None:
-                found.pop(transactional_id, None)
+                latest.pop(transactional_id, None)
             else:
-                found[transactional_id] = data
+                latest[transactional_id] = data
         epoch = self._epochs[index]
-        transactions = [Transaction(transactional_id, data, epoch) for transactional_id, data in found.items()]
+        transactions = [Transaction(transactional_id, data, epoch) for transactional_id, data in latest.items()]
         self._ids.update((transaction.transactional_id, transaction) for transaction in transactions)
         self._loaded(transactions, now_ms)
 

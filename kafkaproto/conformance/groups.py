@@ -213,19 +213,19 @@ class Client:
         )
         self.subject.send(self.connection, request, self.version)
 
-    def join_answer(self, within_ms: float = PATIENCE_MS) -> Answer:
+    def join_response(self, within_ms: float = PATIENCE_MS) -> Answer:
         """Return the response to the last JoinGroup. Raises AssertionError if it does not arrive within `within_ms`.
 
         If the error is NONE or MEMBER_ID_REQUIRED, this client stores the member id and the generation of the response.
         """
-        answer = self.subject.answer(self.connection, within_ms)
-        if answer.message.error_code in (0, 79):
-            self.member_id = answer.message.member_id
-            self.generation = answer.message.generation_id
-        return answer
+        response = self.subject.answer(self.connection, within_ms)
+        if response.message.error_code in (0, 79):
+            self.member_id = response.message.member_id
+            self.generation = response.message.generation_id
+        return response
 
     def joined(self) -> Any:
-        return self.join_answer().message
+        return self.join_response().message
 
     def join(self) -> Any:
         """Send JoinGroup and return the response."""

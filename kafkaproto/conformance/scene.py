@@ -140,21 +140,21 @@ class Topic:
         A new leader may not know about its leadership yet although another broker reports it; requests that it rejects for that reason are resent.
         acks: as in a Produce request.
         """
-        answers: list[Any] = []
+        partition_responses: list[Any] = []
         has_zstd = any(read_header(data).compression == Compression.ZSTD for data in batches)
         lowest = ZSTD_VERSION if has_zstd else RECORD_BATCH_VERSION
         version = self.subject.version(ApiKey.PRODUCE, PRODUCE_VERSION, lowest)
         for _ in range(ROUNDS):
             with closing(self.subject.open(self.leader(index))) as connection:
-                for data in batches[len(answers) :]:
+                for data in batches[len(partition_responses) :]:
                     request = produce(self.name, data, index, acks, APPEND_WITHIN_MS)
-                    answer = produced(self.subject.ask(connection, request, version))
-                    if answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                    partition_response = produced(self.subject.ask(connection, request, version))
+                    if partition_response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
                         break
-                    assert answer.error_code == 0, ErrorCode(answer.error_code).name
-                    answers.append(answer)
-            if len(answers) == len(batches):
-                return answers
+                    assert partition_response.error_code == 0, ErrorCode(partition_response.error_code).name
+                    partition_responses.append(partition_response)
+            if len(partition_responses) == len(batches):
+                return partition_responses
             self.subject.pass_ms(PAUSE_MS)
         raise AssertionError(f"Produce to {self.name}-{index} failed {ROUNDS} times with NOT_LEADER_OR_FOLLOWER")
 
@@ -248,8 +248,8 @@ def _leads(topic: Topic, broker_id: int, assignment: dict[int, list[int]]) -> bo
     partitions = [ListOffsetsPartition(i, -1, EARLIEST) for i, brokers in assignment.items() if brokers[0] == broker_id]
     request = ListOffsetsRequest(-1, 0, [ListOffsetsTopic(topic.name, partitions)])
     version = topic.subject.version(ApiKey.LIST_OFFSETS, 5, lowest=1)
-    [answer] = topic.subject.ask_once(request, version, broker_id).topics
-    return all(partition.error_code == 0 for partition in answer.partitions)
+    [result] = topic.subject.ask_once(request, version, broker_id).topics
+    return all(partition.error_code == 0 for partition in result.partitions)
 
 
 # ---- fetches in the name of a held follower --------------------------------------------------------------------------------------
@@ -302,8 +302,8 @@ def make_lead(topic: Topic, broker_id: int) -> int:
     subject = topic.subject
     replicas = [broker_id, *(r for r in topic.partition().replica_nodes if r != broker_id)]
     order = [ReassignableTopic(topic.name, [ReassignablePartition(0, replicas)])]
-    answer = subject.ask_once(AlterPartitionReassignmentsRequest(APPEND_WITHIN_MS, topics=order), 0)
-    assert answer.responses[0].partitions[0].error_code == 0
+    response = subject.ask_once(AlterPartitionReassignmentsRequest(APPEND_WITHIN_MS, topics=order), 0)
+    assert response.responses[0].partitions[0].error_code == 0
     wait_until(subject, lambda: topic.partition().replica_nodes == replicas, f"the order {replicas}")
     elect = ElectLeadersRequest(0, [TopicPartitions(topic.name, [0])], APPEND_WITHIN_MS)
     [result] = subject.ask_once(elect, 2).replica_election_results
@@ -341,8 +341,8 @@ def list_offsets(
         version = topic.subject.version(ApiKey.LIST_OFFSETS, 5, lowest)
     requested = ListOffsetsTopic(topic.name, [ListOffsetsPartition(index, epoch, timestamp, 10 if version == 0 else 1)])
     target = topic.leader(index) if broker_id is None else broker_id
-    answer = topic.subject.ask_once(ListOffsetsRequest(replica_id, isolation, [requested], 1000), version, target)
-    return answer.topics[0].partitions[0]
+    response = topic.subject.ask_once(ListOffsetsRequest(replica_id, isolation, [requested], 1000), version, target)
+    return response.topics[0].partitions[0]
 
 
 def end_of_epoch(
@@ -355,8 +355,8 @@ def end_of_epoch(
     """
     requested = OffsetForLeaderTopic(topic.name, [OffsetForLeaderPartition(0, current, epoch)])
     target = topic.leader() if broker_id is None else broker_id
-    [answer] = topic.subject.ask_once(OffsetForLeaderEpochRequest(replica_id, [requested]), version, target).topics
-    [partition] = answer.partitions
+    [result] = topic.subject.ask_once(OffsetForLeaderEpochRequest(replica_id, [requested]), version, target).topics
+    [partition] = result.partitions
     return partition.error_code, partition.leader_epoch, partition.end_offset
 
 
@@ -383,8 +383,8 @@ def limited(subject: Subject, *changes: tuple[Entity, dict[str, float]]) -> Iter
 
     changes: (entity, dict of quota names to values).
     """
-    for answer in alter_quotas(subject, *changes):
-        assert answer.error_code == 0, answer
+    for result in alter_quotas(subject, *changes):
+        assert result.error_code == 0, result
     subject.pass_ms(UNTIL_KNOWN_MS)
     try:
         yield

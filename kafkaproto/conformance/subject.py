@@ -128,9 +128,9 @@ class Subject(Complete, ABC):
 
         Raises AssertionError if it does not arrive within `within_ms` on the subject's clock, and Closed if the broker closes the connection.
         """
-        answer = self.answer_or_none(connection, within_ms)
-        assert answer is not None, f"no response within {within_ms:.0f} ms"
-        return answer
+        response = self.answer_or_none(connection, within_ms)
+        assert response is not None, f"no response within {within_ms:.0f} ms"
+        return response
 
     @abstractmethod
     def answer_or_none(self, connection: Connection, within_ms: float) -> Answer | None:
@@ -149,10 +149,10 @@ class Subject(Complete, ABC):
             """A response to bytes that are not a request."""
         return False
 
-    def assert_took(self, answer: Answer, expected_ms: float) -> None:
+    def assert_took(self, response: Answer, expected_ms: float) -> None:
         """Check that a response arrived `expected_ms` after its request, within the tolerances of the clock of the cluster under test."""
-        assert expected_ms - self.early_ms <= answer.elapsed_ms <= expected_ms + self.slack_ms, (
-            f"answered after {answer.elapsed_ms:.1f} ms, expected {expected_ms} to {expected_ms + self.slack_ms}"
+        assert expected_ms - self.early_ms <= response.elapsed_ms <= expected_ms + self.slack_ms, (
+            f"answered after {response.elapsed_ms:.1f} ms, expected {expected_ms} to {expected_ms + self.slack_ms}"
         )
 
     @contextmanager

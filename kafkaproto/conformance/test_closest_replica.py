@@ -78,8 +78,8 @@ def test_every_fetch_of_a_session_returns_the_preferred_read_replica(subject: Su
     connection = topic.connect()
     opened = subject.ask(connection, fetch((topic.name, 0, 0), session=(0, 0), rack="r2"), 11)
     for epoch in (1, 2):
-        answer = subject.ask(connection, fetch(session=(opened.session_id, epoch), rack="r2"), 11)
-        assert [data.preferred_read_replica for _, data in flat(answer)] == [2]
+        response = subject.ask(connection, fetch(session=(opened.session_id, epoch), rack="r2"), 11)
+        assert [data.preferred_read_replica for _, data in flat(response)] == [2]
 
 
 @pytest.mark.needs("replica.selector.class", racks=True)
@@ -110,7 +110,7 @@ def test_fetch_parked_on_a_follower_completes_when_its_high_watermark_moves(subj
     subject.send(waiting, fetch((topic.name, 0, 5), max_wait_ms=20_000), 11)
     assert subject.answer_or_none(waiting, 50) is None
     subject.ask(topic.connect(), produce(topic.name, batch(b"v")), 9)
-    answer = subject.answer(waiting, 5000)
-    [(_, data)] = flat(answer.message)
+    response = subject.answer(waiting, 5000)
+    [(_, data)] = flat(response.message)
     assert (data.error_code, data.high_watermark, len(data.records)) == (0, 6, len(batch(b"v")))
-    assert answer.elapsed_ms < 2000
+    assert response.elapsed_ms < 2000

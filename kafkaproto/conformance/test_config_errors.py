@@ -43,8 +43,8 @@ def changed(subject: Subject, *resources: tuple[int, str, Operations], validate_
     """
     listed = [AlterConfigsResource(t, n, [AlterableConfig(*operation) for operation in c]) for t, n, c in resources]
     results = subject.ask_once(IncrementalAlterConfigsRequest(listed, validate_only), 1).responses
-    found = {(r.resource_type, r.resource_name): (r.error_code, r.error_message) for r in results}
-    return [found[resource_type, name] for resource_type, name, _ in resources]
+    errors = {(r.resource_type, r.resource_name): (r.error_code, r.error_message) for r in results}
+    return [errors[resource_type, name] for resource_type, name, _ in resources]
 
 
 def replaced(subject: Subject, topic: str, configs: dict[str, str]) -> Error:

@@ -26,8 +26,8 @@ UNKNOWN_TOPIC_OR_PARTITION = 3
 
 def listed(subject: Subject, *types: int, version: int = 1) -> tuple[int, list[tuple[int, str]]]:
     """List the config resources of the given types, for example 16 for client metrics. Returns (error code, [(type, name)]), sorted."""
-    answer = subject.ask_once(ListConfigResourcesRequest(list(types)), version)
-    return answer.error_code, sorted((r.resource_type, r.resource_name) for r in answer.config_resources)
+    response = subject.ask_once(ListConfigResourcesRequest(list(types)), version)
+    return response.error_code, sorted((r.resource_type, r.resource_name) for r in response.config_resources)
 
 
 @pytest.mark.rule("AD-18")
@@ -54,8 +54,8 @@ def test_list_config_resources_returns_resources_of_the_requested_types(subject:
 @pytest.mark.rule("AD-18")
 def test_list_config_resources_always_lists_loggers_before_brokers_and_topics(subject: Subject) -> None:
     new_topic(subject)
-    answer = subject.ask_once(ListConfigResourcesRequest([TOPIC, BROKER, BROKER_LOGGER]), 1)
-    types = list(dict.fromkeys(resource.resource_type for resource in answer.config_resources))
+    response = subject.ask_once(ListConfigResourcesRequest([TOPIC, BROKER, BROKER_LOGGER]), 1)
+    types = list(dict.fromkeys(resource.resource_type for resource in response.config_resources))
     assert types == [BROKER_LOGGER, BROKER, TOPIC]
 
 

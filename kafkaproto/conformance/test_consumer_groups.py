@@ -234,10 +234,10 @@ def test_member_that_rejoins_as_static_while_it_must_revoke_gets_no_partitions(s
 
 def fetch_as(group: ConsumerGroup, member_id: str | None, epoch: int) -> tuple[int, list[Any]]:
     """Fetch all offsets of a group with OffsetFetch version 9, in the name of a member. Returns (error, topics of the response)."""
-    [answer] = group.ask(
+    [group_result] = group.ask(
         OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group.id, member_id, epoch, None)]), 9
     ).groups
-    return answer.error_code, answer.topics
+    return group_result.error_code, group_result.topics
 
 
 @pytest.mark.rule("GO-18", "SN-36")

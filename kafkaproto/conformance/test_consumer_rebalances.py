@@ -45,9 +45,9 @@ def test_partitions_are_revoked_from_one_member_before_another_member_gets_them(
     target = {member_id: topics[group.topic.name] for member_id, topics in group.targets().items()}
     assert {member_id: len(indexes) for member_id, indexes in target.items()} == {"A": 2, "B": 2, "C": 2}
     assert set(target["A"]) < set(kept) and set(target["B"]) < set(moved)
-    [owed] = set(kept) - set(target["A"])
+    [unrevoked] = set(kept) - set(target["A"])
     [free] = set(moved) - set(target["B"])
-    assert target["C"] == sorted([owed, free])
+    assert target["C"] == sorted([unrevoked, free])
 
     reached = 1 if group.is_release_4_2 else 2
     assert group.beat("A", 1, kept) == (reached, target["A"])

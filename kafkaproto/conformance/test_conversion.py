@@ -62,11 +62,11 @@ def read(
     )
     connection = topic.connect()
 
-    def answered() -> Any:
+    def leader_response() -> Any:
         [result] = topic.subject.ask(connection, request, version).responses[0].partitions
         return None if result.error_code == NOT_YET_LEADER else result
 
-    data = wait_until(topic.subject, answered, "the leader leads")
+    data = wait_until(topic.subject, leader_response, "the leader leads")
     return data.error_code, None if data.records is None else bytes(data.records), data
 
 
@@ -194,8 +194,12 @@ def test_fetch_of_a_zstd_topic_gets_unsupported_compression_type_before_version_
     topic.fill(numbered(0, 3))
     for version in (0, 3, 4, 9, 10):
         assert read(topic, 0, version)[0] == (76 if version < 10 else 0)
-    _, _, answer = read(topic, 0, 9)
-    assert (answer.high_watermark, answer.log_start_offset, answer.records or b"") == (-1, -1, b"")
+    _, _, partition_response = read(topic, 0, 9)
+    assert (
+        partition_response.high_watermark,
+        partition_response.log_start_offset,
+        partition_response.records or b"",
+    ) == (-1, -1, b"")
 
 
 @pytest.mark.rule("F-32")
@@ -237,12 +241,12 @@ def sent(topic: Topic, data: bytes | None, version: int = 2) -> tuple[int, int]:
     connection = topic.connect()
     request = produce(topic.name, data)  # type: ignore[arg-type]
 
-    def answered() -> Any:
-        answer = produced(topic.subject.ask(connection, request, version))
-        return None if answer.error_code == NOT_YET_LEADER else answer
+    def leader_response() -> Any:
+        partition_response = produced(topic.subject.ask(connection, request, version))
+        return None if partition_response.error_code == NOT_YET_LEADER else partition_response
 
-    answer = wait_until(topic.subject, answered, "the leader leads")
-    return answer.error_code, answer.base_offset
+    partition_response = wait_until(topic.subject, leader_response, "the leader leads")
+    return partition_response.error_code, partition_response.base_offset
 
 
 def log_of(topic: Topic, offset: int = 0) -> bytes:
@@ -280,12 +284,15 @@ def test_messages_of_old_produce_versions_are_stored_as_one_record_batch(
 def test_old_messages_are_stored_with_topic_compression_and_log_append_time(subject: Subject, magic: int) -> None:
     topic = new_topic(subject, compression_type="gzip", message_timestamp_type="LogAppendTime")
     data = build_message_set(old_records(5, magic), magic=magic)
-    answer = produced(subject.ask(topic.connect(), produce(topic.name, data), 2))
-    assert (answer.error_code, answer.base_offset) == (0, 0) and answer.log_append_time_ms > 0
+    partition_response = produced(subject.ask(topic.connect(), produce(topic.name, data), 2))
+    assert (partition_response.error_code, partition_response.base_offset) == (
+        0,
+        0,
+    ) and partition_response.log_append_time_ms > 0
     [entry] = entries.batches(log_of(topic))
     assert entry.header.compression == Compression.GZIP and entry.header.is_log_append_time
     assert [r.value for r in entries.records(entry.view)] == [b"value-%d" % i for i in range(5)]
-    assert {r.timestamp for r in entries.records(entry.view)} == {answer.log_append_time_ms}
+    assert {r.timestamp for r in entries.records(entry.view)} == {partition_response.log_append_time_ms}
 
 
 def corrupted(data: bytes, at: int) -> bytes:
@@ -296,28 +303,28 @@ def with_right_crc(message: bytes) -> bytes:
     return message[:12] + struct.pack(">I", zlib.crc32(message[16:])) + message[16:]
 
 
-def one(magic: int, codec: Compression = Compression.NONE, count: int = 1) -> bytes:
+def message_set(magic: int, codec: Compression = Compression.NONE, count: int = 1) -> bytes:
     return build_message_set(old_records(count, magic), magic=magic, compression=codec)
 
 
-WRAPPER = one(1, Compression.GZIP, 3)
+WRAPPER = message_set(1, Compression.GZIP, 3)
 REFUSED = {
     "two wrappers": (WRAPPER + WRAPPER, 87),
-    "a message and a wrapper": (one(1) + WRAPPER, 87),
-    "a wrapper and a message": (WRAPPER + one(1), 87),
-    "magic 0 and 1": (one(0) + one(1), 87),
-    "magic 1 and 2": (one(1) + batch(b"v"), 87),
+    "a message and a wrapper": (message_set(1) + WRAPPER, 87),
+    "a wrapper and a message": (WRAPPER + message_set(1), 87),
+    "magic 0 and 1": (message_set(0) + message_set(1), 87),
+    "magic 1 and 2": (message_set(1) + batch(b"v"), 87),
     "two batches of magic 2": (batch(b"v") + batch(b"v"), 87),
-    "a wrong checksum": (corrupted(one(1), len(one(1)) - 1), 2),
-    "a wrong checksum in the second": (one(1) + corrupted(one(1), len(one(1)) - 1), 2),
+    "a wrong checksum": (corrupted(message_set(1), len(message_set(1)) - 1), 2),
+    "a wrong checksum in the second": (message_set(1) + corrupted(message_set(1), len(message_set(1)) - 1), 2),
     "a length that cannot be": (b"\0" * 30, 2),
-    "an unknown magic": (one(1)[:16] + b"\x03" + one(1)[17:], 2),
+    "an unknown magic": (message_set(1)[:16] + b"\x03" + message_set(1)[17:], 2),
     "an offset in magic 2": (batch(b"v", base_offset=7), 87),
 }
 TAKEN = {
     "nothing": (b"", -1),
-    "a part of a message": (one(1)[:-1], -1),
-    "a message and a part of one": (one(1) + one(1)[:-1], 0),
+    "a part of a message": (message_set(1)[:-1], -1),
+    "a message and a part of one": (message_set(1) + message_set(1)[:-1], 0),
     "offsets in magic 1": (build_message_set(old_records(3, 1), magic=1, base_offset=77), 0),
     "a batch of magic 2": (batch(b"v"), 0),
 }
@@ -349,20 +356,20 @@ def repacked(inside: bytes, codec: Compression, attributes: int | None = None, c
 
 
 INSIDE = {
-    "a wrong checksum": (repacked(corrupted(one(1), len(one(1)) - 1), Compression.GZIP), 2),
+    "a wrong checksum": (repacked(corrupted(message_set(1), len(message_set(1)) - 1), Compression.GZIP), 2),
     "a wrapper": (repacked(WRAPPER, Compression.GZIP), 87),
-    "another magic": (repacked(one(0), Compression.GZIP), 87),
+    "another magic": (repacked(message_set(0), Compression.GZIP), 87),
     "nothing": (repacked(b"", Compression.GZIP), 87),
     "no gzip": (repacked(b"not compressed", Compression.NONE, attributes=1), -1),
     "no snappy": (repacked(b"not compressed", Compression.NONE, attributes=2), -1),
     "no lz4": (repacked(b"not compressed", Compression.NONE, attributes=3), -1),
-    "half of gzip": (repacked(one(1, Compression.NONE, 20), Compression.GZIP, cut=9), -1),
+    "half of gzip": (repacked(message_set(1, Compression.NONE, 20), Compression.GZIP, cut=9), -1),
     "an unknown codec": (repacked(b"not compressed", Compression.NONE, attributes=5), -1),
-    "a part of a message": (repacked(one(1)[:-1], Compression.GZIP), 87),
-    "a message and a part of one": (repacked(one(1) + one(1)[:-1], Compression.GZIP), 0),
-    "a cut key": (repacked(with_right_crc(one(1)[:28] + b"\x7f" + one(1)[29:]), Compression.GZIP), -1),
-    "zstd": (repacked(one(1), Compression.ZSTD), 87),
-    "wrong offsets": (repacked(one(1) + one(1), Compression.GZIP), 0),
+    "a part of a message": (repacked(message_set(1)[:-1], Compression.GZIP), 87),
+    "a message and a part of one": (repacked(message_set(1) + message_set(1)[:-1], Compression.GZIP), 0),
+    "a cut key": (repacked(with_right_crc(message_set(1)[:28] + b"\x7f" + message_set(1)[29:]), Compression.GZIP), -1),
+    "zstd": (repacked(message_set(1), Compression.ZSTD), 87),
+    "wrong offsets": (repacked(message_set(1) + message_set(1), Compression.GZIP), 0),
 }
 
 
@@ -378,11 +385,11 @@ def test_broker_validates_messages_inside_a_compressed_wrapper_message(subject: 
 def test_topic_settings_are_enforced_for_messages_of_old_produce_versions(subject: Subject) -> None:
     listed: Sequence[tuple[dict[str, Any], bytes, int]] = [
         ({"max_message_bytes": "60"}, build_message_set([NewRecord(b"x" * 100)], magic=1), 10),
-        ({"max_message_bytes": "75"}, one(1) + one(1), 10),  # the converted batch is too large
-        ({"segment_bytes": "60", "max_message_bytes": "1000"}, one(1) + one(1), 18),
+        ({"max_message_bytes": "75"}, message_set(1) + message_set(1), 10),  # the converted batch is too large
+        ({"segment_bytes": "60", "max_message_bytes": "1000"}, message_set(1) + message_set(1), 18),
         ({"cleanup_policy": "compact"}, build_message_set([NewRecord(b"v", None, NOW_MS)], magic=1), 87),
         ({"message_timestamp_before_max_ms": "1000"}, build_message_set([NewRecord(b"v", b"k", 5)], magic=1), 32),
-        ({"message_timestamp_before_max_ms": "1000"}, one(0), 0),  # magic 0 has no timestamp
+        ({"message_timestamp_before_max_ms": "1000"}, message_set(0), 0),  # magic 0 has no timestamp
     ]
     for configs, data, error in listed:
         topic = new_topic(subject, **configs)

@@ -84,8 +84,8 @@ def test_offset_fetch_does_not_return_a_commit_that_is_not_replicated_yet(subjec
                 assert stable.is_parked()
             else:
                 assert _only_result(subject.answer(stable.connection).message) == (-1, 88)
-        [answer] = subject.answer(client.connection).message.topics
-        assert answer.partitions[0].error_code == 0
+        [topic_result] = subject.answer(client.connection).message.topics
+        assert topic_result.partitions[0].error_code == 0
         if has_new_coordinator(subject):
             assert _only_result(subject.answer(stable.connection).message) == (6, 0)
         assert group.committed() == {(topic, 0): 6}
@@ -112,8 +112,8 @@ def test_kip_848_coordinator_completes_offset_and_group_deletions_after_replicat
                 subject.send(client.connection, request, version)
                 if has_new_coordinator(subject):
                     assert client.is_parked()
-            answer = subject.answer(client.connection).message
-            assert (answer.error_code if version == 0 else answer.results[0].error_code) == 0
+            response = subject.answer(client.connection).message
+            assert (response.error_code if version == 0 else response.results[0].error_code) == 0
             expected = {(topic, 1): 5} if version == 0 else {}
             assert group.committed() == expected
     finally:

@@ -60,10 +60,10 @@ def test_offset_for_leader_epoch_rejects_wrong_brokers_epochs_topics_and_partiti
         OffsetForLeaderTopic("no-such-topic", [OffsetForLeaderPartition(0, -1, 0)]),
         OffsetForLeaderTopic(topic.name, [OffsetForLeaderPartition(9, -1, 0)]),
     ]
-    answer = subject.ask(topic.connect(), OffsetForLeaderEpochRequest(-1, expected), 3)
+    response = subject.ask(topic.connect(), OffsetForLeaderEpochRequest(-1, expected), 3)
     result = {
         (t.topic, p.partition): (p.error_code, p.leader_epoch, p.end_offset)
-        for t in answer.topics
+        for t in response.topics
         for p in t.partitions
     }
     assert result == {("no-such-topic", 0): (3, -1, -1), (topic.name, 9): (3, -1, -1)}

@@ -24,9 +24,9 @@ def exhausted(subject: Subject) -> Producer:
         for _ in range(count):
             subject.send(connection, InitProducerIdRequest(producer.id, 60_000, -1, -1), 4)
         for _ in range(count):
-            answer = subject.answer(connection).message
+            response = subject.answer(connection).message
             epoch += 1
-            assert (answer.error_code, answer.producer_id, answer.producer_epoch) == (0, producer_id, epoch)
+            assert (response.error_code, response.producer_id, response.producer_epoch) == (0, producer_id, epoch)
     producer.epoch = epoch
     return producer
 

@@ -86,9 +86,9 @@ def test_offset_commit_that_is_not_replicated_in_time_gets_an_error(subject: Sub
             partition = OffsetCommitRequestPartition(0, 6)
             request = OffsetCommitRequest(group.id, topics=[OffsetCommitRequestTopic(topic, partitions=[partition])])
             subject.send(client.connection, request, 8)
-            answer = subject.answer(client.connection)
-        subject.assert_took(answer, COMMIT_TIMEOUT_MS)
+            response = subject.answer(client.connection)
+        subject.assert_took(response, COMMIT_TIMEOUT_MS)
         error = NOT_AVAILABLE if has_new_coordinator(subject) else TIMED_OUT
-        assert answer.message.topics[0].partitions[0].error_code == error
+        assert response.message.topics[0].partitions[0].error_code == error
     finally:
         reassign(group.offsets, coordinator)

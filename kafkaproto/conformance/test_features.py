@@ -44,13 +44,13 @@ def offered(subject: Subject, version: int = 4) -> Any:
     return subject.ask_once(request, version)
 
 
-def supported(answer: Any) -> dict[str, tuple[int, int]]:
-    return {f.name: (f.min_version, f.max_version) for f in answer.supported_features}
+def supported(response: Any) -> dict[str, tuple[int, int]]:
+    return {f.name: (f.min_version, f.max_version) for f in response.supported_features}
 
 
-def finalized(answer: Any) -> dict[str, int]:
-    assert all(f.min_version_level == f.max_version_level for f in answer.finalized_features)
-    return {f.name: f.max_version_level for f in answer.finalized_features}
+def finalized(response: Any) -> dict[str, int]:
+    assert all(f.min_version_level == f.max_version_level for f in response.finalized_features)
+    return {f.name: f.max_version_level for f in response.finalized_features}
 
 
 @pytest.mark.rule("AD-22", "AD-23")
@@ -70,13 +70,15 @@ def test_api_versions_response_has_the_features_of_the_cluster(
     subject: Subject, levels: dict[str, tuple[int, int]], in_use: dict[str, int]
 ) -> None:
     for version in range(5):
-        answer = offered(subject, version)
+        response = offered(subject, version)
         if version < FIRST_WITH_FEATURES:
-            assert (supported(answer), finalized(answer), answer.finalized_features_epoch) == ({}, {}, -1)
+            assert (supported(response), finalized(response), response.finalized_features_epoch) == ({}, {}, -1)
             continue
-        known = levels if version > FIRST_WITH_FEATURES else {n: found for n, found in levels.items() if found[0] > 0}
-        assert (supported(answer), finalized(answer)) == (known, in_use)
-        assert answer.finalized_features_epoch > 0 and not answer.zk_migration_ready
+        known = (
+            levels if version > FIRST_WITH_FEATURES else {n: limits for n, limits in levels.items() if limits[0] > 0}
+        )
+        assert (supported(response), finalized(response)) == (known, in_use)
+        assert response.finalized_features_epoch > 0 and not response.zk_migration_ready
 
 
 @pytest.mark.rule("AD-22")
@@ -116,16 +118,16 @@ def update(subject: Subject, *updates: Update, version: int = 1, validate_only: 
 
 def change(subject: Subject, feature: str, level: int, kind: int) -> None:
     """Change the level of a feature, and wait until every broker reports the new level. kind: the upgrade type of the request."""
-    answer = update(subject, (feature, level, kind))
-    assert [answer.error_code, *(r.error_code for r in answer.results)] == [0, 0]
+    response = update(subject, (feature, level, kind))
+    assert [response.error_code, *(r.error_code for r in response.results)] == [0, 0]
     wait_until(subject, lambda: in_force(subject, feature) == {level}, f"every broker has {feature} {level}")
 
 
 def in_force(subject: Subject, feature: str) -> set[int]:
     """Return the levels of a feature that the brokers report. The set has more than one level until every broker has applied a change."""
     request = ApiVersionsRequest("a", "1")
-    answers = [subject.ask_once(request, 4, broker_id) for broker_id in range(len(subject.bootstrap))]
-    return {finalized(answer).get(feature, 0) for answer in answers}
+    responses = [subject.ask_once(request, 4, broker_id) for broker_id in range(len(subject.bootstrap))]
+    return {finalized(response).get(feature, 0) for response in responses}
 
 
 @pytest.fixture
@@ -143,8 +145,8 @@ def levels(subject: Subject) -> Iterator[dict[str, int]]:
 def controller(subject: Subject) -> int:
     """Return the broker id of the controller, which some error messages contain."""
     partition = DescribeQuorumRequestTopicData("__cluster_metadata", [DescribeQuorumRequestPartitionData(0)])
-    answer = subject.ask_once(DescribeQuorumRequest([partition]), 0)
-    return int(answer.topics[0].partitions[0].leader_id)
+    response = subject.ask_once(DescribeQuorumRequest([partition]), 0)
+    return int(response.topics[0].partitions[0].leader_id)
 
 
 def invalid(feature: str, level: int, reason: str) -> str:
@@ -157,9 +159,9 @@ def test_update_features_has_one_result_for_each_feature_before_4_0(subject: Sub
     local = f"Local controller {controller(subject)}"
     below_zero = invalid("bar", -1, "A feature version cannot be less than 0.")
     for version in (0, 1):
-        answer = update(subject, (METADATA, 99, 1), ("foo", 1, 1), ("bar", -1, 1), (KRAFT, 0, 1), version=version)
-        assert (answer.error_code, answer.error_message) == (0, "")
-        assert sorted((r.feature, r.error_code, r.error_message) for r in answer.results) == [
+        response = update(subject, (METADATA, 99, 1), ("foo", 1, 1), ("bar", -1, 1), (KRAFT, 0, 1), version=version)
+        assert (response.error_code, response.error_message) == (0, "")
+        assert sorted((r.feature, r.error_code, r.error_message) for r in response.results) == [
             ("bar", INVALID_UPDATE, below_zero),
             ("foo", INVALID_UPDATE, invalid("foo", 1, f"{local} does not support this feature.")),
             (KRAFT, 0, None),
@@ -185,12 +187,12 @@ def test_update_features_changes_all_features_or_none_from_4_0_on(subject: Subje
             ([(TRANSACTION, -1, 1)], invalid(TRANSACTION, -1, "A feature version cannot be less than 0.")),
             ([(GROUP, 0, 1)], invalid(GROUP, 0, NO_TYPE)),
         ):
-            answer = update(subject, *updates, version=version)
-            assert (answer.error_code, answer.error_message) == (INVALID_UPDATE, ALL_FAILED + message)
-            assert answer.results == []
-        answer = update(subject, (METADATA, 29, 1), (METADATA, 29, 1), version=version)
-        assert (answer.error_code, answer.error_message) == (0, None)
-        results = [(r.feature, r.error_code, r.error_message) for r in answer.results]
+            response = update(subject, *updates, version=version)
+            assert (response.error_code, response.error_message) == (INVALID_UPDATE, ALL_FAILED + message)
+            assert response.results == []
+        response = update(subject, (METADATA, 29, 1), (METADATA, 29, 1), version=version)
+        assert (response.error_code, response.error_message) == (0, None)
+        results = [(r.feature, r.error_code, r.error_message) for r in response.results]
         assert results == ([(METADATA, 0, "NONE")] * 2 if version < 2 else [])
         assert update(subject, version=version).error_message is None
     assert update(subject, (GROUP, 0, SAFE), ("foo", 1, UPGRADE)).error_code == INVALID_UPDATE
@@ -205,23 +207,22 @@ def test_update_features_reports_the_first_error_in_the_order_of_a_hash_table(su
     too_high = invalid(METADATA, 99, f"{local} only supports versions 7-29")
     updates: list[Update] = [(METADATA, 99, UPGRADE), ("nope", 1, UPGRADE)]
     for ordered in (updates, updates[::-1]):
-        answer = update(subject, *ordered, validate_only=True)
-        assert (answer.error_code, answer.error_message) == (INVALID_UPDATE, ALL_FAILED + unknown)
-    answer = update(subject, (METADATA, 99, UPGRADE), ("foo", 0, UPGRADE), ("test.feature.version", 0, UPGRADE))
-    assert answer.error_message == ALL_FAILED + too_high
+        response = update(subject, *ordered, validate_only=True)
+        assert (response.error_code, response.error_message) == (INVALID_UPDATE, ALL_FAILED + unknown)
+    response = update(subject, (METADATA, 99, UPGRADE), ("foo", 0, UPGRADE), ("test.feature.version", 0, UPGRADE))
+    assert response.error_message == ALL_FAILED + too_high
     for feature in ("test.feature.version", "unit.test.feature.version.7"):
         assert error_of(update(subject, (feature, 0, UPGRADE), validate_only=True)) == (0, None)
 
 
-def error_of(answer: Any) -> tuple[int, str | None]:
+def error_of(response: Any) -> tuple[int, str | None]:
     """Return (error code, message) of an UpdateFeatures response for one feature.
 
-    Before 4.0 the code and message are in the result of the feature, later at the top of the response. answer: the response. The message is None if
-    there is no error.
+    Before 4.0 the code and message are in the result of the feature, later at the top of the response. The message is None if there is no error.
     """
-    if answer.error_code:
-        return answer.error_code, answer.error_message.removeprefix(ALL_FAILED)
-    [result] = answer.results
+    if response.error_code:
+        return response.error_code, response.error_message.removeprefix(ALL_FAILED)
+    [result] = response.results
     return result.error_code, result.error_message if result.error_code else None
 
 
@@ -263,10 +264,10 @@ def test_update_features_rejects_an_upgrade_type_that_does_not_fit_the_level(
 def test_changed_feature_level_is_in_the_next_api_versions_response(subject: Subject, levels: dict[str, int]) -> None:
     epoch, level = offered(subject).finalized_features_epoch, levels[METADATA] - 2
     change(subject, METADATA, level, SAFE)
-    answer = offered(subject)
-    assert finalized(answer) == levels | {METADATA: level} and answer.finalized_features_epoch > epoch
-    answer = update(subject, (METADATA, levels[METADATA], UPGRADE), version=0)
-    assert error_of(answer) == (0, None)
+    response = offered(subject)
+    assert finalized(response) == levels | {METADATA: level} and response.finalized_features_epoch > epoch
+    response = update(subject, (METADATA, levels[METADATA], UPGRADE), version=0)
+    assert error_of(response) == (0, None)
     wait_until(subject, lambda: finalized(offered(subject)) == levels, "the levels of before")
 
 
@@ -276,8 +277,8 @@ def test_level_1_of_kraft_version_has_no_effect_before_4_0(subject: Subject, lev
     change(subject, KRAFT, 1, UPGRADE)
     assert finalized(offered(subject)) == levels | {KRAFT: 1}
     partition = DescribeQuorumRequestTopicData("__cluster_metadata", [DescribeQuorumRequestPartitionData(0)])
-    answer = subject.ask_once(DescribeQuorumRequest([partition]), 2)
-    assert [v.replica_directory_id for v in answer.topics[0].partitions[0].current_voters] == [bytes(16)]
+    response = subject.ask_once(DescribeQuorumRequest([partition]), 2)
+    assert [v.replica_directory_id for v in response.topics[0].partitions[0].current_voters] == [bytes(16)]
     assert error_of(update(subject, (KRAFT, 0, UPGRADE))) == (INVALID_UPDATE, invalid(KRAFT, 0, NO_TYPE))
     change(subject, KRAFT, 0, SAFE)
 

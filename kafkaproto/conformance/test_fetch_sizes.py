@@ -22,12 +22,12 @@ def test_fetch_serves_partitions_in_order_until_the_request_limit_is_used_up(sub
         for index in range(6):
             topic.fill(*[batch(b"small")] * 9, index=index)
     requested = [(topic.name, index, 0) for topic in topics for index in range(6)]
-    answer = subject.ask(
+    response = subject.ask(
         topics[0].connect(), fetch(*requested, partition_max=190, max_bytes=800, min_bytes=0, max_wait_ms=2**31 - 1), 11
     )
-    assert [(name, data.partition_index, 0) for name, data in flat(answer)] == requested
-    assert sizes(answer) == [190] * 4 + [0] * 26
-    assert set(errors(answer)) == {0} and all(data.high_watermark == 9 for _, data in flat(answer))
+    assert [(name, data.partition_index, 0) for name, data in flat(response)] == requested
+    assert sizes(response) == [190] * 4 + [0] * 26
+    assert set(errors(response)) == {0} and all(data.high_watermark == 9 for _, data in flat(response))
 
 
 @pytest.mark.rule("F-7", "F-10")
@@ -47,11 +47,11 @@ def test_first_batch_is_returned_even_behind_empty_or_invalid_partitions(subject
     topic.fill(batch_of_bytes(5000), index=1)
     topic.fill(batch_of_bytes(5000), index=2)
     requested = ("no-such-topic", 0, 0), (topic.name, 0, 0), (topic.name, 1, 0), (topic.name, 2, 0)
-    answer = subject.ask(topic.connect(), fetch(*requested, partition_max=100, max_bytes=100), 11)
-    assert list(zip(errors(answer), sizes(answer), strict=True)) == [(0, 0), (0, 5000), (0, 0), (3, 0)]
+    response = subject.ask(topic.connect(), fetch(*requested, partition_max=100, max_bytes=100), 11)
+    assert list(zip(errors(response), sizes(response), strict=True)) == [(0, 0), (0, 5000), (0, 0), (3, 0)]
     out_of_range = (topic.name, 0, 7), (topic.name, 1, 0), (topic.name, 2, 0)
-    answer = subject.ask(topic.connect(), fetch(*out_of_range, max_bytes=100), 11)
-    assert (errors(answer), sizes(answer)) == ([1, 0, 0], [0, 5000, 0])
+    response = subject.ask(topic.connect(), fetch(*out_of_range, max_bytes=100), 11)
+    assert (errors(response), sizes(response)) == ([1, 0, 0], [0, 5000, 0])
 
 
 @pytest.mark.needs(at_least={"fetch.max.bytes": FETCH_MAX_BYTES})
@@ -61,9 +61,9 @@ def test_fetch_that_cannot_reach_min_bytes_waits_its_max_wait(subject: Subject) 
     topic.fill(batch_of_bytes(5000))
     connection = topic.connect()
     subject.send(connection, fetch((topic.name, 0, 0), partition_max=1000, min_bytes=10_000, max_wait_ms=700), 11)
-    answer = subject.answer(connection)
-    subject.assert_took(answer, 700)
-    assert sizes(answer.message) == [5000]
+    response = subject.answer(connection)
+    subject.assert_took(response, 700)
+    assert sizes(response.message) == [5000]
     subject.send(connection, fetch((topic.name, 0, 1), min_bytes=0, max_wait_ms=700), 11)
     subject.assert_took(subject.answer(connection), 0)
 
@@ -87,16 +87,16 @@ def test_fetch_returns_records_and_the_response_fields_of_its_version(subject: S
     data = batch(b"a", b"b")
     topic.fill(data)
     requested = fetch((topic.name, 0, 1), version=version, topic_ids={topic.name: topic.topic_id}, isolation=1)
-    answer = subject.ask(topic.connect(), requested, version)
-    [entry] = answer.responses
+    response = subject.ask(topic.connect(), requested, version)
+    [entry] = response.responses
     [result] = entry.partitions
     assert (entry.topic, entry.topic_id) == ((topic.name, bytes(16)) if version < 13 else ("", topic.topic_id))
-    assert (answer.throttle_time_ms, answer.error_code, answer.session_id) == (0, 0, 0)
+    assert (response.throttle_time_ms, response.error_code, response.session_id) == (0, 0, 0)
     assert (result.error_code, result.high_watermark, result.last_stable_offset) == (0, 2, 2)
     assert result.log_start_offset == (0 if version >= 5 else -1)
     assert (result.preferred_read_replica, result.aborted_transactions) == (-1, [])
     assert bytes(result.records)[16:] == data[16:] and bytes(result.records)[:8] == bytes(8)
-    assert answer.node_endpoints == []
+    assert response.node_endpoints == []
     requested.session_epoch = 0 if version >= 7 else -1
     assert (subject.ask(topic.connect(), requested, version).session_id != 0) is (version >= 7)
 
@@ -107,8 +107,8 @@ def test_partition_listed_twice_in_a_fetch_keeps_its_place_but_uses_the_last_off
     for index in (0, 1):
         topic.fill(batch_of_bytes(100), batch_of_bytes(120), index=index)
     requested = (topic.name, 0, 0), (topic.name, 1, 0), (topic.name, 0, 1)
-    answer = subject.ask(topic.connect(), fetch(*requested), 11)
-    assert [(data.partition_index, len(data.records)) for _, data in flat(answer)] == [(0, 120), (1, 220)]
+    response = subject.ask(topic.connect(), fetch(*requested), 11)
+    assert [(data.partition_index, len(data.records)) for _, data in flat(response)] == [(0, 120), (1, 220)]
 
 
 @pytest.mark.rule("F-8", "F-10")
@@ -117,8 +117,8 @@ def test_fetch_skips_a_partition_whose_batch_is_above_the_remaining_limit(subjec
     for index, size in enumerate((100, 770, 88)):
         topic.fill(batch_of_bytes(size), index=index)
     requested = [(topic.name, index, 0) for index in range(3)]
-    answer = subject.ask(topic.connect(), fetch(*requested, max_bytes=300), 11)
-    assert (errors(answer), sizes(answer)) == ([0, 0, 0], [100, 0, 88])
+    response = subject.ask(topic.connect(), fetch(*requested, max_bytes=300), 11)
+    assert (errors(response), sizes(response)) == ([0, 0, 0], [100, 0, 88])
 
 
 @pytest.mark.rule("F-9")
@@ -145,8 +145,8 @@ def test_partition_max_bytes_of_0_returns_one_batch_and_a_negative_value_an_erro
     assert sizes(subject.ask(topic.connect(), fetch(*both, partition_max=0), 11)) == [100, 0]
     requested = fetch(*both)
     requested.topics[0].partitions[0].partition_max_bytes = -1
-    answer = subject.ask(topic.connect(), requested, 11)
-    assert [(data.error_code, data.high_watermark) for _, data in flat(answer)] == [(-1, -1), (0, 1)]
+    response = subject.ask(topic.connect(), requested, 11)
+    assert [(data.error_code, data.high_watermark) for _, data in flat(response)] == [(-1, -1), (0, 1)]
     assert read(topic, 2, partition_max=-1).error_code == 0  # nothing to read
 
 
@@ -174,7 +174,7 @@ def test_fetches_with_random_limits_return_exactly_the_expected_sizes(subject: S
         order = random.sample(range(4), random.randrange(1, 5))
         requested = [(topic.name, index, random.randrange(len(logs[index]) + 1)) for index in order]
         partition_max, max_bytes = random.randrange(0, 900), random.randrange(0, 1500)
-        answer = subject.ask(connection, fetch(*requested, partition_max=partition_max, max_bytes=max_bytes), 11)
+        response = subject.ask(connection, fetch(*requested, partition_max=partition_max, max_bytes=max_bytes), 11)
         remaining, privileged, expected = max_bytes, True, []
         for _, index, offset in requested:
             rest = logs[index][offset:]
@@ -184,8 +184,8 @@ def test_fetches_with_random_limits_return_exactly_the_expected_sizes(subject: S
             expected.append(min(limit, sum(rest)) if rest and limit >= rest[0] else 0)
             privileged = privileged and not expected[-1]
             remaining = max(0, remaining - expected[-1])
-        assert sizes(answer) == expected, (requested, partition_max, max_bytes, logs)
-        assert [data.partition_index for _, data in flat(answer)] == order
+        assert sizes(response) == expected, (requested, partition_max, max_bytes, logs)
+        assert [data.partition_index for _, data in flat(response)] == order
 
 
 # ---- whole batches -----------------------------------------------------------------------------------------------------------
@@ -206,12 +206,12 @@ def test_fetch_returns_records_of_a_zstd_topic_in_every_version_from_release_4_o
     topic = new_topic(subject, compression_type="zstd")
     topic.fill(batch(b"a", b"b"))
     for version in (4, 9, 10):
-        answer = read(topic, 0, version)
-        assert (answer.error_code, answer.high_watermark) == (0, 2)
-        assert [header.compression for header in headers(answer)] == [Compression.ZSTD]
+        response = read(topic, 0, version)
+        assert (response.error_code, response.high_watermark) == (0, 2)
+        assert [header.compression for header in headers(response)] == [Compression.ZSTD]
         assert read(topic, 9, version).error_code == 1
 
 
-def headers(answer: Any) -> list[BatchHeader]:
+def headers(response: Any) -> list[BatchHeader]:
     """Return the headers of the batches in one partition's entry of a Fetch response."""
-    return [header for entry in batches(answer.records) if isinstance(header := entry.header, BatchHeader)]
+    return [header for entry in batches(response.records) if isinstance(header := entry.header, BatchHeader)]

@@ -167,17 +167,17 @@ def test_fetch_response_lists_errors_last_and_groups_adjacent_partitions_by_topi
     """A partition whose error is found before reading comes after all others. Only adjacent partitions of one topic share a topic entry."""
     a, b = new_topic(subject, 2), new_topic(subject)
     requested = fetch(("no-such-topic", 0, 0), (a.name, 0, 0), (a.name, 7, 0), (b.name, 0, 0), (a.name, 1, 0))
-    answer = subject.ask(subject.connect(), requested, 11)
-    order = [(name, data.partition_index, data.error_code) for name, data in flat(answer)]
+    response = subject.ask(subject.connect(), requested, 11)
+    order = [(name, data.partition_index, data.error_code) for name, data in flat(response)]
     assert order[:3] == [(a.name, 0, 0), (b.name, 0, 0), (a.name, 1, 0)]
     assert sorted(order[3:]) == sorted([("no-such-topic", 0, 3), (a.name, 7, 3)])
-    assert [topic.topic for topic in answer.responses[:3]] == [a.name, b.name, a.name]
-    assert all(offsets(data) == (-1, -1, -1) for _, data in flat(answer)[3:])
+    assert [topic.topic for topic in response.responses[:3]] == [a.name, b.name, a.name]
+    assert all(offsets(data) == (-1, -1, -1) for _, data in flat(response)[3:])
     joined = subject.ask(subject.connect(), fetch((a.name, 0, 0), (a.name, 1, 0), (b.name, 0, 0)), 11)
     assert [(topic.topic, len(topic.partitions)) for topic in joined.responses] == [(a.name, 2), (b.name, 1)]
     by_id = fetch(("x", 0, 0), (a.name, 0, 0), version=13, topic_ids={"x": UNKNOWN_ID, a.name: a.topic_id})
-    answer = subject.ask(subject.connect(), by_id, 13)
-    assert [(topic.topic_id, topic.partitions[0].error_code) for topic in answer.responses] == [
+    response = subject.ask(subject.connect(), by_id, 13)
+    assert [(topic.topic_id, topic.partitions[0].error_code) for topic in response.responses] == [
         (a.topic_id, 0),
         (UNKNOWN_ID, 100),
     ]
@@ -188,10 +188,10 @@ def test_fetch_v16_returns_the_new_leader_and_its_address_of_a_moved_partition(s
     topic = new_topic(subject, assignment={0: [1]})
     for version in (15, 16, 17):
         requested = fetch((topic.name, 0, 0), version=version, topic_ids={topic.name: topic.topic_id})
-        answer = subject.ask(subject.connect(0), requested, version)
-        assert errors(answer) == [6]
-        leader = answer.responses[0].partitions[0].current_leader
-        where = [(node.node_id, node.host, node.port) for node in answer.node_endpoints]
+        response = subject.ask(subject.connect(0), requested, version)
+        assert errors(response) == [6]
+        leader = response.responses[0].partitions[0].current_leader
+        where = [(node.node_id, node.host, node.port) for node in response.node_endpoints]
         if version == 15:
             assert (leader.leader_id, where) == (-1, [])
         else:
@@ -211,8 +211,8 @@ def test_follower_gets_the_endpoint_of_a_new_leader_only_before_4_0(subject: Sub
     topic = new_topic(subject, assignment={0: [1]})
     for version in (16, 17):
         requested = fetch((topic.name, 0, 0), version=version, topic_ids={topic.name: topic.topic_id}, replica_id=2)
-        answer = subject.ask(subject.connect(0), requested, version)
-        assert errors(answer) == [6]
-        leader = answer.responses[0].partitions[0].current_leader
+        response = subject.ask(subject.connect(0), requested, version)
+        assert errors(response) == [6]
+        leader = response.responses[0].partitions[0].current_leader
         assert (leader.leader_id, leader.leader_epoch) == (1, topic.leader_epoch)
-        assert [node.node_id for node in answer.node_endpoints] == [1] * has_endpoints
+        assert [node.node_id for node in response.node_endpoints] == [1] * has_endpoints

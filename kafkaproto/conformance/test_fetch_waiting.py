@@ -29,9 +29,9 @@ def test_fetch_with_available_data_or_a_partition_error_is_answered_without_wait
         ([(topic.name, 0, 0), idle], 0, [0, 0]),
     ]:
         subject.send(connection, fetch(*requested, max_wait_ms=400), 11)
-        answer = subject.answer(connection)
-        assert errors(answer.message) == expected
-        subject.assert_took(answer, wait_ms)
+        response = subject.answer(connection)
+        assert errors(response.message) == expected
+        subject.assert_took(response, wait_ms)
     for max_wait_ms, min_bytes in ((0, 1), (-1, 1), (5000, 0)):
         subject.send(connection, fetch(idle, max_wait_ms=max_wait_ms, min_bytes=min_bytes), 11)
         subject.assert_took(subject.answer(connection), 0)
@@ -51,9 +51,9 @@ def test_append_that_reaches_min_bytes_completes_a_parked_fetch_with_all_data(su
     subject.ask(writer, produce(topic.name, batch_of_bytes(200)), 9)
     assert subject.answer_or_none(waiting, 100) is None
     subject.ask(writer, produce(topic.name, batch_of_bytes(70), 1), 9)
-    answer = subject.answer(waiting)
-    subject.assert_took(answer, 300)
-    assert sizes(answer.message) == [200, 70]
+    response = subject.answer(waiting)
+    subject.assert_took(response, 300)
+    assert sizes(response.message) == [200, 70]
 
 
 @pytest.mark.rule("F-29", "F-30")
@@ -90,9 +90,9 @@ def test_parked_fetch_counts_bytes_only_up_to_the_limits_of_its_partitions(subje
     ]:
         requested = fetch(*both, partition_max=partition_max, min_bytes=min_bytes, max_bytes=max_bytes, max_wait_ms=400)
         subject.send(connection, requested, 11)
-        answer = subject.answer(connection)
-        subject.assert_took(answer, wait_ms)
-        assert sizes(answer.message) == expected
+        response = subject.answer(connection)
+        subject.assert_took(response, wait_ms)
+        assert sizes(response.message) == expected
 
 
 @pytest.mark.rule("F-29")
@@ -135,11 +135,11 @@ def test_fetch_cut_at_a_segment_end_or_its_byte_limit_completes_without_waiting(
     topic.fill(batch_of_bytes(100), index=1)
     connection = topic.connect()
     subject.send(connection, fetch((topic.name, 0, 0), min_bytes=2000, max_wait_ms=5000), 11)
-    answer = subject.answer(connection)
-    subject.assert_took(answer, 0)
-    assert sizes(answer.message) == [800]
+    response = subject.answer(connection)
+    subject.assert_took(response, 0)
+    assert sizes(response.message) == [800]
     both = (topic.name, 1, 0), (topic.name, 0, 1)
     subject.send(connection, fetch(*both, min_bytes=300, max_bytes=300, max_wait_ms=5000), 11)
-    answer = subject.answer(connection)
-    subject.assert_took(answer, 0)
-    assert sizes(answer.message) == [100, 0]
+    response = subject.answer(connection)
+    subject.assert_took(response, 0)
+    assert sizes(response.message) == [100, 0]

@@ -39,8 +39,10 @@ def reject_join(group: ConsumerGroup) -> None:
 
 def listed(group: ConsumerGroup) -> tuple[str, str] | None:
     """Return (group type, state) of the group from a ListGroups response; None if the group is not listed."""
-    found = [(g.group_type, g.group_state) for g in group.ask(ListGroupsRequest(), 5).groups if g.group_id == group.id]
-    return found[0] if found else None
+    types_and_states = [
+        (g.group_type, g.group_state) for g in group.ask(ListGroupsRequest(), 5).groups if g.group_id == group.id
+    ]
+    return types_and_states[0] if types_and_states else None
 
 
 def write_record(group: ConsumerGroup) -> None:

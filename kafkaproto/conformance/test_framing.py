@@ -100,8 +100,8 @@ def test_api_versions_accepts_only_valid_client_software_names(subject: Subject)
     ]:
         for request in (ApiVersionsRequest(name, "1"), ApiVersionsRequest("a", name)):
             for version in (3, 4):
-                answer = subject.ask(connection, request, version)
-                assert (answer.error_code, bool(answer.api_keys)) == (expected, not expected), name
+                response = subject.ask(connection, request, version)
+                assert (response.error_code, bool(response.api_keys)) == (expected, not expected), name
     assert subject.ask(connection, ApiVersionsRequest(), 2).error_code == 0  # version 2 has no software names
 
 
@@ -138,12 +138,12 @@ def test_pipelined_requests_are_answered_in_order_even_behind_a_parked_fetch(sub
     frames += [connection.frame(metadata(), 9, now) for _ in range(4)]
     frames.append(connection.frame(produce(topic.name, batch(b"v"), acks=1), 9, now))
     connection.send_bytes(b"".join(frames))
-    answers = [subject.answer(connection) for _ in frames]
-    assert [answer.correlation_id for answer in answers] == list(range(1, 11))
-    subject.assert_took(answers[4], 400)
-    assert all(answer.elapsed_ms >= 399 for answer in answers[4:])
-    assert flat(answers[4].message)[0][1].high_watermark == 0  # later requests are not handled before it
-    assert produced(answers[9].message).base_offset == 0
+    responses = [subject.answer(connection) for _ in frames]
+    assert [response.correlation_id for response in responses] == list(range(1, 11))
+    subject.assert_took(responses[4], 400)
+    assert all(response.elapsed_ms >= 399 for response in responses[4:])
+    assert flat(responses[4].message)[0][1].high_watermark == 0  # later requests are not handled before it
+    assert produced(responses[9].message).base_offset == 0
 
 
 @pytest.mark.rule("W-9", "W-10")

@@ -88,8 +88,12 @@ def test_list_groups_filters_groups_by_state_and_type(subject: Subject) -> None:
         (["Empty", "STABLE"], []),
         ([], ["consumer", "classic"]),
     ):
-        [found] = listed(states, types)
-        assert (found.protocol_type, found.group_state, found.group_type) == ("consumer", "Stable", "classic")
+        [listed_group] = listed(states, types)
+        assert (listed_group.protocol_type, listed_group.group_state, listed_group.group_type) == (
+            "consumer",
+            "Stable",
+            "classic",
+        )
     for states, types in ((["Empty"], []), ([], ["foo"]), (["foo"], []), ([], ["consumer"]), ([""], [])):
         assert listed(states, types) == []
     assert group.ask(ListGroupsRequest([], ["foo"]), 5).groups == []

@@ -185,6 +185,6 @@ def test_group_uses_the_assignment_protocol_with_the_most_votes_of_its_members(s
         client.send_join()
     group.wait_for("PreparingRebalance", len(clients))
     clients[0].send_join()
-    answers = [client.joined() for client in clients]
-    assert [answer.protocol_name for answer in answers] == ["p2"] * len(clients)
-    assert sorted(m.metadata for m in answers[0].members) == [b"p2"] * len(clients)
+    responses = [client.joined() for client in clients]
+    assert [response.protocol_name for response in responses] == ["p2"] * len(clients)
+    assert sorted(m.metadata for m in responses[0].members) == [b"p2"] * len(clients)

@@ -19,7 +19,7 @@ def test_first_rebalance_of_a_single_member_waits_for_the_initial_delay(subject:
     """The JoinGroup response arrives `group.initial.rebalance.delay.ms` after the request (scenario SN-7 with one member)."""
     client = Group(subject).client(version=3, rebalance_ms=300_000)
     client.send_join()
-    subject.assert_took(client.join_answer(), DELAY_MS)
+    subject.assert_took(client.join_response(), DELAY_MS)
 
 
 @pytest.mark.rule("GC-23", "SN-7")
@@ -38,7 +38,7 @@ def test_new_member_extends_the_initial_delay_up_to_the_rebalance_timeout(
     subject.pass_ms(500)
     b.send_join()
     sent_ms = subject.now_ms() - start_ms
-    first, second = a.join_answer(), b.join_answer()
+    first, second = a.join_response(), b.join_response()
     subject.assert_took(first, expected_ms)
     assert abs(second.elapsed_ms + sent_ms - first.elapsed_ms) <= 1 + subject.slack_ms
     assert (first.message.generation_id, second.message.generation_id) == (1, 1)
@@ -51,9 +51,9 @@ def test_member_that_joins_after_the_initial_delay_starts_a_second_rebalance(sub
     group = Group(subject)
     a, b = (group.client(version=3, rebalance_ms=300_000) for _ in range(2))
     a.send_join()
-    answer = a.join_answer()
-    subject.assert_took(answer, DELAY_MS)
-    assert answer.message.generation_id == 1
+    response = a.join_response()
+    subject.assert_took(response, DELAY_MS)
+    assert response.message.generation_id == 1
     b.send_join()
     assert b.is_parked()
     assert a.heartbeat() == 27
@@ -67,9 +67,9 @@ def test_member_beyond_group_max_size_is_rejected(subject: Subject) -> None:
     a, b = group.client(version=3), group.client(version=3)
     a.send_join()
     b.send_join()
-    answers = a.joined(), b.joined()
-    assert [answer.generation_id for answer in answers] == [1, 1]
-    leader, follower = (a, b) if answers[0].members else (b, a)
+    responses = a.joined(), b.joined()
+    assert [response.generation_id for response in responses] == [1, 1]
+    leader, follower = (a, b) if responses[0].members else (b, a)
     refused = [group.client().join()]
     assert group.state() == ("CompletingRebalance", 2)
     follower.send_sync()

@@ -88,8 +88,8 @@ def stable(group: ConsumerGroup, **options: Any) -> Consumer:
 
 def listed(group: ConsumerGroup) -> tuple[str, str, str]:
     """Return (group type, protocol type, state) of the group from a ListGroups response."""
-    [found] = [g for g in group.ask(ListGroupsRequest(), 5).groups if g.group_id == group.id]
-    return found.group_type, found.protocol_type, found.group_state
+    [listed_group] = [g for g in group.ask(ListGroupsRequest(), 5).groups if g.group_id == group.id]
+    return listed_group.group_type, listed_group.protocol_type, listed_group.group_state
 
 
 def member_types(group: ConsumerGroup) -> dict[str, int]:
@@ -187,8 +187,8 @@ def test_parked_join_requests_get_rebalance_in_progress_at_a_group_upgrade(subje
     second.send_enter()
     group.wait_for(PREPARING, 2)
     response = group.join("A")
-    answered = second.joined()
-    assert (answered.error_code, answered.generation_id) == (REBALANCE, -1)
+    join_response = second.joined()
+    assert (join_response.error_code, join_response.generation_id) == (REBALANCE, -1)
     assert first.heartbeat() == REBALANCE
     if group.is_release_4:
         assert group.result(response) == (2, [])

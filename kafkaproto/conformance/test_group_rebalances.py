@@ -55,9 +55,9 @@ def test_rejoin_of_the_leader_or_of_a_follower_with_new_metadata_starts_a_rebala
     assert a.is_parked()
     assert group.state() == ("PreparingRebalance", 2)
     assert b.heartbeat() == 27
-    answers = b.join(), a.joined()
-    assert [(r.error_code, r.generation_id) for r in answers] == [(0, generation + 1)] * 2
-    assert [r.leader for r in answers] == [a.member_id] * 2
+    responses = b.join(), a.joined()
+    assert [(r.error_code, r.generation_id) for r in responses] == [(0, generation + 1)] * 2
+    assert [r.leader for r in responses] == [a.member_id] * 2
     b.send_sync()
     assert a.sync({}).error_code == b.synced().error_code == 0
     b.protocols = [("range", b"new")]
@@ -95,10 +95,10 @@ def test_rebalance_timeout_removes_dynamic_members_but_keeps_static_members(subj
     a.send_join()
     group.wait_for("PreparingRebalance", 3)
     assert (b.heartbeat(), s.heartbeat()) == (27, 27)
-    answer = a.join_answer()
-    subject.assert_took(answer, REBALANCE_MS)
-    assert (answer.message.error_code, answer.message.generation_id) == (0, generation + 1)
-    assert {m.member_id for m in answer.message.members} == {a.member_id, s.member_id}
+    response = a.join_response()
+    subject.assert_took(response, REBALANCE_MS)
+    assert (response.message.error_code, response.message.generation_id) == (0, generation + 1)
+    assert {m.member_id for m in response.message.members} == {a.member_id, s.member_id}
     assert (b.heartbeat(), s.heartbeat()) == (25, 22)
     assert group.state() == ("CompletingRebalance", 2)
 
@@ -110,9 +110,9 @@ def test_another_member_becomes_group_leader_if_the_leader_does_not_rejoin(subje
     make_stable(a, b)
     b.protocols = [("range", b"new")]
     b.send_join()
-    answer = b.join_answer()
-    subject.assert_took(answer, REBALANCE_MS)
-    assert (answer.message.leader, len(answer.message.members)) == (b.member_id, 1)
+    response = b.join_response()
+    subject.assert_took(response, REBALANCE_MS)
+    assert (response.message.leader, len(response.message.members)) == (b.member_id, 1)
     assert a.heartbeat() == 25
 
 
@@ -125,8 +125,8 @@ def test_group_leader_that_does_not_sync_in_time_is_removed_from_the_group(subje
     start_ms = subject.now_ms()
     b.send_sync()
     assert a.heartbeat() == 0
-    answer = subject.answer(b.connection).message
-    assert (answer.error_code, answer.protocol_type, answer.protocol_name) == (27, None, None)
+    response = subject.answer(b.connection).message
+    assert (response.error_code, response.protocol_type, response.protocol_name) == (27, None, None)
     assert REBALANCE_MS - 200 <= subject.now_ms() - start_ms <= REBALANCE_MS + subject.slack_ms
     assert a.heartbeat() == 25
     assert group.state() == ("PreparingRebalance", 1)

@@ -35,7 +35,7 @@ def write_in(group: Group) -> None:
 
 
 def is_listed(group: Group) -> bool:
-    return any(found.group_id == group.id for found in group.ask(ListGroupsRequest(), 4).groups)
+    return any(listed_group.group_id == group.id for listed_group in group.ask(ListGroupsRequest(), 4).groups)
 
 
 def test_group_of_a_commit_without_a_valid_offset_is_visible_after_the_next_record(subject: Subject) -> None:
@@ -85,8 +85,8 @@ def test_commit_without_a_valid_offset_replaces_a_forgotten_group_at_the_next_re
 def test_describe_groups_names_groups_of_the_new_protocol_as_not_classic_from_4_0_on(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A")[0] == 1
-    [found] = group.ask(DescribeGroupsRequest([group.id]), 6).groups
-    assert (found.error_code, found.error_message, found.group_state) == (
+    [described] = group.ask(DescribeGroupsRequest([group.id]), 6).groups
+    assert (described.error_code, described.error_message, described.group_state) == (
         NOT_FOUND,
         f"Group {group.id} is not a classic group.",
         "Dead",

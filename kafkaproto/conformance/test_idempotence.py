@@ -33,8 +33,8 @@ class Producer:
 
     def send(self, first: int, count: int = 1, epoch: int | None = None, acks: int = -1) -> tuple[int, int]:
         request = produce(self.topic.name, self.data(first, count, epoch), acks=acks)
-        answer = produced(self.topic.subject.ask(self.connection, request, 9))
-        return answer.error_code, answer.base_offset
+        partition_response = produced(self.topic.subject.ask(self.connection, request, 9))
+        return partition_response.error_code, partition_response.base_offset
 
     @property
     def end(self) -> int:
@@ -122,11 +122,11 @@ def init(
     """
     producer_id, epoch = known or (-1, -1)
     request = InitProducerIdRequest(transactional_id, 60_000, producer_id, epoch)
-    answer = subject.ask(subject.connect(broker_id), request, version)
-    if answer.error_code == COORDINATOR_LOAD_IN_PROGRESS:  # a real broker must first allocate a block of ids
+    response = subject.ask(subject.connect(broker_id), request, version)
+    if response.error_code == COORDINATOR_LOAD_IN_PROGRESS:  # a real broker must first allocate a block of ids
         subject.pass_ms(50)
         return init(subject, version, transactional_id, *known, broker_id=broker_id)
-    return answer.error_code, answer.producer_id, answer.producer_epoch
+    return response.error_code, response.producer_id, response.producer_epoch
 
 
 @pytest.mark.rule("TX-11", "P-22")

@@ -24,8 +24,8 @@ def test_lagging_follower_leaves_the_isr_and_rejoins_when_it_has_caught_up(subje
     wait_until(subject, lambda: read(easy, 1, rack="r1").preferred_read_replica == 1, "broker 1 has it")
     with held(subject, strict, 1), held(subject, easy, 1):
         for topic in (strict, easy):
-            answer = produced(subject.ask(topic.connect(), produce(topic.name, batch(b"w")), 9))
-            assert answer.error_code == 0
+            partition_response = produced(subject.ask(topic.connect(), produce(topic.name, batch(b"w")), 9))
+            assert partition_response.error_code == 0
         assert read(easy, 0).high_watermark == 1
         waiting = strict.connect()
         subject.send(waiting, produce(strict.name, batch(b"x"), acks=-1, timeout_ms=3 * LAG_MS), 9)
@@ -35,8 +35,12 @@ def test_lagging_follower_leaves_the_isr_and_rejoins_when_it_has_caught_up(subje
         wait_until(subject, lambda: read(easy, 0).high_watermark == 2, "who is out holds nobody up")
         assert read(easy, 2, rack="r1").preferred_read_replica == -1
         # min.insync.replicas 2: produce is rejected, and a single replica does not commit existing records
-        answer = produced(subject.ask(strict.connect(), produce(strict.name, batch(b"y"), acks=-1), 9))
-        assert (answer.error_code, answer.base_offset, answer.log_append_time_ms) == (19, -1, -1)
+        partition_response = produced(subject.ask(strict.connect(), produce(strict.name, batch(b"y"), acks=-1), 9))
+        assert (
+            partition_response.error_code,
+            partition_response.base_offset,
+            partition_response.log_append_time_ms,
+        ) == (19, -1, -1)
         assert list_offsets(strict, -1, replica_id=-2).offset == 3 and read(strict, 0).high_watermark == 1
         late = produced(subject.answer(waiting).message)
         assert (late.error_code, late.base_offset) == (7, 2)

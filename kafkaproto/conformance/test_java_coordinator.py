@@ -55,8 +55,8 @@ def commit_in_transaction(group: Group, producer: Producer, *parts: Parts) -> li
         for key, pairs in parts
     ]
     numbers = producer.producer_id, producer.epoch
-    answer = group.ask(TxnOffsetCommitRequest(producer.id, group.id, *numbers, topics=topics), 3)
-    return [(t.name, [(p.partition_index, p.error_code) for p in t.partitions]) for t in answer.topics]
+    response = group.ask(TxnOffsetCommitRequest(producer.id, group.id, *numbers, topics=topics), 3)
+    return [(t.name, [(p.partition_index, p.error_code) for p in t.partitions]) for t in response.topics]
 
 
 @pytest.fixture
@@ -71,22 +71,24 @@ def test_topics_named_twice_in_offset_requests_appear_twice_in_the_response(java
     first, second, group = new_topic(java, partitions=2), new_topic(java, partitions=2), Group(java)
     producer = begun(java, first)
     assert producer.add_offsets(group) == 0
-    one, two = first.name, second.name
-    offsets: list[Parts] = [(one, [(0, 1)]), (two, [(1, 1)]), (one, [(0, 2), (1, 3)])]
-    expected: list[Parts] = [(one, [(0, 0)]), (two, [(1, 0)]), (one, [(0, 0), (1, 0)])]
+    first_name, second_name = first.name, second.name
+    offsets: list[Parts] = [(first_name, [(0, 1)]), (second_name, [(1, 1)]), (first_name, [(0, 2), (1, 3)])]
+    expected: list[Parts] = [(first_name, [(0, 0)]), (second_name, [(1, 0)]), (first_name, [(0, 0), (1, 0)])]
     assert commit(group, *offsets, version=BY_NAME) == expected
     assert commit_in_transaction(group, producer, *offsets) == expected
-    unknown: Parts = (one, [(9, 1)])
-    merged = [(one, [(9, UNKNOWN_PARTITION), (0, 0), (0, 0), (1, 0)]), (two, [(1, 0)])]
+    unknown: Parts = (first_name, [(9, 1)])
+    merged = [(first_name, [(9, UNKNOWN_PARTITION), (0, 0), (0, 0), (1, 0)]), (second_name, [(1, 0)])]
     assert commit(group, *offsets, unknown, version=BY_NAME) == merged
     assert commit_in_transaction(group, producer, *offsets, unknown) == merged
-    fetched = committed(group, [(two, [1]), (one, [0, 0]), ("nope", [4]), (two, [1]), (one, [])], BY_NAME)
+    fetched = committed(
+        group, [(second_name, [1]), (first_name, [0, 0]), ("nope", [4]), (second_name, [1]), (first_name, [])], BY_NAME
+    )
     assert fetched == [
-        (two, [(1, 1, 0)]),
-        (one, [(0, 2, 0)] * 2),
+        (second_name, [(1, 1, 0)]),
+        (first_name, [(0, 2, 0)] * 2),
         ("nope", [(4, -1, 0)]),
-        (two, [(1, 1, 0)]),
-        (one, []),
+        (second_name, [(1, 1, 0)]),
+        (first_name, []),
     ]
 
 
@@ -160,8 +162,8 @@ def test_offset_fetch_with_a_member_epoch_but_no_member_id_gets_unknown_server_e
     group.enter("A")
     for member_id, epoch, error in ((None, 0, UNKNOWN), (None, -1, 0), ("", 0, UNKNOWN_MEMBER), ("A", 1, 0)):
         topics = [OffsetFetchRequestTopics(group.topic.name, partition_indexes=[0])]
-        wanted = OffsetFetchRequestGroup(group.id, member_id=member_id, member_epoch=epoch, topics=topics)
-        [result] = group.ask(OffsetFetchRequest(groups=[wanted]), 9).groups
+        requested_group = OffsetFetchRequestGroup(group.id, member_id=member_id, member_epoch=epoch, topics=topics)
+        [result] = group.ask(OffsetFetchRequest(groups=[requested_group]), 9).groups
         assert result.error_code == error, (member_id, epoch)
 
 

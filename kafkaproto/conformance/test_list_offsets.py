@@ -70,8 +70,8 @@ def test_list_offsets_v0_returns_log_end_and_segment_start_offsets(subject: Subj
     assert list_offsets(topic, -3, 0).error_code == 35
     for count, offsets in ((0, []), (1, [5]), (2, [5, 4])):
         expected = [ListOffsetsTopic(topic.name, [ListOffsetsPartition(0, -1, LATEST, count)])]
-        answer = subject.ask(topic.connect(), ListOffsetsRequest(-1, 0, expected), 0)
-        assert answer.topics[0].partitions[0].old_style_offsets == offsets
+        response = subject.ask(topic.connect(), ListOffsetsRequest(-1, 0, expected), 0)
+        assert response.topics[0].partitions[0].old_style_offsets == offsets
 
 
 @pytest.mark.releases(before="4.0")
@@ -88,8 +88,8 @@ def test_list_offsets_reports_duplicate_and_unknown_partitions_with_errors(subje
     topic = new_topic(subject, assignment={0: [0], 1: [1]})
     partitions = [ListOffsetsPartition(index, -1, LATEST) for index in (0, 1, 9)]
     expected = [ListOffsetsTopic(topic.name, partitions), ListOffsetsTopic("no-such-topic", [partitions[0]])]
-    answer = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, expected), 5)
-    result = {(t.name, p.partition_index): summary(p) for t in answer.topics for p in t.partitions}
+    response = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, expected), 5)
+    result = {(t.name, p.partition_index): summary(p) for t in response.topics for p in t.partitions}
     assert result == {
         (topic.name, 0): (0, 0, -1, 0),
         (topic.name, 1): (6, -1, -1, -1),
@@ -99,8 +99,8 @@ def test_list_offsets_reports_duplicate_and_unknown_partitions_with_errors(subje
     twice = [ListOffsetsTopic(topic.name, [partitions[0]]), ListOffsetsTopic(topic.name, [partitions[0]])]
     in_one_entry = [ListOffsetsTopic(topic.name, [partitions[0], partitions[0]])]
     for named in (twice, in_one_entry):
-        answer = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, named), 5)
-        assert {summary(p) for t in answer.topics for p in t.partitions} == {(42, -1, -1, -1)}
+        response = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, named), 5)
+        assert {summary(p) for t in response.topics for p in t.partitions} == {(42, -1, -1, -1)}
 
 
 def entries_of(subject: Subject, *named: tuple[Topic, int]) -> list[tuple[str, list[int]]]:
@@ -109,8 +109,8 @@ def entries_of(subject: Subject, *named: tuple[Topic, int]) -> list[tuple[str, l
     named: (topic, partition) of each entry in the request.
     """
     topics = [ListOffsetsTopic(topic.name, [ListOffsetsPartition(index, -1, LATEST)]) for topic, index in named]
-    answer = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, topics), 5)
-    return [(t.name, [p.partition_index for p in t.partitions]) for t in answer.topics]
+    response = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, topics), 5)
+    return [(t.name, [p.partition_index for p in t.partitions]) for t in response.topics]
 
 
 @pytest.mark.releases(before="4.0")
@@ -175,18 +175,18 @@ def test_list_offsets_finds_the_first_record_at_or_after_a_timestamp(subject: Su
 
     Corresponds to Kafka's tests `ListOffsetsIntegrationTest`, `LogOffsetTest`.
     """
-    one, three, many = (new_topic(subject) for _ in range(3))
-    one.fill(stamped(100, 999, 200, compression=codec))
-    three.fill(*[stamped(timestamp, compression=codec) for timestamp in (100, 999, 200)])
-    many.fill(*[stamped(timestamp, compression=codec) for timestamp in (0, 1, 2, 3, 4, 6, 5)])
-    for topic in (one, three):
+    single_batch, batch_per_record, out_of_order = (new_topic(subject) for _ in range(3))
+    single_batch.fill(stamped(100, 999, 200, compression=codec))
+    batch_per_record.fill(*[stamped(timestamp, compression=codec) for timestamp in (100, 999, 200)])
+    out_of_order.fill(*[stamped(timestamp, compression=codec) for timestamp in (0, 1, 2, 3, 4, 6, 5)])
+    for topic in (single_batch, batch_per_record):
         assert summary(list_offsets(topic, MAX_TIMESTAMP, 7)) == (0, 1, 999, 0)
         requested = [summary(list_offsets(topic, timestamp))[1:3] for timestamp in (0, 100, 101, 999, 1000)]
         assert requested == [(0, 100), (0, 100), (1, 999), (1, 999), (-1, -1)]
-    assert summary(list_offsets(many, MAX_TIMESTAMP, 7)) == (0, 5, 6, 0)
-    assert summary(list_offsets(many, 5))[1:3] == (5, 6)
-    many.fill(stamped(6, compression=codec))
-    assert summary(list_offsets(many, MAX_TIMESTAMP, 7)) == (0, 5, 6, 0)  # the first of equal timestamps
+    assert summary(list_offsets(out_of_order, MAX_TIMESTAMP, 7)) == (0, 5, 6, 0)
+    assert summary(list_offsets(out_of_order, 5))[1:3] == (5, 6)
+    out_of_order.fill(stamped(6, compression=codec))
+    assert summary(list_offsets(out_of_order, MAX_TIMESTAMP, 7)) == (0, 5, 6, 0)  # the first of equal timestamps
     empty = new_topic(subject)
     assert summary(list_offsets(empty, MAX_TIMESTAMP, 7)) == (0, -1, -1, -1)
     assert summary(list_offsets(empty, 0)) == (0, -1, -1, -1)
@@ -194,13 +194,13 @@ def test_list_offsets_finds_the_first_record_at_or_after_a_timestamp(subject: Su
 
 @pytest.mark.rule("L-7")
 def test_list_offsets_finds_records_by_their_log_append_time(subject: Subject) -> None:
-    one, three = (new_topic(subject, message_timestamp_type="LogAppendTime") for _ in range(2))
-    one.fill(stamped(100, 999, 200))
+    single_batch, batch_per_record = (new_topic(subject, message_timestamp_type="LogAppendTime") for _ in range(2))
+    single_batch.fill(stamped(100, 999, 200))
     for timestamp in (100, 999, 200):
-        three.fill(stamped(timestamp))
+        batch_per_record.fill(stamped(timestamp))
         subject.pass_ms(5)
-    assert summary(list_offsets(one, MAX_TIMESTAMP, 7))[:2] == (0, 0)
-    assert summary(list_offsets(three, MAX_TIMESTAMP, 7))[:2] == (0, 2)
+    assert summary(list_offsets(single_batch, MAX_TIMESTAMP, 7))[:2] == (0, 0)
+    assert summary(list_offsets(batch_per_record, MAX_TIMESTAMP, 7))[:2] == (0, 2)
 
 
 @pytest.mark.rule("L-5", "L-6")

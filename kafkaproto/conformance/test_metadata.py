@@ -17,7 +17,7 @@ from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
 from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic
 from kafkaproto.partitioner import java_hash
 
-NOT_ASKED = -(2**31)
+NOT_REQUESTED = -(2**31)
 ANY_TOPIC_OPERATION, ANY_CLUSTER_OPERATION = 0b1101_1111_1000, 0b1_1111_1010_0000
 GHOST = b"\x03" * 16
 FIRST_VERSION_BY_ID = 12
@@ -38,13 +38,13 @@ def by_name(*names: str | None) -> list[MetadataRequestTopic]:
 def test_metadata_response_has_the_fields_of_its_version(subject: Subject, version: int) -> None:
     topic = new_topic(subject, assignment={0: [0, 1], 1: [2, 0]})
     topic_id = topic.topic_id
-    answer = ask(subject, version, by_name(topic.name))
-    assert (answer.cluster_id is not None) == (version >= 2)
-    assert answer.controller_id in (range(len(subject.bootstrap)) if version >= 1 else (-1,))
-    assert sorted((b.node_id, b.host, b.port, b.rack) for b in answer.brokers) == [
+    response = ask(subject, version, by_name(topic.name))
+    assert (response.cluster_id is not None) == (version >= 2)
+    assert response.controller_id in (range(len(subject.bootstrap)) if version >= 1 else (-1,))
+    assert sorted((b.node_id, b.host, b.port, b.rack) for b in response.brokers) == [
         (i, *subject.bootstrap[i], f"r{i}" if version >= 1 else None) for i in range(len(subject.bootstrap))
     ]
-    [result] = answer.topics
+    [result] = response.topics
     assert (result.error_code, result.name, result.is_internal) == (0, topic.name, False)
     assert result.topic_id == (topic_id if version >= 10 else bytes(16))
     partitions = sorted(result.partitions, key=lambda p: p.partition_index)
@@ -54,14 +54,17 @@ def test_metadata_response_has_the_fields_of_its_version(subject: Subject, versi
     ]
     assert {p.leader_epoch for p in partitions} == {0 if version >= 7 else -1}
     assert all(p.offline_replicas == [] for p in partitions)
-    assert (result.topic_authorized_operations, answer.cluster_authorized_operations) == (NOT_ASKED, NOT_ASKED)
+    assert (result.topic_authorized_operations, response.cluster_authorized_operations) == (
+        NOT_REQUESTED,
+        NOT_REQUESTED,
+    )
     if version >= 8:
         more = {"include_topic_authorized_operations": True}
         if version <= 10:
             more["include_cluster_authorized_operations"] = True
-        answer = ask(subject, version, by_name(topic.name), **more)
-        assert answer.topics[0].topic_authorized_operations == ANY_TOPIC_OPERATION
-        assert answer.cluster_authorized_operations == (ANY_CLUSTER_OPERATION if version <= 10 else NOT_ASKED)
+        response = ask(subject, version, by_name(topic.name), **more)
+        assert response.topics[0].topic_authorized_operations == ANY_TOPIC_OPERATION
+        assert response.cluster_authorized_operations == (ANY_CLUSTER_OPERATION if version <= 10 else NOT_REQUESTED)
 
 
 @pytest.mark.rule("M-1")
@@ -76,7 +79,7 @@ def test_metadata_of_missing_topics_and_illegal_names_has_authorised_operations(
         (17, ANY_TOPIC_OPERATION),
     ]
     unknown = ask(subject, version, ghosts, **more).topics
-    assert [(t.error_code, t.topic_authorized_operations) for t in unknown] == [(100, NOT_ASKED)] * len(ghosts)
+    assert [(t.error_code, t.topic_authorized_operations) for t in unknown] == [(100, NOT_REQUESTED)] * len(ghosts)
 
 
 @pytest.mark.rule("M-1")
@@ -143,7 +146,8 @@ def test_describe_cluster_returns_brokers_controller_and_cluster_id(subject: Sub
         result = subject.ask(connection, DescribeClusterRequest(), version)
         assert (result.error_code, result.error_message, result.cluster_id) == (0, None, known.cluster_id)
         assert (
-            result.controller_id in range(len(subject.bootstrap)) and result.cluster_authorized_operations == NOT_ASKED
+            result.controller_id in range(len(subject.bootstrap))
+            and result.cluster_authorized_operations == NOT_REQUESTED
         )
         assert sorted((b.broker_id, b.host, b.port, b.rack) for b in result.brokers) == [
             (i, *subject.bootstrap[i], f"r{i}") for i in range(len(subject.bootstrap))
@@ -203,9 +207,9 @@ def leaders_of(topic: Topic) -> list[int] | None:
 def test_api_versions_response_lists_the_versions_that_a_broker_supports(subject: Subject) -> None:
     for version in subject.served(ApiKey.API_VERSIONS, range(5)):
         request = ApiVersionsRequest("a", "1") if version >= 3 else ApiVersionsRequest()
-        answer = subject.ask(subject.connect(), request, version)
-        offered = {a.api_key: (a.min_version, a.max_version) for a in answer.api_keys}
-        assert answer.error_code == 0 and len(offered) == len(answer.api_keys)
+        response = subject.ask(subject.connect(), request, version)
+        offered = {a.api_key: (a.min_version, a.max_version) for a in response.api_keys}
+        assert response.error_code == 0 and len(offered) == len(response.api_keys)
         assert {key: offered[key] for key in OFFERED_BY_3_9 if key in offered} == subject.offered()
         assert offered.keys() <= OFFERED_BY_3_9.keys() | OFFERED_IF_ENABLED | NOT_IN_3_9
 

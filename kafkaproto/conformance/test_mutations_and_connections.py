@@ -39,9 +39,9 @@ def created(
     """Create topics with the given partition counts. Returns (names, error codes, throttle time in ms)."""
     names = [subject.new_name() for _ in partitions]
     topics = [CreatableTopic(name, count, 1) for name, count in zip(names, partitions, strict=True)]
-    answer = subject.ask(connection, CreateTopicsRequest(topics, 10_000), version)
-    codes = {topic.name: topic.error_code for topic in answer.topics}
-    return names, [codes[name] for name in names], int(answer.throttle_time_ms)
+    response = subject.ask(connection, CreateTopicsRequest(topics, 10_000), version)
+    codes = {topic.name: topic.error_code for topic in response.topics}
+    return names, [codes[name] for name in names], int(response.throttle_time_ms)
 
 
 @contextmanager
@@ -94,10 +94,10 @@ def test_delete_topics_charges_the_partitions_of_the_deleted_topics(
     topics = [new_topic(subject, 8).name for _ in range(3)]
     with mutating(subject) as connection:
         request = DeleteTopicsRequest(topic_names=topics, timeout_ms=10_000)
-        answer = subject.ask(connection, request, version)
-        codes = [response.error_code for response in answer.responses]
+        response = subject.ask(connection, request, version)
+        codes = [result.error_code for result in response.responses]
         assert sorted(codes) == sorted([0, 0, ErrorCode.THROTTLING_QUOTA_EXCEEDED if refused else 0])
-        assert about(subject, answer.throttle_time_ms, ((16 if refused else 24) - BURST) * 1000)
+        assert about(subject, response.throttle_time_ms, ((16 if refused else 24) - BURST) * 1000)
 
 
 @pytest.mark.rule("Q-18")
@@ -106,10 +106,10 @@ def test_create_partitions_charges_the_new_partitions(subject: Subject, version:
     topics = [new_topic(subject).name for _ in range(3)]
     with mutating(subject) as connection:
         expected = [CreatePartitionsTopic(name, 9, None) for name in topics]
-        answer = subject.ask(connection, CreatePartitionsRequest(expected, 10_000), version)
-        codes = [result.error_code for result in answer.results]
+        response = subject.ask(connection, CreatePartitionsRequest(expected, 10_000), version)
+        codes = [result.error_code for result in response.results]
         assert sorted(codes) == sorted([0, 0, ErrorCode.THROTTLING_QUOTA_EXCEEDED if refused else 0])
-        assert about(subject, answer.throttle_time_ms, ((16 if refused else 24) - BURST) * 1000)
+        assert about(subject, response.throttle_time_ms, ((16 if refused else 24) - BURST) * 1000)
 
 
 @pytest.mark.rule("Q-18")
@@ -141,8 +141,8 @@ def broker_settings(subject: Subject, **settings: str) -> Iterator[None]:
     def change(operation: int) -> None:
         configs = [AlterableConfig(name, operation, value) for name, value in named.items()]
         request = IncrementalAlterConfigsRequest([AlterConfigsResource(BROKER, "0", configs)])
-        [answer] = subject.ask_once(request, 1).responses
-        assert answer.error_code == 0, answer.error_message
+        [result] = subject.ask_once(request, 1).responses
+        assert result.error_code == 0, result.error_message
         subject.pass_ms(UNTIL_KNOWN_MS)
 
     change(SET)

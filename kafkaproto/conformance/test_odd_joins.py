@@ -34,8 +34,8 @@ def join(group: Group, *protocols: tuple[str, bytes], kind: str = "consumer", ve
     offered = [JoinGroupRequestProtocol(*protocol) for protocol in protocols]
     connection = group.connect()
     group.subject.send(connection, JoinGroupRequest(group.id, 10_000, 10_000, "", None, kind, offered), version)
-    answer = group.subject.answer_or_none(connection, PARKED_MS)
-    return None if answer is None else answer.message
+    response = group.subject.answer_or_none(connection, PARKED_MS)
+    return None if response is None else response.message
 
 
 @pytest.mark.rule("GC-27")
@@ -135,36 +135,36 @@ def test_offset_fetch_at_another_broker_has_an_error_per_partition_from_4_0_on(s
 @pytest.mark.rule("M-8")
 def test_find_coordinator_has_kafkas_message_for_unknown_key_types(subject: Subject) -> None:
     for version in (1, 3):
-        found = subject.ask(subject.connect(), FindCoordinatorRequest("g", 7), version)
-        assert (found.error_code, found.error_message) == (INVALID_REQUEST, MALFORMED)
+        coordinator = subject.ask(subject.connect(), FindCoordinatorRequest("g", 7), version)
+        assert (coordinator.error_code, coordinator.error_message) == (INVALID_REQUEST, MALFORMED)
     for version in (4, 5, 6):
-        [found] = subject.ask(
+        [coordinator] = subject.ask(
             subject.connect(), FindCoordinatorRequest(key_type=7, coordinator_keys=["g"]), version
         ).coordinators
-        assert (found.error_code, found.error_message) == (INVALID_REQUEST, MALFORMED)
+        assert (coordinator.error_code, coordinator.error_message) == (INVALID_REQUEST, MALFORMED)
 
 
 @pytest.mark.rule("M-8")
 def test_find_coordinator_of_a_share_group_fails_without_a_message_from_version_4_on(subject: Subject) -> None:
-    found = subject.ask(subject.connect(), FindCoordinatorRequest("g:t:0", SHARE), 3)
-    assert (found.error_code, found.error_message) == (INVALID_REQUEST, MALFORMED)
+    coordinator = subject.ask(subject.connect(), FindCoordinatorRequest("g:t:0", SHARE), 3)
+    assert (coordinator.error_code, coordinator.error_message) == (INVALID_REQUEST, MALFORMED)
     for version in (4, 5):
         request = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=["g:t:0"])
-        [found] = subject.ask(subject.connect(), request, version).coordinators
-        assert (found.error_code, found.error_message) == (INVALID_REQUEST, "")
+        [coordinator] = subject.ask(subject.connect(), request, version).coordinators
+        assert (coordinator.error_code, coordinator.error_message) == (INVALID_REQUEST, "")
 
 
 @pytest.mark.rule("M-8")
 @pytest.mark.releases(before="4.0")
 def test_coordinator_of_share_groups_is_not_available_in_3_9(subject: Subject) -> None:
     request = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=["g:t:0"])
-    [found] = subject.ask(subject.connect(), request, 6).coordinators
-    assert (found.error_code, found.error_message) == (NOT_AVAILABLE, "")
+    [coordinator] = subject.ask(subject.connect(), request, 6).coordinators
+    assert (coordinator.error_code, coordinator.error_message) == (NOT_AVAILABLE, "")
 
 
 @pytest.mark.rule("M-8")
 @pytest.mark.releases(first="4.0")
 def test_coordinator_of_share_groups_is_an_invalid_key_type_from_4_0_on(subject: Subject) -> None:
     request = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=["g:t:0"])
-    [found] = subject.ask(subject.connect(), request, 6).coordinators
-    assert (found.error_code, found.error_message) == (INVALID_REQUEST, "")
+    [coordinator] = subject.ask(subject.connect(), request, 6).coordinators
+    assert (coordinator.error_code, coordinator.error_message) == (INVALID_REQUEST, "")

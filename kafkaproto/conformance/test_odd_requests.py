@@ -22,17 +22,17 @@ def test_invalid_isolation_level_gives_an_error_for_the_whole_fetch(
     topic = new_topic(subject)
     topic.fill(batch(b"v"))
     request = fetch((topic.name, 0, 0), isolation=isolation, version=version, topic_ids={topic.name: topic.topic_id})
-    answer = subject.ask(topic.connect(), request, version)
-    assert answer.error_code == (-1 if version >= FIRST_VERSION_WITH_ERROR else 0)
-    assert [data.error_code for _, data in flat(answer)] == ([] if version >= FIRST_VERSION_BY_ID else [-1])
+    response = subject.ask(topic.connect(), request, version)
+    assert response.error_code == (-1 if version >= FIRST_VERSION_WITH_ERROR else 0)
+    assert [data.error_code for _, data in flat(response)] == ([] if version >= FIRST_VERSION_BY_ID else [-1])
 
 
 @pytest.mark.rule("W-7", "L-4")
 def test_invalid_isolation_level_gives_an_error_for_every_list_offsets_partition(subject: Subject) -> None:
     topic = new_topic(subject)
     request = ListOffsetsRequest(-1, 2, [ListOffsetsTopic(topic.name, [ListOffsetsPartition(0, -1, LATEST)])])
-    [answer] = subject.ask(topic.connect(), request, 7).topics
-    assert [(p.error_code, p.offset) for p in answer.partitions] == [(-1, -1)]
+    [topic_result] = subject.ask(topic.connect(), request, 7).topics
+    assert [(p.error_code, p.offset) for p in topic_result.partitions] == [(-1, -1)]
 
 
 @pytest.mark.rule("P-3")
@@ -42,7 +42,7 @@ def test_duplicate_partition_in_a_produce_appends_its_last_batch_only(subject: S
     first, last = (PartitionProduceData(0, batch(value)) for value in (b"first", b"last!"))
     for named in ([[first, last]], [[first], [last]]):
         request = ProduceRequest(None, 1, 1000, [TopicProduceData(topic.name, partition_data=parts) for parts in named])
-        answer = subject.ask(topic.connect(), request, version)
-        assert [p.error_code for t in answer.responses for p in t.partition_responses] == [0]
+        response = subject.ask(topic.connect(), request, version)
+        assert [p.error_code for t in response.responses for p in t.partition_responses] == [0]
     stored = bytes(read(topic, 0).records)
     assert stored.count(b"first") == 0 and stored.count(b"last!") == 2

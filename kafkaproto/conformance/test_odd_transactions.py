@@ -43,7 +43,7 @@ def test_add_partitions_to_txn_lists_a_partition_as_often_as_the_request_does(su
     assert add(producer.epoch + 1, *named) == refused
     assert add(producer.epoch, *named) == [(name, [(index, 0) for index in indexes]) for name, indexes in named]
     unknown = add(producer.epoch, (topic.name, [0, 0]), (topic.name, [9]))
-    assert [(name, sorted(found)) for name, found in unknown] == [
+    assert [(name, sorted(partitions)) for name, partitions in unknown] == [
         (topic.name, [(0, NOT_ATTEMPTED), (9, UNKNOWN_TOPIC)])
     ]
 
@@ -55,8 +55,8 @@ def test_transaction_verification_lists_a_repeated_partition_once(subject: Subje
     producer.add_once_free(topic)
     topics = [AddPartitionsToTxnTopic(topic.name, [0, 0])]
     transaction = AddPartitionsToTxnTransaction(producer.id, producer.producer_id, producer.epoch, True, topics)
-    answer = producer.ask(AddPartitionsToTxnRequest([transaction]), 4)
-    assert _listed(answer.results_by_transaction[0].topic_results) == [(topic.name, [(0, 0)])]
+    response = producer.ask(AddPartitionsToTxnRequest([transaction]), 4)
+    assert _listed(response.results_by_transaction[0].topic_results) == [(topic.name, [(0, 0)])]
 
 
 @pytest.mark.rule("TX-47")
@@ -69,10 +69,10 @@ def test_write_txn_markers_merges_the_results_of_all_markers_of_one_producer(sub
             WritableTxnMarker(producer.producer_id, 0, False, [WritableTxnMarkerTopic(topic.name, listed)], 0)
             for listed in indexes
         ]
-        answer = subject.ask_once(WriteTxnMarkersRequest(markers), 1, topic.leader())
+        response = subject.ask_once(WriteTxnMarkersRequest(markers), 1, topic.leader())
         return [
             (marker.producer_id, sorted((p.partition_index, p.error_code) for t in marker.topics for p in t.partitions))
-            for marker in answer.markers
+            for marker in response.markers
         ]
 
     assert ask([7], [0]) == [(producer.producer_id, [(0, 0), (7, UNKNOWN_TOPIC)])]
@@ -93,8 +93,8 @@ def test_marker_of_an_unknown_producer_is_rejected_if_its_epoch_is_below_minus_1
     assert read(topic, 0).high_watermark == 0
     named = [WritableTxnMarkerTopic(topic.name, [0])]
     markers = [WritableTxnMarker(number, epoch, False, named, 0) for epoch in (0, -1)]
-    answer = subject.ask_once(WriteTxnMarkersRequest(markers), 1, topic.leader())
-    assert [p.error_code for m in answer.markers for t in m.topics for p in t.partitions] == [UNKNOWN]
+    response = subject.ask_once(WriteTxnMarkersRequest(markers), 1, topic.leader())
+    assert [p.error_code for m in response.markers for t in m.topics for p in t.partitions] == [UNKNOWN]
     assert read(topic, 0).high_watermark == 1
     assert write_markers(topic, -2, -5, coordinator_epoch=-2) == [0]
     assert read(topic, 0).high_watermark == 2
@@ -120,8 +120,8 @@ def _produced(subject: Subject, producer: Producer, topic: str, *numbers: tuple[
         for index, number in numbers
     ]
     request = ProduceRequest(producer.id, acks, 5000, [TopicProduceData(topic, partition_data=data)])
-    answer = subject.ask_once(request, 9)
-    results = [(p.index, p.error_code) for t in answer.responses for p in t.partition_responses]
+    response = subject.ask_once(request, 9)
+    results = [(p.index, p.error_code) for t in response.responses for p in t.partition_responses]
     return [error_code for _, error_code in sorted(results)]
 
 

@@ -101,9 +101,9 @@ def test_last_offset_wins_if_an_offset_commit_contains_a_partition_twice(subject
     group = Group(subject)
     partitions = [OffsetCommitRequestPartition(0, offset) for offset in (5, 6)]
     request = OffsetCommitRequest(group.id, topics=[OffsetCommitRequestTopic(topic, partitions=partitions)])
-    [answer] = group.ask(request, 8).topics
+    [topic_result] = group.ask(request, 8).topics
     count = 2 if has_new_coordinator(subject) else 1
-    assert [(p.partition_index, p.error_code) for p in answer.partitions] == [(0, 0)] * count
+    assert [(p.partition_index, p.error_code) for p in topic_result.partitions] == [(0, 0)] * count
     assert group.committed() == {(topic, 0): 6}
 
 
@@ -180,11 +180,14 @@ def test_offset_fetch_is_rejected_by_brokers_other_than_the_coordinator(subject:
     topics = [OffsetFetchRequestTopics(t1, partition_indexes=[0])]
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group.id, "unknown", 9, topics)])
     for broker_id in range(len(subject.bootstrap)):
-        [answer] = subject.ask_once(request, 9, broker_id).groups
+        [group_result] = subject.ask_once(request, 9, broker_id).groups
         if broker_id == group.coordinator():
-            assert (answer.error_code, flat(answer)) == (0, [(t1, 0, 5, -1, "x", 0)])  # classic groups have no epochs
+            assert (group_result.error_code, flat(group_result)) == (
+                0,
+                [(t1, 0, 5, -1, "x", 0)],
+            )  # classic groups have no epochs
         else:
-            assert (answer.error_code, answer.topics) == (16, [])
+            assert (group_result.error_code, group_result.topics) == (16, [])
 
 
 @pytest.mark.releases(before="4.0")

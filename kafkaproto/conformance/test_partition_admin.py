@@ -61,18 +61,18 @@ def test_create_partitions_rejects_invalid_replica_assignments(subject: Subject)
 
 def reassigned(subject: Subject, topic: Topic, target: list[int] | None, index: int = 0) -> int:
     requested = [ReassignableTopic(topic.name, [ReassignablePartition(index, target)])]
-    answer = subject.ask(subject.connect(), AlterPartitionReassignmentsRequest(10_000, topics=requested), 0)
-    assert answer.error_code == 0
-    [result] = answer.responses[0].partitions
+    response = subject.ask(subject.connect(), AlterPartitionReassignmentsRequest(10_000, topics=requested), 0)
+    assert response.error_code == 0
+    [result] = response.responses[0].partitions
     return int(result.error_code)
 
 
 def ongoing(subject: Subject, topic: Topic) -> list[tuple[int, list[int], list[int], list[int]]]:
     requested = [ListPartitionReassignmentsTopics(topic.name, [0, 1, 99])]
-    answer = subject.ask(subject.connect(), ListPartitionReassignmentsRequest(10_000, requested), 0)
+    response = subject.ask(subject.connect(), ListPartitionReassignmentsRequest(10_000, requested), 0)
     return [
         (p.partition_index, p.replicas, sorted(p.adding_replicas), sorted(p.removing_replicas))
-        for t in answer.topics
+        for t in response.topics
         for p in t.partitions
     ]
 
@@ -124,8 +124,8 @@ def test_reassignments_of_a_topic_that_is_named_twice_are_listed_for_each_entry(
 
     def listed(*entries: list[int]) -> list[tuple[str, list[int]]]:
         requested = [ListPartitionReassignmentsTopics(topic.name, indexes) for indexes in entries]
-        answer = subject.ask_once(ListPartitionReassignmentsRequest(10_000, requested), 0)
-        return [(t.name, [p.partition_index for p in t.partitions]) for t in answer.topics]
+        response = subject.ask_once(ListPartitionReassignmentsRequest(10_000, requested), 0)
+        return [(t.name, [p.partition_index for p in t.partitions]) for t in response.topics]
 
     try:
         assert reassigned(subject, topic, [2, 0]) == 0
@@ -155,9 +155,9 @@ def test_reassignment_request_may_forbid_a_change_of_the_replication_factor(subj
     def requested(target: list[int], *, allows_change: bool) -> tuple[int, str | None]:
         partitions = [ReassignablePartition(0, target)]
         request = AlterPartitionReassignmentsRequest(10_000, allows_change, [ReassignableTopic(topic.name, partitions)])
-        answer = subject.ask_once(request, 1)
-        assert (answer.error_code, answer.allow_replication_factor_change) == (0, allows_change)
-        [result] = answer.responses[0].partitions
+        response = subject.ask_once(request, 1)
+        assert (response.error_code, response.allow_replication_factor_change) == (0, allows_change)
+        [result] = response.responses[0].partitions
         return result.error_code, result.error_message
 
     assert requested([0], allows_change=False) == (38, "The replication factor is changed from 2 to 1")
@@ -171,9 +171,9 @@ def test_reassignment_request_may_forbid_a_change_of_the_replication_factor(subj
 
 def elected(subject: Subject, topic: Topic, *indexes: int, unclean: bool = False) -> list[tuple[int, int]]:
     request = ElectLeadersRequest(int(unclean), [TopicPartitions(topic.name, list(indexes))], 10_000)
-    answer = subject.ask(subject.connect(), request, 2)
-    assert answer.error_code == 0
-    return [(p.partition_id, p.error_code) for t in answer.replica_election_results for p in t.partition_result]
+    response = subject.ask(subject.connect(), request, 2)
+    assert response.error_code == 0
+    return [(p.partition_id, p.error_code) for t in response.replica_election_results for p in t.partition_result]
 
 
 def test_preferred_leader_election_makes_the_preferred_replica_leader_again(subject: Subject) -> None:
@@ -194,11 +194,11 @@ def test_elect_leaders_lists_each_topic_also_without_partitions(subject: Subject
     topic = new_topic(subject, assignment={0: [1, 0], 1: [0, 1]})
 
     def listed(kind: int, topics: list[TopicPartitions] | None) -> dict[str, list[tuple[int, int, str | None]]]:
-        answer = subject.ask_once(ElectLeadersRequest(kind, topics, 10_000), 2)
-        assert answer.error_code == 0
+        response = subject.ask_once(ElectLeadersRequest(kind, topics, 10_000), 2)
+        assert response.error_code == 0
         return {
             t.topic: [(p.partition_id, p.error_code, p.error_message) for p in t.partition_result]
-            for t in answer.replica_election_results
+            for t in response.replica_election_results
         }
 
     for kind in (0, 1):
@@ -264,8 +264,8 @@ def test_delete_records_raises_the_log_start_on_every_replica(subject: Subject) 
     topic.fill(*[batch(b"a", b"b", b"c")] * 4)
     assert deleted(subject, topic, 4) == (0, 4)
     assert earliest(topic) == 4
-    answer = subject.ask(topic.connect(), fetch((topic.name, 0, 3)), 11)
-    assert errors(answer) == [1]
+    response = subject.ask(topic.connect(), fetch((topic.name, 0, 3)), 11)
+    assert errors(response) == [1]
     [(_, data)] = flat(subject.ask(topic.connect(), fetch((topic.name, 0, 4)), 11))
     assert (data.log_start_offset, data.high_watermark) == (4, 12) and data.records
     assert deleted(subject, topic, 2) == (0, 4)  # the log start never decreases
@@ -285,8 +285,8 @@ def test_invalid_delete_records_requests_are_rejected(subject: Subject) -> None:
     assert deleted(subject, both, -1) == (0, 0)
     elsewhere = new_topic(subject, assignment={0: [1]})
     requested = [DeleteRecordsTopic(name, [DeleteRecordsPartition(0, 0)]) for name in (elsewhere.name, "no-such-topic")]
-    answer = subject.ask(subject.connect(0), DeleteRecordsRequest(requested, 1000), 2)
-    results = {t.name: (t.partitions[0].error_code, t.partitions[0].low_watermark) for t in answer.topics}
+    response = subject.ask(subject.connect(0), DeleteRecordsRequest(requested, 1000), 2)
+    results = {t.name: (t.partitions[0].error_code, t.partitions[0].low_watermark) for t in response.topics}
     assert results == {elsewhere.name: (6, -1), "no-such-topic": (3, -1)}
 
 
@@ -306,8 +306,8 @@ def test_delete_records_uses_the_last_offset_of_a_repeated_partition(subject: Su
         DeleteRecordsTopic(topic.name, [DeleteRecordsPartition(index, offset)])
         for index, offset in ((0, 2), (1, 0), (0, 1))
     ]
-    [answer] = subject.ask(topic.connect(), DeleteRecordsRequest(requested, 10_000), 2).topics
-    results = sorted((p.partition_index, p.error_code, p.low_watermark) for p in answer.partitions)
+    [topic_result] = subject.ask(topic.connect(), DeleteRecordsRequest(requested, 10_000), 2).topics
+    results = sorted((p.partition_index, p.error_code, p.low_watermark) for p in topic_result.partitions)
     assert results == [(0, 0, 1), (1, 0, 0)]
 
 

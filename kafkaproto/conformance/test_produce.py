@@ -30,9 +30,14 @@ def write(topic: Topic, data: bytes, version: int = LATEST, connection: Connecti
     return produced(topic.subject.ask(connection or topic.connect(), requested, version))
 
 
-def summary(answer: Any) -> tuple[int, int, int, int]:
+def summary(partition_response: Any) -> tuple[int, int, int, int]:
     """Return (error code, base offset, log append time in ms, log start offset) of one partition's entry in a Produce response."""
-    return answer.error_code, answer.base_offset, answer.log_append_time_ms, answer.log_start_offset
+    return (
+        partition_response.error_code,
+        partition_response.base_offset,
+        partition_response.log_append_time_ms,
+        partition_response.log_start_offset,
+    )
 
 
 def end(topic: Topic) -> int:
@@ -68,20 +73,23 @@ def test_produce_appends_records_and_returns_the_response_fields_of_its_version(
     topic = new_topic(subject)
     start = 0 if version >= 5 else -1
     assert summary(write(topic, batch(b"a"), version)) == (0, 0, -1, start)
-    answer = write(topic, batch(b"b", b"c", compression=Compression.GZIP), version, acks=-1)
-    assert summary(answer) == (0, 1, -1, start)
-    assert (answer.record_errors, answer.error_message, end(topic)) == ([], None, 3)
+    partition_response = write(topic, batch(b"b", b"c", compression=Compression.GZIP), version, acks=-1)
+    assert summary(partition_response) == (0, 1, -1, start)
+    assert (partition_response.record_errors, partition_response.error_message, end(topic)) == ([], None, 3)
 
 
 @pytest.mark.rule("P-2", "P-12")
 def test_produce_to_a_log_append_time_topic_returns_the_append_time(subject: Subject) -> None:
     topic = new_topic(subject, message_timestamp_type="LogAppendTime")
-    answer = write(topic, batch(b"a", b"b", timestamp=5))
-    assert (answer.error_code, answer.base_offset) == (0, 0) and answer.log_append_time_ms > 1_600_000_000_000
+    partition_response = write(topic, batch(b"a", b"b", timestamp=5))
+    assert (partition_response.error_code, partition_response.base_offset) == (
+        0,
+        0,
+    ) and partition_response.log_append_time_ms > 1_600_000_000_000
     if 1 in subject.served(ApiKey.PRODUCE, (1, LATEST)):  # the field came with version 2
         assert write(topic, batch(b"a"), 1).log_append_time_ms == -1
     header = read_header(read(topic, 0).records)
-    assert header.is_log_append_time and header.max_timestamp == answer.log_append_time_ms
+    assert header.is_log_append_time and header.max_timestamp == partition_response.log_append_time_ms
 
 
 @pytest.mark.rule("P-1", "P-3")
@@ -100,19 +108,19 @@ def test_produce_returns_an_error_per_partition_and_the_leader_of_moved_partitio
         ],
     )
     for version in (3, 9, 10, 11):
-        answer = subject.ask(subject.connect(0), requested, version)
-        result = {(t.name, p.index): p for t in answer.responses for p in t.partition_responses}
+        response = subject.ask(subject.connect(0), requested, version)
+        result = {(t.name, p.index): p for t in response.responses for p in t.partition_responses}
         errors = {key: p.error_code for key, p in result.items()}
         by_index = {index: errors.pop((topic.name, index)) for index in (0, 1, 2, 7)}
         assert (by_index, errors) == ({0: 0, 1: 6, 2: 2, 7: 3}, {("no-such-topic", 0): 3, (followed.name, 0): 6})
         assert {summary(p)[1:] for p in result.values() if p.error_code} == {(-1, -1, -1)}
         leaders = [result[key].current_leader for key in ((topic.name, 0), (topic.name, 1), (followed.name, 0))]
-        told_leaders = [(leader.leader_id, leader.leader_epoch) for leader in leaders]
-        where = [(node.node_id, node.host, node.port) for node in answer.node_endpoints]
+        current_leaders = [(leader.leader_id, leader.leader_epoch) for leader in leaders]
+        where = [(node.node_id, node.host, node.port) for node in response.node_endpoints]
         if version >= 10:
-            assert (told_leaders, where) == ([(-1, -1), (1, 0), (1, 0)], [(1, *subject.bootstrap[1])])
+            assert (current_leaders, where) == ([(-1, -1), (1, 0), (1, 0)], [(1, *subject.bootstrap[1])])
         else:
-            assert (told_leaders, where) == ([(-1, -1)] * 3, [])
+            assert (current_leaders, where) == ([(-1, -1)] * 3, [])
 
 
 @pytest.mark.rule("P-4", "X-2")
@@ -131,9 +139,9 @@ def test_produce_accepts_exactly_one_batch_of_magic_2_per_partition(subject: Sub
         (6, zstd, 76),
         (3, zstd, 76),
     ]:
-        answer = write(topic, data, version)
-        assert summary(answer) == (error, -1, -1, -1), (version, data)
-        assert bool(answer.error_message) == (error == 2 and version >= 8)
+        partition_response = write(topic, data, version)
+        assert summary(partition_response) == (error, -1, -1, -1), (version, data)
+        assert bool(partition_response.error_message) == (error == 2 and version >= 8)
     assert end(topic) == 0
     assert summary(write(topic, zstd, 7))[:2] == (0, 0)
     assert summary(write(topic, good + good[:30]))[:2] == (0, 1)  # an incomplete batch at the end is ignored
@@ -147,8 +155,8 @@ def test_produce_rejects_internal_topics_and_invalid_acks(subject: Subject) -> N
     for acks in (2, -2, 3, 32767):
         request = produce(topic.name, batch(b"v"), acks=acks)
         request.topic_data += produce(topic.name, batch(b"v"), 1).topic_data
-        answer = subject.ask(topic.connect(), request, LATEST)
-        assert [summary(p) for t in answer.responses for p in t.partition_responses] == [(21, -1, -1, -1)] * 2
+        response = subject.ask(topic.connect(), request, LATEST)
+        assert [summary(p) for t in response.responses for p in t.partition_responses] == [(21, -1, -1, -1)] * 2
     assert end(topic) == 0
     internal = Topic(subject, "__consumer_offsets")
     requested = FindCoordinatorRequest(key="g", key_type=0)
@@ -167,9 +175,9 @@ def test_produce_rejects_wrong_base_offset_size_and_checksum(subject: Subject) -
         (batch_of_bytes(501)[:-1] + b"\x7f", 10),
         (patched(batch(b"v")[:60], 8, ">i", 48, sealed=False), 2),
     ]:
-        answer = write(topic, data)
-        assert summary(answer) == (error, -1, -1, 0 if error == 87 else -1), data
-        assert (answer.error_message, answer.record_errors) == (None, [])
+        partition_response = write(topic, data)
+        assert summary(partition_response) == (error, -1, -1, 0 if error == 87 else -1), data
+        assert (partition_response.error_message, partition_response.record_errors) == (None, [])
     assert end(topic) == 0
     assert summary(write(topic, batch_of_bytes(500))) == (0, 0, -1, 0)
 
@@ -198,8 +206,8 @@ def test_produce_rejects_batch_headers_with_invalid_counts(subject: Subject) -> 
         batch(b"a", attributes=CONTROL),
         batch(b"a", producer_id=5, producer_epoch=0, base_sequence=-1),
     ]:
-        answer = write(topic, data)
-        assert (summary(answer), answer.error_message) == ((87, -1, -1, 0), None), data
+        partition_response = write(topic, data)
+        assert (summary(partition_response), partition_response.error_message) == ((87, -1, -1, 0), None), data
     assert end(topic) == 0
 
 
@@ -215,24 +223,30 @@ def test_produce_reports_every_invalid_record_and_rejects_the_whole_batch(subjec
     for timestamps, indices in ((old, [0, 1, 2]), ([now, now + 5 * HOUR_MS, now], [1])):
         new_batch = build_batch([NewRecord(b"v", None, t) for t in timestamps], compression=Compression.GZIP)
         for version in (8, LATEST):
-            answer = write(late, new_batch, version)
-            assert (summary(answer), [e.batch_index for e in answer.record_errors]) == ((32, -1, -1, 0), indices)
-            assert answer.error_message == "One or more records have been rejected due to invalid timestamp"
-        answer = write(late, new_batch, 7)
-        assert (summary(answer), answer.error_message) == ((32, -1, -1, 0), None)
+            partition_response = write(late, new_batch, version)
+            assert (summary(partition_response), [e.batch_index for e in partition_response.record_errors]) == (
+                (32, -1, -1, 0),
+                indices,
+            )
+            assert partition_response.error_message == "One or more records have been rejected due to invalid timestamp"
+        partition_response = write(late, new_batch, 7)
+        assert (summary(partition_response), partition_response.error_message) == ((32, -1, -1, 0), None)
     assert summary(write(late, batch(b"v", timestamp=-1)))[:2] == (0, 0)  # a missing timestamp is not checked
     compacted = new_topic(subject, cleanup_policy="compact")
     new_batch = build_batch([NewRecord(b"v", key, now) for key in (b"k", None, b"k", None)])
-    answer = write(compacted, new_batch)
-    assert (summary(answer), [e.batch_index for e in answer.record_errors]) == ((87, -1, -1, 0), [1, 3])
-    assert answer.error_message and (end(late), end(compacted)) == (1, 0)
+    partition_response = write(compacted, new_batch)
+    assert (summary(partition_response), [e.batch_index for e in partition_response.record_errors]) == (
+        (87, -1, -1, 0),
+        [1, 3],
+    )
+    assert partition_response.error_message and (end(late), end(compacted)) == (1, 0)
 
 
 @pytest.mark.rule("P-11")
 def test_produce_of_a_batch_larger_than_segment_bytes_gets_record_list_too_large(subject: Subject) -> None:
     topic = new_topic(subject, segment_bytes="300")
-    answer = write(topic, batch_of_bytes(301))
-    assert (summary(answer), end(topic)) == ((18, -1, -1, -1), 0)
+    partition_response = write(topic, batch_of_bytes(301))
+    assert (summary(partition_response), end(topic)) == ((18, -1, -1, -1), 0)
     assert summary(write(topic, batch_of_bytes(300)))[:2] == (0, 0)
 
 
@@ -297,9 +311,9 @@ def test_acks_all_produce_waits_for_the_in_sync_replicas_or_its_timeout(subject:
             None, -1, 20_000, [TopicProduceData(topic.name, partition_data=[PartitionProduceData(0, b"")])]
         )
         subject.send(writer, both, LATEST)  # nothing is appended, so the response does not wait
-        answer = subject.answer(writer)
-        assert produced(answer.message).error_code == 87
-        subject.assert_took(answer, 0)
+        response = subject.answer(writer)
+        assert produced(response.message).error_code == 87
+        subject.assert_took(response, 0)
 
 
 @pytest.mark.rule("P-14", "W-9")
@@ -309,8 +323,8 @@ def test_acks_0_produce_gets_no_response_and_an_error_closes_its_connection(subj
     for _ in range(3):
         writer.send_bytes(writer.frame(produce(topic.name, batch(b"v"), acks=0), LATEST))
     requested = subject.send(writer, fetch((topic.name, 0, 0)), 11)
-    answer = subject.answer(writer)
-    assert (answer.correlation_id, flat(answer.message)[0][1].high_watermark) == (requested, 3)
+    response = subject.answer(writer)
+    assert (response.correlation_id, flat(response.message)[0][1].high_watermark) == (requested, 3)
     for name, data in (("no-such-topic", batch(b"v")), (topic.name, b""), (topic.name, batch(b"v")[:-1] + b"\x7f")):
         failing = topic.connect()
         failing.send_bytes(failing.frame(produce(name, data, acks=0), LATEST))
@@ -326,15 +340,15 @@ def test_transactional_batches_without_a_transaction_are_rejected(subject: Subje
     data = batch(b"v", producer_id=5, producer_epoch=0, base_sequence=0, attributes=TRANSACTIONAL)
     request = produce(topic.name, data)
     for version in (3, 9, 11):
-        answer = produced(subject.ask(topic.connect(), request, version))
-        assert summary(answer) == (53, -1, -1, -1)
+        partition_response = produced(subject.ask(topic.connect(), request, version))
+        assert summary(partition_response) == (53, -1, -1, -1)
     request.transactional_id = "tx"
     # A new topic of transactions has no leader for a moment, which is NOT_ENOUGH_REPLICAS (19) for a batch that the broker has to verify.
     verified = "the broker verifies the batch"
     wait_until(subject, lambda: produced(subject.ask(topic.connect(), request, 11)).error_code != 19, verified)
-    answers = [produced(subject.ask(topic.connect(), request, version)) for version in (9, 11)]
-    assert all(summary(answer)[1:] == (-1, -1, -1) for answer in answers)
-    assert [answer.error_code for answer in answers] == [49, 49] and end(topic) == 0
+    partition_responses = [produced(subject.ask(topic.connect(), request, version)) for version in (9, 11)]
+    assert all(summary(partition_response)[1:] == (-1, -1, -1) for partition_response in partition_responses)
+    assert [partition_response.error_code for partition_response in partition_responses] == [49, 49] and end(topic) == 0
     plain = produce(topic.name, batch(b"v"))
     plain.transactional_id = "tx"
     assert summary(produced(subject.ask(topic.connect(), plain, 9)))[:2] == (0, 0)  # the id alone has no effect

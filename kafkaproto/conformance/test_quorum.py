@@ -29,9 +29,9 @@ def describe(subject: Subject, version: int, *topics: tuple[str, list[int]]) -> 
 @pytest.mark.rule("AD-24", "AD-25")
 @pytest.mark.parametrize("version", range(3))
 def test_describe_quorum_returns_a_leader_and_all_brokers_as_replicas(subject: Subject, version: int) -> None:
-    answer = describe(subject, version, (LOG, [0]))
-    assert (answer.error_code, answer.error_message) == (0, "")
-    [topic] = answer.topics
+    response = describe(subject, version, (LOG, [0]))
+    assert (response.error_code, response.error_message) == (0, "")
+    [topic] = response.topics
     [partition] = topic.partitions
     assert (topic.topic_name, partition.partition_index, partition.error_code, partition.error_message) == (
         LOG,
@@ -53,7 +53,7 @@ def test_describe_quorum_returns_a_leader_and_all_brokers_as_replicas(subject: S
             assert abs(replica.last_fetch_timestamp - subject.epoch_ms()) < CLOCK_SLACK_MS
             assert abs(replica.last_caught_up_timestamp - subject.epoch_ms()) < CLOCK_SLACK_MS
     assert leader.replica_directory_id == bytes(16)
-    assert [node.node_id for node in answer.nodes] == ([voter.replica_id for voter in voters] if version >= 2 else [])
+    assert [node.node_id for node in response.nodes] == ([voter.replica_id for voter in voters] if version >= 2 else [])
 
 
 @pytest.mark.rule("AD-24", "SN-71")
@@ -67,10 +67,10 @@ def test_describe_quorum_accepts_only_requests_for_exactly_the_quorum_partition(
         [(LOG, [])],
     ]
     for topics in requests:
-        answer = describe(subject, 2, *topics)
-        assert (answer.error_code, answer.nodes) == (0, [])
-        assert [(t.topic_name, [p.partition_index for p in t.partitions]) for t in answer.topics] == topics
-        for partition in [p for t in answer.topics for p in t.partitions]:
+        response = describe(subject, 2, *topics)
+        assert (response.error_code, response.nodes) == (0, [])
+        assert [(t.topic_name, [p.partition_index for p in t.partitions]) for t in response.topics] == topics
+        for partition in [p for t in response.topics for p in t.partitions]:
             assert (partition.error_code, partition.leader_id, partition.leader_epoch) == (3, 0, 0)
             assert (partition.high_watermark, partition.current_voters, partition.observers) == (0, [], [])
             assert partition.error_message == "This server does not host this topic-partition."

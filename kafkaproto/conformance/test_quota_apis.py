@@ -32,10 +32,10 @@ def described(
     components are excluded.
     """
     request = DescribeClientQuotasRequest([ComponentData(*component) for component in components], strict)
-    answer = subject.ask_once(request, 1)
-    if answer.entries is None:
-        return answer.error_code, None
-    return answer.error_code, [{e.entity_type: e.entity_name for e in entry.entity} for entry in answer.entries]
+    response = subject.ask_once(request, 1)
+    if response.entries is None:
+        return response.error_code, None
+    return response.error_code, [{e.entity_type: e.entity_name for e in entry.entity} for entry in response.entries]
 
 
 @pytest.mark.rule("Q-19", "Q-21")
@@ -119,8 +119,8 @@ def test_describe_client_quotas_rejects_contradictory_filters(
     subject: Subject, components: list[tuple[str, int, str | None]], error_code: int, message: str
 ) -> None:
     request = DescribeClientQuotasRequest([ComponentData(*component) for component in components], False)
-    answer = subject.ask_once(request, 1)
-    assert (answer.error_code, answer.error_message, answer.entries) == (error_code, message, None)
+    response = subject.ask_once(request, 1)
+    assert (response.error_code, response.error_message, response.entries) == (error_code, message, None)
 
 
 @pytest.mark.rule("Q-20")
@@ -147,8 +147,8 @@ def test_invalid_quota_alteration_is_rejected_and_other_entities_are_altered(
     subject: Subject, entity: Entity, values: dict[str, float | None]
 ) -> None:
     good: Entity = {CLIENT: subject.new_name("good")}
-    answers = alter_quotas(subject, (entity, values), (good, {PRODUCE: 5000.0}))
-    by_entity = {tuple((e.entity_type, e.entity_name) for e in a.entity): a for a in answers}
+    results = alter_quotas(subject, (entity, values), (good, {PRODUCE: 5000.0}))
+    by_entity = {tuple((e.entity_type, e.entity_name) for e in a.entity): a for a in results}
     assert by_entity[tuple(entity.items())].error_code == ErrorCode.INVALID_REQUEST
     assert by_entity[tuple(good.items())].error_code == 0
     subject.pass_ms(UNTIL_KNOWN_MS)
@@ -200,11 +200,11 @@ def test_quotas_that_are_not_a_number_or_infinite_are_stored_and_throttle_no_cli
         assert {v.key: str(v.value) for v in entry.values} == {key: str(value) for key, value in values.items()}
         connection = topic.connect(client_id=client_id)
         for _ in range(2):
-            answer = subject.ask(connection, produce(topic.name, batch(b"v" * 1000)), 9)
-            assert (produced(answer).error_code, answer.throttle_time_ms) == (0, 0)
-            answer = subject.ask(connection, fetch((topic.name, 0, 0)), 11)
-            [(_, data)] = flat(answer)
-            assert (data.error_code, answer.throttle_time_ms) == (0, 0)
+            response = subject.ask(connection, produce(topic.name, batch(b"v" * 1000)), 9)
+            assert (produced(response).error_code, response.throttle_time_ms) == (0, 0)
+            response = subject.ask(connection, fetch((topic.name, 0, 0)), 11)
+            [(_, data)] = flat(response)
+            assert (data.error_code, response.throttle_time_ms) == (0, 0)
             assert len(data.records) == len(
                 batch(b"v" * 1000)
             )  # one batch although there are two, because the quota allows 0 bytes

@@ -65,7 +65,7 @@ def test_most_specific_of_the_eight_user_and_client_quota_levels_applies(subject
                 ({k: name if v == "given" else v for k, v in level.items()}, {PRODUCE: bound}) for name in names
             ]
             changes += new
-            assert [answer.error_code for answer in alter_quotas(subject, *new)] == [0] * len(new)
+            assert [result.error_code for result in alter_quotas(subject, *new)] == [0] * len(new)
             subject.pass_ms(UNTIL_KNOWN_MS)
             for name, expected in zip((arguments[count], subject.new_name("other")), winners[count], strict=True):
                 # Every client has its own sensor, except where the user's quota applies; that sensor must expire first.

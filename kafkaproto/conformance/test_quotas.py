@@ -56,9 +56,9 @@ class Payer:
         request = produce_of_bytes(self.connection, self.topic.name, request_bytes, acks=acks)
         self.rate.record(request_bytes, now_ms)
         expected = self.rate.throttle_ms(now_ms, self.bound)
-        answer = self.subject.ask(self.connection, request, VERSION)
-        assert answer.responses[0].partition_responses[0].error_code == 0
-        actual_ms = int(answer.throttle_time_ms)
+        response = self.subject.ask(self.connection, request, VERSION)
+        assert response.responses[0].partition_responses[0].error_code == 0
+        actual_ms = int(response.throttle_time_ms)
         assert abs(actual_ms - expected) <= self.subject.clock_slack_ms, (actual_ms, expected)
         return actual_ms
 
@@ -170,9 +170,9 @@ def test_failed_and_acks_0_produces_are_charged_to_the_byte_quota(subject: Subje
         wrong = produce(payer.topic.name, batch_of_bytes(11_000), partition=77)
         size = len(payer.connection.frame(wrong, VERSION)) - LENGTH_BYTES
         payer.connection.sent.clear()
-        answer = subject.ask(payer.connection, wrong, VERSION)
-        assert answer.responses[0].partition_responses[0].error_code == 3
-        assert abs(answer.throttle_time_ms - (size - 10_000)) <= subject.jitter_ms
+        response = subject.ask(payer.connection, wrong, VERSION)
+        assert response.responses[0].partition_responses[0].error_code == 3
+        assert abs(response.throttle_time_ms - (size - 10_000)) <= subject.jitter_ms
         payer.again()
         begun = subject.now_ms()
         subject.send(payer.connection, produce(payer.topic.name, batch(b"x"), acks=0), VERSION)
@@ -189,9 +189,9 @@ def test_produce_of_bytes_that_are_no_batch_is_not_charged_to_the_byte_quota(sub
     """A Produce request whose bytes are no batch, only zeros, is rejected before its bytes are charged (`KafkaApis.handleError`)."""
     payer = Payer(subject, new_topic(subject), 1000.0)
     with limited(subject, (payer.entity, {PRODUCE: 1000.0})):
-        answer = subject.ask(payer.connection, produce(payer.topic.name, bytes(104_000)), VERSION)
-        assert answer.responses[0].partition_responses[0].error_code == ErrorCode.CORRUPT_MESSAGE
-        assert answer.throttle_time_ms == 0
+        response = subject.ask(payer.connection, produce(payer.topic.name, bytes(104_000)), VERSION)
+        assert response.responses[0].partition_responses[0].error_code == ErrorCode.CORRUPT_MESSAGE
+        assert response.throttle_time_ms == 0
         payer.produce(200)
 
 
@@ -257,8 +257,8 @@ def fetched(subject: Subject, payer: Payer, version: int = 11) -> tuple[Any, int
     payer: a client with its own client id and quota. version: that of Fetch. Returns the response and the time in ms at which the request was sent.
     """
     now_ms = round(subject.now_ms())
-    answer = subject.ask(payer.connection, fetch((payer.topic.name, 0, 0), version=version), version)
-    return answer, now_ms
+    response = subject.ask(payer.connection, fetch((payer.topic.name, 0, 0), version=version), version)
+    return response, now_ms
 
 
 @pytest.mark.rule("T-4", "Q-12", "Q-13", "Q-14")
@@ -301,13 +301,13 @@ def test_fetch_of_a_batch_above_twelve_seconds_of_quota_never_returns_data(subje
             payer.rate.record(4096, now_ms)
             expected = payer.rate.throttle_ms(now_ms, 250.0)
             payer.rate.record(-4096, now_ms)
-            answer = subject.ask(payer.connection, fetch((topic.name, 0, 0)), 11)
-            assert answer.responses == []
-            assert abs(answer.throttle_time_ms - expected) <= max(subject.clock_slack_ms, subject.jitter_ms)
+            response = subject.ask(payer.connection, fetch((topic.name, 0, 0)), 11)
+            assert response.responses == []
+            assert abs(response.throttle_time_ms - expected) <= max(subject.clock_slack_ms, subject.jitter_ms)
             if number == 0:
-                assert abs(answer.throttle_time_ms - 6384) <= subject.jitter_ms
+                assert abs(response.throttle_time_ms - 6384) <= subject.jitter_ms
             if not subject.clock_slack_ms:
-                subject.pass_ms(answer.throttle_time_ms)
+                subject.pass_ms(response.throttle_time_ms)
             else:
                 payer.again()
 

@@ -18,8 +18,8 @@ INCONSISTENT_CLUSTER_ID, INVALID_REQUEST, UNSUPPORTED_VERSION, NOT_REGISTERED = 
 
 
 def unregistered(subject: Subject, broker_id: int) -> tuple[int, str | None]:
-    answer = subject.ask_once(UnregisterBrokerRequest(broker_id), 0)
-    return answer.error_code, answer.error_message
+    response = subject.ask_once(UnregisterBrokerRequest(broker_id), 0)
+    return response.error_code, response.error_message
 
 
 def running(subject: Subject) -> int:
@@ -89,8 +89,8 @@ def test_voters_of_a_static_quorum_cannot_be_added(subject: Subject) -> None:
             (None, 0, DIRECTORY, [OTHER, CONTROLLER], (UNSUPPORTED_VERSION, static)),
         ):
             request = AddRaftVoterRequest(cluster_id, 1000, voter_id, directory, listeners)
-            answer = subject.ask_once(request, version)
-            assert (answer.error_code, answer.error_message) == expected
+            response = subject.ask_once(request, version)
+            assert (response.error_code, response.error_message) == expected
 
 
 @pytest.mark.rule("AD-27", "SN-71")
@@ -106,5 +106,5 @@ def test_voters_of_a_static_quorum_cannot_be_removed(subject: Subject) -> None:
         (own, 7, DIRECTORY, static),
         (None, 0, DIRECTORY, static),
     ):
-        answer = subject.ask_once(RemoveRaftVoterRequest(cluster_id, voter_id, directory), 0)
-        assert (answer.error_code, answer.error_message) == expected
+        response = subject.ask_once(RemoveRaftVoterRequest(cluster_id, voter_id, directory), 0)
+        assert (response.error_code, response.error_message) == expected

@@ -175,16 +175,16 @@ def test_throttled_bytes_or_a_new_rate_do_not_complete_a_parked_follower_fetch(s
                 request = fetch((topic.name, 0, 7), replica_id=1, max_wait_ms=600, min_bytes=150_000)
                 subject.send(connection, request, 11)
                 subject.ask(topic.connect(), produce(topic.name, batch_of_bytes(100_000)), 9)
-                answer = subject.answer(connection)
-                subject.assert_took(answer, 600)
-                [(_, data)] = flat(answer.message)
+                response = subject.answer(connection)
+                subject.assert_took(response, 600)
+                [(_, data)] = flat(response.message)
                 assert (data.error_code, len(data.records), data.high_watermark) == (0, 0, 9)
             connection = topic.connect()
             subject.send(connection, fetch((topic.name, 0, 3), replica_id=1, max_wait_ms=1500), 11)
         # Removing the rate does not complete the fetch, but its response is read when it times out.
-        answer = subject.answer(connection)
-        subject.assert_took(answer, 1500)
-        [(_, data)] = flat(answer.message)
+        response = subject.answer(connection)
+        subject.assert_took(response, 1500)
+        [(_, data)] = flat(response.message)
         assert len(data.records) >= 500_000
 
 
@@ -205,8 +205,8 @@ def test_throttled_reassignment_takes_the_time_given_by_its_rate(subject: Subjec
     with limited(subject, rate_key, 500_000, mover):
         begun = subject.now_ms()
         order = [ReassignableTopic(topic.name, [ReassignablePartition(0, [2])])]
-        answer = subject.ask_once(AlterPartitionReassignmentsRequest(10_000, topics=order), 0)
-        assert answer.responses[0].partitions[0].error_code == 0
+        response = subject.ask_once(AlterPartitionReassignmentsRequest(10_000, topics=order), 0)
+        assert response.responses[0].partitions[0].error_code == 0
         wait_until(subject, lambda: topic.partition().replica_nodes == [2], "it has moved")
         assert 1800 <= subject.now_ms() - begun <= 7000
     assert read(topic, 0, partition_max=1 << 22).high_watermark == 20

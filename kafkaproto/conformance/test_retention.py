@@ -96,8 +96,8 @@ def test_active_segment_is_deleted_when_all_its_records_are_expired(subject: Sub
     topic.fill(at(now - HOUR_MS), at(now - HOUR_MS), at(now - HOUR_MS))
     log_starts(topic, 3)
     assert offset_of(topic, -1) == 3
-    [answer] = topic.fill(at(now))
-    assert (answer.base_offset, answer.log_start_offset) == (3, 3)
+    [partition_response] = topic.fill(at(now))
+    assert (partition_response.base_offset, partition_response.log_start_offset) == (3, 3)
     stays(topic, 3)
 
 

@@ -41,9 +41,9 @@ def alter(
         upsertions.append(ScramCredentialUpsertion(name, mechanism, iterations, salt, password))
     request = AlterUserScramCredentialsRequest([ScramCredentialDeletion(*d) for d in deletions], upsertions)
     results = subject.ask_once(request, 0).results
-    answers = {r.user: (r.error_code, r.error_message) for r in results}
-    assert len(answers) == len(results)
-    return answers
+    results_by_user = {r.user: (r.error_code, r.error_message) for r in results}
+    assert len(results_by_user) == len(results)
+    return results_by_user
 
 
 def described(subject: Subject, *names: str) -> dict[str, tuple[int, str | None, list[tuple[int, int]]]]:
@@ -51,11 +51,11 @@ def described(subject: Subject, *names: str) -> dict[str, tuple[int, str | None,
 
     names: the users to request, by default all. A mechanism is its number in the protocol. A message is "" if there is no error.
     """
-    answer = subject.ask_once(DescribeUserScramCredentialsRequest([UserName(name) for name in names]), 0)
-    assert (answer.error_code, answer.error_message) == (0, "")
-    infos = {r.user: sorted((i.mechanism, i.iterations) for i in r.credential_infos) for r in answer.results}
-    assert len(infos) == len(answer.results)
-    return {r.user: (r.error_code, r.error_message, infos[r.user]) for r in answer.results}
+    response = subject.ask_once(DescribeUserScramCredentialsRequest([UserName(name) for name in names]), 0)
+    assert (response.error_code, response.error_message) == (0, "")
+    infos = {r.user: sorted((i.mechanism, i.iterations) for i in r.credential_infos) for r in response.results}
+    assert len(infos) == len(response.results)
+    return {r.user: (r.error_code, r.error_message, infos[r.user]) for r in response.results}
 
 
 @pytest.fixture
@@ -97,8 +97,8 @@ def test_invalid_changes_of_scram_credentials_are_rejected(subject: Subject, use
         ([], [(user, SHA_256, 4096, b"salt", b"")], (-1, None)),
         ([(user, SHA_512)], [], MISSING),
     ):
-        [answer] = alter(subject, deletions, *upserts).values()
-        assert answer == error
+        [result] = alter(subject, deletions, *upserts).values()
+        assert result == error
     assert described(subject, user) == {user: (0, "", [(SHA_256, 4096)])}
 
 

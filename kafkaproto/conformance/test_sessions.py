@@ -49,15 +49,15 @@ class Session:
 
         partitions: (topic, partition, fetch offset). more: further arguments of `wire.fetch`.
         """
-        answer = self.ask(*partitions, **more)
-        assert answer.error_code == 0 and (not self.id or answer.session_id == self.id)
-        self.id, self.epoch = answer.session_id, self.epoch + 1
-        return answer
+        response = self.ask(*partitions, **more)
+        assert response.error_code == 0 and (not self.id or response.session_id == self.id)
+        self.id, self.epoch = response.session_id, self.epoch + 1
+        return response
 
 
-def summary(answer: Any) -> list[tuple[int, int, int]]:
+def summary(response: Any) -> list[tuple[int, int, int]]:
     """Return (partition, error code, size of the records in bytes) for each partition of a Fetch response, in order."""
-    return [(data.partition_index, data.error_code, len(data.records)) for _, data in flat(answer)]
+    return [(data.partition_index, data.error_code, len(data.records)) for _, data in flat(response)]
 
 
 @contextmanager
@@ -70,8 +70,8 @@ def named(subject: Subject, name: str) -> Iterator[None]:
         del subject.new_name
 
 
-def outcome(answer: Any) -> tuple[int, int, list[Any]]:
-    return answer.error_code, answer.session_id, answer.responses
+def outcome(response: Any) -> tuple[int, int, list[Any]]:
+    return response.error_code, response.session_id, response.responses
 
 
 @pytest.mark.rule("S-1", "S-2", "S-3", "S-4", "S-14")
@@ -105,8 +105,8 @@ def test_fetch_session_can_be_opened_used_replaced_and_closed(subject: Subject, 
 @pytest.mark.rule("S-1")
 def test_fetch_before_version_7_creates_no_session(subject: Subject) -> None:
     topic = new_topic(subject)
-    answer = subject.ask(topic.connect(), fetch((topic.name, 0, 0)), 6)
-    assert (answer.session_id, len(flat(answer))) == (0, 1)
+    response = subject.ask(topic.connect(), fetch((topic.name, 0, 0)), 6)
+    assert (response.session_id, len(flat(response))) == (0, 1)
 
 
 @pytest.mark.rule("S-4", "S-6")
@@ -169,8 +169,8 @@ def test_fetch_session_rejects_a_change_between_topic_names_and_topic_ids(subjec
         0,
         [],
     )  # the epoch is checked first
-    answer = session.ask((topic.name, 0, 0))
-    assert answer.error_code == 106 and answer.responses == []
+    response = session.ask((topic.name, 0, 0))
+    assert response.error_code == 106 and response.responses == []
     session.version = version
     assert session.step().error_code == 0
 
@@ -188,8 +188,8 @@ def test_incremental_fetch_returns_a_partition_as_long_as_it_has_an_error(subjec
     opened = session.step((foo.name, 0, 0), (foo.name, 1, 0), (later, 0, 0))
     assert errors(opened) == [0, 0, 3]
     for _ in range(2):
-        answer = session.step()
-        assert [(name, data.error_code) for name, data in flat(answer)] == [(later, 3)]
+        response = session.step()
+        assert [(name, data.error_code) for name, data in flat(response)] == [(later, 3)]
     with named(subject, later):
         new_topic(subject)
     healed = session.step()
@@ -209,8 +209,8 @@ def test_unknown_topic_ids_stay_in_the_fetch_session_with_an_error(subject: Subj
     session.ids["ghost"] = b"\x02" * 16
     assert errors(session.step((topic.name, 0, 0), ("ghost", 0, 0))) == [0, 100]
     for _ in range(2):
-        answer = session.step()
-        assert [(t.topic_id, t.partitions[0].error_code) for t in answer.responses] == [(b"\x02" * 16, 100)]
+        response = session.step()
+        assert [(t.topic_id, t.partitions[0].error_code) for t in response.responses] == [(b"\x02" * 16, 100)]
 
 
 @pytest.mark.rule("S-8")
@@ -257,9 +257,9 @@ def test_incremental_fetch_without_data_is_parked_until_data_or_max_wait(subject
     session = Session(topic)
     session.step((topic.name, 0, 0), (topic.name, 1, 0))
     subject.send(session.connection, session.request(max_wait_ms=300), 11)
-    answer = subject.answer(session.connection)
-    subject.assert_took(answer, 300)
-    assert outcome(answer.message) == (0, session.id, [])
+    response = subject.answer(session.connection)
+    subject.assert_took(response, 300)
+    assert outcome(response.message) == (0, session.id, [])
     session.epoch += 1
     subject.send(session.connection, session.request(max_wait_ms=20_000), 11)
     assert subject.answer_or_none(session.connection, 100) is None

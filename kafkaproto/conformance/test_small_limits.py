@@ -46,9 +46,9 @@ def test_fetch_min_bytes_above_the_broker_limit_is_lowered_to_the_limit(subject:
     topic.fill(*[batch(b"x" * 500)] * 3)
     connection = topic.connect()
     subject.send(connection, fetch((topic.name, 0, 0), min_bytes=100_000, max_wait_ms=10_000), 11)
-    answer = subject.answer(connection)
-    subject.assert_took(answer, 0)
-    assert sizes(answer.message) == [1024]
+    response = subject.answer(connection)
+    subject.assert_took(response, 0)
+    assert sizes(response.message) == [1024]
     subject.send(connection, fetch((topic.name, 0, 2), min_bytes=100_000, max_wait_ms=300), 11)
     subject.assert_took(subject.answer(connection), 300)
 
@@ -59,9 +59,9 @@ def open_session(subject: Subject, connection: Connection, topic: Topic, partiti
     partitions: the number of partitions to fetch. more: further arguments of `wire.fetch`. Checks that the fetch has records and no error.
     """
     requested = [(topic.name, index, 0) for index in range(partitions)]
-    answer = subject.ask(connection, fetch(*requested, session=(0, 0), **more), 11)
-    assert errors(answer) == [0] * partitions and any(sizes(answer))
-    return int(answer.session_id)
+    response = subject.ask(connection, fetch(*requested, session=(0, 0), **more), 11)
+    assert errors(response) == [0] * partitions and any(sizes(response))
+    return int(response.session_id)
 
 
 @pytest.mark.needs("max.incremental.fetch.session.cache.slots")

@@ -166,11 +166,11 @@ def test_telemetry_client_keeps_the_instance_id_of_its_request(subject: Subject,
 def test_telemetry_subscription_id_depends_on_metrics_interval_and_client(
     subject: Subject, subscriptions: Subscriptions
 ) -> None:
-    one, other = Pushing(subject), Pushing(subject)
-    ids = [one.get().subscription_id, other.get().subscription_id]
+    client, other_client = Pushing(subject), Pushing(subject)
+    ids = [client.get().subscription_id, other_client.get().subscription_id]
     for settings in ({"metrics": "a."}, {"interval_ms": "2000"}, {"metrics": "b."}):
         subscriptions.set(**settings)
-        ids.append(one.get().subscription_id)
+        ids.append(client.get().subscription_id)
     assert len(set(ids)) == len(ids)
 
 

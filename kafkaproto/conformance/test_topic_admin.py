@@ -41,8 +41,8 @@ def requested(subject: Subject, *topics: CreatableTopic) -> list[tuple[str, int]
 
 def changed(subject: Subject, topic: str, key: str, operation: int, value: str | None) -> int:
     resource = AlterConfigsResource(TOPIC, topic, [AlterableConfig(key, operation, value)])
-    [answer] = subject.ask_once(IncrementalAlterConfigsRequest([resource]), 1).responses
-    return int(answer.error_code)
+    [result] = subject.ask_once(IncrementalAlterConfigsRequest([resource]), 1).responses
+    return int(result.error_code)
 
 
 def test_topic_names_that_differ_only_in_dots_and_underscores_collide(subject: Subject) -> None:
@@ -91,18 +91,19 @@ def test_delete_topics_returns_one_error_for_a_repeated_topic_and_keeps_the_topi
 
 def elected(subject: Subject, kind: int, *partitions: tuple[str, list[int]]) -> tuple[int, list[tuple[str, Any]]]:
     request = ElectLeadersRequest(kind, [TopicPartitions(name, indexes) for name, indexes in partitions], 10_000)
-    answer = subject.ask_once(request, 2)
+    response = subject.ask_once(request, 2)
     entries = [
-        (r.topic, [(p.partition_id, p.error_code) for p in r.partition_result]) for r in answer.replica_election_results
+        (r.topic, [(p.partition_id, p.error_code) for p in r.partition_result])
+        for r in response.replica_election_results
     ]
-    return answer.error_code, sorted(entries)
+    return response.error_code, sorted(entries)
 
 
 def test_elect_leaders_with_an_unknown_election_type_rejects_each_partition(subject: Subject) -> None:
     name = new_topic(subject, 2).name
-    asked_for = (name, [0, 1]), ("no-such-topic", [0])
+    requested_topics = (name, [0, 1]), ("no-such-topic", [0])
     refused = sorted([(name, [(0, 42), (1, 42)]), ("no-such-topic", [(0, 42)])])
-    assert elected(subject, 2, *asked_for) == (42, refused)
+    assert elected(subject, 2, *requested_topics) == (42, refused)
 
 
 @pytest.mark.rule("E-2", "L-4", "F-25")
@@ -110,8 +111,8 @@ def test_current_leader_epoch_minus_2_is_fenced_in_offset_lookups_but_not_in_fet
     topic = new_topic(subject)
     topic.fill(batch(b"v"))
     epochs = OffsetForLeaderEpochRequest(-1, [OffsetForLeaderTopic(topic.name, [OffsetForLeaderPartition(0, -2, 0)])])
-    [answer] = subject.ask(topic.connect(), epochs, 4).topics
-    assert answer.partitions[0].error_code == 74
+    [topic_result] = subject.ask(topic.connect(), epochs, 4).topics
+    assert topic_result.partitions[0].error_code == 74
     offsets = ListOffsetsRequest(-1, 0, [ListOffsetsTopic(topic.name, [ListOffsetsPartition(0, -2, -1)])])
     [listed] = subject.ask(topic.connect(), offsets, 7).topics
     assert listed.partitions[0].error_code == 74

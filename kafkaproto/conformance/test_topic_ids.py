@@ -42,8 +42,8 @@ def write(topic: Topic, *parts: tuple[bytes, Sequence[int]], acks: int = -1) -> 
     [(partition, error code)]) of each topic, in the order of the response.
     """
     data = [TopicProduceData("", key, [PartitionProduceData(index, batch(b"x")) for index in ps]) for key, ps in parts]
-    answer = topic.subject.ask_once(ProduceRequest(None, acks, 5000, data), PRODUCE_BY_ID, topic.leader())
-    return [(t.topic_id, [(p.index, p.error_code) for p in t.partition_responses]) for t in answer.responses]
+    response = topic.subject.ask_once(ProduceRequest(None, acks, 5000, data), PRODUCE_BY_ID, topic.leader())
+    return [(t.topic_id, [(p.index, p.error_code) for p in t.partition_responses]) for t in response.responses]
 
 
 def split(key: str | bytes) -> dict[str, Any]:
@@ -64,8 +64,8 @@ def commit(group: Group, *parts: Parts, version: int = COMMIT_BY_ID, **member: A
         OffsetCommitRequestTopic(**split(key), partitions=[OffsetCommitRequestPartition(*pair) for pair in pairs])
         for key, pairs in parts
     ]
-    answer = group.ask(OffsetCommitRequest(group.id, topics=topics, **member), version)
-    return [(named(t), [(p.partition_index, p.error_code) for p in t.partitions]) for t in answer.topics]
+    response = group.ask(OffsetCommitRequest(group.id, topics=topics, **member), version)
+    return [(named(t), [(p.partition_index, p.error_code) for p in t.partitions]) for t in response.topics]
 
 
 def committed(
@@ -75,11 +75,15 @@ def committed(
 
     topics: (topic, partitions) of the offsets to fetch, None for all offsets of the group.
     """
-    wanted = None
+    requested_topics = None
     if topics is not None:
-        wanted = [OffsetFetchRequestTopics(**split(key), partition_indexes=list(indexes)) for key, indexes in topics]
-    answer = group.ask(OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group.id, topics=wanted)]), version)
-    [result] = answer.groups
+        requested_topics = [
+            OffsetFetchRequestTopics(**split(key), partition_indexes=list(indexes)) for key, indexes in topics
+        ]
+    response = group.ask(
+        OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group.id, topics=requested_topics)]), version
+    )
+    [result] = response.groups
     assert result.error_code == 0
     return [
         (named(t), [(p.partition_index, p.committed_offset, p.error_code) for p in t.partitions]) for t in result.topics

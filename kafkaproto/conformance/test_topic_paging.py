@@ -27,9 +27,9 @@ def describe(subject: Subject, *names: str, limit: int = 2000, cursor: tuple[str
 
 
 def page(subject: Subject, *names: str, limit: int = 2000, cursor: tuple[str, int] | None = None) -> Page:
-    answer = describe(subject, *names, limit=limit, cursor=cursor)
-    topics = [(t.error_code, t.name, [p.partition_index for p in t.partitions]) for t in answer.topics]
-    following = answer.next_cursor
+    response = describe(subject, *names, limit=limit, cursor=cursor)
+    topics = [(t.error_code, t.name, [p.partition_index for p in t.partitions]) for t in response.topics]
+    following = response.next_cursor
     return topics, None if following is None else (following.topic_name, following.partition_index)
 
 

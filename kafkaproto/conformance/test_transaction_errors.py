@@ -114,11 +114,11 @@ def test_wrong_producer_id_is_an_invalid_mapping_but_fenced_by_init_producer_id(
 def test_requests_while_a_transaction_ends_get_a_retriable_error(subject: Subject, commit: bool) -> None:
     producer, topic = stuck(subject, commit=commit)
     produced = [NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS, *([CONCURRENT] if bumps_epochs(subject) else [])]
-    found = errors(producer, topic, Group(subject))
-    del found["Produce"]  # the partition has the newer epoch of the marker that keeps the transaction from ending
+    received = errors(producer, topic, Group(subject))
+    del received["Produce"]  # the partition has the newer epoch of the marker that keeps the transaction from ending
     expected = without_change(subject, CONCURRENT, CONCURRENT)
     del expected["Produce"]
-    assert found == expected
+    assert received == expected
     versions = (9, 11, 12) if bumps_epochs(subject) else (9, 11)
     assert [producer.send(topic, 0, index=1, version=version)[0] for version in versions] == produced
 
@@ -128,14 +128,14 @@ def test_transactional_requests_to_another_broker_get_not_coordinator(subject: S
     subject.need_broker(1)
     topic = new_topic(subject)
     producer = begun(subject, topic)
-    answer = subject.ask_once(FindCoordinatorRequest(producer.id, key_type=1), 3)
-    assert answer.node_id == producer.log.leader(producer.index)
+    response = subject.ask_once(FindCoordinatorRequest(producer.id, key_type=1), 3)
+    assert response.node_id == producer.log.leader(producer.index)
     misdirected = Misdirected(producer)
-    found = errors(misdirected, topic, MisdirectedGroup(subject))
-    del found["Produce"]  # it goes to the leader of the topic
+    received = errors(misdirected, topic, MisdirectedGroup(subject))
+    del received["Produce"]  # it goes to the leader of the topic
     expected = without_change(subject, NOT_COORDINATOR, NOT_COORDINATOR)
     del expected["Produce"]
-    assert found == expected
+    assert received == expected
     for adds in (True, False):
         assert misdirected.verify({topic.name: [0]}, adds=adds) == {(topic.name, 0): NOT_COORDINATOR}
     described = misdirected.describe()

@@ -40,8 +40,8 @@ def test_init_producer_id_requests_with_invalid_timeouts_or_ids_are_rejected(sub
     assert producer.init_once(timeout_ms=0)[0] == INVALID_TIMEOUT
     assert producer.init_once(timeout_ms=900_001)[0] == INVALID_TIMEOUT
     assert producer.init_once(5, -1) == (INVALID_REQUEST, *NO_PRODUCER)
-    answer = producer.ask(InitProducerIdRequest("", 60_000), 4)
-    assert (answer.error_code, answer.producer_id, answer.producer_epoch) == (INVALID_REQUEST, *NO_PRODUCER)
+    response = producer.ask(InitProducerIdRequest("", 60_000), 4)
+    assert (response.error_code, response.producer_id, response.producer_epoch) == (INVALID_REQUEST, *NO_PRODUCER)
 
 
 @pytest.mark.rule("TX-13", "TX-14", "TX-21", "TX-28", "TX-37", "TX-69", "SN-46")
@@ -292,8 +292,8 @@ def test_transactional_produce_may_use_any_acks_but_only_one_producer_id(subject
     assert produced(subject.ask_once(request, 11, topic.leader())).error_code == 0
     other = second.produce_request(topic, 0, index=1)
     request.topic_data[0].partition_data += other.topic_data[0].partition_data
-    answer = subject.ask_once(request, 11, topic.leader())
-    assert {p.error_code for t in answer.responses for p in t.partition_responses} == {UNKNOWN_MAPPING}
+    response = subject.ask_once(request, 11, topic.leader())
+    assert {p.error_code for t in response.responses for p in t.partition_responses} == {UNKNOWN_MAPPING}
 
 
 @pytest.mark.rule("TX-72", "TX-73", "SN-64")

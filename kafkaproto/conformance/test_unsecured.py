@@ -35,8 +35,8 @@ def test_sasl_handshake_fails_and_the_connection_stays_open(subject: Subject) ->
     connection = subject.connect()
     for version in subject.served(ApiKey.SASL_HANDSHAKE, (0, 1)):
         for mechanism in ("PLAIN", "SCRAM-SHA-256", ""):
-            answer = subject.ask(connection, SaslHandshakeRequest(mechanism), version)
-            assert (answer.error_code, answer.mechanisms) == (ILLEGAL_SASL_STATE, [])
+            response = subject.ask(connection, SaslHandshakeRequest(mechanism), version)
+            assert (response.error_code, response.mechanisms) == (ILLEGAL_SASL_STATE, [])
     assert subject.ask(connection, ApiVersionsRequest("a", "1"), 3).error_code == 0
 
 
@@ -45,10 +45,10 @@ def test_sasl_authentication_fails_and_the_connection_stays_open(subject: Subjec
     connection = subject.connect()
     for version in subject.served(ApiKey.SASL_AUTHENTICATE, (0, 1, 2)):
         for token in (b"\0user\0secret", b""):
-            answer = subject.ask(connection, SaslAuthenticateRequest(token), version)
+            response = subject.ask(connection, SaslAuthenticateRequest(token), version)
             text = "SaslAuthenticate request received after successful authentication"
-            assert (answer.error_code, answer.error_message) == (ILLEGAL_SASL_STATE, text)
-            assert (answer.auth_bytes, answer.session_lifetime_ms) == (b"", 0)
+            assert (response.error_code, response.error_message) == (ILLEGAL_SASL_STATE, text)
+            assert (response.auth_bytes, response.session_lifetime_ms) == (b"", 0)
     assert subject.ask(connection, ApiVersionsRequest("a", "1"), 3).error_code == 0
 
 
@@ -60,9 +60,9 @@ def test_access_control_lists_cannot_be_described_without_an_authorizer(subject:
         for request in requests:
             if version == 0:
                 request.pattern_type_filter = LITERAL
-            answer = subject.ask(connection, request, version)
+            response = subject.ask(connection, request, version)
             text = "No Authorizer is configured on the broker"
-            assert (answer.error_code, answer.error_message, answer.resources) == (SECURITY_DISABLED, text, [])
+            assert (response.error_code, response.error_message, response.resources) == (SECURITY_DISABLED, text, [])
 
 
 @pytest.mark.rule("AD-34")
@@ -113,21 +113,21 @@ def test_delegation_tokens_cannot_be_created_without_authentication(subject: Sub
         )[: 7 if version >= 3 else 1]:
             kind, name = owner
             request = CreateDelegationTokenRequest(kind, name, [CreatableRenewers("User", "a")], 1000)
-            answer = subject.ask_once(request, version)
-            assert (answer.error_code, answer.principal_type, answer.principal_name) == (error, *expected)
-            assert (answer.issue_timestamp_ms, answer.expiry_timestamp_ms, answer.max_timestamp_ms) == never
-            assert (answer.token_id, answer.hmac) == ("", b"")
+            response = subject.ask_once(request, version)
+            assert (response.error_code, response.principal_type, response.principal_name) == (error, *expected)
+            assert (response.issue_timestamp_ms, response.expiry_timestamp_ms, response.max_timestamp_ms) == never
+            assert (response.token_id, response.hmac) == ("", b"")
             if version >= 3:
-                assert (answer.token_requester_principal_type, answer.token_requester_principal_name) == anonymous
+                assert (response.token_requester_principal_type, response.token_requester_principal_name) == anonymous
 
 
 @pytest.mark.rule("AD-33")
 def test_delegation_tokens_cannot_be_managed_without_authentication(subject: Subject) -> None:
     for version in subject.served(ApiKey.RENEW_DELEGATION_TOKEN, range(3)):
         for change in (RenewDelegationTokenRequest(b"hmac", 10), ExpireDelegationTokenRequest(b"hmac", 10)):
-            answer = subject.ask_once(change, version)
-            assert (answer.error_code, answer.expiry_timestamp_ms) == (TOKEN_REQUEST_NOT_ALLOWED, -1)
+            response = subject.ask_once(change, version)
+            assert (response.error_code, response.expiry_timestamp_ms) == (TOKEN_REQUEST_NOT_ALLOWED, -1)
     for version in subject.served(ApiKey.DESCRIBE_DELEGATION_TOKEN, range(4)):
         for owners in (None, [], [DescribeDelegationTokenOwner("User", "a")]):
-            answer = subject.ask_once(DescribeDelegationTokenRequest(owners), version)
-            assert (answer.error_code, answer.tokens) == (TOKEN_REQUEST_NOT_ALLOWED, [])
+            response = subject.ask_once(DescribeDelegationTokenRequest(owners), version)
+            assert (response.error_code, response.tokens) == (TOKEN_REQUEST_NOT_ALLOWED, [])

@@ -24,7 +24,7 @@ class Logged(NamedTuple):
 
 def logged(producer: Producer) -> list[Logged]:
     """Return the records of a producer's transactional id, in the order of their offsets."""
-    found = []
+    records = []
     for record in read_to_the_end(producer.log, producer.index):
         assert record.key is not None
         key, value = read_record(TRANSACTION_TOPIC, record.key, record.value)
@@ -32,8 +32,8 @@ def logged(producer: Producer) -> list[Logged]:
         if key.transactional_id == producer.id:
             assert value is None or isinstance(value, TransactionLogValue)
             version = None if record.value is None else int(struct.unpack_from(">h", record.value)[0])
-            found.append(Logged(version, value))
-    return found
+            records.append(Logged(version, value))
+    return records
 
 
 def values(producer: Producer) -> list[TransactionLogValue]:

@@ -99,9 +99,9 @@ class Producer:
         """
         request = InitProducerIdRequest(self.id, timeout_ms, producer_id, epoch)
         while True:
-            answer = self.ask(request, version)
-            if answer.error_code != LOADING[0]:
-                return answer.error_code, answer.producer_id, answer.producer_epoch
+            response = self.ask(request, version)
+            if response.error_code != LOADING[0]:
+                return response.error_code, response.producer_id, response.producer_epoch
             self.subject.pass_ms(100)
 
     def init(self, **options: Any) -> tuple[int, int]:
@@ -146,9 +146,9 @@ class Producer:
         """
         topics = [AddPartitionsToTxnTopic(name, list(indexes)) for name, indexes in partitions.items()]
         transaction = AddPartitionsToTxnTransaction(self.id, self.producer_id, self.epoch, not adds, topics)
-        answer = self.ask(AddPartitionsToTxnRequest([transaction]), 4)
-        assert answer.error_code == 0
-        return _errors(answer.results_by_transaction[0].topic_results)
+        response = self.ask(AddPartitionsToTxnRequest([transaction]), 4)
+        assert response.error_code == 0
+        return _errors(response.results_by_transaction[0].topic_results)
 
     def add_once_free(self, topic: Topic, *indexes: int) -> None:
         """Add partitions of a topic to a new transaction, as soon as the previous transaction is complete."""
@@ -176,8 +176,8 @@ class Producer:
         request = self.produce_request(
             topic, sequence, index=index, epoch=epoch, producer_id=producer_id, transactional=transactional
         )
-        answer = produced(self.subject.ask_once(request, version, topic.leader(index)))
-        return answer.error_code, answer.base_offset
+        partition_response = produced(self.subject.ask_once(request, version, topic.leader(index)))
+        return partition_response.error_code, partition_response.base_offset
 
     def produce_request(
         self,
@@ -216,8 +216,8 @@ class Producer:
 
         producer_id, epoch: the values in the request, by default those of this producer. commit: False aborts the transaction.
         """
-        answer = self.ask(EndTxnRequest(self.id, *self._numbers(producer_id, epoch), commit), version)
-        return answer.error_code, answer.producer_id, answer.producer_epoch
+        response = self.ask(EndTxnRequest(self.id, *self._numbers(producer_id, epoch), commit), version)
+        return response.error_code, response.producer_id, response.producer_epoch
 
     def describe(self, broker_id: int | None = None) -> Any:
         """Return the entry of this producer in a DescribeTransactions response. broker_id: by default the coordinator."""
@@ -259,8 +259,8 @@ class Producer:
         ]
         producer = {"producer_id": self.producer_id, "producer_epoch": self.epoch}
         request = TxnOffsetCommitRequest(self.id, group.id, topics=topics, **(producer | options))
-        answer = group.ask(request, version)
-        return {(t.name, p.partition_index): p.error_code for t in answer.topics for p in t.partitions}
+        response = group.ask(request, version)
+        return {(t.name, p.partition_index): p.error_code for t in response.topics for p in t.partitions}
 
 
 def visible(topic: Topic, offset: int = 0) -> tuple[int, int, list[tuple[int, int]], int]:
@@ -278,8 +278,8 @@ def producers(topic: Topic, index: int = 0) -> tuple[int, list[tuple[int, int, i
 
     A producer is (producer id, epoch, last sequence, coordinator epoch, start offset of the open transaction).
     """
-    answer = topic.subject.ask_once(DescribeProducersRequest([TopicRequest(topic.name, [index])]), 0, topic.leader())
-    [partition] = answer.topics[0].partitions
+    response = topic.subject.ask_once(DescribeProducersRequest([TopicRequest(topic.name, [index])]), 0, topic.leader())
+    [partition] = response.topics[0].partitions
     return partition.error_code, [
         (p.producer_id, p.producer_epoch, p.last_sequence, p.coordinator_epoch, p.current_txn_start_offset)
         for p in partition.active_producers
@@ -304,8 +304,8 @@ def write_markers(
     """
     named = [WritableTxnMarkerTopic(name, [0]) for name in (topic.name, *topics)]
     marker = WritableTxnMarker(producer_id, epoch, commit, named, coordinator_epoch, transaction_version)
-    answer = topic.subject.ask_once(WriteTxnMarkersRequest([marker]), version, topic.leader())
-    errors = {t.name: t.partitions[0].error_code for t in answer.markers[0].topics}
+    response = topic.subject.ask_once(WriteTxnMarkersRequest([marker]), version, topic.leader())
+    errors = {t.name: t.partitions[0].error_code for t in response.markers[0].topics}
     return [errors[name] for name in (topic.name, *topics)]
 
 

@@ -112,13 +112,13 @@ class Stretch:
         if size < 0:
             return repeat(None, self.count)
         stride = self.shape.stride
-        one, many = _cutters(at, size, stride)
+        element, chunk = _cutters(at, size, stride)
         middle = self.pos + self.count // _AT_ONCE * _AT_ONCE * stride
         view = memoryview(b)
         return chain.from_iterable(
             chain(
-                many.iter_unpack(view[self.pos : middle]),
-                one.iter_unpack(view[middle : self.pos + self.count * stride]),
+                chunk.iter_unpack(view[self.pos : middle]),
+                element.iter_unpack(view[middle : self.pos + self.count * stride]),
             )
         )
 

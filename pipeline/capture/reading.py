@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafkaproto.pipeline.capture.connections import ConnectionEntry as ToldOfConnection
+from kafkaproto.pipeline.capture.connections import ConnectionEntry as ConnectionTraceEntry
 from kafkaproto.pipeline.capture.connections import Pair
 from kafkaproto.pipeline.capture.conversation import UNKNOWN_BROKER
 from kafkaproto.pipeline.capture.files import NAMED, Capture
@@ -68,7 +68,7 @@ class ConnectionRows:
         self.cluster = ClusterFacts()
         self.servers: set[str] = set()
 
-    def rows(self, entry: ToldOfConnection) -> Iterator[tuple[str, Row]]:
+    def rows(self, entry: ConnectionTraceEntry) -> Iterator[tuple[str, Row]]:
         """Yield (table name, row) for each row made from `entry`: a trace entry together with the connection that it belongs to.
 
         A row maps the names of columns to values.
@@ -150,8 +150,8 @@ def entries(run: Run) -> Iterator[Entry]:
         yield connection_entry.entry
 
 
-def _connection_entries(read: CapturePass, left_out: Counter[str]) -> Iterator[ToldOfConnection]:
-    """Yield the trace entries of all connections of a capture, each as a `ToldOfConnection`: the entry and what identifies its connection.
+def _connection_entries(read: CapturePass, left_out: Counter[str]) -> Iterator[ConnectionTraceEntry]:
+    """Yield the trace entries of all connections of a capture, each as a `ConnectionTraceEntry`: the entry and what identifies its connection.
 
     read: the pass over the packets of the capture. left_out: a counter to which the function adds the number of packets that were left out, by
     reason.

@@ -33,7 +33,7 @@ PATIENCE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class MeasuredResponse:
     """A response that the client received.
 
     at_ms: time since the start of the step. throttle_ms: the throttle time in the response. empty: True for a fetch that was throttled and therefore
@@ -51,12 +51,12 @@ class Run:
 
     count: int = 0
     seconds: float = 0.0
-    answers: list[Answer] = field(default_factory=list)
+    responses: list[MeasuredResponse] = field(default_factory=list)
     failure: Exception | None = None
 
     @property
     def throttles_ms(self) -> list[int]:
-        return [answer.throttle_ms for answer in self.answers if answer.throttle_ms]
+        return [response.throttle_ms for response in self.responses if response.throttle_ms]
 
 
 def run(brokers: Brokers, progress: Progress) -> list[Cell]:
@@ -93,15 +93,18 @@ def _cells(
     rate, expected_rate = result.count * size / result.seconds, total_bytes / expected_seconds
     throttles = f"throttled {len(result.throttles_ms)} times, {max(result.throttles_ms, default=0):,} ms at most"
     progress.note(f"{client}: {result.count * size:,} B in {result.seconds:.1f} s = {rate:,.0f} B/s; {throttles}")
-    correct, answers = len(result.answers) - len(throttle_mismatches(result.answers, event_bytes)), len(result.answers)
+    correct, total = (
+        len(result.responses) - len(throttle_mismatches(result.responses, event_bytes)),
+        len(result.responses),
+    )
     throttled = bool(result.throttles_ms)
     return [
         same(f"{client}, quota {QUOTA:,} B/s: bytes", total_bytes, result.count * size),
         Cell(
             f"{client}: throttle times",
             "each as the windows predict",
-            f"{correct} of {answers}; {throttles}",
-            correct == answers and throttled,
+            f"{correct} of {total}; {throttles}",
+            correct == total and throttled,
         ),
         within(
             f"{client}: rate", expected_rate * (1 - RATE_TOLERANCE), expected_rate * (1 + RATE_TOLERANCE), rate, "B/s"
@@ -145,7 +148,7 @@ def _write(brokers: Brokers, result: Run) -> None:
         producer.produce(TO_WRITE, value=b"%0*d" % (WRITE_BYTES, i))
         if producer.flush(PATIENCE_SECONDS):
             raise TimeoutError(f"record {i} of topic {TO_WRITE} was not acknowledged within {PATIENCE_SECONDS} s")
-        result.answers.append(Answer((time.monotonic() - started) * 1000, sum(throttle_times_ms)))
+        result.responses.append(MeasuredResponse((time.monotonic() - started) * 1000, sum(throttle_times_ms)))
         result.count += 1
     result.seconds = time.monotonic() - started
 
@@ -155,7 +158,9 @@ def _read(brokers: Brokers, result: Run) -> None:
 
     def record_throttle(event: ThrottleEvent) -> None:
         if event.throttle_time > 0:
-            result.answers.append(Answer((time.monotonic() - started) * 1000, _milliseconds(event), empty=True))
+            result.responses.append(
+                MeasuredResponse((time.monotonic() - started) * 1000, _milliseconds(event), empty=True)
+            )
 
     settings: dict[str, Any] = {
         "bootstrap.servers": brokers.bootstrap,
@@ -175,9 +180,9 @@ def _read(brokers: Brokers, result: Run) -> None:
                     f"the demo stopped: it read only {result.count} records of topic {TO_READ}, and no more came within {PATIENCE_SECONDS} s"
                 )
             if message.error() is None:
-                result.answers.append(Answer((time.monotonic() - started) * 1000, 0))
+                result.responses.append(MeasuredResponse((time.monotonic() - started) * 1000, 0))
                 result.count += 1
-        result.seconds = (result.answers[-1].at_ms - result.answers[0].at_ms) / 1000
+        result.seconds = (result.responses[-1].at_ms - result.responses[0].at_ms) / 1000
     finally:
         consumer.close()
 
@@ -212,22 +217,22 @@ def _expected_reads() -> float:
     return now_ms / 1000
 
 
-def throttle_mismatches(answers: Sequence[Answer], event_bytes: int) -> list[Answer]:
+def throttle_mismatches(responses: Sequence[MeasuredResponse], event_bytes: int) -> list[MeasuredResponse]:
     """Return the responses whose throttle time differs by more than `SLACK_MS` from the time that Kafka's quota windows give.
 
-    answers: the responses, with their times and throttle times. event_bytes: number of bytes that the quota charges for each request or response.
+    responses: the responses, with their times and throttle times. event_bytes: number of bytes that the quota charges for each request or response.
     """
     rate = SampledRate()
     mismatches = []
-    for answer in answers:
-        at_ms = round(answer.at_ms) + SLACK_MS
+    for response in responses:
+        at_ms = round(response.at_ms) + SLACK_MS
         possible = [
             copy.deepcopy(rate).record_and_throttle(event_bytes, at_ms + shift_ms, QUOTA)
             for shift_ms in (-SLACK_MS, 0, SLACK_MS)
         ]
-        if not min(possible) - SLACK_MS <= answer.throttle_ms <= max(possible) + SLACK_MS:
-            mismatches.append(answer)
+        if not min(possible) - SLACK_MS <= response.throttle_ms <= max(possible) + SLACK_MS:
+            mismatches.append(response)
         rate.record(event_bytes, at_ms)
-        if answer.empty:
+        if response.empty:
             rate.record(-event_bytes, at_ms)
     return mismatches

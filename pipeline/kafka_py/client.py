@@ -172,8 +172,8 @@ class Client:
         create: create a missing topic if the brokers allow it.
         """
         if partition not in self._leaders:
-            answer = self._ask_metadata([partition[0]], create)
-            if any(topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for topic in answer.topics):
+            response = self._ask_metadata([partition[0]], create)
+            if any(topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for topic in response.topics):
                 raise Missing(f"there is no topic {partition[0]}; create it, or correct the name")
         if partition not in self._leaders:
             raise Passing(
@@ -184,15 +184,15 @@ class Client:
     def _ask_metadata(self, topics: list[str] | None, create: bool = False) -> MetadataResponse:
         requested = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
         request = MetadataRequest(topics=requested, allow_auto_topic_creation=create)
-        answer: MetadataResponse = self.any_connection().ask(ApiKey.METADATA, request)
-        self._brokers = {b.node_id: (b.host, b.port) for b in answer.brokers}
-        for topic in answer.topics:
+        response: MetadataResponse = self.any_connection().ask(ApiKey.METADATA, request)
+        self._brokers = {b.node_id: (b.host, b.port) for b in response.brokers}
+        for topic in response.topics:
             for described in topic.partitions:
                 partition = (topic.name or "", described.partition_index)
                 self._leaders.pop(partition, None)
                 if described.leader_id in self._brokers:
                     self._leaders[partition] = described.leader_id
-        return answer
+        return response
 
     # ---- topics --------------------------------------------------------------------------------------------------------------
 
@@ -207,8 +207,8 @@ class Client:
             return []
 
         def attempt() -> list[Partition]:
-            answer = self._ask_metadata(names, create)
-            for topic in answer.topics:
+            response = self._ask_metadata(names, create)
+            for topic in response.topics:
                 passes = topic.error_code == ErrorCode.LEADER_NOT_AVAILABLE or (create and topic.error_code in PASSING)
                 if passes:
                     raise Passing(f"topic {topic.name}: {error_name(topic.error_code)}")
@@ -218,17 +218,17 @@ class Client:
                         f"cannot look up topic {topic.name} (check that it exists and that the user may describe it) because the "
                         "broker returned an error",
                     )
-            return _partitions(answer)
+            return _partitions(response)
 
         return self.until_done(f"cannot look up the topics {', '.join(names)}", attempt)
 
     def partitions_like(self, pattern: str) -> list[Partition]:
         """Return all partitions of the topics whose whole name matches the regular expression `pattern`. Internal topics are left out."""
-        answer = self.until_done("cannot list the topics", lambda: self._ask_metadata(None))
-        answer.topics = [
-            t for t in answer.topics if not t.is_internal and not t.error_code and re.fullmatch(pattern, t.name or "")
+        response = self.until_done("cannot list the topics", lambda: self._ask_metadata(None))
+        response.topics = [
+            t for t in response.topics if not t.is_internal and not t.error_code and re.fullmatch(pattern, t.name or "")
         ]
-        return _partitions(answer)
+        return _partitions(response)
 
     # ---- offsets -------------------------------------------------------------------------------------------------------------
 
@@ -248,8 +248,8 @@ class Client:
                     by_leader.setdefault(self.leader(partition), []).append(partition)
             for leader, partitions in by_leader.items():
                 request = ListOffsetsRequest(-1, int(read_committed), _by_topic(partitions, timestamps))
-                answer = self.connection(leader).ask(ApiKey.LIST_OFFSETS, request)
-                _take_offsets(answer, offsets)
+                response = self.connection(leader).ask(ApiKey.LIST_OFFSETS, request)
+                _take_offsets(response, offsets)
             if left := timestamps.keys() - offsets.keys():
                 raise Passing(f"the brokers returned no offset for partitions {sorted(left)}")
             return offsets
@@ -267,9 +267,9 @@ def check_reachable(settings: ClientSettings) -> None:
         client.until_done("cannot connect", client.any_connection)
 
 
-def _partitions(answer: MetadataResponse) -> list[Partition]:
+def _partitions(response: MetadataResponse) -> list[Partition]:
     return sorted(
-        (topic.name or "", partition.partition_index) for topic in answer.topics for partition in topic.partitions
+        (topic.name or "", partition.partition_index) for topic in response.topics for partition in topic.partitions
     )
 
 
@@ -281,9 +281,9 @@ def _by_topic(partitions: list[Partition], timestamps: Mapping[Partition, int]) 
     return list(topics.values())
 
 
-def _take_offsets(answer: Any, offsets: Offsets) -> None:
+def _take_offsets(response: Any, offsets: Offsets) -> None:
     failed = 0
-    for topic in answer.topics:
+    for topic in response.topics:
         for partition in topic.partitions:
             if not partition.error_code:
                 offsets[topic.name, partition.partition_index] = partition.offset

@@ -64,7 +64,7 @@ class Rows:
         `_shifts`: the sum of the sizes in bytes of all payloads before that of the record's batch. It turns a position in the payload of the batch
         into one in all payloads joined together. `_kinds`: the timestamp type.
         """
-        self._wanted_from = array("q")
+        self._first_offsets = array("q")
         self._cuts = False
         """True if some of the collected records are outside the range of offsets and must be left out of the rows."""
         self._headers: list[HeaderColumns] = []
@@ -92,7 +92,7 @@ class Rows:
         count = len(piece.offsets)
         self._shifts.extend(array("q", [self._bytes]) * count)
         self._kinds.extend(array("i", [kind]) * count)
-        self._wanted_from.extend(array("q", [start]) * count)
+        self._first_offsets.extend(array("q", [start]) * count)
         self._cuts |= piece.offsets[0] < start or piece.offsets[-1] >= self._range.end
         self._payloads.append(piece.payload)
         self._bytes += len(piece.payload)
@@ -116,7 +116,7 @@ class Rows:
             made.append(_header_lists(self._headers))
         rows = pa.RecordBatch.from_arrays(made, schema=SCHEMAS[self._with_headers])
         if self._cuts:
-            begun = pc.greater_equal(offsets, _arrow(self._wanted_from))
+            begun = pc.greater_equal(offsets, _arrow(self._first_offsets))
             rows = rows.filter(pc.and_(begun, pc.less(offsets, range_.end)))
         self._clear()
         return rows

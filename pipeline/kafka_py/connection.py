@@ -95,15 +95,15 @@ class Connection:
         muted = max(0.0, self._muted_until - time.monotonic())
         self._socket.settimeout(self._timeout_seconds + muted)
         try:
-            answer = self._client.read(read_frame(self._socket.recv_into)).message
+            response = self._client.read(read_frame(self._socket.recv_into)).message
         except EOFError:
             raise ConnectionError(f"{self.address} closed the connection before sending a response") from None
         except (DecodeError, UnexpectedResponse) as error:
             raise ConnectionError(f"{self.address} sent an invalid response: {error}") from None
-        throttle_ms = getattr(answer, "throttle_time_ms", 0)
+        throttle_ms = getattr(response, "throttle_time_ms", 0)
         if throttle_ms:
             self._muted_until = time.monotonic() + throttle_ms / 1000
-        return answer
+        return response
 
     def _send(self, data: bytes) -> None:
         self._socket.settimeout(self._timeout_seconds)
@@ -121,10 +121,10 @@ class Connection:
             self._send(asking)
             if not self._settings.security.tls:
                 self._check_peer()
-            answer = self.receive()
-            asking = self._client.agree(answer)
-        if answer.error_code:
-            raise KafkaError(answer.error_code, f"{self.address} rejected the ApiVersions request with an error")
+            response = self.receive()
+            asking = self._client.agree(response)
+        if response.error_code:
+            raise KafkaError(response.error_code, f"{self.address} rejected the ApiVersions request with an error")
 
     def _check_peer(self) -> None:
         """Check that the first bytes from the server can be a Kafka response. The bytes stay in the socket's buffer.
@@ -148,11 +148,11 @@ class Connection:
 
     def _authenticate(self, security: Security, user: str) -> None:
         """Authenticate as `user` with SASL in Kafka's own frames (KIP-152). security: has the SASL mechanism and the password."""
-        answer = self.ask(ApiKey.SASL_HANDSHAKE, SaslHandshakeRequest(security.mechanism))
-        if answer.error_code:
-            offered = ", ".join(answer.mechanisms)
+        response = self.ask(ApiKey.SASL_HANDSHAKE, SaslHandshakeRequest(security.mechanism))
+        if response.error_code:
+            offered = ", ".join(response.mechanisms)
             raise KafkaError(
-                answer.error_code,
+                response.error_code,
                 f"{self.address} offers the SASL mechanisms {offered}, but not {security.mechanism} (change kafka.sasl.mechanism)",
             )
         if security.mechanism == PLAIN:
@@ -167,10 +167,10 @@ class Connection:
             raise KafkaError(ErrorCode.SASL_AUTHENTICATION_FAILED, doing) from None
 
     def _token(self, user: str, token: bytes) -> bytes:
-        answer = self.ask(ApiKey.SASL_AUTHENTICATE, SaslAuthenticateRequest(token))
-        if answer.error_code:
+        response = self.ask(ApiKey.SASL_AUTHENTICATE, SaslAuthenticateRequest(token))
+        if response.error_code:
             raise KafkaError(
-                answer.error_code,
-                f"{self.address} refused user {user}: {answer.error_message} (check kafka.sasl.jaas.config)",
+                response.error_code,
+                f"{self.address} refused user {user}: {response.error_message} (check kafka.sasl.jaas.config)",
             )
-        return bytes(answer.auth_bytes)
+        return bytes(response.auth_bytes)

@@ -25,7 +25,7 @@ from kafkaproto.records.entries import Entry, batches, check_crc, complete_bytes
 
 PREFERRED_MS = 300_000
 """The time in ms for which a preferred follower is read before the next fetch goes to the leader again (``metadata.max.age.ms``)."""
-NOT_TOLD = -1
+UNKNOWN_OFFSET = -1
 GONE = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 
 
@@ -143,13 +143,15 @@ class _Fetcher:
         if self._request is None:
             self._request = self._send()
         request = self._request
-        answer: Any = request.connection.receive()
+        response: Any = request.connection.receive()
         self._request = None
-        if answer.error_code:
-            raise KafkaError(answer.error_code, f"cannot fetch from {self._name} because the broker returned an error")
-        if not answer.responses:  # a broker that throttles sends no topics
-            return PartitionData(high_watermark=NOT_TOLD, last_stable_offset=NOT_TOLD)
-        partition: PartitionData = answer.responses[0].partitions[0]
+        if response.error_code:
+            raise KafkaError(
+                response.error_code, f"cannot fetch from {self._name} because the broker returned an error"
+            )
+        if not response.responses:  # a broker that throttles sends no topics
+            return PartitionData(high_watermark=UNKNOWN_OFFSET, last_stable_offset=UNKNOWN_OFFSET)
+        partition: PartitionData = response.responses[0].partitions[0]
         if partition.error_code:
             self._check(partition.error_code, request)
         if partition.preferred_read_replica >= 0:
@@ -209,7 +211,7 @@ class _Fetcher:
         if partition.preferred_read_replica >= 0:
             return
         end = partition.last_stable_offset if self._settings.read_committed else partition.high_watermark
-        if self._position >= end > NOT_TOLD:
+        if self._position >= end > UNKNOWN_OFFSET:
             if self._follower is not None:
                 self._follower = None
                 return

@@ -98,16 +98,16 @@ class Producer:
 
     def _init(self) -> tuple[int, int]:
         connection = self._client.any_connection()
-        answer = connection.ask(ApiKey.INIT_PRODUCER_ID, InitProducerIdRequest(None, LARGEST_SEQUENCE - 1))
-        if answer.error_code in PASSING:
-            raise Passing(error_name(answer.error_code))
-        if answer.error_code:
+        response = connection.ask(ApiKey.INIT_PRODUCER_ID, InitProducerIdRequest(None, LARGEST_SEQUENCE - 1))
+        if response.error_code in PASSING:
+            raise Passing(error_name(response.error_code))
+        if response.error_code:
             doing = (
                 "cannot get a producer id because the broker returned an error (set kafka.enable.idempotence=false to "
                 "write without a producer id)"
             )
-            raise KafkaError(answer.error_code, doing)
-        return answer.producer_id, answer.producer_epoch
+            raise KafkaError(response.error_code, doing)
+        return response.producer_id, response.producer_epoch
 
     def _send(self, partition: Partition, waiting: _Waiting) -> None:
         idempotent = self._settings.idempotent
@@ -134,8 +134,8 @@ class Producer:
             acks=self._settings.acks, timeout_ms=self._settings.client.request_timeout_ms, topic_data=[data]
         )
         connection = self._client.connection(self._client.leader(partition, create=True))
-        answer: Any = connection.ask(ApiKey.PRODUCE, request)
-        result = answer.responses[0].partition_responses[0]
+        response: Any = connection.ask(ApiKey.PRODUCE, request)
+        result = response.responses[0].partition_responses[0]
         if result.error_code in PASSING:
             raise Passing(error_name(result.error_code))
         if result.error_code and result.error_code != ErrorCode.DUPLICATE_SEQUENCE_NUMBER:

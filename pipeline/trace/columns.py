@@ -255,22 +255,22 @@ def _message_rows(
 
 def produce_rows(keys: Row, exchange: Exchange, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
     lengths = iter(exchange.request_records)
-    answers = {
-        (topic.name, topic.topic_id, answer.index): answer
+    partition_responses = {
+        (topic.name, topic.topic_id, partition_response.index): partition_response
         for topic in (() if response is None else response.responses)
-        for answer in topic.partition_responses
+        for partition_response in topic.partition_responses
     }
     position = 0
     for topic in request.topic_data:
         for data in topic.partition_data:
             length = 0 if data.records is None else next(lengths, 0)
             heads = _batch_headers(data.records)
-            answer = answers.get((topic.name, topic.topic_id, data.index))
-            base = -1 if answer is None else answer.base_offset
+            partition_response = partition_responses.get((topic.name, topic.topic_id, data.index))
+            base = -1 if partition_response is None else partition_response.base_offset
             where = {**topic_columns(topic.name, topic.topic_id), "partition": data.index}
             row = {**empty_row("partitions"), **keys, **where, "position": position, **_records_columns(heads, length)}
-            if answer is not None:
-                row |= {"error": answer.error_code, "log_start": answer.log_start_offset}
+            if partition_response is not None:
+                row |= {"error": partition_response.error_code, "log_start": partition_response.log_start_offset}
                 if base >= 0:
                     row |= {
                         "base_offset": base,
@@ -331,7 +331,7 @@ def _aborted(transactions: Any) -> str | None:
 
 
 def list_offsets_rows(keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
-    answers = {
+    partition_responses = {
         (topic.name, p.partition_index): p
         for topic in (() if response is None else response.topics)
         for p in topic.partitions
@@ -350,13 +350,13 @@ def list_offsets_rows(keys: Row, request: Any, response: Any) -> Iterator[tuple[
                 "requested_timestamp": partition_request.timestamp,
                 "requested_epoch": partition_request.current_leader_epoch,
             }
-            answer = answers.get((topic.name, partition_request.partition_index))
-            if answer is not None:
+            partition_response = partition_responses.get((topic.name, partition_request.partition_index))
+            if partition_response is not None:
                 row |= {
-                    "error": answer.error_code,
-                    "base_offset": answer.offset,
-                    "returned_epoch": answer.leader_epoch,
-                    "returned_timestamp": answer.timestamp,
+                    "error": partition_response.error_code,
+                    "base_offset": partition_response.offset,
+                    "returned_epoch": partition_response.leader_epoch,
+                    "returned_timestamp": partition_response.timestamp,
                 }
             yield "partitions", row
             position += 1

@@ -130,16 +130,18 @@ class Sessions:
         if response is None:
             self._close((exchange.broker, request.session_id))
             return Step(named)
-        answered = _answered_partitions(response)
+        response_partitions = _response_partitions(response)
         key = exchange.broker, request.session_id
         step = (self._full if _is_full(request) else self._incremental)(exchange, key, request, response, named)
         if response.error_code == 0 and step.requested_partitions is not None and not throttle_ms:
-            missing = self._missing(exchange, key, request, step.requested, answered)
-            strays = len(answered.keys() - step.requested.keys())
+            missing = self._missing(exchange, key, request, step.requested, response_partitions)
+            strays = len(response_partitions.keys() - step.requested.keys())
             step = step._replace(
-                session_missing=missing, session_strays=strays, more=_has_more(request, step.requested, answered)
+                session_missing=missing,
+                session_strays=strays,
+                more=_has_more(request, step.requested, response_partitions),
             )
-        self._note(exchange, request, response, answered)
+        self._note(exchange, request, response, response_partitions)
         return step
 
     def _full(
@@ -188,34 +190,36 @@ class Sessions:
         key: tuple[int, int],
         request: Any,
         requested: dict[PartitionKey, RequestedPartition],
-        answered: dict[PartitionKey, Any],
+        response_partitions: dict[PartitionKey, Any],
     ) -> int:
         """Return the number of partitions that the response lacks.
 
         A full fetch must return all its partitions. An incremental fetch must return those whose high watermark moved before the broker's handler
-        started. key: (broker, session id). requested: all partitions that the fetch covers. answered: the partitions in the response.
+        started. key: (broker, session id). requested: all partitions that the fetch covers. response_partitions: the partitions in the response.
         """
         if _is_full(request):
-            return len(requested.keys() - answered.keys())
+            return len(requested.keys() - response_partitions.keys())
         session = self._open.get(key)
         if session is None:
             return 0
         begun_ns = exchange.handled_ns or exchange.received_ns
         return sum(
-            since_ns < begun_ns and partition_key not in answered
+            since_ns < begun_ns and partition_key not in response_partitions
             for partition_key, since_ns in session.due_since_ns.items()
         )
 
-    def _note(self, exchange: Exchange, request: Any, response: Any, answered: dict[PartitionKey, Any]) -> None:
+    def _note(
+        self, exchange: Exchange, request: Any, response: Any, response_partitions: dict[PartitionKey, Any]
+    ) -> None:
         """Store which high watermarks a fetch response has shown to its client, and which other sessions must report them.
 
         A session with the same partition, whose client knows only a lower high watermark, must report the new one in a later response. The
-        `due_since_ns` of that session gets the time of this response for the partition, unless an earlier time is stored. answered: maps the
-        partitions in the response to their data.
+        `due_since_ns` of that session gets the time of this response for the partition, unless an earlier time is stored.
+        response_partitions: maps the partitions in the response to their data.
         """
         own_key = (exchange.broker, response.session_id)
         session = self._open.get(own_key)
-        for partition_key, data in answered.items():
+        for partition_key, data in response_partitions.items():
             if session is not None and partition_key in session.requested:
                 session.due_since_ns.pop(partition_key, None)
                 session.reported[partition_key] = data.high_watermark if data.error_code == 0 else -1
@@ -269,18 +273,18 @@ def _is_full(request: Any) -> bool:
     return bool(request.session_epoch in (FINAL_EPOCH, FIRST_EPOCH))
 
 
-def _answered_partitions(response: Any) -> dict[PartitionKey, Any]:
+def _response_partitions(response: Any) -> dict[PartitionKey, Any]:
     return {(t.topic, t.topic_id, p.partition_index): p for t in response.responses for p in t.partitions}
 
 
 def _has_more(
-    request: Any, requested: dict[PartitionKey, RequestedPartition], answered: dict[PartitionKey, Any]
+    request: Any, requested: dict[PartitionKey, RequestedPartition], response_partitions: dict[PartitionKey, Any]
 ) -> bool:
     """Return True if the log of a returned partition has further records that the client may read after those in the response.
 
-    requested: all partitions that the fetch covers. answered: the partitions in the response.
+    requested: all partitions that the fetch covers. response_partitions: the partitions in the response.
     """
-    for partition_key, data in answered.items():
+    for partition_key, data in response_partitions.items():
         end = data.last_stable_offset if request.isolation_level else data.high_watermark
         heads = read_heads(data.records or b"")
         if heads:

@@ -126,27 +126,27 @@ def test_demo_steps_without_spark_run_from_the_command_line() -> None:
 
 @pytest.mark.rule("Q-6")
 def test_demo_quota_check_accepts_only_throttle_times_of_kafkas_sampled_windows() -> None:
-    from kafkaproto.pipeline.demo.quotas import QUOTA, Answer, throttle_mismatches
+    from kafkaproto.pipeline.demo.quotas import QUOTA, MeasuredResponse, throttle_mismatches
 
     rate, now_ms, answers = SampledRate(), 0.0, []
     for _ in range(58):
         now_ms += 1
         throttle_ms = rate.record_and_throttle(250_000, int(now_ms), QUOTA)
-        answers.append(Answer(now_ms, throttle_ms))
+        answers.append(MeasuredResponse(now_ms, throttle_ms))
         now_ms += throttle_ms
     assert throttle_mismatches(answers, 250_000) == []
-    late = [Answer(a.at_ms + 40, a.throttle_ms) for a in answers]  # as a client sees it
+    late = [MeasuredResponse(a.at_ms + 40, a.throttle_ms) for a in answers]  # as a client sees it
     assert throttle_mismatches(late, 250_000) == []
-    never = [Answer(a.at_ms, 0) for a in answers]
+    never = [MeasuredResponse(a.at_ms, 0) for a in answers]
     assert throttle_mismatches(never, 250_000) != []
     # A token bucket: ten seconds' worth at once, then each request waits for its tokens.
-    bucket = [Answer(i + max(0, i - 40) * 250.0, 0 if i < 40 else 250) for i in range(58)]
+    bucket = [MeasuredResponse(i + max(0, i - 40) * 250.0, 0 if i < 40 else 250) for i in range(58)]
     assert throttle_mismatches(bucket, 250_000) != []
 
 
 @pytest.mark.rule("Q-13")
 def test_demo_quota_check_does_not_count_the_bytes_of_a_throttled_fetch() -> None:
-    from kafkaproto.pipeline.demo.quotas import QUOTA, Answer, throttle_mismatches
+    from kafkaproto.pipeline.demo.quotas import QUOTA, MeasuredResponse, throttle_mismatches
 
     rate, now_ms, answers, left = SampledRate(), 0.0, [], 140
     while left:
@@ -156,8 +156,10 @@ def test_demo_quota_check_does_not_count_the_bytes_of_a_throttled_fetch() -> Non
             rate.record(-100_300, int(now_ms))
         else:
             left -= 1
-        answers.append(Answer(now_ms, throttle_ms, empty=throttle_ms > 0))
+        answers.append(MeasuredResponse(now_ms, throttle_ms, empty=throttle_ms > 0))
         now_ms += throttle_ms
     assert any(a.empty for a in answers)
     assert throttle_mismatches(answers, 100_300) == []
-    assert throttle_mismatches([Answer(a.at_ms, a.throttle_ms) for a in answers], 100_300) != []  # not taken back
+    assert (
+        throttle_mismatches([MeasuredResponse(a.at_ms, a.throttle_ms) for a in answers], 100_300) != []
+    )  # not taken back

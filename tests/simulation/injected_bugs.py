@@ -140,10 +140,10 @@ def _answered_before_replicated(_: Original) -> Original:
 
 
 def _not_muted(original: Original) -> Original:
-    def answer(self: Connection, buffers: Any, throttle_ms: int, close: bool, now_ms: int) -> None:
+    def respond(self: Connection, buffers: Any, throttle_ms: int, close: bool, now_ms: int) -> None:
         original(self, buffers, 0, close, now_ms)
 
-    return answer
+    return respond
 
 
 def _batch_skipped(original: Original) -> Original:
@@ -352,7 +352,7 @@ BUGS = {
     "follower acknowledges what it does not have": Bug(
         FollowedPartition, "acknowledge", _acknowledged_before_it_is_there
     ),
-    "throttled connection not muted": Bug(Connection, "answer", _not_muted),
+    "throttled connection not muted": Bug(Connection, "respond", _not_muted),
     "recovery forgets producers": Bug(ReplicaLog, "restore", _producers_forgotten),
     "recovery keeps a torn tail": Bug(recovery._Files, "batches", _torn_tail_kept),
     "leader begins with a high watermark above its end": Bug(ReplicaLog, "lead", _watermark_beyond_the_end),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 FIRST_VERSION_WITH_LIMIT = 3
 
 
-def whole_answer(tables: Tables) -> DataFrame:
+def whole_response(tables: Tables) -> DataFrame:
     """Check that the records of all partitions of a fetch response together are within the limits of the request, the broker and the quota.
 
     Returns one row per fetch response with records, with the limits and the size of the records. A first batch that is larger than the limits is
@@ -65,6 +65,6 @@ def each_partition(tables: Tables) -> DataFrame:
 
 
 RULES = (
-    Rule("1", "the records of a response fit max_bytes, fetch.max.bytes and the quota, except for the first batch", ERROR, whole_answer),
+    Rule("1", "the records of a response fit max_bytes, fetch.max.bytes and the quota, except for the first batch", ERROR, whole_response),
     Rule("2", "the records of a partition fit its limit, except for the first batch of a response", ERROR, each_partition),
 )  # fmt: skip

@@ -20,7 +20,7 @@ WITHOUT_EFFECT = "(14, 16, 51)"
 
 They are COORDINATOR_LOAD_IN_PROGRESS (14), NOT_COORDINATOR (16) and CONCURRENT_TRANSACTIONS (51).
 """
-ANSWERS = f"""(
+RESPONSES = f"""(
     SELECT run, seq, {NAMED}, partition, ready_ns, from_json(coalesce(aborted, '[]'), 'array<array<bigint>>') AS listed
     FROM {{partitions}} WHERE api = 'Fetch' AND isolation = {READ_COMMITTED} AND replica_id < 0 AND next_offset IS NOT NULL)"""
 """SQL: a subquery with a row for each partition in a Fetch response to a read_committed consumer, if the response has records of the partition.
@@ -61,7 +61,7 @@ def _listed(tables: Tables, committed: bool) -> DataFrame:
         )
         SELECT run, seq, where_, partition, producer_id, first_offset, marker,
                exists(listed, l -> l[0] = producer_id AND l[1] <= last_base AND l[1] > coalesce(before_offset, -1)) AS lists
-        FROM overlapped JOIN {ANSWERS} USING (run, seq, where_, partition)
+        FROM overlapped JOIN {RESPONSES} USING (run, seq, where_, partition)
         """,
         ends=ends(tables),
     )
@@ -85,7 +85,7 @@ def aborted_listed(tables: Tables) -> DataFrame:
         f"""
         WITH spans AS (
             SELECT run, where_, partition, transaction[0] AS producer_id, transaction[1] AS first_offset, max(ready_ns) AS listed_ns
-            FROM (SELECT run, where_, partition, ready_ns, explode(listed) AS transaction FROM {ANSWERS})
+            FROM (SELECT run, where_, partition, ready_ns, explode(listed) AS transaction FROM {RESPONSES})
             GROUP BY run, where_, partition, transaction[0], transaction[1]
         ), seen AS (
             SELECT run, seq, {NAMED}, partition, producer_id, base_offset, last_offset, transactional, control, committed FROM {{batches}}
@@ -112,7 +112,7 @@ def aborted_listed(tables: Tables) -> DataFrame:
         )
         SELECT run, seq, where_, partition, producer_id, first_offset, marker,
                NOT array_contains(listed, array(producer_id, first_offset)) AS broken, CAST(1 AS double) AS excess, listed_ns, ready_ns
-        FROM overlapped JOIN {ANSWERS} USING (run, seq, where_, partition)
+        FROM overlapped JOIN {RESPONSES} USING (run, seq, where_, partition)
         """
     )
     decided = tables.without_truncations(

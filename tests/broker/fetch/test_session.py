@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from kafkaproto.broker.fetch.session import (
-    Answer,
     IncrementalContext,
     PartitionRequest,
     SessionCache,
+    SessionFields,
     SessionlessContext,
     next_epoch,
 )
@@ -66,7 +66,7 @@ class Fetcher:
     def read(self, context: Any) -> list[tuple[Key, Result]]:
         return [(key, self.log.get(key, Result())) for key, _ in context.partitions()]
 
-    def fetch(self, session_id: int, epoch: int, *args: Any, **more: Any) -> Answer[Any, Any]:
+    def fetch(self, session_id: int, epoch: int, *args: Any, **more: Any) -> SessionFields[Any, Any]:
         context = self.begin(session_id, epoch, *args, **more)
         results = self.read(context)
         included = list(context.included(results))
@@ -81,7 +81,7 @@ class Fetcher:
         return list(session.partitions)  # type: ignore[arg-type]
 
 
-def keys(answer: Answer[Any, Any]) -> list[Key]:
+def keys(answer: SessionFields[Any, Any]) -> list[Key]:
     return [key for key, _ in answer.partitions]
 
 

@@ -74,7 +74,7 @@ class Bench:
     def _begin(self, node: Any, asker: Connection, frame: memoryview, now_ms: int) -> None:
         self.frames.append(bytes(frame))
         if self.at_once is not None:
-            asker.answer((bytes(frame),), self.at_once, False, now_ms)
+            asker.respond((bytes(frame),), self.at_once, False, now_ms)
 
     def give(self, *payloads: bytes) -> None:
         self.give_bytes(b"".join(len(p).to_bytes(4, "big") + p for p in payloads))
@@ -87,7 +87,7 @@ class Bench:
         self.connection.received(len(data), self.now_ms)
 
     def answer(self, throttle_ms: int = 0, *, close: bool = False, data: bytes | None = b"answer") -> None:
-        self.connection.answer(None if data is None else (data,), throttle_ms, close, self.now_ms)
+        self.connection.respond(None if data is None else (data,), throttle_ms, close, self.now_ms)
 
     def out(self) -> None:
         """Report that the kernel has accepted all written bytes."""

@@ -51,7 +51,7 @@ class Bench:
             response_frame(response, key, version, number),
         )
         assert self.connection.requested(request_bytes, 10) == (request_bytes, b"")
-        out = self.connection.answered(answer, 20)
+        out = self.connection.responded(answer, 20)
         [split_frame] = split_frames(memoryview(out))
         at = 5 if codec(key, version).response_header_version else 4
         message, end = codec(key, version).decode_response(split_frame, at, len(split_frame))
@@ -148,7 +148,9 @@ def test_proxy_replaces_addresses_in_every_version_and_changes_no_other_byte(
     bench.connection.requested(request_frame(request_message, key, version), 10)
     response_bytes = response_frame(response(HOST, PORT), key, version)
     assert (
-        bench.connection.answered(response_bytes, 20) == response_frame(response(*HERE), key, version) != response_bytes
+        bench.connection.responded(response_bytes, 20)
+        == response_frame(response(*HERE), key, version)
+        != response_bytes
     )
     assert bench.replaced == [(1, HOST, PORT)] and names_brokers(key)
     [exchange] = bench.recorded
@@ -170,7 +172,7 @@ def test_proxy_forwards_responses_without_addresses_unchanged() -> None:
     bench.connection.requested(
         request_frame(find_coordinator.FindCoordinatorRequest("g"), ApiKey.FIND_COORDINATOR, 3), 0
     )
-    assert bench.connection.answered(answer, 0) == answer and bench.replaced == []
+    assert bench.connection.responded(answer, 0) == answer and bench.replaced == []
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.API_VERSIONS))
@@ -194,7 +196,7 @@ def test_proxy_decodes_an_unsupported_api_versions_response_as_version_0(version
     answer = response_frame(ApiVersionsResponse(35, offered), ApiKey.API_VERSIONS, 0)
     bench.connection.requested(request_bytes, 0)
     lowered = ApiVersionsResponse(35, [offered[0], ApiVersion(ApiKey.METADATA, 0, APIS[ApiKey.METADATA].max_version)])
-    assert bench.connection.answered(answer, 0) == response_frame(lowered, ApiKey.API_VERSIONS, 0)
+    assert bench.connection.responded(answer, 0) == response_frame(lowered, ApiKey.API_VERSIONS, 0)
     seen = Decoded(bench.recorded[0])
     assert (seen.problem, list(seen.errors()), seen.response_version) == ("", [35], 0)
     assert seen.response.api_keys == offered
@@ -224,7 +226,7 @@ def test_proxy_forwards_sasl_tokens_but_does_not_record_them() -> None:
     bench = Bench()
     bench.exchange(SaslHandshakeRequest("PLAIN"), SaslHandshakeResponse(0, ["PLAIN"]), ApiKey.SASL_HANDSHAKE, 0)
     token = frame(b"\0user\0secret")
-    assert bench.connection.requested(token, 0) == (token, b"") and bench.connection.answered(frame(b""), 0) == frame(
+    assert bench.connection.requested(token, 0) == (token, b"") and bench.connection.responded(frame(b""), 0) == frame(
         b""
     )
     login = SaslAuthenticateRequest(b"\0user\0secret"), SaslAuthenticateResponse(0, None, b"secret")
@@ -246,7 +248,7 @@ def test_proxy_records_unanswered_requests_when_their_connection_closes() -> Non
     ]
     bench.connection.requested(b"".join(requests), 10)
     bench.connection.requested(request_frame(produce.ProduceRequest(None, 0), 0, 9, 7), 15)
-    bench.connection.answered(response_frame(brokers(HOST, PORT), 3, 9, 0), 20)
+    bench.connection.responded(response_frame(brokers(HOST, PORT), 3, 9, 0), 20)
     assert bench.connection.waiting == 1
     for _ in range(2):
         bench.connection.ended(30)
@@ -265,13 +267,13 @@ def test_proxy_forwards_and_records_frames_that_arrive_in_pieces_of_any_size() -
     )
     answer = response_frame(brokers(HOST, PORT), 3, 9, 5)
     whole = Bench()
-    expected = whole.connection.requested(requests, 0)[0], whole.connection.answered(answer, 0)
+    expected = whole.connection.requested(requests, 0)[0], whole.connection.responded(answer, 0)
     for size in (1, 3, 17):
         bench = Bench()
         on = b"".join(
             bench.connection.requested(requests[at : at + size], 0)[0] for at in range(0, len(requests), size)
         )
-        back = b"".join(bench.connection.answered(answer[at : at + size], 0) for at in range(0, len(answer), size))
+        back = b"".join(bench.connection.responded(answer[at : at + size], 0) for at in range(0, len(answer), size))
         assert (
             (on, back) == expected
             and [exchange.seq for exchange in bench.recorded] == [2, 3, 1]

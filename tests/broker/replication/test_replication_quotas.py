@@ -9,7 +9,7 @@ import pytest
 
 from kafkaproto.api import codec
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.quota.replication_quotas import ReplicationQuota, answer_bytes
+from kafkaproto.broker.quota.replication_quotas import ReplicationQuota, response_bytes
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from tests.support.broker.replication_quotas import FOLLOWER, LEADER, set_list, set_rate
@@ -675,7 +675,7 @@ def test_computed_follower_fetch_response_size_equals_the_encoded_size(groups: l
         )
         for number, sizes_bytes in enumerate(groups)
     ]
-    counted = answer_bytes([(str(number), size) for number, group in enumerate(groups) for size in group])
+    counted = response_bytes([(str(number), size) for number, group in enumerate(groups) for size in group])
     assert counted == 4 + body_bytes(FetchResponse(responses=topics), 17)
 
 

@@ -154,7 +154,7 @@ def test_delayed_response_that_cannot_be_sent_closes_only_its_own_connection(clu
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("no")
 
-    client.connection.answer = fail  # type: ignore[assignment, method-assign]
+    client.connection.respond = fail  # type: ignore[assignment, method-assign]
     cluster.advance(500)
     assert client.closed_ms == cluster.now_ms
     other.ask(metadata(), 4)

@@ -90,9 +90,9 @@ def recorded(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
                 traffic.chunks.append((time.time_ns(), self.number, CLIENT, on))
             return on, back
 
-        def answered(self, data: bytes, now_ns: int) -> bytes:
+        def responded(self, data: bytes, now_ns: int) -> bytes:
             traffic.chunks.append((time.time_ns(), self.number, SERVER, data))
-            return super().answered(data, now_ns)
+            return super().responded(data, now_ns)
 
     open_connection = asyncio.open_connection
 

@@ -101,7 +101,7 @@ class Proxied:
         self._client.write = self._write  # type: ignore[method-assign]
 
     def _write(self, buffers: Any) -> bool:
-        self._relay.answered(b"".join(bytes(buffer) for buffer in buffers), self._now_ns() + 1)
+        self._relay.responded(b"".join(bytes(buffer) for buffer in buffers), self._now_ns() + 1)
         return True
 
     def _now_ns(self) -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from benchmarks.raw_client import frame, read_answer
+from benchmarks.raw_client import frame, read_response_frame
 from benchmarks.rivals.jars import kafka_jars
 from benchmarks.rivals.real_kafka import (
     CLUSTER_ID,
@@ -94,4 +94,4 @@ class StandaloneKafka:
         """Send one request on its own connection and return the response message."""
         with socket.create_connection(self.address, ANSWER_SECONDS) as sock:
             sock.sendall(frame(version, request))
-            return read_response(key_of(request), version, read_answer(sock)).message
+            return read_response(key_of(request), version, read_response_frame(sock)).message

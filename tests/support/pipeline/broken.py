@@ -287,7 +287,10 @@ def partition_limit_ignored(patch: Patch) -> None:
 @fault(writes_while_muted, "3")
 def mute_skipped(patch: Patch) -> None:
     wrapped(
-        patch, Connection, "answer", lambda answer, self, buffers, _, close, now: answer(self, buffers, 0, close, now)
+        patch,
+        Connection,
+        "respond",
+        lambda respond, self, buffers, _, close, now: respond(self, buffers, 0, close, now),
     )
 
 
@@ -367,7 +370,7 @@ def answered_from_the_beginning(patch: Patch) -> None:
 
 @fault(waits_for_records, "13-early")
 def min_bytes_ignored(patch: Patch) -> None:
-    patch.setattr(fetch_handler, "must_answer_now", lambda *_: True)
+    patch.setattr(fetch_handler, "must_respond_now", lambda *_: True)
 
 
 @fault(reads_in_a_rack, "14")
@@ -472,7 +475,7 @@ def acknowledged_before_the_others_have_it(patch: Patch) -> None:
 @fault(writes_and_reads, "20-HW", may=("8-gap", "20-moved"))
 def acknowledged_too_early(patch: Patch) -> None:
     patch.setattr(Partition, "advance_high_watermark", lambda *_: False)
-    patch.setattr(produce_handler, "_wait", lambda context, response, *_: produce_handler._answer(context, response))
+    patch.setattr(produce_handler, "_wait", lambda context, response, *_: produce_handler._reply(context, response))
 
 
 # ---- playing a scene ---------------------------------------------------------------------------------------------------------

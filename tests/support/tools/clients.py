@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from benchmarks.raw_client import frame, read_answer
+from benchmarks.raw_client import frame, read_response_frame
 from kafkaproto.api import ApiKey
 from kafkaproto.client import read_response
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -48,7 +48,7 @@ def _hanging_transaction(bootstrap: str, topic: str, name: str) -> Iterator[None
     host, _, port = bootstrap.split(",")[0].rpartition(":")
     with socket.create_connection((host, int(port)), 30) as sock:
         sock.sendall(frame(PRODUCE_VERSION, request))
-        response = read_response(ApiKey.PRODUCE, PRODUCE_VERSION, read_answer(sock)).message
+        response = read_response(ApiKey.PRODUCE, PRODUCE_VERSION, read_response_frame(sock)).message
     [result] = response.responses[0].partition_responses
     assert result.error_code == 0, f"the record of the hanging transaction got error {result.error_code}"
     yield

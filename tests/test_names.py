@@ -1,0 +1,91 @@
+"""Names in code say what a value holds: some general-purpose words are not allowed as names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ("broker", "kafkaproto", "pipeline", "benchmarks")
+LINKS = ("kafkaproto/broker/", "kafkaproto/pipeline/")
+"""Links to `broker` and `pipeline`; in a source distribution copies of them."""
+GENERAL_PURPOSE = frozenset({"told", "one", "asked", "found", "wanted"})
+
+
+def problems(root: Path) -> list[str]:
+    """Return a message for each general-purpose name that the code under `root` binds, in the order of files and lines."""
+    messages = []
+    for path in sorted(path for folder in FOLDERS for path in (root / folder).rglob("*.py")):
+        place = path.relative_to(root).as_posix()
+        if place.startswith(LINKS):
+            continue
+        names = sorted(bound_names(ast.parse(path.read_text())))
+        messages += [f"{place}:{line} {name}" for line, name in names if name in GENERAL_PURPOSE]
+    return messages
+
+
+def bound_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield (line, name) for each name that the code binds.
+
+    These are variables, attributes, parameters, functions, classes, names from `import … as` and `except … as`, and names in `case` patterns.
+    """
+    for node in ast.walk(tree):
+        name: str | None = None
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
+                pass
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                pass
+            case ast.alias(asname=name) | ast.ExceptHandler(name=name) | ast.MatchAs(name=name):
+                pass
+            case ast.MatchStar(name=name) | ast.MatchMapping(rest=name):
+                pass
+        if name is not None:
+            yield node.lineno, name
+
+
+def test_no_name_in_the_code_is_a_general_purpose_word() -> None:
+    messages = problems(ROOT)
+    assert not messages, "\n".join(["give these names a word for what they hold:", *messages])
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "found = 1",
+        "found: int = 1",
+        "for found in (): ...",
+        "[found for found in ()]",
+        "if found := 1: ...",
+        "with open('f') as found: ...",
+        "[found, *rest] = ()",
+        "self.found = 1",
+        "def function(found): ...",
+        "def function(*found): ...",
+        "lambda found: 1",
+        "def found(): ...",
+        "async def found(): ...",
+        "class found: ...",
+        "class C:\n    found: int",
+        "import module as found",
+        "try: ...\nexcept OSError as found: ...",
+        "match 1:\n    case found: ...",
+        "match 1:\n    case [*found]: ...",
+        "match 1:\n    case {**found}: ...",
+    ],
+)
+def test_every_way_to_bind_a_name_is_checked(tmp_path: Path, code: str) -> None:
+    (tmp_path / "pipeline").mkdir()
+    (tmp_path / "pipeline/module.py").write_text(f"\n{code}\n")
+    line = 2 + code[: code.rindex("found")].count("\n")
+    assert problems(tmp_path) == [f"pipeline/module.py:{line} found"]
+
+
+@pytest.mark.parametrize("code", ["print(found)", "not_found = 1", "text = 'found'", "call(found=1)", "thing.found()"])
+def test_other_names_and_uses_of_names_are_not_reported(tmp_path: Path, code: str) -> None:
+    (tmp_path / "broker").mkdir()
+    (tmp_path / "broker/module.py").write_text(code)
+    assert problems(tmp_path) == []
