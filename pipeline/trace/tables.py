@@ -317,14 +317,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def spark(runs: list[Run], staging: Path) -> WriteResult:
         with local_session("kafkaproto tables") as session:
-            return with_spark(session, runs, staging, lambda line: note(f"tables: {line}"))
+            return with_spark(session, runs, staging, lambda line: note(f"kafkaproto tables: {line}"))
 
     try:
         counts, notices = build(
             options.trace, options.out, without_spark if options.without_spark else spark, options.port
         )
     except (TraceError, StoreError, OSError) as error:
-        sys.stderr.write(f"tables: {error}\n")
+        sys.stderr.write(f"kafkaproto tables: {error}\n")
         return 2
     for run, rows in counts.items():
         sys.stdout.write(f"run {run}: {', '.join(f'{count:,} {table}' for table, count in rows.items())}\n")
@@ -333,7 +333,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "nothing is new\n" if all(notice.torn for notice in notices) else "nothing new could be read\n"
         )
     for notice in notices:
-        sys.stderr.write(f"tables: {notice.text}\n")
+        sys.stderr.write(f"kafkaproto tables: {notice.text}\n")
     return 2 if any(not notice.torn for notice in notices) else int(bool(notices))
 
 
