@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.documentation import samples
+from tests.documentation.blocks import ROOT
 
 UNCLEAR_BY_KAFKA = {
     "Default topic resources are not allowed.": "kafkaproto/conformance/test_config_errors.py",
@@ -140,7 +141,7 @@ def test_an_unclear_text_stays_only_if_a_conformance_test_expects_it_of_kafka(te
     assert text in {text for _, text in samples.texts_of("messages")}
     assert text in samples.unclear("messages")
     sentence = r"\d+".join(map(re.escape, re.split(r"\{.*?\}", text)))
-    assert re.search(rf'"{sentence}"', (samples.ROOT / path).read_text())
+    assert re.search(rf'"{sentence}"', (ROOT / path).read_text())
 
 
 def test_every_stored_clarity_sample_is_complete_and_has_its_own_seed() -> None:
