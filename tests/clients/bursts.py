@@ -218,8 +218,8 @@ def _beginning() -> Iterator[str]:
     yield ""
     yield (
         f"kafka-python reads records of {REQUEST_BYTES:,} bytes, one with each fetch, under `consumer_byte_rate={QUOTA}` with Kafka's own"
-        f" windows: eleven samples of one second. Once in the long run it got 1.147 of its quota from our broker and 1.097 from Kafka: 5.0"
-        f" points, more than `make long` accepted. This page has {REPETITIONS} repetitions on each, and shows why."
+        f" windows: samples of one second, and `quota.window.num=11`. Once in the long run it got 1.147 of its quota from our broker and"
+        f" 1.097 from Kafka: 5.0 points, more than `make long` accepted. This page has {REPETITIONS} repetitions on each, and shows why."
     )
     yield ""
 
