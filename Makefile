@@ -14,18 +14,18 @@ comma := ,
 .PHONY: help demo report test test-all conformance long fuzz check docs generate rules bench race ab broker needs needs-java needs-browser needs-clients needs-valgrind needs-go install
 
 help:
-	@echo "make demo         run real clients and Spark against three brokers and print what they saw (SPARK=0 leaves Spark out)"
+	@echo "make demo         check real clients and Spark on three brokers (SPARK=0 leaves Spark out)"
 	@echo "make broker       start three brokers on ports 9092 to 9094 (ARGS=\"...\" adds options)"
 	@echo "make report       write the report of a recorded trace or a capture (TRACE=DIR OUT=DIR)"
-	@echo "make conformance  run the conformance suite against this broker, Kafka 3.9.1 and 4.2.0 (ARGS=\"--bootstrap HOST:PORT\" for yours)"
-	@echo "make test         run the fast tests, which need only Python; takes some minutes (ARGS=\"...\" adds options of pytest)"
+	@echo "make conformance  run the conformance suite, also on Kafka (ARGS=\"--bootstrap HOST:PORT\" for yours)"
+	@echo "make test         run the fast tests, which need only Python (ARGS=\"...\" adds options of pytest)"
 	@echo "make test-all     run every test: also Java, a real Kafka, Spark, a browser, and the slow ones"
 	@echo "make check        check format, lint, types, import contracts and generated files"
 	@echo "make docs         build the documentation into site/"
 	@echo "make ab           compare speed and memory of the working tree with BASE (default: HEAD)"
 	@echo "make race         measure the broker against bare asyncio, kfake and a real Kafka"
 	@echo "make bench        measure codec, quotas, traces, kafka_py and the race; writes docs/benchmarks.md"
-	@echo "make long         repeat the slow comparisons whose results are missing or outdated; writes docs/long-run.md (ARGS=--list lists them)"
+	@echo "make long         run slow comparisons with a missing or outdated result (ARGS=--list lists them)"
 
 needs:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \

@@ -88,7 +88,7 @@ def main(command: str, arguments: Sequence[str], served: Served | None = None) -
         forget_output()
     except OSError as error:  # errors of reading are reported elsewhere
         forget_output()
-        sys.stderr.write(f"kafkaproto {command}: cannot write: {error.strerror}\n")
+        sys.stderr.write(f"kafkaproto {command}: cannot write to standard output: {error.strerror}\n")
         return 2
     return 0
 

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         names = pack(options.out)
     except OSError as error:
-        sys.stderr.write(f"pack: {options.out}: {error.strerror}\n")
+        sys.stderr.write(f"kafkaproto pack: {options.out}: {error.strerror}\n")
         return 2
     sys.stdout.write(f"{options.out}: {len(names)} files\n")
     return 0

@@ -54,11 +54,22 @@ def start(spark: SparkSession, bootstrap: str, source: str, target: str, checkpo
 
 def parser() -> argparse.ArgumentParser:
     """Return the argument parser of the job."""
-    argument_parser = argparse.ArgumentParser(description="Count a topic's records in windows of event time.")
-    argument_parser.add_argument("--bootstrap", required=True, metavar="HOST:PORT[,HOST:PORT]")
-    argument_parser.add_argument("--source", required=True, metavar="TOPIC")
-    argument_parser.add_argument("--target", required=True, metavar="TOPIC")
-    argument_parser.add_argument("--checkpoint", required=True, metavar="FOLDER")
+    argument_parser = argparse.ArgumentParser(
+        description=f"Count the records of a topic in windows of {WINDOW_SECONDS} seconds of event time, up to the end of the topic."
+    )
+    argument_parser.add_argument(
+        "--bootstrap", required=True, metavar="HOST:PORT[,HOST:PORT]", help="addresses of brokers of the cluster"
+    )
+    argument_parser.add_argument("--source", required=True, metavar="TOPIC", help="the topic whose records are counted")
+    argument_parser.add_argument(
+        "--target", required=True, metavar="TOPIC", help="the topic to which the counts are written"
+    )
+    argument_parser.add_argument(
+        "--checkpoint",
+        required=True,
+        metavar="FOLDER",
+        help="the folder of the checkpoint; a later run with it continues where this run stops",
+    )
     return argument_parser
 
 

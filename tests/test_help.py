@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import ast
+import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +22,8 @@ from kafkaproto.cli import COMMANDS, COMMANDS_OF_EXTRAS, main
 from kafkaproto.conformance import options as conformance
 from kafkaproto.pipeline import options as spark
 from kafkaproto.trace import command_line as trace
+from tests.documentation.blocks import ROOT
+from tests.support.oracle import settings as tables_of_settings
 
 PACKAGES_OF_EXTRAS = ("pyspark", "pandas", "pyarrow", "matplotlib", "jinja2", "pytest", "numpy")
 
@@ -133,3 +138,40 @@ def test_command_whose_optional_packages_are_missing_names_the_extra_to_install(
     assert (
         done.stderr == "kafkaproto report: pyarrow is missing: install it in a checkout with pip install '.[spark]'\n"
     )
+
+
+def test_each_line_of_a_command_on_stderr_begins_with_kafkaproto_and_the_command() -> None:
+    """`python -m kafkaproto.pipeline.demo` is not a command of `kafkaproto`."""
+    starts = [
+        f"{path.relative_to(ROOT)}: {text}"
+        for folder in ("kafkaproto", "broker", "pipeline")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if path.parent != ROOT / "pipeline" / "demo"
+        for text in _starts_of_lines_on_stderr(path)
+        if re.match(r"[a-z]+( [a-z]+| {})*: ", text)
+    ]
+    assert [start for start in starts if not re.search(r": kafkaproto( [a-z]+| {}|): ", start)] == []
+    assert len(starts) > 15
+
+
+def _starts_of_lines_on_stderr(path: Path) -> Iterator[str]:
+    """Yield each text that a module writes to stderr, with `{}` in place of the values in it."""
+    for call in ast.walk(ast.parse(path.read_text())):
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "sys.stderr.write" and call.args:
+            match call.args[0]:
+                case ast.Constant(value=str(text)):
+                    yield text
+                case ast.JoinedStr(values=parts):
+                    yield "".join(
+                        part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else "{}"
+                        for part in parts
+                    )
+
+
+def test_help_of_the_program_for_tables_of_settings_writes_no_table(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tables_of_settings, "table", None)
+    with pytest.raises(SystemExit, match="0"):
+        tables_of_settings.main(["--help"])
+    assert "--check" in capsys.readouterr().out

@@ -101,3 +101,12 @@ def test_unused_rule_number_without_a_reason_on_its_page_is_reported() -> None:
     assert problems({"sn.md": gap}, proven("SN-1")) == [expected]
     twice = page.replace("- SN-2", "- SN-1")
     assert problems({"sn.md": twice}, proven("SN-1")) == ["SN-1 has a rule, and a line that says why it has none"]
+
+
+@pytest.mark.parametrize(
+    ("line", "has_reason"), [("not used", False), ("not used.", False), ("not used; W-1 has it.", True)]
+)
+def test_rule_number_that_is_not_used_needs_a_reason(line: str, has_reason: bool) -> None:
+    page = written(f"# SN. Scenarios\n\n## SN-1 First join\n\nText.\n\n- SN-2: {line}\n", proven("SN-1"))
+    fault = 'docs/rules/sn.md does not say why SN-2 is not used: write "- SN-2: not used; ..." with the reason'
+    assert problems({"sn.md": page}, proven("SN-1")) == ([] if has_reason else [fault])

@@ -71,7 +71,10 @@ def raced(sides: Sequence[Side], rows: Sequence[Row], rounds: int) -> dict[str, 
             _alternate(programs, todo, rounds)
             again = [row for row in todo if _is_slow(programs, row.name)]
             if again:
-                print(f"again, as they missed the limit: {'; '.join(row.name for row in again)}", file=sys.stderr)
+                print(
+                    f"these rows missed their limit and are measured again: {'; '.join(row.name for row in again)}",
+                    file=sys.stderr,
+                )
                 _alternate(programs, again, rounds)
         for row in todo:
             speeds[row.name] = {program.name: program.seen[row.name] for program in programs}

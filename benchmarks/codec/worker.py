@@ -20,9 +20,10 @@ from benchmarks.codec.rivals import Work, message_works
 
 
 def works_of(case: Case) -> dict[str, dict[str, Work]]:
-    """Return the functions to time, by kind of work and then by codec. Before that, each runs once, and the results are compared.
+    """Return the functions to time for one benchmark case. Raises ValueError if two codecs give different results.
 
-    case: the message, or the kind of work with records, to measure.
+    case: one version of a message, or one kind of work with records, such as building a batch. The result maps each kind of work, such as "decode",
+    to a dict from the name of a codec to the function that does this work with the codec.
     """
     return message_works(case) if isinstance(case, MessageCase) else record_works(case)
 

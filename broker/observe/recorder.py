@@ -235,7 +235,7 @@ class Recorder(Observer):
         self._entries.keep_packed(encoded(Event(kind, all_facts)))
 
     def topic(self, at_ms: int, state: str, topic: Topic) -> None:
-        """Record the state of a topic. state: "there" (at the start of the trace), "created", "changed" or "deleted".
+        """Record the state of a topic. state: "existing" (at the start of the trace), "created", "changed" or "deleted".
 
         at_ms: the time in ms of the cluster's clock.
         """

@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not lines:
         names = [*definitions.broker, *definitions.topic, *definitions.group]
         close = difflib.get_close_matches(options.pattern, names, n=1, cutoff=0.6)
-        hint = f'; did you mean "{close[0]}"?' if close else ""
+        hint = f'; did you mean "{close[0]}"?' if close else "; kafkaproto settings without a pattern lists all"
         sys.stderr.write(f'kafkaproto settings: no setting matches "{options.pattern}"{hint}\n')
         return 1
     try:

@@ -43,7 +43,7 @@ class Recording:
         self._recorder = Recorder(self._writer.put, TOGETHER)
         now_ms = cluster.now_ms()
         for topic in cluster.controller.image.topics.values():
-            self._recorder.topic(now_ms, "there", topic)
+            self._recorder.topic(now_ms, "existing", topic)
         for (entity, key), value in cluster.quota_store.all().items():
             self._recorder.quota_changed(entity, key, value, now_ms)
         cluster.record(self._recorder)

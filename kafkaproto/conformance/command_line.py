@@ -59,11 +59,14 @@ def main(arguments: Sequence[str]) -> int:
         [plugin, card, outcomes],  # passed as modules: with -p, pytest would warn that they are already imported
     )
     if status == pytest.ExitCode.OK and outcomes.seen == {"skipped"}:
-        sys.stderr.write("kafkaproto conformance: no test ran: the cluster is not prepared for any of them\n")
+        sys.stderr.write(
+            "kafkaproto conformance: all tests were skipped, because the cluster does not have what they need (see above); "
+            "--settings PROFILE prints broker settings that tests need\n"
+        )
         return pytest.ExitCode.NO_TESTS_COLLECTED
     if status == pytest.ExitCode.TESTS_FAILED and semantics != supported:
         sys.stderr.write(
-            f"kafkaproto conformance: this cluster seems to follow --semantics {supported}; run with that\n"
+            f"kafkaproto conformance: this cluster seems to follow --semantics {supported}; run again with --semantics {supported}\n"
         )
     return int(status)
 

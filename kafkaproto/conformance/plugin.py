@@ -146,7 +146,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         [foreign(config, address)] if address else config.hook.pytest_conformance_kinds(config=config)
     )
     if not kinds:
-        pytest.exit("--bootstrap HOST:PORT is missing", pytest.ExitCode.USAGE_ERROR)
+        pytest.exit(
+            "--bootstrap HOST:PORT is missing: the address of one broker of the cluster to test",
+            pytest.ExitCode.USAGE_ERROR,
+        )
     values = [pytest.param(kind, id=kind.name, marks=kind.marks) for kind in kinds]
     metafunc.parametrize("running_cluster", values, indirect=True, scope="module")
 

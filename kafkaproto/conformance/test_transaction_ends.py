@@ -43,8 +43,8 @@ def test_transaction_that_times_out_is_aborted_and_its_epoch_is_raised(subject: 
     assert (described.producer_epoch, described.transaction_start_time_ms) == (1, started_ms)
     assert producer.end(commit=True)[0] == FENCED
     assert producers(topic) == (0, [(producer.producer_id, 1, -1, 0, -1)])
-    goes_on = producer.init_once(producer.producer_id, 0)
-    assert goes_on == ((0, producer.producer_id, 1) if bumps_epochs(subject) else (FENCED, -1, -1))
+    next_init = producer.init_once(producer.producer_id, 0)
+    assert next_init == ((0, producer.producer_id, 1) if bumps_epochs(subject) else (FENCED, -1, -1))
 
 
 @pytest.mark.rule("TX-58", "TX-61")

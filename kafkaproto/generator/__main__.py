@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 from kafkaproto.generator import PACKAGE, SCHEMAS, emit
-from kafkaproto.generator.spec import Message, SpecError, load, snake_case
+from kafkaproto.generator.forms import SpecError
+from kafkaproto.generator.spec import Message, load, snake_case
 
 FOLDERS = ("messages", "data")
 """The folders that contain only generated code."""

@@ -67,9 +67,10 @@ public class ListErrors {
 
 DEFINITION = re.compile(r"common/message/\w+\.json")
 NO_DATA = re.compile("(Request|Response|Header)$|^Legacy")
-"""Matches the names of definitions in a jar that `data` leaves out: headers, requests, responses, and names that begin with "Legacy".
+"""Matches the names of definitions that the generator does not take from a jar as data: requests, responses, headers and `Legacy...`.
 
-In the newer release, "Legacy" marks the first versions of data that has since got another definition. `OLDER_DATA` replaces it.
+The newer release splits the definition of some data in two, and the one with the first versions has a name that starts with "Legacy". The generator
+takes the undivided definition from the older release instead (`OLDER_DATA`).
 """
 BROKER_REQUEST = re.compile(r'"listeners": \[[^]]*"broker"')
 """Matches a request that a broker's listeners accept. Requests that only ZooKeeper brokers accepted are not matched."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from kafkaproto.generator.forms import Json, SpecError, check_form
 from kafkaproto.versions import VersionRange
 
 INTEGERS = {"int8": 8, "int16": 16, "uint16": 17, "int32": 32, "uint32": 33, "int64": 64}
@@ -23,12 +24,6 @@ NULLABLE_SCALARS = {"string", "bytes", "records"}
 
 # Fields with clearer names than in the definition: (message, field) to Python name.
 FIELD_NAMES = {("RequestHeader", "RequestApiKey"): "api_key", ("RequestHeader", "RequestApiVersion"): "api_version"}
-
-Json = dict[str, Any]
-
-
-class SpecError(ValueError):
-    """Raised for a definition that breaks a rule. The message names file, field and rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,70 +106,6 @@ def parse(source: Json) -> Message:
     return _Parser(source).message()
 
 
-FIELD_FORM = {
-    "name": str,
-    "type": str,
-    "versions": str,
-    "nullableVersions": str,
-    "taggedVersions": str,
-    "flexibleVersions": str,
-    "tag": int,
-    "default": (str, int, float, bool, type(None)),
-    "ignorable": (bool, str),  # Kafka has both true and "true"
-    "mapKey": bool,
-    "zeroCopy": bool,
-    "entityType": str,
-    "about": str,
-    "fields": list,
-}
-FORMS: dict[str, tuple[dict[str, Any], set[str]]] = {
-    "message": (
-        {
-            "name": str,
-            "type": str,
-            "apiKey": int,
-            "validVersions": str,
-            "flexibleVersions": str,
-            "latestVersionUnstable": bool,
-            "listeners": list,
-            "topic": str,
-            "value": str,
-            "about": str,
-            "commonStructs": list,
-            "fields": list,
-        },
-        {"name", "type", "validVersions", "fields"},
-    ),
-    "struct": ({"name": str, "versions": str, "about": str, "fields": list}, {"name", "versions", "fields"}),
-    "field": (FIELD_FORM, {"name", "type"}),
-}
-"""Maps each part of a definition to its allowed keys with their JSON types, and to its required keys. Other keys are errors."""
-
-
-def check_form(source: Any, form: str, where: str) -> None:
-    """Check the keys in one part of a definition, and the JSON types of their values, recursively.
-
-    form: the kind of the part, a key of `FORMS`. where: path of the part for the error message. Raises SpecError for a missing or unknown key and for
-    a value of another type. source: the part, as parsed JSON.
-    """
-    known, needed = FORMS[form]
-    if not isinstance(source, dict):
-        raise SpecError(f"{where}: a {form} must be a JSON object (got {source!r})")
-    where = f"{where}.{source.get('name', '(no name)')}".lstrip(".")
-    for key in sorted(needed - source.keys()):
-        raise SpecError(f"{where}: the key {key!r} is missing")
-    for key, value in source.items():
-        if key not in known:
-            raise SpecError(f"{where}: {key!r} is not a key of a {form}; known keys are {', '.join(known)}")
-        if not isinstance(value, known[key]) or (isinstance(value, bool) and known[key] in (int, str)):
-            expected_type = known[key]
-            raise SpecError(f"{where}: the value of the key {key!r} must be of type {expected_type} (got {value!r})")
-    for struct in source.get("commonStructs", []):
-        check_form(struct, "struct", where)
-    for field in source.get("fields", []):
-        check_form(field, "field", where)
-
-
 class _Parser:
     def __init__(self, source: Json) -> None:
         self.source = source
@@ -185,21 +116,25 @@ class _Parser:
     def message(self) -> Message:
         versions = self.range(self.name, self.source["validVersions"])
         if not versions or versions.open_ended:
-            self.fail(self.name, f"validVersions must be a closed range, not {versions}")
+            self.fail(self.name, f"validVersions must be a closed range such as 0-3 (got {versions})")
         if "flexibleVersions" not in self.source:
-            self.fail(self.name, "flexibleVersions must be given, if only as none")
+            self.fail(
+                self.name, "the key 'flexibleVersions' is missing; give it the value none if no version is flexible"
+            )
         self.flexible = self.range(self.name, self.source["flexibleVersions"])
         if not self.flexible.open_ended:
-            self.fail(self.name, f"flexibleVersions must be none or open-ended, not {self.flexible}")
+            self.fail(self.name, f"flexibleVersions must be none or open-ended, such as 2+ (got {self.flexible})")
         kind = self.source["type"]
         if kind not in KINDS:
-            self.fail(self.name, f"type is one of {', '.join(KINDS)}, not {kind!r}")
+            self.fail(self.name, f"type must be one of {', '.join(KINDS)} (got {kind!r})")
         if kind in ("request", "response") and self.source.get("apiKey", -1) < 0:
-            self.fail(self.name, "a request or response needs an apiKey")
+            self.fail(self.name, "a request or response must have an apiKey of at least 0")
         self.struct(self.name, self.source["fields"], versions)
         unused = self.common.keys() - self.structs.keys()
         if unused:
-            self.fail(self.name, f"common structs that no field uses: {sorted(unused)}")
+            self.fail(
+                self.name, f"commonStructs has structs that no field uses: {', '.join(sorted(unused))}; remove them"
+            )
         structs = tuple(self.structs.values())
         key, topic, value = (self.source.get(name) for name in ("apiKey", "topic", "value"))
         return Message(self.name, kind, key, versions, self.flexible, structs, topic, value)
@@ -212,14 +147,17 @@ class _Parser:
         parsed = tuple(self.field(name, field, versions) for field in fields)
         self.check_names_and_tags(name, parsed)
         if name in self.structs:
-            self.fail(name, "a struct name is used once per message")
+            self.fail(
+                name,
+                "two structs of the message have this name; rename one, or move the struct to commonStructs if both are the same",
+            )
         self.structs[name] = Struct(name, versions, parsed)
 
     def field(self, struct: str, source: Json, parent: VersionRange) -> Field:
         wire_name = source["name"]
         where = f"{struct}.{wire_name}"
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", wire_name):
-            self.fail(where, "a name is letters and digits")
+            self.fail(where, "a field name must start with a letter and contain only ASCII letters and digits")
         tagged = self.range(where, source.get("taggedVersions", "none"))
         versions = self.range(where, source.get("versions", str(tagged)))
         field_type = self.type(where, source["type"])
@@ -248,23 +186,28 @@ class _Parser:
         name = field.type.name
         if name in self.common:
             if "fields" in source:
-                self.fail(where, f"the common struct {name} may not be defined again")
+                self.fail(where, f"the type {name} is a common struct, so the field must not have the key 'fields'")
             if name not in self.structs:
                 self.struct(name, self.common[name]["fields"], self.range(name, self.common[name]["versions"]))
         elif "fields" in source:
             self.struct(name, source["fields"], versions)
         else:
-            self.fail(where, f"no struct is called {name}")
+            self.fail(
+                where, f"unknown struct {name}: give the field the key 'fields', or add the struct to commonStructs"
+            )
 
     def type(self, where: str, text: str) -> Type:
         is_array = text.startswith("[]")
         name = text.removeprefix("[]")
         if name.startswith("[]"):
-            self.fail(where, "arrays of arrays do not exist")
+            self.fail(where, f"the type must not be an array of arrays (got {text})")
         if name not in SCALARS and not re.fullmatch(r"[A-Z][A-Za-z0-9]*", name):
-            self.fail(where, f"unknown type {text}")
+            self.fail(
+                where,
+                f"unknown type {text}; known are {', '.join(sorted(SCALARS))}, and names of structs, which start with a capital letter",
+            )
         if is_array and name == "records":
-            self.fail(where, "arrays of records do not exist")
+            self.fail(where, f"the type must not be an array of records (got {text})")
         return Type(name, is_array)
 
     def default(self, where: str, field_type: Type, text: Any, nullable: str | None, versions: VersionRange) -> Any:
@@ -275,11 +218,14 @@ class _Parser:
         """
         if text == "null":
             if not versions.within(VersionRange.parse(nullable or "none")):
-                self.fail(where, "a default of null needs every version to be nullable")
+                self.fail(
+                    where,
+                    f"the default is null, so nullableVersions must include all versions of the field (got {nullable or 'none'})",
+                )
             return None
         if field_type.is_array or field_type.is_struct:
             if text not in (None, ""):
-                self.fail(where, f"an array or struct cannot default to {text!r}")
+                self.fail(where, f"the default of an array or struct must be null or an empty string (got {text!r})")
             return ()
         text = str(text).lower() if isinstance(text, bool) else text
         try:
@@ -287,7 +233,7 @@ class _Parser:
         except SpecError:
             raise
         except ValueError:
-            self.fail(where, f"{text!r} is no {field_type.name}")
+            self.fail(where, f"the default {text!r} is not a valid {field_type.name}")
 
     def scalar_default(self, where: str, name: str, text: str) -> Any:
         if name in INTEGERS:
@@ -295,7 +241,7 @@ class _Parser:
         match name:
             case "bool":
                 if text not in ("", "true", "false"):
-                    self.fail(where, f"a bool cannot default to {text!r}")
+                    self.fail(where, f"the default of a bool must be true or false (got {text!r})")
                 return text == "true"
             case "float64":
                 return float(text or 0)
@@ -303,11 +249,14 @@ class _Parser:
                 return text
             case "uuid":
                 if text:
-                    self.fail(where, "a uuid has no default but zero")
+                    self.fail(
+                        where,
+                        f"the default of a uuid is always zero, so the key 'default' must be left out (got {text!r})",
+                    )
                 return bytes(16)
             case "bytes":
                 if text:
-                    self.fail(where, "bytes have no default but null and nothing")
+                    self.fail(where, f"the default of bytes must be null or an empty string (got {text!r})")
                 return b""
         return None  # records
 
@@ -316,7 +265,7 @@ class _Parser:
         bits = int(name.removeprefix("u").removeprefix("int"))
         low, high = (0, 2**bits - 1) if name.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
         if not low <= value <= high:
-            self.fail(where, f"{value} does not fit into {name}")
+            self.fail(where, f"the default must be {low} to {high}, the range of {name} (got {value})")
         return value
 
     def check_field(self, where: str, field: Field, source: Json) -> None:
@@ -325,59 +274,80 @@ class _Parser:
         where: the path of the field, for errors. source: the definition of the field.
         """
         if not field.versions:
-            self.fail(where, "a field must exist in some version")
+            self.fail(where, "versions must contain at least one version (got none)")
         self.check_nullable(where, field)
         self.check_tag(where, field, source)
         if field.flexible is not None and (field.type.is_array or field.type.name not in ("string", "bytes")):
-            self.fail(where, "only strings and bytes may have flexible versions of their own")
+            self.fail(
+                where,
+                f"only a field of type string or bytes may have the key 'flexibleVersions' (its type is {source['type']})",
+            )
         if "fields" in source and not field.type.is_struct:
-            self.fail(where, "only structs have fields")
+            self.fail(
+                where, f"only a field whose type is a struct may have the key 'fields' (its type is {source['type']})"
+            )
         if source.get("zeroCopy") and field.type != Type("bytes", False):
-            self.fail(where, "only bytes may be zeroCopy")
+            self.fail(where, f"only a field of type bytes may have the key 'zeroCopy' (its type is {source['type']})")
 
     def check_nullable(self, where: str, field: Field) -> None:
         can_be_null = field.type.is_array or field.type.is_struct or field.type.name in NULLABLE_SCALARS
         if field.nullable and not can_be_null:
-            self.fail(where, f"{field.type.name} cannot be null")
+            self.fail(
+                where, f"nullableVersions must be none for a field of type {field.type.name} (got {field.nullable})"
+            )
         both = field.nullable.intersect(field.tagged)
         if both and not field.tagged.within(field.nullable):
-            self.fail(where, "tagged versions are all nullable or none is")
+            self.fail(
+                where,
+                f"nullableVersions must contain all of taggedVersions={field.tagged} or none of it (got {field.nullable})",
+            )
 
     def check_tag(self, where: str, field: Field, source: Json) -> None:
         if not field.tagged:
             if field.tag is not None:
-                self.fail(where, "a tag needs taggedVersions")
+                self.fail(where, f"the field has tag {field.tag}, so it must also have taggedVersions")
             return
         if field.tag is None or field.tag < 0:
-            self.fail(where, "tagged versions need a tag, and tags are never negative")
+            self.fail(
+                where, f"the field has taggedVersions, so it must also have a tag of at least 0 (got {field.tag})"
+            )
         if not field.tagged.open_ended or not field.tagged.within(field.versions):
-            self.fail(where, f"tagged versions must be open-ended and lie within {field.versions}")
+            self.fail(
+                where,
+                f"taggedVersions must be open-ended, such as 2+, and within versions={field.versions} (got {field.tagged})",
+            )
         if not field.tagged.within(self.flexible):
-            self.fail(where, f"tagged versions must be flexible, {self.flexible}")
+            self.fail(
+                where,
+                f"taggedVersions must be within the message's flexibleVersions={self.flexible} (got {field.tagged})",
+            )
         if source.get("mapKey"):
-            self.fail(where, "a tagged field cannot be a map key")
+            self.fail(where, "a field with taggedVersions must not have the key 'mapKey'")
 
     def check_names_and_tags(self, struct: str, fields: tuple[Field, ...]) -> None:
         names = [field.name for field in fields]
         if len(set(names)) != len(names):
-            self.fail(struct, "two fields have one name")
+            self.fail(
+                struct, f"two fields of the struct have the Python name {next(n for n in names if names.count(n) > 1)}"
+            )
         tags = sorted(field.tag for field in fields if field.tag is not None)
         if tags != list(range(len(tags))):
-            self.fail(struct, f"tags must be 0, 1, 2, … without gaps, not {tags}")
+            self.fail(struct, f"the tags of the struct's fields must be 0, 1, 2, … without gaps (got {tags})")
 
     def truth(self, where: str, value: bool | str) -> bool:
         if value not in (True, False, "true", "false"):
-            self.fail(where, f"ignorable is true or false, not {value!r}")
+            self.fail(where, f"ignorable must be true or false (got {value!r})")
         return value in (True, "true")
 
     def range(self, where: str, text: str) -> VersionRange:
         try:
             return VersionRange.parse(text)
         except ValueError as error:
-            self.fail(where, f"{text!r} is no range of versions: {error}")
+            self.fail(where, f"{text!r} is not a range of versions: {error}")
 
     def fail(self, where: str, rule: str) -> NoReturn:
-        raise SpecError(f"{self.name}: {where}: {rule}")
+        place = self.name if where == self.name else f"{self.name}: {where}"
+        raise SpecError(f"{place}: {rule}")
 
 
 def children(struct: Struct) -> Iterator[str]:

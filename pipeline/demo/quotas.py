@@ -1,6 +1,6 @@
 """Step 4 of the demo: a producer and a consumer under a quota, checked against the arithmetic of Kafka's quota windows.
 
-A quota of Kafka does not set a fixed rate: how many bytes pass at once, and when, follows from eleven windows of one second. The expected throttle
+A quota of Kafka does not set a fixed rate: how many bytes pass at once, and when, follows from the samples of its window. The expected throttle
 times are therefore computed with the broker's arithmetic (`kafkaproto.broker.quota.windows`), applied to the requests of the client. The clients do
 not delay requests themselves: the brokers respond at once with the throttle time, and mute the connection for that long (KIP-219).
 """
@@ -192,7 +192,10 @@ def _milliseconds(event: ThrottleEvent) -> int:
 
 
 def _expected_writes() -> float:
-    """Return the number of seconds that a producer needs if it writes as fast as the quota allows."""
+    """Return the number of seconds that the producer of this step should need under the quota `QUOTA`.
+
+    It sends `WRITTEN` requests of `WRITE_BYTES`, and after each it waits for the throttle time that the broker's arithmetic yields.
+    """
     rate, now_ms, throttle_ms = SampledRate(), 0, 0
     for _ in range(WRITTEN):
         now_ms += throttle_ms + 1
@@ -201,9 +204,10 @@ def _expected_writes() -> float:
 
 
 def _expected_reads() -> float:
-    """Return the number of seconds that a consumer needs if it reads as fast as the quota allows.
+    """Return the number of seconds that the consumer of this step should need under the quota `QUOTA`.
 
-    A throttled fetch is empty, its bytes are not charged, and it is repeated (Q-13).
+    It fetches `READ` records of `READ_BYTES`, one per request. A throttled fetch is empty, its bytes are not charged, and after the throttle time
+    the consumer repeats it (Q-13).
     """
     rate, now_ms, left = SampledRate(), 0, READ
     size = READ_BYTES + 2 * OVERHEAD_BYTES

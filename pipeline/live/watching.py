@@ -53,7 +53,7 @@ def run(
             _print(f"watching {journal} of {bootstrap}; alerts go to {alerts_topic}")
             return _watch(query, lambda: stopped)
     except ConnectorMissing as error:
-        sys.stderr.write(f"live: {error}\n")
+        sys.stderr.write(f"kafkaproto live: {error}\n")
         return 2
     except KeyboardInterrupt:  # before the query started
         return 0
@@ -72,7 +72,7 @@ def _watch(query: StreamingQuery, is_stopped: Callable[[], bool]) -> int:
     failure = query.exception()
     query.stop()
     if failure is not None:
-        sys.stderr.write(f"live: the query failed: {str(failure).splitlines()[0]}\n")
+        sys.stderr.write(f"kafkaproto live: the query failed: {str(failure).splitlines()[0]}\n")
         return 1
     _print("stopped; run again with the same --checkpoint to continue")
     return 0

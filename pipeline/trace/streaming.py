@@ -23,7 +23,7 @@ from kafkaproto.pipeline.options import EVERY, parser
 from kafkaproto.pipeline.session import local_session
 from kafkaproto.pipeline.sources import runs_of
 from kafkaproto.pipeline.trace.store import Store, StoreError
-from kafkaproto.pipeline.trace.tables import build, with_spark
+from kafkaproto.pipeline.trace.tables import build, shown, with_spark
 from kafkaproto.trace.format import SUFFIX, TraceError
 
 if TYPE_CHECKING:
@@ -98,10 +98,10 @@ def start(spark: SparkSession, trace: Path, out: Path, checkpoint: Path, every: 
             return
         counts, notices = build(trace, out, partial(with_spark, growth.sparkSession))
         for run, rows in counts.items():
-            sys.stderr.write(f"batch {number}: run {run}: {', '.join(f'{n:,} {table}' for table, n in rows.items())}\n")
+            sys.stderr.write(f"kafkaproto stream: batch {number}: run {run}: {shown(rows)}\n")
         for notice in notices:
             if not notice.torn:  # the rest of a torn file is still being written
-                sys.stderr.write(f"batch {number}: {notice.text}\n")
+                sys.stderr.write(f"kafkaproto stream: batch {number}: {notice.text}\n")
 
     stream = spark.readStream.format(TraceFolder.name()).load(str(trace)).writeStream.foreachBatch(follow)
     return stream.option("checkpointLocation", str(checkpoint)).trigger(processingTime=every).start()
@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         stopped = Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stopped.set())
-        with local_session("kafkaproto streaming") as spark:
+        with local_session("kafkaproto stream") as spark:
             query = start(spark, options.trace, options.out, options.checkpoint, options.every)
             sys.stdout.write(f"following {options.trace}; press Ctrl-C to stop\n")
             sys.stdout.flush()
@@ -130,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if failure is not None:
                 raise StoreError(str(failure).splitlines()[0])
     except (TraceError, StoreError, OSError) as error:
-        sys.stderr.write(f"streaming: {error}\n")
+        sys.stderr.write(f"kafkaproto stream: {error}\n")
         return 2
     return 0
 

@@ -12,7 +12,7 @@ import json
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -41,6 +41,11 @@ FORM = "form"
 If it differs from `place.FINGERPRINT`, which identifies the row format of this version of the program, the recording is read again from its start, so
 that all its rows have one format.
 """
+ONE_ROW = {
+    **{table: table.removesuffix("s") for table in TABLES},
+    "batches": "batch",
+}
+"""Maps the name of a table to the word for one of its rows."""
 ATTEMPTS = "_attempts"
 ATTEMPT_SCHEMA = pa.schema(
     [
@@ -279,6 +284,11 @@ def note_read(folder: Path, number: int, done_bytes: int) -> None:
     fresh.replace(folder / str(number))
 
 
+def shown(rows: Mapping[str, int]) -> str:
+    """Return the numbers of rows as text, such as "2 requests, 1 batch". rows: maps the name of a table to its number of rows."""
+    return ", ".join(f"{count:,} {ONE_ROW[table] if count == 1 else table}" for table, count in rows.items())
+
+
 def read(spark: SparkSession, out: Path, table: str) -> DataFrame:
     """Return one of the tables in the folder `out`, with the columns of `schema`, even if it has no rows.
 
@@ -317,23 +327,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def spark(runs: list[Run], staging: Path) -> WriteResult:
         with local_session("kafkaproto tables") as session:
-            return with_spark(session, runs, staging, lambda line: note(f"tables: {line}"))
+            return with_spark(session, runs, staging, lambda line: note(f"kafkaproto tables: {line}"))
 
     try:
         counts, notices = build(
             options.trace, options.out, without_spark if options.without_spark else spark, options.port
         )
     except (TraceError, StoreError, OSError) as error:
-        sys.stderr.write(f"tables: {error}\n")
+        sys.stderr.write(f"kafkaproto tables: {error}\n")
         return 2
     for run, rows in counts.items():
-        sys.stdout.write(f"run {run}: {', '.join(f'{count:,} {table}' for table, count in rows.items())}\n")
+        sys.stdout.write(f"run {run}: {shown(rows)}\n")
     if not counts:
         sys.stdout.write(
             "nothing is new\n" if all(notice.torn for notice in notices) else "nothing new could be read\n"
         )
     for notice in notices:
-        sys.stderr.write(f"tables: {notice.text}\n")
+        sys.stderr.write(f"kafkaproto tables: {notice.text}\n")
     return 2 if any(not notice.torn for notice in notices) else int(bool(notices))
 
 

@@ -1,6 +1,12 @@
-"""Client libraries under quotas for longer than in `make test-all`, beside Apache Kafka.
+"""Compare the throughput of client libraries under quotas with Apache Kafka's, in longer runs than `make test-all` has.
 
-And what kafka-configs prints of Apache Kafka, which `make test-all` expects of ours.
+The program prints one line per comparison, and exits with status 1 if one of them fails:
+
+- the output of kafka-configs on Apache Kafka is the output that `make test-all` expects of this broker
+- all clients get as much of their quota here as on Apache Kafka, in runs of 30 seconds
+- the clients keep to their quota on this broker, in a run of 300 seconds
+
+It needs a JDK.
 """
 
 from __future__ import annotations

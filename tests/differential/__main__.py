@@ -119,7 +119,7 @@ def main() -> int:
     )
     given = parser.parse_args()
     if given.about != LOG and given.nodes:
-        parser.error("--nodes is for sequences about the log")
+        parser.error(f"--nodes is allowed only with --about {LOG} (got --about {given.about})")
     with both(given.about, given.release) as pair:
         summary = run(pair, given.first, given.count, given.nodes, given.seconds, given.about, given.release)
     sys.stdout.write(f"{summary}\n")

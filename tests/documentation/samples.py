@@ -7,7 +7,8 @@ usage: python -m tests.documentation.samples draw KIND SEED > sample.json
        python -m tests.documentation.samples keep sample.json FIRST.json SECOND.json
        python -m tests.documentation.samples         print the outcome of all samples
 
-KIND is docstrings, messages (errors and log lines) or tests (test names). A rating is a JSON list of booleans, in the order of the texts.
+KIND is docstrings, messages (errors, log lines and what programs write to stderr) or tests (test names).
+A rating is a JSON list of booleans, in the order of the texts.
 """
 
 from __future__ import annotations
@@ -43,6 +44,10 @@ SHOWN_AFTER = {
 _SHORTEST = 12
 """Characters of a message: shorter ones are names, not sentences."""
 _DIRECTIVE = re.compile(r"%[sdr]")
+_NAME_OF_PROGRAM = re.compile(r"^[a-z]+( [a-z]+)*: ")
+"""Matches the start of a line on stderr that names the program. Its words do not make the line a sentence."""
+_REFUSALS = re.compile(r"\b(parser(\(\))?|command)\.error$|^pytest\.(exit|fail)$")
+"""Matches functions that end a program or a test with the text that is their first argument."""
 
 
 class Kind(NamedTuple):
@@ -94,18 +99,20 @@ def _is_text(node: ast.stmt) -> Any:
 
 
 def messages(module: ast.Module) -> Iterator[str]:
-    """Yield the texts of raised errors and of log lines as a user sees them, with `{...}` for the values in them."""
+    """Yield the texts of errors, of log lines and of what is written to stderr as a user sees them, with `{...}` for the values in them."""
     assigned = _assigned_texts(module)
     for node in ast.walk(module):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             yield from _error_texts(node.exc, assigned.get(node, {}))
         elif isinstance(node, ast.Call) and _is_logging(node.func):
             yield from _log_texts(node)
+        elif isinstance(node, ast.Call):
+            yield from _reported_texts(node, assigned.get(node, {}))
 
 
 def _assigned_texts(module: ast.Module) -> dict[ast.AST, dict[str, ast.expr]]:
-    """Map each `raise` to the texts that its function assigns to local variables. A variable with several texts is left out."""
-    by_raise: dict[ast.AST, dict[str, ast.expr]] = {}
+    """Map each `raise` and each call to the texts that its function assigns to local variables. A variable with several texts is left out."""
+    by_node: dict[ast.AST, dict[str, ast.expr]] = {}
     for function in ast.walk(module):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             inside = list(ast.walk(function))
@@ -118,8 +125,8 @@ def _assigned_texts(module: ast.Module) -> dict[ast.AST, dict[str, ast.expr]]:
                 for name, texts_assigned in values.items()
                 if len(texts_assigned) == 1 and _parts_of(texts_assigned[0])
             }
-            by_raise |= {node: texts for node in inside if isinstance(node, ast.Raise)}
-    return by_raise
+            by_node |= {node: texts for node in inside if isinstance(node, ast.Raise | ast.Call)}
+    return by_node
 
 
 def _is_logging(function: ast.expr) -> bool:
@@ -128,11 +135,42 @@ def _is_logging(function: ast.expr) -> bool:
     return is_method and "log" in ast.unparse(function).rpartition(".")[0].lower()
 
 
+def _reported_texts(call: ast.Call, assigned: dict[str, ast.expr]) -> Iterator[str]:
+    """Yield the text that a call writes to stderr, or passes to `self.fail` or to a function that `_REFUSALS` matches.
+
+    assigned: the texts that the function with the call assigns to local variables.
+    """
+    name = ast.unparse(call.func)
+    to_stderr = any(keyword.arg == "file" and ast.unparse(keyword.value) == "sys.stderr" for keyword in call.keywords)
+    if name == "self.fail":  # (part of a definition, rule); the method puts the name of the message before them
+        before, between, arguments = "{self.name}: ", ": ", call.args
+    elif name == "print" and to_stderr:
+        before, between, arguments = "", " ", call.args
+    elif name == "sys.stderr.write" or _REFUSALS.search(name):
+        before, between, arguments = "", "", call.args[:1]
+    else:
+        return
+    arguments = _resolved(arguments, assigned)
+    parts = [_parts_of(argument) for argument in arguments]
+    whole: list[str | ast.expr] = [before]
+    for at, argument in enumerate(arguments):
+        whole += [between if at else "", *(parts[at] or [argument])]
+    own = [part for of_argument in parts for part in of_argument]
+    if own and isinstance(own[0], str) and name in ("print", "sys.stderr.write"):
+        own[0] = _NAME_OF_PROGRAM.sub("", own[0])
+    yield from _sentence(_joined(whole).strip(), own)
+
+
+def _resolved(arguments: Sequence[ast.expr], assigned: dict[str, ast.expr]) -> list[ast.expr]:
+    """Return the arguments of a call, with the text of a local variable in place of its name."""
+    return [
+        assigned.get(argument.id, argument) if isinstance(argument, ast.Name) else argument for argument in arguments
+    ]
+
+
 def _error_texts(call: ast.Call, assigned: dict[str, ast.expr]) -> Iterator[str]:
     """Yield the text of an error: its arguments in the order in which the class shows them. Error codes are not part of the text."""
-    arguments = [
-        assigned.get(argument.id, argument) if isinstance(argument, ast.Name) else argument for argument in call.args
-    ]
+    arguments = _resolved(call.args, assigned)
     parts = [_parts_of(argument) for argument in arguments]
     if not any(parts):
         return
@@ -220,15 +258,26 @@ KINDS = {
 }
 
 
+def texts_of(kind: str) -> Iterator[tuple[str, str]]:
+    """Yield the (path of the file, text) of each text of a kind in the repository."""
+    for folder in KINDS[kind].folders:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            name = path.relative_to(ROOT).as_posix()
+            if not name.startswith(GENERATED):
+                yield from ((name, text) for text in KINDS[kind].texts(ast.parse(path.read_text())))
+
+
+def unclear(kind: str) -> set[str]:
+    """Return the texts of the kept samples of a kind that were unclear to both readers."""
+    kept = json.loads(KEPT.read_text())
+    return {
+        text["text"] for sample in kept if sample["kind"] == kind for text in sample["texts"] if not any(text["clear"])
+    }
+
+
 def draw(kind: str, seed: int) -> dict[str, Any]:
     """Return a sample: kind, seed, commit, and the texts with their files. At most `MOST_PER_FILE` texts come from one file."""
-    candidates = [
-        (path.relative_to(ROOT).as_posix(), text)
-        for folder in KINDS[kind].folders
-        for path in sorted((ROOT / folder).rglob("*.py"))
-        if not path.relative_to(ROOT).as_posix().startswith(GENERATED)
-        for text in KINDS[kind].texts(ast.parse(path.read_text()))
-    ]
+    candidates = list(texts_of(kind))
     random.Random(seed).shuffle(candidates)
     per_file: dict[str, int] = defaultdict(int)
     chosen: list[dict[str, str]] = []

@@ -18,6 +18,7 @@ from kafkaproto.pipeline.demo.table import BEGIN, END
 from kafkaproto.pipeline.trace.schema import TABLES
 from tests.documentation import events, pages, status
 from tests.documentation.blocks import ROOT
+from tests.support.conformance.kinds import NOT_ON_NEWER_KAFKA
 from tests.support.wire import fetch, limit, produce_of_bytes
 
 QUOTAS = ("Produce", "Fetch", "Request", "ControllerMutation")
@@ -42,6 +43,21 @@ def test_reference_pages_list_every_setting_and_every_table_column() -> None:
         for name in (*definitions.broker, *definitions.topic, *definitions.group):
             assert f"| `{name}` |" in settings
     assert all(f"| `{column.name}` | {column.type} |" in tables for columns in TABLES.values() for column in columns)
+
+
+def test_conformance_page_lists_the_modules_that_do_not_run_on_kafka_4_2_by_default() -> None:
+    page = (ROOT / "docs" / "how-to" / "conformance.md").read_text()
+    [sentence] = re.findall(r"^The nine modules that .*?:(.*?)\.$", page, re.MULTILINE | re.DOTALL)
+    listed = re.findall(r"`(\w+)`", sentence)
+    assert sorted(listed) == sorted(NOT_ON_NEWER_KAFKA) and len(listed) == 9
+    assert all((ROOT / "kafkaproto" / "conformance" / f"{name}.py").is_file() for name in listed)
+
+
+def test_architecture_page_has_a_row_for_each_package_of_the_broker() -> None:
+    page = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
+    _, _, rows = page.partition("| folder of `broker/` |")
+    packages = {path.parent.name for path in (ROOT / "broker").glob("*/__init__.py")}
+    assert set(re.findall(r"^\| `(\w+)/` \|", rows, re.MULTILINE)) == packages
 
 
 def test_metrics_page_lists_every_metric_of_a_busy_cluster() -> None:

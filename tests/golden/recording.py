@@ -161,7 +161,7 @@ class RecordedCluster(VirtualCluster):
             self._writer = TraceWriter(trace_folder, "golden", meta, file_bytes=trace_file_bytes)
         recorder = Recorder(self._keep if self._writer is None else self._writer.put, TOGETHER)
         for topic in self.state.controller.image.topics.values():
-            recorder.topic(self.now_ms, "there", topic)
+            recorder.topic(self.now_ms, "existing", topic)
         for (entity, key), value in self.state.quota_store.all().items():
             recorder.quota_changed(entity, key, value, self.now_ms)
         self.state.record(recorder)

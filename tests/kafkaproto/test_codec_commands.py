@@ -188,7 +188,10 @@ def test_json_that_is_too_deep_or_too_large_is_reported_in_one_line(
 def test_output_that_cannot_be_written_is_reported_in_one_line() -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run([sys.executable, "-m", "kafkaproto.cli", "apis"], stdout=full, stderr=subprocess.PIPE)
-    assert (done.returncode, done.stderr) == (2, b"kafkaproto apis: cannot write: No space left on device\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        b"kafkaproto apis: cannot write to standard output: No space left on device\n",
+    )
 
 
 def test_codec_commands_support_data_formats_such_as_offset_commit_values(

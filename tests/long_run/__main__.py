@@ -57,7 +57,9 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.flush()
         result = done(part, commit(), at)
         if code_hashes() != at:
-            sys.stderr.write(f"broker/ or kafkaproto/ changed while {part.name} was under way; it does not count\n")
+            sys.stderr.write(
+                f"broker/ or kafkaproto/ changed while {part.name} ran, so its result is not kept; run it again\n"
+            )
             return 2
         results[part.name] = result
         write(result)

@@ -144,7 +144,7 @@ def test_long_test_run_part_is_discarded_if_the_code_changes_while_it_runs(
     monkeypatch.setattr(program, "write_page", lambda names, results, at: None)
     assert program.main([]) == (2 if changed else 0)
     assert list(read(tmp_path)) == ([] if changed else ["one"])
-    assert ("it does not count" in capsys.readouterr().err) == changed
+    assert ("its result is not kept" in capsys.readouterr().err) == changed
 
 
 def test_long_test_run_parts_cover_each_seed_and_each_request_sequence_once() -> None:

@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
                 _say(f"{seed} {site.path}:{site.line}", *edit_of((tree / site.path).read_bytes(), site))
             return 0
         if not options.unchecked and (failure := _unmutated(tree, run_pytest)):
-            sys.stderr.write(f"the tree fails without a mutation ({failure}); make its tests pass first\n")
+            sys.stderr.write(f"a test fails before any mutation ({failure}); make the tests pass first\n")
             return 2
         column = _column(options, revision)
         column["sites"] = len(sites(tree))
@@ -103,7 +103,7 @@ def _parsed(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--page", action="store_true", help="write RESULTS.md from results.json and judgements.py")
     options = parser.parse_args(arguments)
     if options.column and not options.rev:
-        parser.error(f"--column {options.column} needs --rev: a column names the revision it is of")
+        parser.error(f"--column {options.column} needs --rev REV: a column has the results of one revision")
     return options
 
 

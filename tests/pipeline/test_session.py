@@ -86,5 +86,7 @@ def test_spark_connector_that_cannot_be_downloaded_ends_a_job_with_one_line(tmp_
     )
     assert done.returncode == 2, done.stderr
     assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith(f"live: the Kafka connector {connector_of('4.0.12345')} cannot be resolved (")
+    assert done.stderr.startswith(
+        f"kafkaproto live: the Kafka connector {connector_of('4.0.12345')} cannot be resolved ("
+    )
     assert done.stderr.endswith("pip install pyspark==4.0.0\n")

@@ -33,7 +33,7 @@ def browser() -> Iterator[Any]:
     """Yield Playwright's browser. Without one the test fails and names the command that installs it."""
     path = os.environ.get("KAFKAPROTO_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
-        pytest.fail("no browser found: apt install chromium, or set KAFKAPROTO_BROWSER to one")
+        pytest.fail("no browser found: apt install chromium, or set KAFKAPROTO_BROWSER to the path of one")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

@@ -41,7 +41,8 @@ ANSWER = Answer(
     (
         Query(
             "produced",
-            "batches that arrived more than once with the same producer id and sequence number; a broker stores them once and answers each",
+            "batches that arrived more than once with the same producer id and sequence number; "
+            "the broker stores such a batch once, and sends a response each time",
             PRODUCED,
         ),
         Query(

@@ -64,7 +64,10 @@ class _Connection:
         self.closed_ms = 0
 
     def due_ms(self) -> int:
-        """Return the time in ms, on the clock of the replay, at which the next request of the connection is charged."""
+        """Return when the broker charges the first pending request of this connection, in ms on the clock of the replay.
+
+        The client sends the request as long after the connection is unmuted as it did in the recording.
+        """
         at_ms = self.pending[0].at_ms
         return at_ms if self.was_free_ms is None else self.free_ms + at_ms - self.was_free_ms
 

@@ -182,7 +182,8 @@ ANSWER = Answer(
             "transactions",
             "each transaction, from its first accepted request until the response to EndTxn, or until it was aborted otherwise. held_records: "
             "records of one partition from its first one on, also those of other producers, that read_committed consumers could not see until it was "
-            "decided; held_ms: for how long, as far as fetches show it; completion_ms and causes are known only in the trace of our broker",
+            "decided; held_ms: for how long, as far as fetches show it; completion_ms and causes are known only in "
+            "a trace that kafkaproto's broker recorded itself",
             TRANSACTIONS,
         ),
         Query(

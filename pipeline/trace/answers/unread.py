@@ -69,12 +69,12 @@ OWNERS = f"""
 
 ANSWER = Answer(
     "unread",
-    "How long did nobody read?",
+    "How long did partitions have no consumer?",
     (
         Query(
             "partitions",
-            "times between two owners of a partition in its group: from the request in which a member gave it up, left, or was last heard of, until "
-            "a response assigned it again",
+            "times for which no member of a group owned a partition: from the request with which its owner released it or left the group, or from "
+            "the last request of an owner that timed out, until a response assigned it to a member",
             PARTITIONS,
         ),
         Query("owners", f"owners of the {MAX_LANES} partitions that had none for the longest time", OWNERS),

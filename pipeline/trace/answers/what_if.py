@@ -1,6 +1,8 @@
-"""Throttle times under other quotas: replays the requests of every client in Spark, and relates throttle time to connection time.
+"""The answer "what-if": how long each client would have been throttled if its byte quota had been another one.
 
-Rows come sorted by client, so that memory holds one client at a time, with a bounded number of its requests.
+Spark replays the recorded requests of each client under each of several quotas, and sums up the throttle times. The result also has the
+throttle time as a percentage of the time for which the client's connections were in use. Spark sorts the requests by client, so that memory holds
+only some requests of one client at a time.
 """
 
 from __future__ import annotations

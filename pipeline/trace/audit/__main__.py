@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     make them from, or no rule had anything to check. 4: the program failed.
     """
     options = parser("audit").parse_args(arguments)
-    return run_with_status("audit", partial(job.run, options.out, options.trace, options.json))
+    return run_with_status("kafkaproto audit", partial(job.run, options.out, options.trace, options.json))
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def audit_folder(spark: SparkSession, out: Path, trace: Path | None, json_file: 
         progress.note(f"tables of {trace}")
         _, notices = build(trace, out, partial(with_spark, spark, progress=progress.note))
         for notice in notices:
-            sys.stderr.write(f"audit: {notice.text}\n")
+            sys.stderr.write(f"kafkaproto audit: {notice.text}\n")
     store = Store(out)
     with store.locked():
         tables = Tables.of(spark, out)

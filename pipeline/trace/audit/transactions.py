@@ -255,7 +255,7 @@ def markers(tables: Tables) -> DataFrame:
 
 RULES = (
     Rule("11", "a read_committed fetch gets no record at or above the last stable offset", ERROR, below_stable),
-    Rule("11-aborted", "a read_committed response lists each aborted transaction of which it has a batch", ERROR, aborted_listed),
+    Rule("11-aborted", "a read_committed response lists each aborted transaction that has a batch in it", ERROR, aborted_listed),
     Rule("24", "no read_committed response lists a committed transaction as aborted", ERROR, committed_visible),
     Rule("25", "the last stable offset of a response never passes an open transaction", ERROR, stable_in_responses),
     Rule("25-moved", "the last stable offset of a replica never passes an open transaction", ERROR, stable_in_replicas),

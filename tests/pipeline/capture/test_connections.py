@@ -431,7 +431,7 @@ def test_each_capture_file_of_a_folder_becomes_a_run_and_invalid_ones_are_report
         and f"{torn}: " in printed.err
         and "notes" not in printed.err
     )
-    assert "run good.pcap: 1 requests" in printed.out and "run torn.pcap0: 1 requests" in printed.out
+    assert "run good.pcap: 1 request," in printed.out and "run torn.pcap0: 1 request," in printed.out
     assert job.main([str(good), str(tmp_path / "out"), "--without-spark", "--port", "9092"]) == 0
     assert capsys.readouterr().out == "nothing is new\n"
     assert job.main([str(folder / "bad.pcapng"), str(tmp_path / "out"), "--without-spark"]) == 2

@@ -128,6 +128,14 @@ def test_table_job_reports_truncated_and_invalid_files_and_reads_all_other_files
     assert "run damaged: 8 requests" in printed.out and "run torn: 7 requests" in printed.out
 
 
+def test_numbers_of_rows_are_printed_with_the_singular_for_one_row() -> None:
+    rows = {**dict.fromkeys(TABLES, 1), "requests": 2000}
+    assert tables.shown(rows) == (
+        "2,000 requests, 1 partition, 1 batch, 1 event, 1 state, 1 group, 1 group_offset, 1 transaction"
+    )
+    assert tables.shown({"requests": 1, "batches": 0}) == "1 request, 0 batches"
+
+
 def test_table_job_reports_a_copied_trace_file_and_adds_its_rows_only_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,20 +1,19 @@
-"""Makes the tables of Kafka's settings in ``broker/config/tables/`` from the jars of two releases; ``Settings.java`` asks the jars.
+"""Write the tables of Kafka's settings in broker/config/tables/ from the jars of two releases.
 
-A table has one setting per line, its columns separated by tabs:
+`Settings.java` prints the settings of a release. A table has one setting per line, its columns separated by tabs:
 
-- ``table``: ``broker``, ``dynamic`` (broker settings that act only when set on a running broker), ``topic`` or ``group``
-- ``name``, ``type`` as DescribeConfigs names it, ``default`` as text (``(null)`` for none)
-- ``range``: empty for any value; else alternatives separated by ``|``, each one value or an inclusive interval ``LOW..HIGH`` of which
-  one end may be missing; ``~`` in front: upper and lower case are the same; ``+``: not empty; ``replicas``: ``partition:broker,...``
-- ``mode``: ``r`` fixed at start, ``b`` dynamic for one broker, ``c`` dynamic for one broker or all of them; then ``i``: internal,
-  described only if set
-- ``fallbacks``: the broker settings that hold where this one is not set, the first that is
-
-usage: python -m tests.support.oracle.settings [--check]
+- `table`: `broker`, `dynamic` (broker settings that act only when set on a running broker), `topic` or `group`
+- `name`, `type` as DescribeConfigs names it, `default` as text (`(null)` for none)
+- `range`: empty for any value; otherwise alternatives separated by `|`, each one value or an inclusive interval `LOW..HIGH`, of which
+  one end may be missing; `~` in front: upper and lower case are the same; `+`: not empty; `replicas`: `partition:broker,...`
+- `mode`: `r` fixed at start, `b` dynamic for one broker, `c` dynamic for one broker or all of them; then `i`: internal, described only
+  if set
+- `fallbacks`: broker settings that apply if this one is not set; the first of them that is set applies
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import subprocess
 import sys
@@ -76,19 +75,28 @@ def path_of(version: str) -> Path:
     return TABLES / f"kafka-{version}.tsv"
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Write both tables. With `--check`, write nothing and return 1 if one is not current."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.support.oracle.settings",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit with status 1 if a table is not current"
+    )
+    options = parser.parse_args(arguments)
     stale = []
     for version in (KAFKA_VERSION, NEWER_VERSION):
         path, text = path_of(version), table(version)
-        if "--check" in arguments:
+        if options.check:
             stale += [] if path.is_file() and path.read_text() == text else [path.name]
         else:
             path.write_text(text)
     if stale:
-        sys.stderr.write(f"not current, run python -m tests.support.oracle.settings: {', '.join(stale)}\n")
+        sys.stderr.write(f"not current: {', '.join(stale)}; run python -m tests.support.oracle.settings\n")
     return 1 if stale else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

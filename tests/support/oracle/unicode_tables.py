@@ -1,6 +1,6 @@
-"""Write `broker/regular_expressions/unicode_tables.py` from the tables of RE2J, which Kafka 4.2.0 uses.
+"""Compare `broker/regular_expressions/unicode_tables.py` with the Unicode tables of RE2J, which Kafka 4.2.0 uses, or write it from them.
 
-usage: python -m tests.support.oracle.unicode_tables --write
+The exit status is 1 if the module differs from the tables.
 """
 
 from __future__ import annotations
@@ -107,12 +107,17 @@ def current() -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.support.oracle.unicode_tables", description=__doc__)
-    parser.add_argument("--write", action="store_true", help="write the module instead of comparing it")
+    parser.add_argument(
+        "--write", action="store_true", help="write the module from the tables instead of comparing it with them"
+    )
     given = parser.parse_args()
     if given.write:
         PATH.write_text(current())
         return 0
-    return 0 if PATH.read_text() == current() else 1
+    if PATH.read_text() != current():
+        sys.stderr.write(f"not current: {PATH.name}; run python -m tests.support.oracle.unicode_tables --write\n")
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

@@ -34,7 +34,11 @@ def _if_formatted(record: str) -> str:
 PATTERNS: Mapping[str, Pattern] = {
     "topic id": Pattern(re.compile(r"(?<=TopicId: )[\w-]{22}"), "<topic id>", "each topic gets a random id"),
     "epoch of features": Pattern(re.compile(r"(?<=Epoch: )\d+"), "<epoch>", "it counts all changes of the metadata"),
-    "time": Pattern(re.compile(r"\b1\d{12}\b|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[:,]\d{3}"), "<time>", "the clock goes on"),
+    "time": Pattern(
+        re.compile(r"\b1\d{12}\b|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[:,]\d{3}"),
+        "<time>",
+        "the commands run at different times",
+    ),
     "producer id": Pattern(re.compile(r"^\d+\s+"), "<id> ", "each cluster counts its producer ids"),
     "directory": Pattern(re.compile(r'(?<="logDir":")[^"]*'), "<directory>", "each cluster has its own folder"),
     "coordinator": Pattern(
@@ -72,7 +76,8 @@ PATTERNS: Mapping[str, Pattern] = {
             if row["follower"]
             else ""
         ),
-        "this broker's controller is the broker of the lowest id, and observers have no directory (rule AD-25); offsets and times go on",
+        "this broker's controller is the broker of the lowest id, and observers have no directory (rule AD-25); "
+        "offsets and times grow during a run",
     ),
     "share and streams groups": Pattern(
         re.compile(r"^\s*(\w*(?:Share|Streams)\w*\(\d+\)): .*"), r"\1: <versions>", "these groups are not served"

@@ -1,0 +1,75 @@
+"""The form of message definitions: which keys each part of the JSON may have, and the JSON types of their values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Json = dict[str, Any]
+
+
+class SpecError(ValueError):
+    """Raised for a definition that breaks a rule. The message names file, field and rule."""
+
+
+FIELD_FORM = {
+    "name": str,
+    "type": str,
+    "versions": str,
+    "nullableVersions": str,
+    "taggedVersions": str,
+    "flexibleVersions": str,
+    "tag": int,
+    "default": (str, int, float, bool, type(None)),
+    "ignorable": (bool, str),  # Kafka has both true and "true"
+    "mapKey": bool,
+    "zeroCopy": bool,
+    "entityType": str,
+    "about": str,
+    "fields": list,
+}
+FORMS: dict[str, tuple[dict[str, Any], set[str]]] = {
+    "message": (
+        {
+            "name": str,
+            "type": str,
+            "apiKey": int,
+            "validVersions": str,
+            "flexibleVersions": str,
+            "latestVersionUnstable": bool,
+            "listeners": list,
+            "topic": str,
+            "value": str,
+            "about": str,
+            "commonStructs": list,
+            "fields": list,
+        },
+        {"name", "type", "validVersions", "fields"},
+    ),
+    "struct": ({"name": str, "versions": str, "about": str, "fields": list}, {"name", "versions", "fields"}),
+    "field": (FIELD_FORM, {"name", "type"}),
+}
+"""Maps each part of a definition to its allowed keys with their JSON types, and to its required keys. Other keys are errors."""
+
+
+def check_form(source: Any, form: str, where: str) -> None:
+    """Check the keys in one part of a definition, and the JSON types of their values, recursively.
+
+    form: the kind of the part, a key of `FORMS`. where: path of the part for the error message. Raises SpecError for a missing or unknown key and for
+    a value of another type. source: the part, as parsed JSON.
+    """
+    known, needed = FORMS[form]
+    if not isinstance(source, dict):
+        raise SpecError(f"{where}: a {form} must be a JSON object (got {source!r})")
+    where = f"{where}.{source.get('name', '(no name)')}".lstrip(".")
+    for key in sorted(needed - source.keys()):
+        raise SpecError(f"{where}: the key {key!r} is missing")
+    for key, value in source.items():
+        if key not in known:
+            raise SpecError(f"{where}: {key!r} is not a key of a {form}; known keys are {', '.join(known)}")
+        if not isinstance(value, known[key]) or (isinstance(value, bool) and known[key] in (int, str)):
+            expected_type = known[key]
+            raise SpecError(f"{where}: the value of the key {key!r} must be of type {expected_type} (got {value!r})")
+    for struct in source.get("commonStructs", []):
+        check_form(struct, "struct", where)
+    for field in source.get("fields", []):
+        check_form(field, "field", where)
