@@ -1,6 +1,8 @@
 """The cost of the codec before the first message: its import, and the first use of an API. Measured in fresh processes, in alternation.
 
-usage: python -m benchmarks.codec.costs API_KEY VERSION     (prints two times in seconds: of this codec and of construct alone)
+usage: python -m benchmarks.codec.costs API_KEY VERSION
+
+Prints the time in seconds that this codec takes, and the time of the library construct without this codec.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from kafkaproto.records.record import Record
 __all__ = ["Entry", "batches", "check_crc", "complete_bytes", "entries", "read_header", "records"]
 
 SMALLEST_BODY_BYTES = 14
-"""The smallest valid value of the size field, in any magic."""
+"""The smallest valid size in bytes in the header of a record batch or message, in any magic."""
 _SIZE_AT = 8
 _MAGIC_AT = 16
 

@@ -189,7 +189,9 @@ def _exchange(body: bytes, layout: Struct = EXCHANGE_FIELDS, defaults: tuple[int
 
 def _state(body: bytes) -> State:
     if len(body) < STATE_FIELDS.size:
-        raise ValueError(f"the trace entry of a state takes at least {STATE_FIELDS.size} bytes (got {len(body)})")
+        raise ValueError(
+            f"a trace entry with offsets of replicas takes at least {STATE_FIELDS.size} bytes (got {len(body)})"
+        )
     seq, broker, clock_ms, at_ns, count = STATE_FIELDS.unpack_from(body)
     logs, at = [], STATE_FIELDS.size
     for _ in range(count):

@@ -44,8 +44,8 @@ def epochs_in_logs(tables: Tables) -> DataFrame:
 def first_sequences(tables: Tables) -> DataFrame:
     """Check that the first batch of a producer with a newer epoch has sequence number 0. Returns one row per such batch.
 
-    Columns: run (the recording), seq (of a fetch with the batch), topic, partition, producer_id, producer_epoch, base_offset, base_sequence, broken
-    (true: the row is a fault) and excess (`base_sequence`).
+    Columns: run (the recording), seq (the number of a trace entry, of a fetch with the batch), topic, partition, producer_id, producer_epoch,
+    base_offset, base_sequence, broken (true: the row is a fault) and excess (`base_sequence`).
     """
     return tables.sql(
         """
