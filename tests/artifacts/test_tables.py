@@ -71,7 +71,7 @@ def test_trace_tables_of_an_old_commit_have_the_same_rows_as_rebuilt_tables(fold
         assert old_rows == rows(folder / "fresh", table), table
 
 
-def test_trace_tables_of_an_old_commit_are_rebuilt_completely_with_group_tables(folder: Path) -> None:
+def test_trace_tables_of_an_old_commit_are_rebuilt_from_the_start_of_the_trace(folder: Path) -> None:
     counts, notices = build(folder / "trace", folder / "tables")
     build(folder / "trace", folder / "fresh")
     assert notices == [] and [*counts.values()] == [manifest(folder / "tables")["rows"]]
@@ -81,7 +81,7 @@ def test_trace_tables_of_an_old_commit_are_rebuilt_completely_with_group_tables(
     assert build(folder / "trace", folder / "tables") == ({}, []) and parquet(folder / "tables") == before
 
 
-def test_trace_tables_of_an_old_commit_are_completed_if_the_trace_has_grown(folder: Path) -> None:
+def test_rebuilding_trace_tables_of_an_old_commit_adds_the_rows_of_a_longer_trace(folder: Path) -> None:
     counts, notices = build(folder / "whole", folder / "tables")
     build(folder / "whole", folder / "fresh")
     assert notices == [] and [*counts.values()] == [manifest(folder / "fresh")["rows"]]

@@ -85,7 +85,7 @@ def test_batch_of_impossible_length_rejects_every_partition_of_the_request() -> 
 
 
 @pytest.mark.rule("F-20")
-def test_fetch_returns_null_aborted_transactions_if_records_are_withheld() -> None:
+def test_fetch_returns_null_aborted_transactions_if_it_leaves_out_available_records() -> None:
     cluster = VirtualCluster(semantics="kafka")
     cluster.topic("t", 2)
     fill(cluster, "t", batch())

@@ -80,7 +80,7 @@ def test_one_changed_outcome_of_a_client_is_reported_as_one_difference(change: A
     assert len(expected.differences("2.8", seen)) == 1
 
 
-def test_task_reported_as_working_without_an_effect_on_the_broker_is_detected() -> None:
+def test_client_task_reported_as_working_that_did_nothing_on_the_broker_is_detected() -> None:
     with ours("3.9") as kafka:
         kafka.produce("java-produce", [b"value"])
         outcomes = {"java": Outcomes({"connect": WORKS, "produce": WORKS, "group": WORKS, "new group": WAITS}, None)}

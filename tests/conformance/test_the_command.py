@@ -134,7 +134,7 @@ def test_conformance_run_that_skips_all_tests_exits_with_status_5() -> None:
     )
 
 
-def test_conformance_on_one_broker_names_the_replication_factor_of_the_offsets_topic() -> None:
+def test_conformance_on_one_broker_names_the_offsets_topic_setting_that_tests_need() -> None:
     """The profile `kafka` has Kafka's default of 3 replicas, so one broker cannot create the topic."""
     chosen = "rejects_internal_topics"
     for factor, status in (("3", 5), ("1", 0)):
@@ -329,7 +329,7 @@ def test_conformance_command_without_pytest_explains_how_to_install_pytest() -> 
 
 
 @pytest.mark.slow
-def test_make_conformance_program_runs_the_selected_tests_on_the_selected_cluster() -> None:
+def test_python_m_tests_conformance_runs_the_selected_tests_on_the_selected_cluster() -> None:
     """It imports `tests` before pytest, which must not make pytest fail."""
     chosen = ["--subjects", "virtual-kafka", "-k", "test_framing and tagged_fields"]
     done = subprocess.run(

@@ -136,7 +136,7 @@ def test_texts_that_both_readers_of_a_sample_found_unclear_are_reworded(kind: st
 
 
 @pytest.mark.parametrize(("text", "path"), UNCLEAR_BY_KAFKA.items())
-def test_an_unclear_text_stays_only_if_a_conformance_test_expects_it_of_kafka(text: str, path: str) -> None:
+def test_unclear_message_may_stay_only_if_a_conformance_test_requires_its_text(text: str, path: str) -> None:
     """The values in a text are numbers. A listed text that the broker no longer sends must leave the list."""
     assert text in {text for _, text in samples.texts_of("messages")}
     assert text in samples.unclear("messages")

@@ -59,7 +59,7 @@ def test_merged_field_has_the_version_ranges_of_each_release() -> None:
     assert merged_field == field("A", nullableVersions="1+")
 
 
-def test_field_that_only_the_newer_release_has_in_old_versions_is_not_merged() -> None:
+def test_field_missing_in_the_older_release_is_not_merged_into_its_versions() -> None:
     assert merged_fields([], [field("A", "2-3")]) == []
 
 

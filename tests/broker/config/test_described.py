@@ -284,7 +284,7 @@ def test_deprecated_timestamp_difference_limit_applies_if_newer_limits_are_not_s
     assert limits(made("4.2")) == (2**63 - 1, 3_600_000)
 
 
-def test_describe_configs_normalises_numbers_of_a_broker_but_not_of_cluster_defaults() -> None:
+def test_describe_configs_normalises_numbers_except_in_cluster_wide_defaults() -> None:
     cluster = made(log_retention_minutes="600")
     assert alter(cluster, BROKER, "", "log.retention.ms", SET, "+9000") == 0
     broker, of_all = (described(cluster, BROKER, name) for name in ("0", ""))

@@ -146,7 +146,7 @@ def test_throttled_replica_lists_can_be_appended_to_and_subtracted_from(cluster:
     assert own()[0] == "0:2"
 
 
-def test_append_operation_on_a_broker_list_setting_extends_the_effective_value(cluster: VirtualCluster) -> None:
+def test_append_to_a_list_setting_of_a_broker_extends_the_value_in_effect(cluster: VirtualCluster) -> None:
     policy = "log.cleanup.policy"
     assert alter(cluster, BROKER, "0", (policy, APPEND, "compact")) == 0
     assert described(cluster, BROKER, "0", policy)[policy][0] == "delete,compact"
@@ -269,7 +269,7 @@ def test_deleting_a_dynamic_broker_setting_that_is_not_set_succeeds(cluster: Vir
 
 @pytest.mark.rule("CF-24")
 @pytest.mark.parametrize("version", [3, 4])
-def test_described_settings_have_no_documentation(version: int) -> None:
+def test_describe_configs_returns_null_documentation_even_if_requested(version: int) -> None:
     request = DescribeConfigsRequest([DescribeConfigsResource(BROKER, "0", None)], include_documentation=True)
     [result] = VirtualCluster(1).connect().ask(request, version).results
     assert len(result.configs) > 300 and {config.documentation for config in result.configs} == {None}

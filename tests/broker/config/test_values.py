@@ -175,7 +175,7 @@ def test_topic_setting_has_no_synonym_for_a_broker_setting_that_is_not_set() -> 
     )
 
 
-def test_described_setting_shows_value_source_and_lower_priority_values() -> None:
+def test_described_setting_shows_its_value_its_source_and_lower_priority_values() -> None:
     config = ClusterConfig({"message.max.bytes": "5000"})
     described = topic(config, "max.message.bytes", max_message_bytes="70")
     assert (described.value, described.source) == ("70", Source.TOPIC)
@@ -193,7 +193,7 @@ def test_settings_without_effect_are_reported_in_the_order_they_were_set() -> No
     assert config.without_effect() == ["log.preallocate", "1.num.io.threads"]
 
 
-def test_topic_settings_are_validated_by_name_and_value() -> None:
+def test_topic_setting_with_an_unknown_name_or_an_invalid_value_is_rejected() -> None:
     check_topic_settings({"max.message.bytes": "100", "cleanup.policy": "compact"})
     with pytest.raises(ConfigError, match=r"max\.message\.bytes must be an integer from 0 "):
         check_topic_settings({"max.message.bytes": "-1"})

@@ -59,7 +59,7 @@ def test_fetch_versions_before_3_have_no_limit_for_the_whole_response(cluster: V
 
 
 @pytest.mark.rule("F-4")
-def test_quota_window_limits_the_fetch_bytes_of_consumers_but_not_of_followers() -> None:
+def test_consumer_fetches_but_not_follower_fetches_are_limited_to_one_quota_window() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 2)
     for fetcher in cluster.state.nodes[1].replicas.fetchers.values():

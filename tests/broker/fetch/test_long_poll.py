@@ -69,7 +69,7 @@ def test_diverging_log_or_preferred_replica_completes_a_fetch_at_once() -> None:
 
 
 @pytest.mark.rule("F-29")
-def test_fetch_min_bytes_counts_only_bytes_after_a_fetch_offset_within_the_log(cluster: VirtualCluster) -> None:
+def test_fetch_min_bytes_ignores_bytes_before_the_fetch_offset(cluster: VirtualCluster) -> None:
     """Kafka's ReplicaManagerQuotasTest.testCompleteInDelayedFetchConsumerFetch, between positions 250 and 500."""
     fill(cluster, "t", *(batch_of_bytes(125) for _ in range(2)))
     client = send(cluster, ("t", 0, 1), max_wait_ms=20_000, min_bytes=126)
@@ -110,7 +110,7 @@ def test_truncation_below_the_fetch_offset_completes_a_parked_fetch() -> None:
 
 @pytest.mark.rule("F-29")
 @BOTH
-def test_new_leader_epoch_completes_parked_fetches_with_the_old_leader_epoch(semantics: str) -> None:
+def test_election_of_a_leader_completes_parked_fetches_with_an_old_leader_epoch(semantics: str) -> None:
     """Kafka's DelayedFetchTest.testFetchWithFencedEpoch and testNotLeaderOrFollower."""
     cluster = three(semantics)
     named = send(cluster, ("t", 0, 0), max_wait_ms=20_000, epoch=0)
@@ -234,7 +234,7 @@ def test_first_follower_fetch_of_a_session_is_not_parked_with_kip_semantics() ->
 
 
 @pytest.mark.rule("D5")
-def test_follower_fetch_with_a_stale_high_watermark_completes_at_once_under_the_kips() -> None:
+def test_follower_fetch_with_old_high_watermark_is_not_parked_with_kip_semantics() -> None:
     for semantics, answered in (("kip", 1), ("kafka", 0)):
         cluster, follower = _fake_follower(semantics)
         fill(cluster, "t", batch(b"a"))

@@ -219,7 +219,7 @@ def test_parked_fetch_overtaken_by_a_newer_session_epoch_gets_an_epoch_error() -
 
 
 @pytest.mark.rule("S-9")
-def test_fetch_session_moves_partitions_to_its_end_only_if_they_returned_records() -> None:
+def test_fetch_session_moves_only_partitions_that_returned_records_to_the_end() -> None:
     """Kafka's FetchSessionTest.testDeprioritizesPartitionsWithRecordsOnly."""
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0, FOO1, BAR0)).session_id

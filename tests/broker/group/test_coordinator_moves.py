@@ -419,7 +419,7 @@ def test_offset_delete_rejects_topics_that_members_subscribe_to() -> None:
     assert delete("t") == (NOT_FOUND, [])  # the last offset took the empty group with it
 
 
-def test_offset_delete_of_a_group_of_another_protocol_type_is_rejected() -> None:
+def test_offset_delete_of_a_kafka_connect_group_with_members_is_rejected() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     client = cluster.connect()

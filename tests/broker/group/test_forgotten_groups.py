@@ -34,7 +34,7 @@ def move(bench: TransactionBench, group: ConsumerGroup) -> None:
     group.connection = group.connect()
 
 
-def test_forgotten_group_exists_again_after_its_coordinator_moves(bench: TransactionBench) -> None:
+def test_group_removed_from_memory_exists_again_after_its_coordinator_moves(bench: TransactionBench) -> None:
     group = hidden_group(bench)
     assert listed(group) is None
     move(bench, group)
@@ -45,7 +45,7 @@ def test_forgotten_group_exists_again_after_its_coordinator_moves(bench: Transac
     assert group.enter("B")[0] == 3
 
 
-def test_classic_group_that_replaced_a_forgotten_group_survives_a_coordinator_move(bench: TransactionBench) -> None:
+def test_classic_group_with_the_id_of_a_removed_group_survives_a_coordinator_move(bench: TransactionBench) -> None:
     """The log still has the records of the forgotten group, without tombstones, before those of the classic group."""
     group = hidden_group(bench)
     client = group.client(version=3)
@@ -56,7 +56,7 @@ def test_classic_group_that_replaced_a_forgotten_group_survives_a_coordinator_mo
     assert group.committed() == {(group.topic.name, 0): 5}
 
 
-def test_forgotten_group_is_visible_until_the_next_record_is_replicated(bench: TransactionBench) -> None:
+def test_group_removed_from_memory_is_listed_until_a_later_record_is_replicated(bench: TransactionBench) -> None:
     group = empty_group(bench)
     reject_join(group)
     coordinator = leader_of(bench, group)
@@ -72,7 +72,7 @@ def test_forgotten_group_is_visible_until_the_next_record_is_replicated(bench: T
 
 
 @pytest.mark.parametrize("commits", [True, False])
-def test_transaction_with_offsets_of_a_forgotten_group_can_commit_or_abort(
+def test_transaction_can_commit_or_abort_offsets_of_a_group_removed_from_memory(
     bench: TransactionBench, commits: bool
 ) -> None:
     group, producer = empty_group(bench), Producer(bench)
@@ -89,7 +89,7 @@ def test_transaction_with_offsets_of_a_forgotten_group_can_commit_or_abort(
     assert group.fetch(None, require_stable=True).topics[0].partitions[0].error_code == 0
 
 
-def test_offsets_of_a_deleted_topic_do_not_return_with_a_forgotten_group(bench: TransactionBench) -> None:
+def test_offsets_of_a_deleted_topic_stay_deleted_when_a_removed_group_returns(bench: TransactionBench) -> None:
     group = hidden_group(bench)
     other = group.add_topic()
     bench.cluster.state.controller.delete_topic(group.topic.name)
@@ -98,7 +98,7 @@ def test_offsets_of_a_deleted_topic_do_not_return_with_a_forgotten_group(bench: 
     assert group.committed() == {}
 
 
-def test_observers_are_notified_of_a_forgotten_group_and_the_cause(bench: TransactionBench) -> None:
+def test_observers_are_notified_of_the_cause_when_a_rejected_join_removes_a_group(bench: TransactionBench) -> None:
     group = empty_group(bench)
     seen: list[GroupChange] = []
 

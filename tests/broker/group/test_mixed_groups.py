@@ -210,7 +210,7 @@ def heartbeat(member_id: str) -> ConsumerGroupHeartbeatRequest:
 
 
 @pytest.mark.rule("GN-55")
-def test_failed_sync_write_of_a_classic_group_does_not_undo_a_later_conversion() -> None:
+def test_classic_assignment_that_cannot_be_stored_does_not_undo_a_later_conversion() -> None:
     group = Group("4.2", brokers=3, group_initial_rebalance_delay_ms="0")
     joined = join(group)
     coordinator = group.cluster.state.coordinator_of("g")
@@ -283,7 +283,7 @@ def test_rejected_join_without_protocols_converts_an_empty_consumer_group_to_cla
     assert kind(group) == ("classic", "Empty")
 
 
-def test_coordinator_answers_requests_of_a_stored_group_member_without_protocols() -> None:
+def test_damaged_record_of_a_member_without_protocols_does_not_break_the_coordinator() -> None:
     """Such a record is damaged, but the coordinator must not fail over it."""
     empty = ConsumerMember("M", None, None, "c", "/h", 60_000, frozenset({"T"}), classic=ClassicProtocol(10_000, ()))
     other = ConsumerMember("A", None, None, "c", "/h", 60_000, frozenset({"T"}))

@@ -36,7 +36,7 @@ def test_sync_of_a_stable_group_returns_the_current_assignment(bench: Bench) -> 
     assert bench.sync(follower, 1).answer.assignment == follower.encode()
 
 
-def test_sync_group_rejects_invalid_group_member_generation_and_protocol(bench: Bench) -> None:
+def test_sync_group_rejects_an_invalid_group_id_member_id_generation_or_protocol(bench: Bench) -> None:
     assert bench.sync("m", 1, group="").answer.error_code == INVALID_GROUP
     assert bench.sync("m", 1).answer.error_code == UNKNOWN_MEMBER
     leader, follower = bench.stable(2)
@@ -93,7 +93,7 @@ def test_sync_timeout_removes_no_member_after_all_members_have_synced(bench: Ben
     assert bench.state == "Stable"
 
 
-def test_heartbeat_returns_the_error_for_each_state_of_group_and_member(bench: Bench) -> None:
+def test_heartbeat_error_depends_on_the_state_of_the_group_and_of_the_member(bench: Bench) -> None:
     assert bench.heartbeat("m", 1, group="") == INVALID_GROUP
     assert bench.heartbeat("m", 1) == UNKNOWN_MEMBER
     bench.join(require_id=True)

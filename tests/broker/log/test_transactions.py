@@ -121,7 +121,7 @@ def test_non_transactional_batch_of_a_producer_with_an_open_transaction_is_rejec
 
 @pytest.mark.rule("TX-33")
 @pytest.mark.parametrize(("adds_partitions", "accepted"), [(True, 0), (False, 3)])
-def test_first_batch_of_a_verified_transaction_with_a_high_sequence_is_rejected(
+def test_first_batch_after_transaction_verification_must_not_skip_sequence_numbers(
     adds_partitions: bool, accepted: int
 ) -> None:
     """With transaction version 2 it is 0, and otherwise not above the lowest that was tried."""

@@ -172,7 +172,7 @@ def test_batch_that_cannot_be_decompressed_is_rejected_as_corrupt(codec: Compres
 
 
 @pytest.mark.rule("P-9")
-def test_unparsable_records_are_rejected_when_the_topic_requires_checking_records() -> None:
+def test_unparsable_records_are_rejected_in_a_compacted_topic() -> None:
     assert code(batch(2, payload=b"\x80\x80"), TopicLimits(compact=True)) == 87
 
 

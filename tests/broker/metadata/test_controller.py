@@ -185,7 +185,7 @@ def test_internal_topic_is_created_once_with_its_own_settings() -> None:
 
 
 @pytest.mark.rule("M-6")
-def test_next_in_sync_replica_replaces_a_stopped_leader_with_the_next_epoch() -> None:
+def test_next_in_sync_replica_leads_in_a_new_epoch_when_the_leader_stops() -> None:
     bench = Bench()
     bench.topic()
     bench.controller.broker_stopped(0)
@@ -267,7 +267,7 @@ def test_isr_changes_are_published_in_one_metadata_image_in_replica_order() -> N
     assert (bench.state("t", 0).leader_epoch, bench.state("t", 0).partition_epoch) == (0, 1)
 
 
-def test_isr_change_ignores_stopped_brokers_and_non_replicas_and_an_empty_isr() -> None:
+def test_isr_change_skips_stopped_brokers_and_non_replicas_and_never_empties_the_isr() -> None:
     bench = Bench(4)
     bench.topic()
     bench.controller.broker_stopped(2)

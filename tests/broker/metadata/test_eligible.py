@@ -107,7 +107,7 @@ def test_changed_min_insync_replicas_of_all_brokers_removes_eligible_replicas() 
     assert roles(cluster) == (0, (0,), (), ())
 
 
-def test_partition_loses_its_elr_at_its_next_change_once_the_feature_is_disabled() -> None:
+def test_disabling_the_elr_feature_clears_the_elr_at_the_next_partition_change() -> None:
     cluster = made()
     stop(cluster, 2, 1)
     levels = dict(cluster.state.controller.image.features)

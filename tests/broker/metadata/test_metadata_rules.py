@@ -75,7 +75,7 @@ def test_metadata_returns_leader_not_available_for_a_partition_without_leader() 
 
 @pytest.mark.rule("M-4")
 @pytest.mark.parametrize(("version", "error"), [(5, 5), (6, 72)])
-def test_metadata_returns_an_error_for_a_leader_that_lacks_the_listener(
+def test_metadata_returns_an_error_for_a_leader_without_the_listener_of_the_request(
     cluster: VirtualCluster, version: int, error: int
 ) -> None:
     cluster.state.set_listeners(1, {"OTHER": ("elsewhere", 1)})

@@ -305,7 +305,7 @@ def test_client_that_disconnects_without_sending_is_closed_at_once(bench: Bench)
 
 
 @pytest.mark.rule("W-10")
-def test_half_closed_connection_handles_more_frames_than_the_limit_per_iteration(bench: Bench) -> None:
+def test_half_closed_connection_handles_frames_above_the_iteration_limit_and_closes(bench: Bench) -> None:
     bench.at_once = 0
     bench.give(*[b"x"] * (FRAMES_PER_TURN + 1))
     bench.connection.ended(bench.now_ms)
@@ -359,7 +359,7 @@ def test_requests_received_before_an_invalid_frame_length_are_answered(bench: Be
 
 
 @pytest.mark.rule("W-1")
-def test_invalid_frame_length_behind_a_parked_request_closes_after_its_response(bench: Bench) -> None:
+def test_connection_closes_after_a_pending_response_if_an_invalid_frame_follows(bench: Bench) -> None:
     bench.give_bytes(b"\x00\x00\x00\x03one\x7f\xff\xff\xff")
     assert (bench.socket.reading, bench.socket.closed) == (False, 0)
     bench.answer()

@@ -25,7 +25,7 @@ def test_request_without_throttle_mutes_the_connection_until_the_response_is_sen
 
 
 @pytest.mark.rule("T-6")
-def test_connection_stays_muted_until_a_throttle_longer_than_the_response_ends() -> None:
+def test_connection_unmutes_at_the_throttle_end_if_the_response_was_sent_before() -> None:
     started = (E.REQUEST_RECEIVED, E.THROTTLE_STARTED)
     assert walk(*started) is S.MUTED_AND_THROTTLED_AND_RESPONSE_PENDING
     assert walk(*started, E.RESPONSE_SENT) is S.MUTED_AND_THROTTLED
@@ -33,7 +33,7 @@ def test_connection_stays_muted_until_a_throttle_longer_than_the_response_ends()
 
 
 @pytest.mark.rule("T-6")
-def test_connection_stays_muted_until_a_response_later_than_the_throttle_is_sent() -> None:
+def test_connection_unmutes_with_the_response_if_the_throttle_ended_before() -> None:
     started = (E.REQUEST_RECEIVED, E.THROTTLE_STARTED)
     assert walk(*started, E.THROTTLE_ENDED) is S.MUTED_AND_RESPONSE_PENDING
     assert walk(*started, E.THROTTLE_ENDED, E.RESPONSE_SENT) is S.NOT_MUTED

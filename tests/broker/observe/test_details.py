@@ -90,7 +90,7 @@ CASES: list[tuple[Callable[[], Any], int, str]] = [
 
 
 @pytest.mark.parametrize(("request_of", "version", "expected"), CASES, ids=[text for _, _, text in CASES])
-def test_request_details_of_each_api_name_topics_groups_offsets_and_errors(
+def test_request_details_contain_topics_groups_offsets_and_errors_for_each_api(
     cluster: VirtualCluster, client: MemoryClient, request_of: Callable[[], Any], version: int, expected: str
 ) -> None:
     client.ask(FindCoordinatorRequest("readers"), 3)
@@ -148,7 +148,7 @@ def test_throttle_and_event_recorded_in_the_journal_are_formatted_as_one_line(
     assert repr(event) == "<EventSeen +2.200 s broker 0 isr topic=orders partition=1>"
 
 
-def test_request_details_of_an_acks_0_produce_list_each_partition_with_no_response(
+def test_request_details_of_an_acks_0_produce_say_no_response_for_each_partition(
     cluster: VirtualCluster, client: MemoryClient
 ) -> None:
     client.send(produce("orders", 0, 1, acks=0), 9)

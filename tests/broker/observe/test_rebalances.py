@@ -355,7 +355,7 @@ def test_consumer_group_that_was_never_reported_is_not_reported_as_dead() -> Non
     assert [change.state for change in reported] == ["Empty", "Dead"]
 
 
-def test_failed_restart_of_a_static_member_is_reported_as_two_opposite_replacements() -> None:
+def test_failed_restart_of_a_static_member_is_reported_as_replaced_and_replaced_back() -> None:
     config = {
         "offsets.topic.replication.factor": "2",
         "min.insync.replicas": "2",
@@ -505,7 +505,7 @@ def bump(group_id: str, epoch: int, state: str = "Stable") -> GroupChange:
     return GroupChange(group_id, "consumer", "Stable", state, epoch - 1, epoch, epoch, ("m",), causes)
 
 
-def test_rebalance_history_keeps_only_the_last_rebalances_of_a_group() -> None:
+def test_rebalance_history_keeps_a_limited_number_of_rebalances_of_a_group() -> None:
     kept = RebalanceHistory(0)
     for epoch in range(1, MOST_OF_GROUP + 11):
         kept.group_changed(0, bump("g", epoch), epoch)

@@ -457,7 +457,7 @@ def test_tagged_field_that_looks_like_records_does_not_put_records_into_the_trac
     assert exchange.request_records == (len(records),)
 
 
-def test_trace_of_a_produce_with_an_invalid_transactional_id_has_only_its_header(bench: Bench) -> None:
+def test_trace_has_only_the_header_of_a_produce_with_an_invalid_transactional_id(bench: Bench) -> None:
     """Invalid UTF-8 is decoded with replacement characters, which make the name longer than an int16 length allows."""
     records, name = batch(b"x"), b"\xff" * 12_000
     partitions = b"".join(struct.pack(">ii", index, len(records)) + records for index in (0, 1))
@@ -492,7 +492,7 @@ def test_trace_shows_high_watermark_moves_of_replicas_before_the_acks_all_respon
         }
 
 
-def test_trace_starts_with_all_log_positions_and_flags_the_first_entry_of_each_log(bench: Bench) -> None:
+def test_trace_starts_with_all_log_positions_and_marks_the_first_entry_of_each_log(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(produce("t", batch(b"x", b"y"), partition=1), 9)
     bench.entries.clear()

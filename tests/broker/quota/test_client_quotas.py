@@ -112,7 +112,7 @@ ALL = Levels.CLIENT_ID | Levels.USER | Levels.USER_AND_CLIENT_ID
         (entity(None, DEFAULT), Binding("", "c", 5, entity(None, DEFAULT))),
     ],
 )
-def test_each_of_the_eight_quota_levels_gives_the_expected_bound_and_metric_tags(
+def test_client_gets_the_limit_and_metric_tags_of_each_of_the_eight_quota_levels(
     configured: QuotaEntity, expected: Binding
 ) -> None:
     for semantics in ("kip", "kafka"):
@@ -246,7 +246,7 @@ def test_request_above_the_smallest_possible_quota_is_throttled_for_one_window()
 
 
 @pytest.mark.rule("Q-17")
-def test_journal_and_metrics_of_a_throttle_contain_rate_bound_and_throttle_time() -> None:
+def test_journal_and_metrics_show_the_rate_and_the_bound_and_the_time_of_a_throttle() -> None:
     c = Cluster()
     c.set(1000, "u")
     wait_ms = c.fetch.record("u", "c", 15000, 7)
@@ -287,7 +287,7 @@ def test_client_that_returns_after_an_idle_hour_starts_with_an_empty_rate() -> N
 
 
 @pytest.mark.rule("Q-10")
-def test_quota_sensors_in_use_never_expire_and_checks_run_at_most_every_30_seconds() -> None:
+def test_quota_sensors_in_use_never_expire_and_expiry_checks_are_30_seconds_apart() -> None:
     c, sensors = Cluster(), Living(Sensor)
     c.set(1000, None, DEFAULT)
     for n in range(100):

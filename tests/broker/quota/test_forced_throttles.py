@@ -78,7 +78,7 @@ def test_forced_throttle_overrides_the_throttle_time_of_the_quotas(cluster: Virt
     assert client.ask(produce_of_bytes(client, "t", 1000), 9).throttle_time_ms == 5995  # 16 s of quota in 10.005 s
 
 
-def test_forced_throttle_of_an_acks_0_produce_mutes_without_a_response(cluster: VirtualCluster) -> None:
+def test_forced_throttle_of_an_acks_0_produce_mutes_the_connection(cluster: VirtualCluster) -> None:
     force(cluster, 400, api="Produce", times=1)
     client = cluster.connect()
     client.send(produce("t", batch(b"x"), acks=0), 9)
@@ -89,7 +89,7 @@ def test_forced_throttle_of_an_acks_0_produce_mutes_without_a_response(cluster: 
     assert len(client.answers) == 1
 
 
-def test_forced_throttle_mutes_even_if_the_response_has_no_throttle_time_field(cluster: VirtualCluster) -> None:
+def test_forced_throttle_mutes_the_connection_even_without_a_throttle_time_field(cluster: VirtualCluster) -> None:
     force(cluster, 100, api="Metadata")
     client = cluster.connect()
     client.ask(metadata(), 0)

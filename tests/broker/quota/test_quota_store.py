@@ -156,7 +156,7 @@ def test_ip_addresses_of_quotas_are_parsed_as_by_java() -> None:
 
 
 @pytest.mark.rule("Q-20")
-def test_integer_quota_accepts_only_fractions_below_the_rounding_tolerance() -> None:
+def test_byte_rate_quota_must_be_an_integer_within_the_rounding_tolerance() -> None:
     store = ClientQuotaStore()
     assert alter(store, ALICE, QuotaOp(PRODUCE, 5.0000005)) == 0
     assert alter(store, ALICE, QuotaOp(PRODUCE, 5.00001)) == ErrorCode.INVALID_REQUEST
@@ -186,7 +186,7 @@ def test_quota_entity_repeated_in_a_request_gets_one_result() -> None:
 
 
 @pytest.mark.rule("Q-20")
-def test_integer_quota_is_accepted_a_millionth_above_an_integer_but_not_below() -> None:
+def test_byte_rate_quota_may_be_a_millionth_above_an_integer_but_not_below() -> None:
     store = ClientQuotaStore()
     assert [alter(store, ALICE, QuotaOp(PRODUCE, value)) for value in (5.0000009, 4.9999999, 5.1)] == [0, 42, 42]
     assert [alter(store, ALICE, QuotaOp(PRODUCE, value)) for value in (2.0**63, 2.0**64)] == [0, 42]

@@ -222,7 +222,7 @@ def preferred(answer: Any) -> int:
 
 
 @pytest.mark.rule("N-4", "N-5")
-def test_consumer_in_the_rack_of_a_follower_is_directed_there_at_once() -> None:
+def test_consumer_in_the_rack_of_a_follower_is_directed_to_that_follower_at_once() -> None:
     cluster = racks()
     cluster.connect().ask(produce("t", batch_of_bytes(300)), 9)
     client = cluster.connect()
@@ -305,7 +305,7 @@ class LastOne:
 
 
 @pytest.mark.rule("N-14")
-def test_python_selector_chooses_the_read_replica_and_an_exception_means_the_leader() -> None:
+def test_python_replica_selector_decides_but_the_leader_serves_if_it_raises() -> None:
     cluster = three(**{"replica.selector.class": f"{__name__}:LastOne"})
     cluster.connect().ask(produce("t", batch_of_bytes(100)), 9)
     assert preferred(cluster.connect().ask(fetch(("t", 0, 0)), 11)) == 2

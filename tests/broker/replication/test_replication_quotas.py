@@ -517,7 +517,7 @@ def is_quiet(cluster: VirtualCluster) -> bool:
 
 @pytest.mark.rule("R-7")
 @pytest.mark.parametrize("side", [LEADER, FOLLOWER])
-def test_throttled_follower_stops_waiting_on_link_cut_broker_stop_or_topic_deletion(side: str) -> None:
+def test_throttled_follower_stops_waiting_once_its_link_broker_or_topic_is_gone(side: str) -> None:
     cluster = throttled_move(side, 200 * KB)
     [fetcher] = cluster.state.nodes[1].replicas.fetchers.values()
     fetcher.cut_link(True, cluster.now_ms)

@@ -49,7 +49,7 @@ def test_invalid_frame_length_closes_the_connection_after_its_four_bytes(cluster
 
 
 @pytest.mark.rule("W-1")
-def test_empty_frame_closes_the_connection_and_a_partial_frame_waits(cluster: VirtualCluster) -> None:
+def test_empty_frame_closes_the_connection_but_a_partial_frame_keeps_it_open(cluster: VirtualCluster) -> None:
     empty, patient = cluster.connect(), cluster.connect()
     empty.send_bytes(framed(b""))
     assert empty.closed_ms is not None
@@ -117,7 +117,7 @@ def test_api_versions_request_above_the_latest_version_is_answered_in_version_0(
     ("release", "listed"),
     [("0.11", []), ("2.3", []), ("2.4", [(18, 0, 3)]), ("2.8", [(18, 0, 3)]), ("4.2", [(18, 0, 4)])],
 )
-def test_unsupported_api_versions_request_gets_its_versions_since_release_2_4(
+def test_unsupported_api_versions_request_gets_the_supported_versions_since_2_4(
     release: str, listed: list[tuple[int, int, int]]
 ) -> None:
     client = VirtualCluster(release_name=release).connect()

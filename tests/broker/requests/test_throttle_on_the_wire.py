@@ -307,7 +307,7 @@ def test_fetch_throttle_is_computed_when_the_long_poll_ends(cluster: VirtualClus
 
 
 @pytest.mark.rule("T-11")
-def test_idle_connection_is_closed_although_muted_and_its_pending_request_dropped() -> None:
+def test_muted_connection_is_closed_when_idle_and_its_pending_request_is_dropped() -> None:
     cluster = VirtualCluster(config={"connections.max.idle.ms": "500"})
     cluster.topic("t")
     limit(cluster, producer_byte_rate=1000.0)
@@ -411,7 +411,7 @@ def test_produce_reports_the_larger_of_byte_and_request_time_throttle(cluster: V
     assert [seen.reason.quota for seen in cluster.state.journal.throttles()] == ["Produce"]
 
 
-def test_flat_helper_returns_the_topic_and_partition_pairs_of_a_fetch_response(cluster: VirtualCluster) -> None:
+def test_flat_function_returns_the_topic_and_data_of_each_partition_of_a_fetch(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.ask(produce("t", batch(b"a", b"b")), 9)
     [(topic, data)] = flat(client.ask(fetch(("t", 0, 0)), 11))

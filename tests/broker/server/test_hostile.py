@@ -164,7 +164,7 @@ REQUESTS = {
 
 @pytest.mark.rule("W-1", "W-10")
 @pytest.mark.parametrize("name", REQUESTS)
-async def test_connection_closed_within_a_frame_leaves_no_request_record_or_timer(name: str) -> None:
+async def test_connection_closed_within_a_frame_leaves_no_requests_records_or_timers(name: str) -> None:
     request, version = REQUESTS[name]
     data = frame(request, version)
     async with async_cluster(topics={"t": 1}) as cluster:

@@ -50,7 +50,7 @@ async def test_parked_fetch_delays_only_its_own_connection() -> None:
         assert await ids(client, 1) == [1]
 
 
-async def test_failed_response_of_a_parked_request_closes_the_connection_with_a_reason(
+async def test_connection_is_closed_with_a_logged_reason_if_a_parked_response_fails(
     monkeypatch: pytest.MonkeyPatch, errors_expected: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     errors_expected.append("cannot be sent")

@@ -302,7 +302,7 @@ async def test_file_range_that_cannot_be_sent_completely_closes_only_its_connect
 
 
 @pytest.mark.rule("W-8")
-async def test_small_file_range_that_cannot_be_read_closes_without_a_partial_response(
+async def test_unreadable_small_file_range_closes_the_connection_without_partial_response(
     errors_expected: list[str],
 ) -> None:
     errors_expected.append("a request failed")

@@ -275,7 +275,7 @@ def test_produce_accepts_bytes_text_none_and_buffers_as_values() -> None:
         assert [record.value for record in c.records("orders")] == [b"a", "ä".encode(), None, b"c", b"d"]
 
 
-def test_deleting_an_unknown_topic_lists_the_existing_topics() -> None:
+def test_error_for_deleting_an_unknown_topic_lists_the_existing_topics() -> None:
     with cluster(topics={"orders": 1}) as c:
         with pytest.raises(KafkaError, match=r"There is no topic nope\. Existing topics: orders\.") as raised:
             c.delete_topic("nope")

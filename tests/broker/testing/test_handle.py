@@ -13,7 +13,7 @@ from kafkaproto.broker.testing.threaded import TestCluster
 from kafkaproto.testing import DEFAULT, async_cluster, cluster
 
 
-def test_wait_for_condition_may_call_the_cluster() -> None:
+def test_condition_passed_to_wait_for_may_call_methods_of_the_cluster() -> None:
     with cluster(topics={"t": 1}) as c:
         c.produce("t", ["a"])
         assert c.wait_for(lambda _: len(c.records("t")) == 1 and c.journal.requests() == [], timeout_s=5)

@@ -101,7 +101,7 @@ def test_producer_cannot_commit_its_transaction_after_abort_transaction(c: TestC
         ("fence_producer", "a newer producer fenced it"),
     ],
 )
-def test_past_transactions_and_explain_name_the_method_that_ended_a_transaction(
+def test_past_transactions_and_explain_show_which_method_ended_a_transaction(
     c: TestCluster, method: str, cause: str
 ) -> None:
     begun(c)

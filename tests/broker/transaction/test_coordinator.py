@@ -280,7 +280,7 @@ def test_end_txn_with_the_last_producer_epoch_returns_a_new_producer_id(newer: T
 
 
 @pytest.mark.rule("TX-25", "TX-39")
-def test_new_transaction_gets_concurrent_transactions_until_the_last_one_completes() -> None:
+def test_next_transaction_gets_concurrent_transactions_until_the_previous_one_ends() -> None:
     """`test_pipelined_requests` checks that this also holds if the completion takes 0 ms."""
     completion_ms = 30
     bench = TransactionBench({"kafkaproto.transaction.completion.ms": str(completion_ms)})
@@ -319,7 +319,7 @@ def test_produce_waits_up_to_100_ms_for_the_previous_transaction_to_complete() -
 
 @pytest.mark.rule("TX-4", "TX-5")
 @pytest.mark.parametrize("is_newer", [False, True])
-def test_transaction_writes_records_of_states_empty_ongoing_prepare_and_complete(is_newer: bool) -> None:
+def test_transaction_log_gets_a_record_for_each_state_of_a_committed_transaction(is_newer: bool) -> None:
     bench = TransactionBench(newer=is_newer)
     topic = bench.topic()
     producer = bench.begin(topic)

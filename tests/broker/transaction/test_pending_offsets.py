@@ -74,7 +74,7 @@ def test_pending_transactional_offsets_of_a_deleted_topic_are_not_committed(
 
 @pytest.mark.rule("TX-43")
 @pytest.mark.parametrize("moves", [False, True])
-def test_pending_transactional_offset_is_not_committed_if_deleted_before_the_end(
+def test_pending_transactional_offset_deleted_before_the_commit_is_not_committed(
     bench: TransactionBench, moves: bool
 ) -> None:
     topic = bench.topic(2)

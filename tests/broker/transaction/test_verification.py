@@ -67,7 +67,7 @@ def release_state(bench: TransactionBench, producer: Producer, brokers: list[int
 
 
 @pytest.mark.rule("TX-30", "TX-27", "TX-31")
-def test_batch_after_the_commit_marker_is_rejected_if_the_check_began_before_it(newer: TransactionBench) -> None:
+def test_batch_whose_verification_began_before_the_commit_marker_is_rejected(newer: TransactionBench) -> None:
     """EndTxn v4 keeps the epoch, so that the epoch alone does not refuse a batch that comes after the marker."""
     topic = new_topic(newer, assignment={0: [0, 1, 2], 1: [0, 1, 2]})
     producer = Producer(newer)
@@ -86,7 +86,7 @@ def test_batch_after_the_commit_marker_is_rejected_if_the_check_began_before_it(
 
 
 @pytest.mark.rule("TX-41")
-def test_group_moved_during_verification_is_not_created_on_the_old_coordinator(newer: TransactionBench) -> None:
+def test_transactional_commit_during_a_group_move_creates_no_group_on_the_old_broker(newer: TransactionBench) -> None:
     topic, group, producer = newer.topic(), Group(newer), Producer(newer)
     producer.init()
     image = newer.cluster.state.controller.image
