@@ -187,7 +187,7 @@ def test_ab_benchmark_requires_valgrind_only_for_instruction_counts(
 
 
 @pytest.mark.parametrize("base", ["no-such-branch", "HEAD~999999", "--all", "HEAD:Makefile", ""])
-def test_ab_benchmark_rejects_a_base_that_is_not_a_commit_with_a_one_line_error(base: str) -> None:
+def test_ab_benchmark_reports_in_one_line_that_the_base_is_not_a_commit(base: str) -> None:
     done = run("--only", "race", "--", base)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (

@@ -149,7 +149,7 @@ def test_broker_command_reports_invalid_options_in_one_line_with_status_2(
     assert allowed in err
 
 
-def test_metadata_on_each_of_two_listeners_returns_the_addresses_of_that_listener(start: Start) -> None:
+def test_describe_cluster_returns_the_address_advertised_by_the_queried_listener(start: Start) -> None:
     inside, outside = _free_port(), _free_port()
     running = start(
         "-c",

@@ -168,7 +168,7 @@ def _starts_of_lines_on_stderr(path: Path) -> Iterator[str]:
                     )
 
 
-def test_help_of_the_program_for_tables_of_settings_writes_no_table(
+def test_help_option_of_the_settings_table_generator_writes_no_table(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(tables_of_settings, "table", None)

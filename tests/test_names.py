@@ -77,7 +77,7 @@ def test_no_name_in_the_code_is_a_general_purpose_word() -> None:
         "match 1:\n    case {**found}: ...",
     ],
 )
-def test_every_way_to_bind_a_name_is_checked(tmp_path: Path, code: str) -> None:
+def test_name_check_covers_every_way_to_bind_a_name(tmp_path: Path, code: str) -> None:
     (tmp_path / "pipeline").mkdir()
     (tmp_path / "pipeline/module.py").write_text(f"\n{code}\n")
     line = 2 + code[: code.rindex("found")].count("\n")
@@ -85,7 +85,7 @@ def test_every_way_to_bind_a_name_is_checked(tmp_path: Path, code: str) -> None:
 
 
 @pytest.mark.parametrize("code", ["print(found)", "not_found = 1", "text = 'found'", "call(found=1)", "thing.found()"])
-def test_other_names_and_uses_of_names_are_not_reported(tmp_path: Path, code: str) -> None:
+def test_name_check_ignores_allowed_names_and_uses_that_bind_no_name(tmp_path: Path, code: str) -> None:
     (tmp_path / "broker").mkdir()
     (tmp_path / "broker/module.py").write_text(code)
     assert problems(tmp_path) == []

@@ -222,7 +222,7 @@ WITH_A_CLIENT = """
         ("module", "configuration"),
     ],
 )
-def test_kafka_async_cluster_fixture_runs_in_the_test_loop_of_every_loop_scope(
+def test_kafka_async_cluster_runs_in_the_event_loop_of_its_test_for_any_loop_scope(
     pytester: pytest.Pytester, loop_scope: str, chosen_by: str
 ) -> None:
     by_marker = chosen_by == "marker"

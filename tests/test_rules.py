@@ -106,7 +106,7 @@ def test_unused_rule_number_without_a_reason_on_its_page_is_reported() -> None:
 @pytest.mark.parametrize(
     ("line", "has_reason"), [("not used", False), ("not used.", False), ("not used; W-1 has it.", True)]
 )
-def test_rule_number_that_is_not_used_needs_a_reason(line: str, has_reason: bool) -> None:
+def test_rule_number_marked_as_not_used_without_a_reason_is_reported(line: str, has_reason: bool) -> None:
     page = written(f"# SN. Scenarios\n\n## SN-1 First join\n\nText.\n\n- SN-2: {line}\n", proven("SN-1"))
     fault = 'docs/rules/sn.md does not say why SN-2 is not used: write "- SN-2: not used; ..." with the reason'
     assert problems({"sn.md": page}, proven("SN-1")) == ([] if has_reason else [fault])

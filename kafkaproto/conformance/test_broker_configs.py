@@ -74,7 +74,7 @@ def value_of(subject: Subject, name: str) -> str | None:
         (BUFFER, "1048576", "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread."),
     ],
 )
-def test_broker_values_that_kafka_requires_at_start_are_required_of_changes(
+def test_broker_settings_cannot_be_changed_to_values_rejected_at_broker_start(
     subject: Subject, broker: str, name: str, value: str, requirement: str
 ) -> None:
     assert altered(subject, broker, (name, SET, value)) == (INVALID_REQUEST, f"requirement failed: {requirement}")
@@ -82,9 +82,7 @@ def test_broker_values_that_kafka_requires_at_start_are_required_of_changes(
 
 @pytest.mark.rule("CF-18")
 @EITHER
-def test_requirements_on_broker_values_are_checked_after_types_and_before_threads(
-    subject: Subject, broker: str
-) -> None:
+def test_broker_setting_limits_are_checked_after_types_and_before_thread_counts(subject: Subject, broker: str) -> None:
     failed = "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
     not_int = "Invalid value x for configuration log.cleaner.threads: Not a number of type INT"
     assert checked(subject, broker, log_retention_ms="0", log_cleaner_threads="x") == (INVALID_REQUEST, not_int)
@@ -114,7 +112,7 @@ def test_local_retention_must_not_exceed_the_retention(subject: Subject, broker:
 
 
 @pytest.mark.rule("CF-18")
-def test_local_retention_is_compared_with_the_default_retention(subject: Subject) -> None:
+def test_local_retention_above_the_default_retention_is_rejected(subject: Subject) -> None:
     above = "Value must not be more than log.retention.ms property value: 604800000"
     error = invalid(f"Invalid value 700000000 for configuration {LOCAL_RETENTION}: {above}")
     assert checked(subject, "0", log_local_retention_ms="700000000") == error
@@ -123,7 +121,7 @@ def test_local_retention_is_compared_with_the_default_retention(subject: Subject
 
 @pytest.mark.rule("CF-19")
 @EITHER
-def test_all_read_only_broker_settings_are_named_before_values_are_checked(subject: Subject, broker: str) -> None:
+def test_error_names_all_read_only_broker_settings_before_any_value_is_checked(subject: Subject, broker: str) -> None:
     """The error lists up to four read-only settings in the order of a Java hash table, and more than four in the order of a Scala hash table."""
     names = ["broker.rack", "node.id", "num.partitions", "log.dirs", "process.roles", "log.dir", "delete.topic.enable"]
     sets = {
@@ -140,7 +138,7 @@ def test_all_read_only_broker_settings_are_named_before_values_are_checked(subje
 
 @pytest.mark.rule("CF-19")
 @EITHER
-def test_all_security_settings_without_a_listener_are_named(subject: Subject, broker: str) -> None:
+def test_error_names_all_security_settings_changed_without_a_listener_prefix(subject: Subject, broker: str) -> None:
     reason = "These security configs can be dynamically updated only per-listener using the listener prefix"
     rejected = "HashSet(ssl.truststore.location, ssl.key.password, ssl.keystore.location)"
     error = checked(
@@ -156,7 +154,7 @@ def test_all_security_settings_without_a_listener_are_named(subject: Subject, br
 
 
 @pytest.mark.rule("CF-19")
-def test_three_listener_settings_can_be_set_for_all_brokers(subject: Subject) -> None:
+def test_listener_limits_of_connections_and_threads_can_be_set_for_all_brokers(subject: Subject) -> None:
     prefix = "listener.name.plaintext."
     for name in ("max.connections", "max.connection.creation.rate", "num.network.threads"):
         assert altered(subject, ALL, (prefix + name, SET, "5")) == VALID
@@ -180,7 +178,7 @@ def test_three_listener_settings_can_be_set_for_all_brokers(subject: Subject) ->
     ],
 )
 @pytest.mark.releases(first="4.1")
-def test_min_insync_replicas_is_checked_last_with_eligible_leader_replicas(
+def test_ban_on_broker_min_insync_replicas_with_elr_is_checked_after_other_settings(
     subject: Subject, broker: str, operation: int, expected: str
 ) -> None:
     change = ("min.insync.replicas", operation, "2" if operation == SET else None)
@@ -193,7 +191,7 @@ def test_min_insync_replicas_is_checked_last_with_eligible_leader_replicas(
 
 @pytest.mark.rule("CF-19")
 @EITHER
-def test_only_lists_of_broker_settings_can_be_appended_to(subject: Subject, broker: str) -> None:
+def test_only_broker_settings_that_are_lists_accept_append_and_subtract(subject: Subject, broker: str) -> None:
     for operation, name in ((APPEND, "append"), (SUBTRACT, "subtract")):
         error = altered(subject, broker, ("broker.rack", operation, "x"), ("node.id", SET, "3"))
         assert error == (INVALID_CONFIG, f"Config value {name} is not allowed for config key: broker.rack")
@@ -231,7 +229,7 @@ def test_advertised_listeners_cannot_be_set_from_4_0_on(subject: Subject) -> Non
 
 
 @pytest.mark.rule("CF-21")
-def test_broker_is_named_by_any_number_that_java_reads_as_its_id(subject: Subject) -> None:
+def test_broker_resource_may_be_named_by_any_spelling_of_its_id_that_java_parses(subject: Subject) -> None:
     for name in ("0", "00", "+0", "-0"):
         assert checked(subject, name, log_cleaner_threads="1") == VALID, name
         [result] = subject.ask_once(

@@ -116,7 +116,7 @@ def test_changes_of_topic_settings_are_checked_in_the_order_of_kafka(subject: Su
 
 
 @pytest.mark.rule("AD-38")
-def test_unknown_config_operation_fails_every_resource_without_an_error_of_its_own(subject: Subject) -> None:
+def test_unknown_config_operation_fails_all_resources_that_have_no_other_error(subject: Subject) -> None:
     topic, other = new_topic(subject).name, new_topic(subject).name
     odd = (TOPIC, topic, [("retention.ms", UNKNOWN, "1000")])
     broker: tuple[int, str, Operations] = (BROKER, "0", [("log.cleaner.threads", SET, "1")])
@@ -300,13 +300,13 @@ def test_describe_configs_rejects_illegal_names_with_the_messages_of_kafka(subje
 
 @pytest.mark.rule("CF-22")
 @pytest.mark.parametrize("value", ["NaN", "0.5f", "0.5d", "0x1p-1", ".5", "1.", " 5e-1 "])
-def test_numbers_that_java_reads_are_valid_settings(subject: Subject, value: str) -> None:
+def test_number_settings_accept_the_number_formats_of_java(subject: Subject, value: str) -> None:
     assert created(subject, subject.new_name(), {"min.cleanable.dirty.ratio": value}) == (0, None)
 
 
 @pytest.mark.rule("CF-22")
 @pytest.mark.parametrize("value", ["1_0", "nan", "inf", "0x1", "0.5x"])
-def test_numbers_that_java_does_not_read_are_invalid_settings(subject: Subject, value: str) -> None:
+def test_number_settings_reject_number_formats_that_java_does_not_parse(subject: Subject, value: str) -> None:
     message = f"Invalid value {value} for configuration min.cleanable.dirty.ratio: Not a number of type DOUBLE"
     assert created(subject, subject.new_name(), {"min.cleanable.dirty.ratio": value}) == (INVALID_CONFIG, message)
 
@@ -332,7 +332,7 @@ EMPTY_ITEM = "Configuration 'cleanup.policy' values must not be empty."
         pytest.param(EMPTY_ITEM, marks=pytest.mark.releases("4.2"), id="4.2"),
     ],
 )
-def test_empty_items_of_a_list_are_invalid_also_if_they_are_appended(subject: Subject, message: str) -> None:
+def test_list_settings_reject_empty_items_in_set_and_appended_values(subject: Subject, message: str) -> None:
     """Empty items at the end of an appended list are ignored, as Java splits it, but an empty appended value counts as one empty item."""
     topic = new_topic(subject).name
     wrong = "Invalid value x for configuration cleanup.policy: String must be one of: compact, delete"

@@ -42,7 +42,7 @@ def members(group: ConsumerGroup) -> dict[str, tuple[str | None, int, list[int],
 
 
 @pytest.mark.rule("GN-22", "GN-26", "GO-11", "GO-12")
-def test_member_that_must_revoke_does_so_at_the_new_coordinator_of_its_group(subject: Subject) -> None:
+def test_revocation_started_by_one_coordinator_is_completed_at_the_next_coordinator(subject: Subject) -> None:
     """The coordinator moves after it has asked A to revoke partitions, and before A has done so. B gets them only when A has revoked them."""
     group = ConsumerGroup(subject, 0)
     before = group.coordinator()

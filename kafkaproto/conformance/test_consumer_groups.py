@@ -155,7 +155,7 @@ def test_consumer_group_describe_rejects_unknown_and_classic_groups(subject: Sub
 
 
 @pytest.mark.rule("GN-12", "GN-13", "SN-32")
-def test_member_with_its_second_epoch_that_joins_again_is_fenced_before_4_2(subject: Subject) -> None:
+def test_member_in_epoch_2_that_joins_again_is_fenced_before_4_2(subject: Subject) -> None:
     """A member in epoch 1 that joins again gets its assignment. A member in epoch 2 that joins again is fenced, but only before Kafka 4.2 (SN-32)."""
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
@@ -216,7 +216,7 @@ def test_static_member_keeps_its_partitions_while_it_is_temporarily_gone(subject
 
 @pytest.mark.rule("GN-32")
 @pytest.mark.releases(first="4.2")
-def test_member_that_rejoins_as_static_while_it_must_revoke_gets_no_partitions(subject: Subject) -> None:
+def test_member_that_rejoins_as_static_during_its_revocation_gets_no_partitions(subject: Subject) -> None:
     """A dynamic member joins again with an instance id. If it had to revoke some of its partitions, it gets no partitions; otherwise, all of its own.
 
     Member A is the first case: B has joined, so A must revoke. Member B is the second case.

@@ -167,7 +167,7 @@ def test_join_with_an_unresolved_regular_expression_empties_the_target_assignmen
 
 
 @pytest.mark.rule("GN-51")
-def test_regex_without_matching_topics_starts_an_epoch_that_drops_earlier_topics(
+def test_changing_to_a_regex_that_matches_no_topic_starts_a_new_group_epoch(
     group: ConsumerGroup,
 ) -> None:
     """The second expression matches no topic. Its resolution starts an epoch, because the group no longer subscribes to the topic of the first."""
@@ -201,7 +201,7 @@ def test_all_regexes_are_resolved_again_when_a_change_leaves_one_regex_unused(gr
 
 
 @pytest.mark.rule("GN-38")
-def test_new_member_without_subscription_gets_partitions_of_the_regex_of_others(group: ConsumerGroup) -> None:
+def test_new_member_without_subscription_gets_partitions_of_another_members_regex(group: ConsumerGroup) -> None:
     """A joins with a regular expression, which starts an epoch once it is resolved. C then joins and subscribes to nothing.
 
     C's join computes the target assignment of the epoch. It gives partitions to C, too, although C has no subscription.

@@ -50,7 +50,7 @@ def test_offset_commit_in_a_transaction_needs_the_current_member_epoch(subject: 
 
 
 @pytest.mark.rule("TX-42")
-def test_kip_848_group_accepts_a_transactional_commit_of_no_member_from_4_0_on(subject: Subject) -> None:
+def test_kip_848_group_accepts_a_txn_offset_commit_without_member_id_from_4_0_on(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     group.enter("A")
     producer, commit = begun_for(group)

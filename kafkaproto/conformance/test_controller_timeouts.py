@@ -89,7 +89,7 @@ def test_topics_are_not_created_or_deleted_if_the_timeout_is_not_positive(subjec
 
 @pytest.mark.rule("AD-43")
 @pytest.mark.parametrize("timeout_ms", [0, -1])
-def test_partitions_are_not_moved_or_elected_if_the_timeout_is_not_positive(subject: Subject, timeout_ms: int) -> None:
+def test_reassignments_and_elections_fail_if_the_timeout_is_not_positive(subject: Subject, timeout_ms: int) -> None:
     topic = new_topic(subject, 2)
     partitions = [TopicPartitions(topic.name, [0, 9])]
     timed_out = [(topic.name, 0, TIMED_OUT, None), (topic.name, 9, TIMED_OUT, None)]

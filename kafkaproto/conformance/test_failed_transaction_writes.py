@@ -13,7 +13,7 @@ NOT_AVAILABLE = 15
 
 
 @pytest.mark.rule("TX-7", "TX-17")
-def test_transaction_requests_fail_while_too_few_state_replicas_are_in_sync(subject: Subject) -> None:
+def test_transactional_requests_fail_while_too_few_txn_state_replicas_are_in_sync(subject: Subject) -> None:
     """The transaction stays open. Before Kafka 4, both failed InitProducerId requests raise the epoch in memory to the same value."""
     topic, producer = new_topic(subject, assignment={0: [0], 1: [0]}), Producer(subject, index=0)
     before = producer.log.partition().replica_nodes

@@ -61,7 +61,7 @@ def hidden_group(subject: Subject) -> ConsumerGroup:
     return group
 
 
-def test_group_is_visible_after_a_rejected_join_until_its_partition_has_a_record(subject: Subject) -> None:
+def test_rejected_join_hides_an_empty_group_after_the_next_offsets_topic_record(subject: Subject) -> None:
     forgets = subject.semantics == "kafka"
     group = empty_group(subject)
     place, key = {group.topic.name: [0]}, (group.topic.name, 0)
@@ -79,7 +79,7 @@ def test_group_is_visible_after_a_rejected_join_until_its_partition_has_a_record
     assert group.committed(place) == {key: NO_OFFSET if forgets else 5}
 
 
-def test_requests_that_change_a_group_do_not_find_it_after_a_rejected_join(subject: Subject) -> None:
+def test_heartbeats_commits_and_deletions_do_not_find_a_group_after_a_rejected_join(subject: Subject) -> None:
     forgets = subject.semantics == "kafka"
     group = empty_group(subject)
     place, key = {group.topic.name: [0]}, (group.topic.name, 0)
@@ -93,13 +93,13 @@ def test_requests_that_change_a_group_do_not_find_it_after_a_rejected_join(subje
     assert result.error_code == (NOT_FOUND if forgets else 0)
 
 
-def test_new_member_of_a_forgotten_group_starts_at_epoch_1_and_finds_the_offsets(subject: Subject) -> None:
+def test_new_member_of_a_group_hidden_by_a_rejected_join_gets_epoch_1_and_offsets(subject: Subject) -> None:
     group = hidden_group(subject)
     assert group.enter("B") == (1 if subject.semantics == "kafka" else 3, ALL)
     assert group.committed() == {(group.topic.name, 0): 5}
 
 
-def test_rejected_member_of_a_forgotten_group_does_not_bring_it_back(subject: Subject) -> None:
+def test_rejected_heartbeat_does_not_restore_a_group_that_a_rejected_join_has_hidden(subject: Subject) -> None:
     forgets = subject.semantics == "kafka"
     group = hidden_group(subject)
     name, value = ("subscribed_topic_regex", "(") if group.version else ("server_assignor", "unknown")
@@ -108,7 +108,7 @@ def test_rejected_member_of_a_forgotten_group_does_not_bring_it_back(subject: Su
     assert group.committed() == ({} if forgets else {(group.topic.name, 0): 5})
 
 
-def test_commit_without_a_member_makes_a_forgotten_group_classic_with_its_offsets(subject: Subject) -> None:
+def test_commit_restores_a_group_hidden_by_a_rejected_join_as_a_classic_group(subject: Subject) -> None:
     group = hidden_group(subject)
     topic = group.topic.name
     assert commit(group, {topic: {1: (8, None)}}) == {(topic, 1): 0}
@@ -117,7 +117,7 @@ def test_commit_without_a_member_makes_a_forgotten_group_classic_with_its_offset
     assert group.committed() == {(topic, 0): 5, (topic, 1): 8}
 
 
-def test_classic_member_of_a_forgotten_group_finds_the_offsets(subject: Subject) -> None:
+def test_classic_member_of_a_group_hidden_by_a_rejected_join_finds_its_offsets(subject: Subject) -> None:
     group = hidden_group(subject)
     client = group.client(version=3)
     joined = client.join()

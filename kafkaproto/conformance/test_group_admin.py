@@ -177,7 +177,7 @@ def test_offset_delete_treats_an_undecodable_subscription_as_all_topics(subject:
 
 
 @pytest.mark.rule("GC-60")
-def test_offset_delete_is_rejected_for_a_group_of_another_protocol_type(subject: Subject) -> None:
+def test_offset_delete_is_rejected_for_a_group_whose_protocol_type_is_not_consumer(subject: Subject) -> None:
     topic = new_topic(subject).name
     group = Group(subject)
     make_stable(group.client(kind="connect"))

@@ -362,7 +362,7 @@ def test_empty_consumer_group_becomes_classic_with_the_first_classic_member(subj
 
 
 @pytest.mark.rule("GN-63")
-def test_empty_consumer_group_rejects_unknown_classic_ids_but_accepts_new_members(
+def test_empty_consumer_group_rejects_unknown_classic_member_ids_but_not_new_members(
     subject: Subject,
 ) -> None:
     """Joins with an unknown member id are rejected. A join without an id converts the group to a classic one, which keeps its committed offsets."""
@@ -384,7 +384,7 @@ def test_empty_consumer_group_rejects_unknown_classic_ids_but_accepts_new_member
 @pytest.mark.parametrize(
     ("kind", "instance", "has_protocols"), [("consumer", None, False), ("", None, True), ("consumer", "i1", False)]
 )
-def test_rejected_join_without_protocols_makes_an_empty_consumer_group_classic(
+def test_join_rejected_as_inconsistent_makes_an_empty_consumer_group_classic(
     subject: Subject, kind: str, instance: str | None, has_protocols: bool
 ) -> None:
     group = ConsumerGroup(subject)

@@ -38,7 +38,7 @@ def is_listed(group: Group) -> bool:
     return any(listed_group.group_id == group.id for listed_group in group.ask(ListGroupsRequest(), 4).groups)
 
 
-def test_group_of_a_commit_without_a_valid_offset_is_visible_after_the_next_record(subject: Subject) -> None:
+def test_group_of_a_rejected_commit_is_listed_after_another_group_writes_a_record(subject: Subject) -> None:
     ConsumerGroup(subject)  # skips the test unless the broker has the coordinator in Java
     group = Group(subject)
     topic = new_topic(subject).name
@@ -49,7 +49,7 @@ def test_group_of_a_commit_without_a_valid_offset_is_visible_after_the_next_reco
     assert described(group) == ("Empty", "")
 
 
-def test_group_of_the_first_member_is_visible_after_its_join_phase(subject: Subject) -> None:
+def test_new_classic_group_is_listed_when_its_first_join_phase_ends(subject: Subject) -> None:
     ConsumerGroup(subject)
     group = Group(subject)
     connection = group.connect()
@@ -62,7 +62,7 @@ def test_group_of_the_first_member_is_visible_after_its_join_phase(subject: Subj
 
 @pytest.mark.rule("D12", "GN-63")
 @pytest.mark.parametrize("is_hidden", [False, True])
-def test_commit_without_a_valid_offset_replaces_a_forgotten_group_at_the_next_record(
+def test_rejected_join_and_commit_turn_a_consumer_group_classic_at_the_next_record(
     subject: Subject, is_hidden: bool
 ) -> None:
     group = empty_group(subject)

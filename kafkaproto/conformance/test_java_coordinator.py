@@ -195,5 +195,5 @@ def test_kip_848_coordinator_shows_the_old_assignments_while_a_group_rebalances(
 
 
 @pytest.mark.rule("GC-64")
-def test_kip_848_coordinator_keeps_an_empty_group_despite_an_offset_delete(java: Subject) -> None:
+def test_kip_848_coordinator_keeps_an_empty_group_if_offset_delete_finds_no_offset(java: Subject) -> None:
     assert group_after_offset_delete_without_commit(java) == "Empty"

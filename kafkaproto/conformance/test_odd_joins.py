@@ -40,7 +40,7 @@ def join(group: Group, *protocols: tuple[str, bytes], kind: str = "consumer", ve
 
 @pytest.mark.rule("GC-27")
 @pytest.mark.parametrize("names", ["aa", "abab", "abba"])
-def test_member_that_offers_each_protocol_twice_gets_no_response(subject: Subject, names: str) -> None:
+def test_join_group_that_offers_each_protocol_twice_gets_no_response(subject: Subject, names: str) -> None:
     """Kafka counts a repeated protocol twice, so the count differs from the number of members, and no protocol can be chosen."""
     group = Group(subject)
     assert join(group, *((name, b"") for name in names)) is None
@@ -49,7 +49,7 @@ def test_member_that_offers_each_protocol_twice_gets_no_response(subject: Subjec
 
 
 @pytest.mark.rule("GC-27")
-def test_protocol_that_a_member_offers_only_once_is_chosen(subject: Subject) -> None:
+def test_protocol_that_a_member_offers_once_is_preferred_to_one_offered_twice(subject: Subject) -> None:
     group = Group(subject)
     joined = join(group, ("a", b"1"), ("b", b"2"), ("a", b"3"))
     assert (joined.error_code, joined.protocol_name) == (0, "b")
@@ -70,7 +70,7 @@ def test_protocol_that_a_member_offers_only_once_is_chosen(subject: Subject) -> 
     ],
     ids=["topics", "negative", "version-9", "null-topic", "topic", "user-data"],
 )
-def test_subscription_with_an_impossible_size_gets_no_response(subject: Subject, data: bytes) -> None:
+def test_join_group_with_an_impossible_subscription_size_gets_no_response(subject: Subject, data: bytes) -> None:
     group = Group(subject)
     assert join(group, ("range", data)) is None
     assert group.state()[0] == PREPARING
@@ -104,7 +104,7 @@ def test_group_with_a_truncated_subscription_counts_as_a_reader_of_every_topic(
 
 
 @pytest.mark.rule("GC-65")
-def test_member_metadata_of_another_protocol_type_may_be_any_bytes(subject: Subject) -> None:
+def test_member_metadata_may_be_any_bytes_if_the_protocol_type_is_not_consumer(subject: Subject) -> None:
     assert join(Group(subject), ("p", struct.pack(">hi", 0, 1000)), kind="connect").error_code == 0
 
 

@@ -63,7 +63,7 @@ def test_group_whose_only_pending_member_leaves_stays_empty(subject: Subject) ->
 
 
 @pytest.mark.rule("GC-52")
-def test_describe_groups_shows_old_assignments_in_a_rebalance_only_in_java(subject: Subject) -> None:
+def test_only_the_java_coordinator_describes_old_assignments_during_a_rebalance(subject: Subject) -> None:
     """While a new member joins, DescribeGroups shows the old member's previous assignment with the Java coordinator, and none with the older one.
 
     Both members join, but do not synchronize. When another rebalance then starts, no member shows an assignment with either coordinator.
@@ -78,7 +78,7 @@ def test_describe_groups_shows_old_assignments_in_a_rebalance_only_in_java(subje
 
 @pytest.mark.rule("GC-64")
 @pytest.mark.parametrize("partitions", [None, [], [9]])
-def test_offset_delete_of_no_existing_partition_keeps_an_empty_group(
+def test_offset_delete_that_names_no_existing_partition_keeps_an_empty_group(
     subject: Subject, partitions: list[int] | None
 ) -> None:
     """OffsetDelete names no partition that exists. It deletes neither a group that has only a pending member nor one whose member has left.
@@ -101,7 +101,7 @@ def test_offset_delete_of_no_existing_partition_keeps_an_empty_group(
 
 
 @pytest.mark.rule("GC-64")
-def test_offset_delete_without_a_commit_deletes_an_empty_group_only_in_scala(subject: Subject) -> None:
+def test_only_scala_coordinator_deletes_a_group_if_offset_delete_finds_no_offset(subject: Subject) -> None:
     expected = "Empty" if has_new_coordinator(subject) else "Dead"
     assert group_after_offset_delete_without_commit(subject) == expected
 

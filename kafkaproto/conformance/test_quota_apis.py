@@ -234,7 +234,7 @@ def test_quota_of_an_ip_without_an_address_is_rejected(subject: Subject, name: s
 
 @pytest.mark.rule("Q-22", "W-13")
 @pytest.mark.parametrize(("name", "address"), [("0127.021", "127.0.0.21"), ("[::ffff:127.0.0.22]", "127.0.0.22")])
-def test_quota_of_an_ip_applies_to_the_address_that_its_name_stands_for(
+def test_ip_quota_applies_to_the_address_that_an_unusual_spelling_stands_for(
     subject: Subject, name: str, address: str
 ) -> None:
     with limited(subject, ({IP: name}, {"connection_creation_rate": 1.0})):

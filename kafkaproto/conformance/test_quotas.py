@@ -262,7 +262,7 @@ def fetched(subject: Subject, payer: Payer, version: int = 11) -> tuple[Any, int
 
 
 @pytest.mark.rule("T-4", "Q-12", "Q-13", "Q-14")
-def test_fetch_above_the_quota_returns_empty_and_delivers_after_its_throttle(subject: Subject) -> None:
+def test_fetch_above_the_quota_is_empty_and_the_next_fetch_waits_for_the_throttle(subject: Subject) -> None:
     """A response 50 bytes larger than ten seconds of a quota of 1000 B/s is throttled for 50 ms. The next fetch then returns the data."""
     topic = new_topic(subject)
     payer = Payer(subject, topic, 1000.0)

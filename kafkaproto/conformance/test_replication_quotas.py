@@ -140,7 +140,7 @@ def test_throttled_out_of_sync_follower_gets_no_records_until_its_window_has_pas
     "replica.lag.time.max.ms", "replication.quota.window.num", at_least={"fetch.max.bytes": FETCH_MAX_BYTES}
 )
 @pytest.mark.rule("R-1", "R-2", "R-12", "D10")
-def test_throttled_replica_list_applies_to_its_broker_and_changes_apply_at_once(subject: Subject) -> None:
+def test_throttled_replica_list_affects_only_listed_brokers_and_is_applied_at_once(subject: Subject) -> None:
     with out_of_sync(subject) as topic, limited(subject, LEADER_RATE, RATE, None):
         set_list(topic, LEADERS, "*")
         assert [got(topic), got(topic)] == [800_000, 0]
@@ -165,7 +165,7 @@ def test_throttled_replica_list_applies_to_its_broker_and_changes_apply_at_once(
     "replica.lag.time.max.ms", "replication.quota.window.num", at_least={"fetch.max.bytes": FETCH_MAX_BYTES}
 )
 @pytest.mark.rule("R-6", "R-12")
-def test_throttled_bytes_or_a_new_rate_do_not_complete_a_parked_follower_fetch(subject: Subject) -> None:
+def test_neither_throttled_bytes_nor_a_new_rate_complete_a_parked_follower_fetch(subject: Subject) -> None:
     with out_of_sync(subject) as topic:
         with limited(subject, LEADER_RATE, RATE):
             set_list(topic, LEADERS, "*")

@@ -103,7 +103,7 @@ def test_invalid_changes_of_scram_credentials_are_rejected(subject: Subject, use
 
 
 @pytest.mark.rule("AD-30", "AD-31", "SN-70")
-def test_user_with_two_changes_in_one_request_keeps_its_scram_credentials(subject: Subject, user: str) -> None:
+def test_several_scram_changes_of_one_user_in_a_request_are_rejected(subject: Subject, user: str) -> None:
     for deletions, upserts, error in (
         ([], [(user,), (user, SHA_512)], TWICE),
         ([], [(user,), (user,), (user,)], TWICE),

@@ -66,7 +66,7 @@ def open_session(subject: Subject, connection: Connection, topic: Topic, partiti
 
 @pytest.mark.needs("max.incremental.fetch.session.cache.slots")
 @pytest.mark.rule("S-12", "S-13")
-def test_full_session_cache_gives_clients_no_session_but_followers_evict_a_session(subject: Subject) -> None:
+def test_only_followers_get_a_fetch_session_if_the_session_cache_is_full(subject: Subject) -> None:
     """A client that finds no free slot gets its data without a session. A follower instead evicts the session of a client.
 
     Since 3.8 the session cache consists of shards with two slots each. New sessions go to the shards in turn, so none is full before all are: all 16

@@ -80,7 +80,7 @@ def test_topic_that_is_named_by_name_and_by_id_is_not_deleted(subject: Subject) 
 
 
 @pytest.mark.rule("AD-44")
-def test_each_entry_of_delete_topics_with_neither_or_both_name_and_id_has_a_result(subject: Subject) -> None:
+def test_delete_topics_rejects_each_entry_with_both_or_neither_of_name_and_id(subject: Subject) -> None:
     topic = new_topic(subject)
     neither = (None, bytes(16), INVALID_REQUEST, "Neither topic name nor id were specified.")
     assert deleted(subject, DeleteTopicState(), DeleteTopicState()) == [neither] * 2
@@ -176,7 +176,7 @@ def _exists(topic: Topic) -> bool:
 
 @pytest.mark.needs(brokers=3)
 @pytest.mark.rule("AD-45")
-def test_topics_without_a_running_broker_are_rejected_with_the_message_of_kafka(subject: Subject) -> None:
+def test_topic_whose_assigned_brokers_are_all_stopped_is_rejected_as_by_kafka(subject: Subject) -> None:
     name = subject.new_name()
     subject.stop_broker(2)
     message = "All brokers specified in the manual partition assignment for partition {} are fenced or in controlled shutdown."

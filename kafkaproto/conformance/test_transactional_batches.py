@@ -17,7 +17,7 @@ LATEST, EARLIEST = -1, -2
 
 
 @pytest.mark.rule("TX-27")
-def test_leader_verifies_a_batch_depending_on_the_epoch_of_the_open_transaction(subject: Subject) -> None:
+def test_leader_does_not_verify_a_batch_with_the_epoch_of_the_open_transaction(subject: Subject) -> None:
     """The leader does not verify a batch whose epoch is that of the open transaction.
 
     The batches have a transactional id that does not exist: if the leader asks the coordinator to verify one, an error is returned.
@@ -45,7 +45,7 @@ def test_leader_verifies_a_batch_depending_on_the_epoch_of_the_open_transaction(
 
 @pytest.mark.rule("TX-54", "TX-57")
 @pytest.mark.parametrize("commits_first", [True, False])
-def test_last_stable_offset_is_the_log_start_after_open_records_are_deleted(
+def test_last_stable_offset_is_the_log_start_if_open_transaction_data_is_deleted(
     subject: Subject, commits_first: bool
 ) -> None:
     topic, first, second = new_topic(subject), Producer(subject), Producer(subject)

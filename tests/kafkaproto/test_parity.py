@@ -30,7 +30,7 @@ BAD_VALUES: tuple[Any, ...] = (
 
 
 @core_first(ALL)
-def test_generated_code_and_construct_structs_encode_and_decode_identically(entry: Entry) -> None:
+def test_generated_codec_and_construct_library_encode_and_decode_identically(entry: Entry) -> None:
     values = Values(f"parity {entry.id}")
     for obj in values.objects(entry.layout, 200):
         values.add_unknown_tags(entry.layout, obj)
@@ -40,7 +40,7 @@ def test_generated_code_and_construct_structs_encode_and_decode_identically(entr
 
 
 @core_first(ALL)
-def test_generated_code_and_construct_structs_reject_the_same_bytes(entry: Entry) -> None:
+def test_generated_codec_and_construct_library_reject_the_same_bytes(entry: Entry) -> None:
     chance = random.Random(entry.id)
     values = Values(f"bytes {entry.id}")
     for shape in ("small", "tiny", "wide", *["random"] * 17):
@@ -54,7 +54,7 @@ def test_generated_code_and_construct_structs_reject_the_same_bytes(entry: Entry
 
 
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_generated_code_and_construct_structs_reject_the_same_truncations(entry: Entry) -> None:
+def test_generated_codec_and_construct_library_reject_the_same_truncations(entry: Entry) -> None:
     values = Values(f"truncated {entry.id}")
     obj = values.object(entry.layout, "tiny")
     values.add_unknown_tags(entry.layout, obj)
@@ -71,7 +71,7 @@ def assert_same_outcome(entry: Entry, data: bytes) -> None:
 
 
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_generated_code_and_construct_structs_reject_the_same_values(entry: Entry) -> None:
+def test_generated_codec_and_construct_library_reject_the_same_values(entry: Entry) -> None:
     for name in [name for name, _ in entry.layout.fields]:
         for bad in BAD_VALUES:
             obj = Values(entry.id).object(entry.layout, "small")

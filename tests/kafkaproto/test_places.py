@@ -28,7 +28,7 @@ def test_field_positions_cover_every_byte_of_a_message(entry: Entry) -> None:
         assert position == 5 + len(data)
 
 
-def test_field_positions_list_paths_sizes_and_values() -> None:
+def test_field_positions_contain_the_path_size_and_value_of_each_field() -> None:
     request = FETCH_REQUEST_V12.cls(cluster_id="c", unknown_tagged_fields=[(9, b"\xff")])
     positions: list[Any] = list(places(FETCH_REQUEST_V12, FETCH_REQUEST_V12.encode(request)))
     assert positions[0] == Place("replicaId", 0, 4, -1)

@@ -66,7 +66,7 @@ def test_frame_with_spliced_file_ranges_has_the_same_bytes_as_a_plain_frame(vers
     assert b"".join(parts) == expected
 
 
-def test_generated_code_and_construct_structs_splice_file_ranges_at_equal_positions() -> None:
+def test_generated_codec_and_construct_library_insert_file_ranges_at_equal_positions() -> None:
     message = fetched(FileRange(b"abc"), b"def", FileRange(b"ghi"))
     out, splices = bytearray(), []
     RESPONSES[12].encode_flat(message, out, splices)
@@ -76,7 +76,7 @@ def test_generated_code_and_construct_structs_splice_file_ranges_at_equal_positi
 
 
 @pytest.mark.parametrize("version", [4, 12])
-def test_encoding_a_file_range_without_splicing_is_rejected(version: int) -> None:
+def test_encoding_into_plain_bytes_rejects_records_given_as_a_file_range(version: int) -> None:
     with pytest.raises(EncodeError, match=r"partitions\[1\]\.records"):
         RESPONSES[version].encode(fetched(b"", FileRange(b"abc")))
     with pytest.raises(EncodeError, match=r"partitions\[0\]\.records"):

@@ -39,14 +39,14 @@ def test_every_api_in_the_release_table_has_a_name() -> None:
     assert not APIS.keys() & NAMES.keys()
 
 
-def test_api_versions_only_grow_until_release_4_0_drops_old_versions() -> None:
+def test_no_release_before_4_0_lowers_the_highest_version_of_an_api() -> None:
     before_4 = releases()[: releases().index("4.0")]
     for older, newer in pairwise(before_4):
         for key, (_, high) in versions(older).items():
             assert versions(newer).get(key, (0, high))[1] >= high, (newer, key)
 
 
-def test_returned_release_versions_can_be_modified_without_side_effects() -> None:
+def test_modified_api_versions_of_a_release_do_not_affect_later_calls() -> None:
     versions("2.8").clear()
     assert versions("2.8")
 

@@ -71,7 +71,7 @@ def test_invalid_field_definition_is_rejected_with_its_name_and_the_rule(rule: s
     assert "M" in str(error.value)
 
 
-def test_field_definitions_that_the_error_tests_modify_are_valid_unmodified() -> None:
+def test_field_definitions_used_by_the_error_tests_are_valid_before_modification() -> None:
     assert parse(with_field()).structs[-1].fields[0].name == "field"
     assert parse(with_field(**TAGGED)).structs[-1].fields[0].tag == 0
 

@@ -48,7 +48,7 @@ def test_reading_a_default_nested_struct_does_not_change_the_encoding() -> None:
     assert FETCH_RESPONSE_V12.encode(unseen) == before == FETCH_RESPONSE_V12.build(unseen)
 
 
-def test_decoded_messages_can_be_copied_replaced_and_pickled() -> None:
+def test_decoded_messages_can_be_copied_pickled_and_used_with_dataclasses_replace() -> None:
     partition, _ = decoded_partitions()
     partition.snapshot_id.epoch = 3
     for again in (

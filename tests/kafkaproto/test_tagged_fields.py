@@ -87,7 +87,7 @@ def test_tagged_structs_of_a_fetch_partition_survive_a_round_trip() -> None:
     assert FETCH_RESPONSE_V12.decode(FETCH_RESPONSE_V12.encode(response)) == response
 
 
-def test_tagged_field_of_another_version_is_rejected_not_kept_as_unknown() -> None:
+def test_known_tagged_field_is_rejected_in_versions_that_do_not_define_the_field() -> None:
     response = FetchResponse(node_endpoints=[NodeEndpoint(1, "h", 9092, "r")])
     data = FETCH_RESPONSE_V16.encode(response)
     assert FETCH_RESPONSE_V16.decode(data) == response
@@ -129,7 +129,7 @@ def test_more_than_127_tagged_fields_have_a_count_of_two_bytes() -> None:
     assert API_VERSIONS_RESPONSE_V3.decode(API_VERSIONS_RESPONSE_V3.encode(response)) == response
 
 
-def test_nullable_struct_has_a_marker_byte_or_a_varint_marker_in_a_tagged_field() -> None:
+def test_marker_of_a_nullable_struct_is_a_byte_but_a_varint_in_tagged_fields() -> None:
     layout = EXAMPLE.REQUESTS[5]
     absent = layout.encode(EXAMPLE.ExampleRequest(batches=b""))
     assert layout.decode(absent).maybe is None

@@ -37,13 +37,13 @@ def test_importing_kafkaproto_imports_no_other_module() -> None:
     assert modules_after("import kafkaproto; kafkaproto.__version__; dir(kafkaproto)") == ["kafkaproto"]
 
 
-def test_using_a_top_level_name_imports_its_module_but_no_messages() -> None:
+def test_import_of_a_top_level_name_imports_its_module_but_no_message_modules() -> None:
     loaded = modules_after("from kafkaproto import ErrorCode")
     assert "kafkaproto.error_codes" in loaded
     assert [name for name in loaded if name.startswith(("kafkaproto.messages", "kafkaproto.broker", "asyncio"))] == []
 
 
-def test_every_top_level_name_is_the_object_of_its_module() -> None:
+def test_every_top_level_name_refers_to_the_same_object_as_in_its_own_module() -> None:
     assert set(kafkaproto.__all__) <= {*dir(kafkaproto)}
     for name in kafkaproto.__all__:
         value = getattr(kafkaproto, name)

@@ -85,7 +85,7 @@ def test_data_formats_that_differ_between_the_two_kafka_releases_are_listed(orac
 
 
 @pytest.mark.parametrize("topic", RECORDS)
-def test_version_prefix_of_a_coordinator_key_selects_the_record_type_of_kafka(newer: Oracle, topic: str) -> None:
+def test_version_of_a_coordinator_record_key_selects_the_same_record_type_as_kafka(newer: Oracle, topic: str) -> None:
     theirs = json.loads(newer.ask("recordtypes", COORDINATORS[topic]))
     named = {int(number): tuple(name.removeprefix("Legacy") for name in names) for number, names in theirs.items()}
     assert RECORDS[topic] == named

@@ -66,7 +66,7 @@ class Generator:
     """Makes random patterns. rare: the probability that an element is any of the syntax, also an invalid one, instead of a frequent one.
 
     A pattern has either alternatives or flags for parts of it, not both, because of the bug of RE2J that
-    `test_topic_pattern_with_one_alternative_ignoring_case_matches_as_in_kafka` shows.
+    `test_regex_alternative_ignoring_case_matches_a_lower_case_letter_unlike_in_kafka` shows.
     """
 
     def __init__(self, rng: Random, literals: Sequence[str] = UNUSUAL_LITERALS, frequent: str = "abKs0.") -> None:
@@ -216,7 +216,9 @@ def test_character_classes_of_topic_patterns_match_the_same_characters_as_in_kaf
             assert ours(pattern, [*TOPIC_CHARACTERS]) == kafka.match(pattern, [*TOPIC_CHARACTERS]), pattern
 
 
-def test_topic_pattern_with_one_alternative_ignoring_case_matches_as_in_kafka(kafka: RegularExpressionOracle) -> None:
+def test_regex_alternative_ignoring_case_matches_a_lower_case_letter_unlike_in_kafka(
+    kafka: RegularExpressionOracle,
+) -> None:
     """RE2J takes two alternatives for the same if they begin with the same letter, and forgets that only one of them ignores case.
 
     We do not have this bug.

@@ -85,7 +85,7 @@ def test_one_changed_value_in_an_admin_client_result_counts_as_a_difference(chan
     assert len(differences(*results)) == 1
 
 
-def test_admin_client_results_that_differ_in_the_coordinator_only_are_equal() -> None:
+def test_admin_client_results_are_equal_if_only_their_coordinators_differ() -> None:
     other = copy.deepcopy(GROUP)
     other["describedGroups"]["g"]["coordinator"] = {"id": 2}  # type: ignore[index]
     results = [[Result("describeConsumerGroups", "a group", content)] for content in (GROUP, other)]

@@ -89,7 +89,7 @@ def marker(committed: bool, base_offset: int = 7) -> bytes:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_records_of_a_response_cut_for_a_trace_keep_transaction_markers_complete(count: int) -> None:
+def test_transaction_markers_stay_complete_in_responses_shortened_for_a_trace(count: int) -> None:
     data = b"".join([build_batch(SOME), marker(True), build_batch(SOME), marker(False, 11)][:count])
     left = batch_heads_and_markers(data)
     assert b"value" not in left and batch_heads(data) == b"".join(data_head(head) for head in split(data))

@@ -147,7 +147,7 @@ def test_capture_that_starts_within_a_large_frame_is_decoded_from_the_next_frame
 
 @pytest.mark.parametrize("size", [3_000, 200_000])
 @pytest.mark.parametrize("ports", [(), (9092,)])
-def test_capture_that_starts_with_a_response_identifies_client_and_server(
+def test_client_and_server_are_identified_in_a_capture_that_starts_with_a_response(
     made: Made, size: int, ports: tuple[int, ...]
 ) -> None:
     """A response has its correlation id where a request has its API key and version: a low id looks like Produce."""

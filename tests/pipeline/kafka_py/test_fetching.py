@@ -290,7 +290,7 @@ def test_kafka_py_read_of_a_batch_with_a_wrong_crc_fails_unless_check_crcs_is_fa
     assert read(Scripted(lenient, data(bytes(broken))), lenient, 1) == [0]
 
 
-def test_kafka_py_raises_the_error_of_a_fetch_that_is_not_retriable() -> None:
+def test_kafka_py_raises_a_fetch_error_that_is_not_retriable() -> None:
     refused = PartitionData(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     with pytest.raises(
         KafkaError, match=r"cannot fetch from t-0 at offset 0 .* because .*: TOPIC_AUTHORIZATION_FAILED"

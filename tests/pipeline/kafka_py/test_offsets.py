@@ -57,7 +57,7 @@ def test_partition_whose_end_offset_decreased_gets_no_share_of_the_batch_limit()
 
 
 @given(spans, st.integers(1, 2000))
-def test_size_limited_batch_reads_each_partition_with_new_records_at_most_to_its_end(
+def test_batch_with_a_record_limit_includes_every_partition_that_has_new_records(
     span: dict[tuple[str, int], tuple[int, int]], limit: int
 ) -> None:
     start = {p: min(pair) for p, pair in span.items()}

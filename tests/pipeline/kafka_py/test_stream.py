@@ -76,7 +76,7 @@ def ranges(read: KafkaStreamReader, start: Any, end: Any) -> list[tuple[int, int
     return [(p.value.partition, p.value.start, p.value.end) for p in read.partitions(start, end)]
 
 
-def test_before_spark_4_2_batch_limit_counts_from_the_end_of_the_last_planned_batch(kafka: TestCluster) -> None:
+def test_batch_limit_before_spark_4_2_counts_from_the_end_of_the_last_planned_batch(kafka: TestCluster) -> None:
     fill(kafka, 90, 10)
     with reader(kafka, startingOffsets="earliest", maxOffsetsPerTrigger="20") as read:
         assert read.latestOffset() == read.latestOffset() == at(18, 2)
@@ -100,7 +100,7 @@ def test_micro_batch_without_a_limit_takes_all_available_records(kafka: TestClus
 
 
 @pytest.mark.usefixtures("since_4_2")
-def test_batch_end_follows_from_the_start_and_limit_that_spark_4_2_passes(kafka: TestCluster) -> None:
+def test_batch_end_is_computed_from_the_start_and_limit_passed_by_spark_4_2(kafka: TestCluster) -> None:
     fill(kafka, 90, 10)
     with reader(kafka, startingOffsets="earliest", maxOffsetsPerTrigger="20") as read:
         assert read.getDefaultReadLimit() == MaxRows(20)
@@ -195,7 +195,7 @@ def start(kafka: TestCluster, **options: str) -> Offsets:
         planner.close()
 
 
-def test_starting_timestamp_after_all_records_fails_or_starts_at_the_latest_offset(kafka: TestCluster) -> None:
+def test_starting_timestamp_after_all_records_fails_unless_the_strategy_is_latest(kafka: TestCluster) -> None:
     fill(kafka, 10, 5)
     assert start(kafka, startingTimestamp=str(START_MS + 3)) == {("t", 0): 3, ("t", 1): 3}
     late = {"startingOffsetsByTimestamp": f'{{"t": {{"0": {START_MS + 8}, "1": {START_MS + 8}}}}}'}

@@ -75,7 +75,7 @@ def test_throttle_analysis_sums_throttle_times_by_client_and_quota(tables: Table
     assert max(r["throttle_ms"] for r in rates) == max(waits)
 
 
-def test_quota_what_if_gives_recorded_throttles_and_shorter_ones_for_higher_quotas(
+def test_quota_what_if_reproduces_throttles_and_predicts_shorter_for_higher_quotas(
     tables: Tables, folder: Path
 ) -> None:
     plan = [r for r in answer_rows(what_if.ANSWER, "planned", tables) if r["client_id"] == "p"]
@@ -243,7 +243,7 @@ def test_client_version_analysis_lists_releases_that_accept_each_clients_request
     assert {(r["api_version"], r["offered_from"], r["offered_to"]) for r in versions} == {(9, 0, 11)}
 
 
-def test_client_version_analysis_says_if_a_release_rejects_a_client_or_is_undecided(spark: Any, folder: Path) -> None:
+def test_client_version_analysis_finds_releases_that_reject_or_may_reject_a_client(spark: Any, folder: Path) -> None:
     def old(rows: list[Row]) -> list[Row]:
         return [r | {"api_version": 1} if r["api"] == "Produce" else r for r in rows]
 

@@ -109,7 +109,7 @@ def test_join_group_row_without_a_consumer_subscription_has_null_topics(protocol
     assert (row["protocol_type"], row["error"], row["subscribed"], row["owned"]) == (protocol_type, 79, None, None)
 
 
-def test_assignments_in_groups_of_other_protocol_types_are_not_decoded() -> None:
+def test_assignments_are_not_decoded_if_the_protocol_type_is_not_consumer() -> None:
     classic = ClassicGroup(Bench(), "connect")
     worker = classic.add("worker")
     classic.sync({worker: {"t": [0]}})
@@ -195,7 +195,7 @@ def test_row_of_an_offset_committed_by_topic_id_has_the_id() -> None:
     assert (table, row["topic"], row["topic_id"], row["offset"]) == ("group_offsets", None, bytes(range(16)).hex(), 5)
 
 
-def test_description_of_the_api_column_of_group_tables_names_every_api_with_rows() -> None:
+def test_group_table_documentation_names_every_api_that_has_rows() -> None:
     described = {api for table in ("groups", "group_offsets") for column in TABLES[table] if column.name == "api"
                  for api in column.about.replace(" or ", ", ").split(", ")}  # fmt: skip
     assert len(described) == len(GROUP_ROWS)

@@ -159,7 +159,7 @@ def test_traffic_of_each_real_client_is_checked_by_its_expected_audit_rules(chec
     assert {number for number in expected_rules if not checked.rows[number][client]} == set(), checked.rows
 
 
-def test_traffic_of_real_clients_is_checked_by_every_rule_that_a_proxy_can_decide(checked: Checked) -> None:
+def test_real_clients_exercise_every_audit_rule_that_a_proxy_trace_can_check(checked: Checked) -> None:
     exercised = {int(number.split("-")[0]) for number, rows in checked.rows.items() if rows}
     assert exercised >= WANTED
 

@@ -68,7 +68,7 @@ def test_trace_entry_with_offsets_of_several_logs_gives_one_row_per_log() -> Non
     assert of(rows, *Positions._fields) == list(logs)
 
 
-def test_request_row_has_its_time_parked_or_null_if_unknown(bench: Bench) -> None:
+def test_request_row_contains_the_time_spent_parked_or_null_if_it_is_unknown(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.send(fetch(("t", 0, 0), max_wait_ms=500, min_bytes=1), 11)
     bench.cluster.advance(500)

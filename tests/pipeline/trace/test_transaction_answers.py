@@ -167,7 +167,7 @@ def test_transaction_charts_show_outcomes_and_records_hidden_by_open_transaction
     assert "records not yet visible" in figure and transaction_figures.invisible([]) is None
 
 
-def test_transaction_analysis_prefers_recorded_causes_to_inferred_causes(spark: Any) -> None:
+def test_transaction_analysis_prefers_recorded_abort_causes_to_inferred_causes(spark: Any) -> None:
     """A trace of this broker has them. Its times are those of the machine: only causes and offsets are checked."""
     bench = TransactionBench()
     topic = bench.topic()

@@ -113,7 +113,7 @@ def test_rows_of_requests_between_brokers_contain_verified_partitions_and_marker
     ]
 
 
-def test_rows_of_admin_requests_contain_the_producers_and_transactions_described(recorded: Recorded) -> None:
+def test_rows_of_admin_requests_contain_the_described_producers_and_transactions(recorded: Recorded) -> None:
     producer, name = Producer(recorded.bench), recorded.topic.name
     producer.init()
     producer.add({name: [0, 1]})
@@ -175,6 +175,6 @@ def test_top_level_error_of_add_partitions_to_txn_is_in_the_row_of_each_partitio
     assert [(row["partition"], row["error"]) for _, row in made] == [(0, 31), (1, 31)]
 
 
-def test_description_of_the_api_column_of_the_transaction_table_names_every_api() -> None:
+def test_transaction_table_documentation_names_every_api_that_has_rows() -> None:
     [about] = [column.about for column in TABLES["transactions"] if column.name == "api"]
     assert len(about.replace(" or ", ", ").split(", ")) == len(TRANSACTION_ROWS)
