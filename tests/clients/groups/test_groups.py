@@ -8,19 +8,12 @@ import pytest
 
 from kafkaproto.partitioner import java_hash
 from kafkaproto.testing import TestCluster, cluster
-from tests.support.groups.members import SESSION_MS, Client, Members
+from tests.support.groups.members import SESSION_MS, SESSION_SETTINGS, Client, Members
 
 pytestmark = [pytest.mark.slow, pytest.mark.java, pytest.mark.clients, pytest.mark.timeout(300)]
 
 GROUP, TOPIC, OTHER_TOPIC, OFFSETS = "readers", "orders", "returns", "__consumer_offsets"
 PARTITIONS = {TOPIC: 6, OTHER_TOPIC: 2}
-SETTINGS = {
-    "group.min.session.timeout.ms": "1000",
-    "group.consumer.min.heartbeat.interval.ms": "100",
-    "group.consumer.heartbeat.interval.ms": "300",
-    "group.consumer.min.session.timeout.ms": "1000",
-    "group.consumer.session.timeout.ms": str(SESSION_MS),
-}
 
 
 def new_group_protocol(release: str) -> dict[str, str]:
@@ -187,7 +180,7 @@ class Scenario:
 
 def run(release: str, clients: list[Client]) -> None:
     topics = {name: {"partitions": count, "replication_factor": 3} for name, count in PARTITIONS.items()}
-    config = SETTINGS | (new_group_protocol(release) if clients[0].protocol == "consumer" else {})
+    config = SESSION_SETTINGS | (new_group_protocol(release) if clients[0].protocol == "consumer" else {})
     with cluster(3, topics=topics, release=release, config=config) as kafka, Members(kafka, GROUP, TOPIC) as members:
         Scenario(kafka, members, clients).run()
 
