@@ -21,6 +21,14 @@ from tests.support.groups.history import History, Partition
 WAIT_SECONDS = 45.0
 COMMIT_SECONDS = 3.0
 SESSION_MS = 4_000
+SESSION_SETTINGS = {
+    "group.min.session.timeout.ms": "1000",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "300",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": str(SESSION_MS),
+}
+"""Broker settings with which sessions end soon."""
 READ_BYTES = 1 << 16
 PROGRAMS = Path(__file__).parent / "programs"
 COMMANDS: dict[str, Callable[[], list[str]]] = {

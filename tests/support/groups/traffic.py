@@ -5,19 +5,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tests.support.groups.history import Partition
-from tests.support.groups.members import SESSION_MS, Client, Members
+from tests.support.groups.members import SESSION_SETTINGS, Client, Members
 
 TOPIC, PARTITIONS, RECORDS = "orders", 4, 40
 SETTINGS = {
     "group.coordinator.rebalance.protocols": "classic,consumer",
-    "group.min.session.timeout.ms": "1000",
     "group.initial.rebalance.delay.ms": "500",
-    "group.consumer.min.heartbeat.interval.ms": "100",
-    "group.consumer.heartbeat.interval.ms": "300",
-    "group.consumer.min.session.timeout.ms": "1000",
-    "group.consumer.session.timeout.ms": str(SESSION_MS),
+    **SESSION_SETTINGS,
 }
-"""Broker settings with which sessions end soon. Kafka 4.2 ignores the first one's default, and 3.9 needs it."""
+"""Broker settings for groups of both protocols. Kafka 4.2 ignores the first one's default, and 3.9 needs it."""
 ENDS: dict[Partition, int] = {(TOPIC, index): RECORDS // PARTITIONS for index in range(PARTITIONS)}
 
 

@@ -36,13 +36,12 @@ MOST_RECORDS = 50
 
 
 class Lines:
-    """Commands from stdin and events to stdout. Knows which partitions the member owns, and the offsets after the reported records."""
+    """Commands from stdin and events to stdout. Knows the offsets after the reported records."""
 
     def __init__(self) -> None:
         self.start: dict[str, Any] = json.loads(sys.stdin.readline())
         self.commands: queue.Queue[dict[str, Any]] = queue.Queue()
         self.positions: dict[Partition, int] = {}
-        self._owned: set[Partition] = set()
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
@@ -65,7 +64,6 @@ class Lines:
         """Report assigned partitions. positions: offsets from which the client continues by itself, also of other partitions."""
         partitions = list(partitions)
         kept = {} if positions is None else {p: positions[p] for p in partitions if p in positions}
-        self._owned.update(partitions)
         self.positions.update(kept)
         self.emit(
             "assigned", partitions=partitions, positions=[[*partition, offset] for partition, offset in kept.items()]
@@ -73,17 +71,16 @@ class Lines:
 
     def revoked(self, partitions: Iterable[Partition], event: str = "revoked") -> None:
         partitions = list(partitions)
-        self._owned.difference_update(partitions)
         for partition in partitions:
             self.positions.pop(partition, None)
         self.emit(event, partitions=partitions)
 
     def records(self, records: Iterable[tuple[str, int, int]]) -> None:
-        """Report records, except those of partitions that the member has lost since they were fetched."""
-        owned = [record for record in records if record[:2] in self._owned]
-        for begin in range(0, len(owned), MOST_RECORDS):
-            self.emit("records", records=owned[begin : begin + MOST_RECORDS])
-        for topic, partition, offset in owned:
+        """Report all records, also those of partitions that the member does not own: they are faults of the group."""
+        reported = list(records)
+        for begin in range(0, len(reported), MOST_RECORDS):
+            self.emit("records", records=reported[begin : begin + MOST_RECORDS])
+        for topic, partition, offset in reported:
             self.positions[topic, partition] = offset + 1
 
     def committed(self, positions: dict[Partition, int]) -> None:
