@@ -106,7 +106,9 @@ class Transactor:
 
     def responds(self, within_seconds: float) -> bool:
         """Return whether the program responds, or ends, within a number of seconds. Does not read the response."""
-        return bool(select.select([self._process.stdout], [], [], within_seconds)[0])
+        stdout = self._process.stdout
+        assert stdout is not None
+        return bool(select.select([stdout], [], [], within_seconds)[0])
 
     def _said(self) -> str:
         self._errors.seek(0)
