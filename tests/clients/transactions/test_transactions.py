@@ -34,6 +34,8 @@ LOST_COORDINATOR = "franz-go", "unknown broker: unknown broker"
 
 Only its metadata decides that (`Client.handleShardedReq`), and a new client has to repeat the transaction.
 """
+NOTICE_MS = 1_000
+"""How long kafka-python may take to notice that the coordinator closed the connection. It repeats a request that it sent before that."""
 STUCK_SECONDS = 5.0
 LEVELS = ("read_committed", "read_uncommitted")
 FURTHER_MS = 200
@@ -300,6 +302,7 @@ class Loss:
         """
         given_up = Levels([[], []], [["1"], []])
         if is_stuck:
+            self.scene.subject.pass_ms(NOTICE_MS)
             self.transactor.send("send", topic=self.scene.topic.name, partition=1, value="1")
             assert not self.transactor.responds(STUCK_SECONDS), f"{self.scene.library} continues"
             return given_up
