@@ -70,10 +70,16 @@ class Transactor:
             input=source,
         )
 
-    def read(self, topic: str, partitions: int, isolation: str, last: str) -> list[list[str]]:
-        """Return the values of each partition up to the value `last`."""
+    def read(self, topic: str, partitions: int, isolation: str, last: str, further_ms: int = 0) -> list[list[str]]:
+        """Return the values that a consumer reads from each partition until it has read `last`, and for another `further_ms`."""
         response = self.call(
-            "read", bootstrap=self._bootstrap, topic=topic, partitions=partitions, isolation=isolation, last=last
+            "read",
+            bootstrap=self._bootstrap,
+            topic=topic,
+            partitions=partitions,
+            isolation=isolation,
+            last=last,
+            further_ms=further_ms,
         )
         values: list[list[str]] = response["values"]
         return values
@@ -81,9 +87,9 @@ class Transactor:
     def call(self, command: str, **fields: object) -> dict[str, Any]:
         """Let the program carry out a command. Returns its response. Raises TransactorError, and AssertionError if the program ends."""
         self.send(command, **fields)
+        assert self.responds(WAIT_SECONDS), f"{self.library} does not answer {command}"
         stdout = self._process.stdout
         assert stdout is not None
-        assert select.select([stdout], [], [], WAIT_SECONDS)[0], f"{self.library} does not answer {command}"
         line = stdout.readline()
         assert line, f"{self.library} ended in {command}: {self._said()}"
         response: dict[str, Any] = json.loads(line)
@@ -97,6 +103,12 @@ class Transactor:
         assert stdin is not None
         stdin.write(json.dumps({"command": command, **fields}).encode() + b"\n")
         stdin.flush()
+
+    def responds(self, within_seconds: float) -> bool:
+        """Return whether the program responds, or ends, within a number of seconds. Does not read the response."""
+        stdout = self._process.stdout
+        assert stdout is not None
+        return bool(select.select([stdout], [], [], within_seconds)[0])
 
     def _said(self) -> str:
         self._errors.seek(0)

@@ -83,27 +83,31 @@ public class Transactor {
         Properties settings = new Properties();
         settings.put("bootstrap.servers", command.get("bootstrap").asText());
         settings.put("isolation.level", command.get("isolation").asText());
-        String last = command.get("last").asText();
+        settings.put("fetch.max.wait.ms", 100);
         try (KafkaConsumer<String, String> reader = new KafkaConsumer<>(settings, new StringDeserializer(), new StringDeserializer())) {
             for (int partition = 0; partition < command.get("partitions").asInt(); partition++) {
                 TopicPartition place = new TopicPartition(command.get("topic").asText(), partition);
                 reader.assign(List.of(place));
                 reader.seek(place, 0);
-                readOne(reader, last, values.addArray());
+                readOne(reader, command, values.addArray());
             }
         }
     }
 
-    static void readOne(KafkaConsumer<String, String> reader, String last, ArrayNode values) {
+    static void readOne(KafkaConsumer<String, String> reader, JsonNode command, ArrayNode values) {
+        boolean isComplete = false;
         long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_SECONDS);
         while (System.nanoTime() < deadline) {
-            for (ConsumerRecord<String, String> record : reader.poll(Duration.ofMillis(200))) {
+            for (ConsumerRecord<String, String> record : reader.poll(Duration.ofMillis(100))) {
                 values.add(record.value());
-                if (record.value().equals(last)) {
-                    return;
+                if (record.value().equals(command.get("last").asText())) {
+                    isComplete = true;
+                    deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(command.get("further_ms").asLong());
                 }
             }
         }
-        throw new IllegalStateException("the partition ends after " + values);
+        if (!isComplete) {
+            throw new IllegalStateException("the partition ends after " + values);
+        }
     }
 }

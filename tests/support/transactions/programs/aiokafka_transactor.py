@@ -7,7 +7,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
-from tests.support.transactions.programs.lines import PATIENCE_SECONDS, Command, Fields, serve
+from tests.support.transactions.programs.lines import FETCH_WAIT_MS, PATIENCE_SECONDS, Command, Fields, serve
 
 
 class Transactor:
@@ -50,17 +50,33 @@ class Transactor:
 
 async def read(command: Command) -> list[list[str]]:
     values: list[list[str]] = []
-    consumer = AIOKafkaConsumer(bootstrap_servers=command["bootstrap"], isolation_level=command["isolation"])
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=command["bootstrap"],
+        isolation_level=command["isolation"],
+        fetch_max_wait_ms=FETCH_WAIT_MS,
+    )
     await consumer.start()
     for partition in range(command["partitions"]):
         place = TopicPartition(command["topic"], partition)
         consumer.assign([place])
         consumer.seek(place, 0)
-        values.append([])
-        while values[-1][-1:] != [command["last"]]:
-            record = await asyncio.wait_for(consumer.getone(place), PATIENCE_SECONDS)
-            values[-1].append(record.value.decode())
+        values.append(await read_one(consumer, place, command))
     await consumer.stop()
+    return values
+
+
+async def read_one(consumer: Any, place: TopicPartition, command: Command) -> list[str]:
+    """Return the values of one partition, as `lines.read_values` does."""
+    values: list[str] = []
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS) as limit:
+            while True:
+                values.append((await consumer.getone(place)).value.decode())
+                if values[-1] == command["last"]:
+                    limit.reschedule(asyncio.get_running_loop().time() + command["further_ms"] / 1000)
+    except TimeoutError:
+        if command["last"] not in values:
+            raise
     return values
 
 

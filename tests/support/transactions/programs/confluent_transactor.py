@@ -7,7 +7,14 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
-from tests.support.transactions.programs.lines import PATIENCE_SECONDS, Command, Fields, serve
+from tests.support.transactions.programs.lines import (
+    FETCH_WAIT_MS,
+    PATIENCE_SECONDS,
+    Command,
+    Fields,
+    read_values,
+    serve,
+)
 
 
 class Transactor:
@@ -75,23 +82,27 @@ def read(command: Command) -> list[list[str]]:
             "group.id": "reads without a group",
             "isolation.level": command["isolation"],
             "enable.auto.commit": False,
+            "fetch.wait.max.ms": FETCH_WAIT_MS,
         }
     )
     values: list[list[str]] = []
     for partition in range(command["partitions"]):
         consumer.assign([TopicPartition(command["topic"], partition, 0)])
-        values.append([])
-        while values[-1][-1:] != [command["last"]]:
-            message = consumer.poll(PATIENCE_SECONDS)
-            if message is None:
-                raise TimeoutError(f"partition {partition} ends after {values[-1]}")
-            if (error := message.error()) is not None:
-                raise KafkaException(error)
-            content = message.value()
-            assert content is not None
-            values[-1].append(content.decode())
+        values.append(read_values(lambda seconds: poll(consumer, seconds), command))
     consumer.close()
     return values
+
+
+def poll(consumer: Consumer, seconds: float) -> list[str]:
+    """Return the value of the next record, or none after a number of seconds."""
+    message = consumer.poll(seconds)
+    if message is None:
+        return []
+    if (error := message.error()) is not None:
+        raise KafkaException(error)
+    content = message.value()
+    assert content is not None
+    return [content.decode()]
 
 
 def name_of(error: Exception) -> str:

@@ -7,7 +7,14 @@ from typing import Any
 from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.structs import ConsumerGroupMetadata
 
-from tests.support.transactions.programs.lines import PATIENCE_SECONDS, Command, Fields, serve
+from tests.support.transactions.programs.lines import (
+    FETCH_WAIT_MS,
+    PATIENCE_SECONDS,
+    Command,
+    Fields,
+    read_values,
+    serve,
+)
 
 
 class Transactor:
@@ -55,21 +62,24 @@ def read(command: Command) -> list[list[str]]:
     consumer = KafkaConsumer(
         bootstrap_servers=command["bootstrap"].split(","),
         isolation_level=command["isolation"],
-        consumer_timeout_ms=int(PATIENCE_SECONDS * 1000),
+        fetch_max_wait_ms=FETCH_WAIT_MS,
     )
     for partition in range(command["partitions"]):
         place = TopicPartition(command["topic"], partition)
         consumer.assign([place])
         consumer.seek(place, 0)
-        values.append([])
-        for record in consumer:
-            values[-1].append(record.value.decode())
-            if values[-1][-1] == command["last"]:
-                break
-        else:
-            raise TimeoutError(f"partition {partition} ends after {values[-1]}")
+        values.append(read_values(lambda seconds: poll(consumer, seconds), command))
     consumer.close()
     return values
+
+
+def poll(consumer: Any, seconds: float) -> list[str]:
+    """Return the values of the next records, or none after a number of seconds."""
+    return [
+        record.value.decode()
+        for records in consumer.poll(timeout_ms=int(seconds * 1000)).values()
+        for record in records
+    ]
 
 
 if __name__ == "__main__":

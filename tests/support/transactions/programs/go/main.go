@@ -32,6 +32,7 @@ type command struct {
 	Partitions      int32   `json:"partitions"`
 	Isolation       string  `json:"isolation"`
 	Last            string  `json:"last"`
+	FurtherMs       int     `json:"further_ms"`
 }
 
 // transactor has a session, which commits the offsets of what it has read in its transactions, if it commits offsets of a group, else a client.
@@ -139,24 +140,32 @@ func read(ctx context.Context, c command) ([][]string, error) {
 		kgo.SeedBrokers(strings.Split(c.Bootstrap, ",")...),
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{c.Topic: starts}),
 		kgo.FetchIsolationLevel(level),
+		kgo.FetchMaxWait(100*time.Millisecond),
 	)
 	if err != nil {
 		return nil, err
 	}
 	defer client.Close()
 	values := make([][]string, c.Partitions)
-	for open := c.Partitions; open > 0; {
+	open := c.Partitions
+	collect := func(record *kgo.Record) {
+		value := string(record.Value)
+		values[record.Partition] = append(values[record.Partition], value)
+		if value == c.Last {
+			open--
+		}
+	}
+	for open > 0 {
 		fetches := client.PollFetches(ctx)
 		if err := fetches.Err(); err != nil {
 			return values, err
 		}
-		fetches.EachRecord(func(record *kgo.Record) {
-			value := string(record.Value)
-			values[record.Partition] = append(values[record.Partition], value)
-			if value == c.Last {
-				open--
-			}
-		})
+		fetches.EachRecord(collect)
+	}
+	further, cancel := context.WithTimeout(ctx, time.Duration(c.FurtherMs)*time.Millisecond)
+	defer cancel()
+	for further.Err() == nil {
+		client.PollFetches(further).EachRecord(collect)
 	}
 	return values, nil
 }

@@ -70,7 +70,7 @@ async function read(command) {
       values[partition].push(message.value.toString());
       if (message.value.toString() === command.last && --open === 0) {
         clearTimeout(timer);
-        resolve();
+        setTimeout(resolve, command.further_ms);
       }
     };
     consumer.run({ autoCommit: false, eachMessage }).catch(reject);
