@@ -77,7 +77,7 @@ class Store:
     def locked(self) -> Iterator[None]:
         """Return a context in which the tables are locked. Raises StoreError if another job has locked them.
 
-        First moves the files that an interrupted job committed, and deletes those that it did not commit.
+        First completes the commit of an interrupted job, or deletes its files if it had not committed.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         with (self.path / LOCK).open("w") as lock:

@@ -93,7 +93,7 @@ def as_json(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> dict[st
 
 
 def left_out(outcomes: Sequence[Outcome]) -> list[str]:
-    """Return a line for each rule that left out rows: they look broken, but cannot be decided because the trace lacks entries."""
+    """Return a line for each rule with undecided rows: rows that may be faults, which cannot be decided because the trace lacks entries."""
     return [
         f"rule {outcome.rule.number}: {outcome.left_out:,} rows are left out because missing entries may explain them"
         for outcome in outcomes
