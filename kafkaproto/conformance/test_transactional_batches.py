@@ -99,7 +99,7 @@ def test_batch_whose_transaction_ends_while_another_batch_is_verified_is_rejecte
             subject.pass_ms(attempt % 4)
         subject.send(leader, request, 12)
         is_ended = subject.answer(coordinator).message.error_code == 0
-        results = subject.answer(leader).message.responses[0].partition_responses
+        results = sorted(subject.answer(leader).message.responses[0].partition_responses, key=lambda each: each.index)
         errors = tuple(result.error_code for result in results)
         for index, error in enumerate(errors):
             sequences[index] += error == 0
