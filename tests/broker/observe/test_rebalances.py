@@ -321,7 +321,7 @@ def test_member_rejected_by_a_full_consumer_group_causes_no_group_change_event()
     assert len(changes(group.cluster)) == before
 
 
-def test_join_that_cannot_be_stored_is_reported_as_joined_and_then_as_removed() -> None:
+def test_member_whose_join_cannot_be_stored_is_reported_as_joined_then_as_removed() -> None:
     group = Group("4.2", 2, offsets_topic_replication_factor="2", min_insync_replicas="2")
     group.join("A")
     group.cluster.advance(100)
@@ -355,7 +355,7 @@ def test_consumer_group_that_was_never_reported_is_not_reported_as_dead() -> Non
     assert [change.state for change in reported] == ["Empty", "Dead"]
 
 
-def test_failed_restart_of_a_static_member_is_reported_as_replaced_and_replaced_back() -> None:
+def test_static_member_restart_that_fails_is_reported_as_replacement_and_reversal() -> None:
     config = {
         "offsets.topic.replication.factor": "2",
         "min.insync.replicas": "2",

@@ -125,7 +125,7 @@ def test_batch_too_large_for_its_quota_is_logged_once_per_partition_and_quota_va
     assert "consumer_byte_rate=500 allows at most 5999 bytes" in warnings(caplog)[2]
 
 
-def test_release_1_1_sends_batches_larger_than_the_quota_late_and_logs_no_warning(
+def test_release_1_1_delays_batches_larger_than_the_quota_and_logs_no_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = VirtualCluster(release_name="1.1")
