@@ -59,14 +59,14 @@ def test_reading_a_rate_without_recording_leaves_its_samples_unchanged(
     ("bound", "size", "expected"),
     [(10000, 105000, 500), (10000, 100000, 0), (1024, 20480, 10000), (1000, 15000, 5000), (1000, 10050, 50)],
 )
-def test_first_request_is_throttled_for_the_bytes_above_ten_seconds_of_quota(
+def test_throttle_of_a_first_request_depends_on_its_bytes_above_10_seconds_of_quota(
     bound: int, size: int, expected: int
 ) -> None:
     assert SampledRate().record_and_throttle(size, 123, bound) == expected
 
 
 @pytest.mark.rule("Q-7")
-def test_one_byte_above_the_quota_at_the_same_instant_is_throttled_for_1_ms() -> None:
+def test_one_byte_beyond_ten_seconds_of_quota_is_throttled_for_1_ms() -> None:
     rate = SampledRate()
     assert rate.record_and_throttle(10_000, 5, 1000) == 0
     assert rate.record_and_throttle(1, 5, 1000) == 1

@@ -313,7 +313,7 @@ def test_parked_fetch_of_a_throttled_follower_waits_its_full_max_wait(follower: 
 
 
 @pytest.mark.rule("R-12")
-def test_changed_throttle_list_or_rate_applies_to_the_next_and_to_parked_fetches() -> None:
+def test_changed_replication_throttle_applies_to_parked_and_later_follower_fetches() -> None:
     cluster = out_of_sync(*[500 * KB] * 4)
     set_list(cluster, LEADER, "0:0")
     set_rate(cluster, LEADER, KB)
@@ -517,7 +517,7 @@ def is_quiet(cluster: VirtualCluster) -> bool:
 
 @pytest.mark.rule("R-7")
 @pytest.mark.parametrize("side", [LEADER, FOLLOWER])
-def test_throttled_follower_stops_waiting_once_its_link_broker_or_topic_is_gone(side: str) -> None:
+def test_follower_sets_no_throttle_timer_if_its_link_is_cut_or_its_topic_is_deleted(side: str) -> None:
     cluster = throttled_move(side, 200 * KB)
     [fetcher] = cluster.state.nodes[1].replicas.fetchers.values()
     fetcher.cut_link(True, cluster.now_ms)

@@ -255,7 +255,7 @@ async def test_async_cluster_clock_can_be_advanced_in_the_event_loop() -> None:
 # ---- wait_for -------------------------------------------------------------------------------------------------------------------------
 
 
-def test_wait_for_returns_the_result_of_the_condition() -> None:
+def test_method_wait_for_returns_the_result_of_its_condition() -> None:
     with cluster() as c, connected(c) as client:
         client.send(metadata(), 1)
         requests = c.wait_for(lambda journal: journal.requests("Metadata"))
@@ -263,7 +263,7 @@ def test_wait_for_returns_the_result_of_the_condition() -> None:
         assert c.wait_for(lambda _: "at once") == "at once"
 
 
-def test_wait_for_that_times_out_lists_the_last_requests() -> None:
+def test_timeout_error_of_method_wait_for_lists_the_last_requests() -> None:
     with cluster() as c, connected(c, "who-asked") as client:
         client.ask(metadata(), 1)
         with pytest.raises(TimeoutError, match=r"within 0\.01 s; last requests:\n.*who-asked: Metadata v1"):
@@ -276,7 +276,7 @@ def broken(journal: Journal) -> object:
 
 
 @pytest.mark.rule("W-8")
-def test_exception_in_a_wait_for_condition_is_raised_and_clients_are_still_served() -> None:
+def test_exception_in_the_condition_of_wait_for_is_raised_and_the_broker_continues() -> None:
     with cluster() as c, connected(c) as client, ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(c.wait_for, broken)
         while len(c.state.events.observers) == OBSERVERS:
@@ -291,7 +291,7 @@ def test_exception_in_a_wait_for_condition_is_raised_and_clients_are_still_serve
 
 
 @pytest.mark.rule("W-8")
-async def test_exception_in_a_wait_for_condition_is_raised_in_an_async_cluster() -> None:
+async def test_exception_in_the_condition_of_async_wait_for_is_raised() -> None:
     async with serving() as (c, client):
         waiting = asyncio.ensure_future(c.wait_for(broken))
         await asyncio.sleep(0)
