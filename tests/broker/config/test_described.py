@@ -259,7 +259,7 @@ def test_alter_configs_changes_only_dynamic_settings_of_a_running_broker(
 
 
 @pytest.mark.parametrize("release", ["4.1", "4.2"])
-def test_enabling_eligible_leader_replicas_sets_min_insync_replicas_cluster_wide(release: str) -> None:
+def test_eligible_leader_replicas_make_min_insync_replicas_a_cluster_wide_setting(release: str) -> None:
     cluster = made(release, min_insync_replicas="2")
     entry = described(cluster, BROKER, "")["min.insync.replicas"]
     assert (entry.value, entry.config_source) == ("2", ALL)

@@ -202,7 +202,7 @@ def test_alter_configs_with_one_invalid_setting_changes_nothing_of_that_resource
     assert described(cluster, TOPIC, "t", "flush.messages")["flush.messages"][0] == "5"
 
 
-def test_alter_configs_rejects_a_repeated_resource_and_applies_the_other_resources(cluster: VirtualCluster) -> None:
+def test_alter_configs_rejects_a_resource_named_twice_and_applies_other_resources(cluster: VirtualCluster) -> None:
     def old(name: str) -> OldResource:
         return OldResource(TOPIC, name, [OldConfig("retention.ms", "5")])
 

@@ -46,7 +46,9 @@ def cluster() -> VirtualCluster:
 
 @pytest.mark.rule("F-3")
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_fetch_versions_before_3_have_no_limit_for_the_whole_response(cluster: VirtualCluster, version: int) -> None:
+def test_fetch_versions_before_3_limit_each_partition_but_not_the_whole_response(
+    cluster: VirtualCluster, version: int
+) -> None:
     for index in range(3):
         fill(cluster, "t", batch_of_bytes(900), partition=index)
     request = fetch(("t", 0, 0), ("t", 1, 0), ("t", 2, 0), partition_max=1000, max_bytes=1, version=version)

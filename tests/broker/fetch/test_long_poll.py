@@ -123,7 +123,7 @@ def test_election_of_a_leader_completes_parked_fetches_with_an_old_leader_epoch(
 
 
 @pytest.mark.rule("F-29")
-def test_one_append_completes_all_parked_fetches_in_their_order_of_arrival(
+def test_one_append_completes_all_parked_fetches_in_the_order_in_which_they_arrived(
     cluster: VirtualCluster,
 ) -> None:
     clients = [send(cluster, ("t", 0, 0), max_wait_ms=20_000) for _ in range(20)]

@@ -86,7 +86,7 @@ def keys(answer: SessionFields[Any, Any]) -> list[Key]:
 
 
 @pytest.mark.rule("S-14")
-def test_fetch_session_rejects_wrong_session_ids_and_epochs() -> None:
+def test_fetch_with_unknown_session_id_or_wrong_session_epoch_gets_an_error() -> None:
     """Kafka's FetchSessionTest.testFetchRequests."""
     f = Fetcher()
     full = f.fetch(0, 0, requests(FOO0, FOO1))
@@ -127,7 +127,7 @@ def test_fetch_with_wrong_session_epoch_leaves_the_session_unchanged() -> None:
 
 
 @pytest.mark.rule("S-3")
-def test_fetch_session_rejects_a_switch_between_topic_names_and_topic_ids() -> None:
+def test_fetch_session_that_began_with_topic_names_rejects_topic_ids_and_vice_versa() -> None:
     f = Fetcher()
     with_names = f.fetch(0, 0, requests(FOO0)).session_id
     with_ids = f.fetch(0, 0, requests(FOO0), topic_ids=True).session_id

@@ -80,7 +80,7 @@ def test_join_group_response_has_the_fields_of_each_version(cluster: VirtualClus
 
 
 @pytest.mark.rule("GC-22")
-def test_join_group_v0_uses_the_session_timeout_as_rebalance_timeout(cluster: VirtualCluster) -> None:
+def test_join_group_v0_without_rebalance_timeout_uses_the_session_timeout_instead(cluster: VirtualCluster) -> None:
     """A member that does not rejoin is removed after its session timeout of 10 s."""
     client, other = cluster.connect(), cluster.connect()
     answer = joined(cluster, client, 0)
