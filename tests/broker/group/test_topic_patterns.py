@@ -119,7 +119,9 @@ common_patterns = st.recursive(
 
 
 @given(pattern=common_patterns, names=st.lists(st.text("abA0_-.", max_size=6), min_size=1, max_size=20))
-def test_topic_pattern_matches_the_same_names_as_the_equal_python_regex(pattern: str, names: list[str]) -> None:
+def test_topic_pattern_matches_the_same_names_as_python_re_with_the_same_pattern(
+    pattern: str, names: list[str]
+) -> None:
     theirs = re.compile(pattern, re.ASCII)
     assert matched(pattern, *names) == [name for name in names if theirs.fullmatch(name)]
 

@@ -325,7 +325,7 @@ def test_truncated_bytes_are_not_overwritten_while_a_response_still_sends_them()
 
 
 @pytest.mark.rule("E-4")
-def test_raised_log_start_hides_records_but_keeps_the_batch_at_the_log_start() -> None:
+def test_log_keeps_the_whole_batch_that_contains_a_raised_log_start_offset() -> None:
     log, sizes = three_batches()
     log.high_watermark = 2
     log.raise_log_start(4)
