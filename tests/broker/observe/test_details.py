@@ -90,7 +90,7 @@ CASES: list[tuple[Callable[[], Any], int, str]] = [
 
 
 @pytest.mark.parametrize(("request_of", "version", "expected"), CASES, ids=[text for _, _, text in CASES])
-def test_request_details_contain_topics_groups_offsets_and_errors_for_each_api(
+def test_journal_details_of_each_api_contain_topics_groups_offsets_and_errors(
     cluster: VirtualCluster, client: MemoryClient, request_of: Callable[[], Any], version: int, expected: str
 ) -> None:
     client.ask(FindCoordinatorRequest("readers"), 3)

@@ -124,7 +124,7 @@ def test_rebalance_cause_names_the_classic_member_that_left_or_timed_out() -> No
     ]
 
 
-def test_rebalance_causes_name_classic_members_that_missed_a_timeout() -> None:
+def test_rebalance_causes_name_classic_members_without_heartbeats_in_session_timeout() -> None:
     classic = Classic()
     one, two, three = (classic.connect() for _ in range(3))
     first = classic.first(one)
@@ -340,7 +340,7 @@ def test_consumer_group_whose_first_member_cannot_be_stored_is_reported_as_dead(
     assert history(group.cluster) == [(0, 1, "Stable", 0, ["member A joined"])]
 
 
-def test_consumer_group_that_was_never_reported_is_not_reported_as_dead() -> None:
+def test_end_of_a_consumer_group_is_not_reported_if_its_creation_was_not_reported() -> None:
     reported: list[GroupChange] = []
     events = Events()
     events.attach(
