@@ -26,7 +26,7 @@ _STEPS = st.lists(
 
 @pytest.mark.rule("Q-6")
 @given(_STEPS, st.sampled_from([1, 2, 3, 11]), st.sampled_from([1000, 500, 3]), st.sampled_from([0.01, 1.0, 500, 3333]))
-def test_sampled_rate_equals_a_slow_reference_implementation_exactly(
+def test_sampled_quota_rate_equals_that_of_a_slow_reference_implementation(
     steps: list[tuple[int, float, bool]], samples: int, window_ms: int, bound: float
 ) -> None:
     fast, slow, now_ms = SampledRate(samples, window_ms), SlowRate(samples, window_ms), 1_700_000_000_000

@@ -129,7 +129,7 @@ def test_replication_rate_of_a_broker_overrides_the_cluster_wide_rate() -> None:
 
 
 @pytest.mark.rule("R-12")
-def test_replication_rate_in_static_broker_settings_has_no_effect_and_is_reported() -> None:
+def test_static_replication_rate_setting_has_no_effect_and_is_listed_as_such() -> None:
     cluster = three(**{"leader.replication.throttled.rate": "1000", "2.follower.replication.throttled.rate": "5"})
     assert quota(cluster, LEADER, 0).bound == quota(cluster, FOLLOWER, 2).bound == 2**63 - 1
     assert cluster.state.config.without_effect() == [
@@ -454,7 +454,7 @@ def test_throttled_reassignment_takes_the_time_given_by_size_and_rate(
 
 
 @pytest.mark.rule("R-7")
-def test_throttled_follower_causes_no_more_timer_events_than_in_kafka() -> None:
+def test_throttled_follower_wakes_the_cluster_at_most_twice_per_second() -> None:
     """There is one event per second while all partitions are throttled by the follower, and two if throttled by the leader."""
     for leader_rate, follower_rate, wakes in ((KB, None, 2), (None, KB, 1)):
         cluster = VirtualCluster(2)
@@ -680,7 +680,7 @@ def test_computed_follower_fetch_response_size_equals_the_encoded_size(groups: l
 
 
 @pytest.mark.rule("R-4")
-def test_follower_session_returns_throttled_partitions_when_the_throttle_ends() -> None:
+def test_follower_fetch_session_returns_throttled_partitions_after_the_throttle() -> None:
     """In a session a throttled partition is returned once without records, and with its records after the throttle."""
     cluster = out_of_sync(*[500 * KB] * 4)
     set_list(cluster, LEADER, "*")

@@ -137,7 +137,7 @@ def test_pipelined_long_polls_end_one_after_another_during_one_clock_advance() -
         assert [s.at_ms - begun_ms for s in c.journal.requests()] == [300, 600, 900, 1200, 1500]
 
 
-def test_event_loop_timer_is_reset_only_if_the_earliest_deadline_becomes_earlier(
+def test_event_loop_timer_is_set_again_only_for_a_deadline_before_all_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def delays() -> list[float]:
@@ -159,7 +159,7 @@ def test_event_loop_timer_is_reset_only_if_the_earliest_deadline_becomes_earlier
     assert asyncio.run(delays()) == [50, 40, 30]
 
 
-def test_clock_advances_of_several_threads_add_up() -> None:
+def test_manual_clock_advanced_by_several_threads_moves_by_the_sum_of_all_advances() -> None:
     with cluster(topics={"t": 1}, clock="manual") as c, connected(c) as client:
         begun_ms = c.clock.now_ms()
         client.send(fetch(("t", 0, 0), max_wait_ms=1000), 11)
@@ -410,7 +410,7 @@ async def test_starting_100_clusters_in_one_loop_leaks_no_tasks_or_descriptors()
     assert descriptors() <= files
 
 
-def test_clusters_running_at_the_same_time_share_no_topics_or_clock() -> None:
+def test_two_clusters_running_at_the_same_time_share_neither_topics_nor_a_clock() -> None:
     with (
         cluster(topics={"a": 1}) as cluster_a,
         cluster(topics={"b": 1}) as two,
