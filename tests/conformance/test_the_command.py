@@ -73,7 +73,7 @@ def test_conformance_skips_large_fetches_on_brokers_with_a_low_fetch_limit() -> 
 
 
 @pytest.mark.slow
-def test_conformance_with_all_settings_skips_only_tests_that_control_brokers() -> None:
+def test_conformance_on_a_fully_configured_broker_skips_only_broker_control_tests() -> None:
     with brokers() as address:
         counts, printed = outcomes(address)
     assert set(counts) == {"ok", "not prepared"} and counts["ok"] > 20, printed
