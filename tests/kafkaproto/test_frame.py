@@ -55,7 +55,7 @@ def test_read_frame_reads_exactly_one_frame_and_no_later_bytes(size: int) -> Non
     assert stream.read() == b"next"
 
 
-def test_kafka_frame_of_which_only_the_length_arrives_uses_no_memory() -> None:
+def test_kafka_frame_of_which_only_a_few_bytes_arrive_uses_little_memory() -> None:
     stream = BytesIO(b"\x7f\xff\xff\xff" + b"abc")
     tracemalloc.start()
     try:
