@@ -42,7 +42,7 @@ def kafka(folder: Path) -> Iterator[TestCluster]:
         yield made
 
 
-def test_kafka_py_query_resumes_from_a_checkpoint_written_by_an_old_commit(
+def test_spark_query_with_source_kafka_py_resumes_from_a_checkpoint_of_an_old_commit(
     spark: Any, kafka: TestCluster, folder: Path
 ) -> None:
     assert expected("streams")["read by kafka_py"] == [COUNT, COUNT] and len(kafka.records("t")) == 2 * COUNT

@@ -35,7 +35,7 @@ def test_broker_recovers_all_data_from_a_data_directory_of_an_old_commit(name: s
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_old_data_directory_can_be_recovered_written_to_and_recovered_again(name: str, tmp_path: Path) -> None:
+def test_records_added_to_a_data_directory_of_an_old_commit_survive_a_restart(name: str, tmp_path: Path) -> None:
     cluster = recovered(unpack(name, tmp_path))
     expected_contents = expected(name)
     for topic, index in (("events", 0), ("events", 1), ("table", 0), ("trimmed", 0)):

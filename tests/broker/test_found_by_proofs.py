@@ -74,7 +74,7 @@ def test_damaged_record_batch_is_rejected_with_an_error_and_not_appended(
 
 
 @pytest.mark.rule("P-4")
-def test_batch_of_impossible_length_rejects_every_partition_of_the_request() -> None:
+def test_batch_of_impossible_length_rejects_all_partitions_of_its_produce_request() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", 2)
     request = produce("t", made({"values": [30], "codec": 0, "damage": "length tiny"}))

@@ -149,7 +149,7 @@ class Work:
 
 @pytest.mark.rule("X-2", "X-3", "X-4")
 @pytest.mark.parametrize("seed", range(25))
-def test_random_requests_break_no_rule_on_offsets_size_limits_and_visibility(seed: int) -> None:
+def test_random_requests_never_violate_the_rules_for_offsets_sizes_and_visibility(seed: int) -> None:
     work = Work(seed)
     steps = [work.produce, work.produce, work.produce, work.fetch, work.fetch, work.hold, work.refuse]
     for _ in range(120):

@@ -22,7 +22,7 @@ def run() -> list[str]:
     return [*map(repr, journal.requests()), *map(repr, journal.throttles()), *map(repr, journal.events())]
 
 
-def test_two_clusters_of_one_process_generate_the_same_ids() -> None:
+def test_two_clusters_in_one_process_number_connections_and_rules_independently() -> None:
     assert run() == run()
 
 

@@ -72,7 +72,7 @@ def _other_note(seen: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("change", [_other_text, _waits, _missing, _no_task, _other_version, _other_note])
-def test_one_changed_outcome_of_a_client_is_reported_as_one_difference(change: Any) -> None:
+def test_one_changed_result_of_a_client_is_reported_as_one_difference(change: Any) -> None:
     documented = expected.load()
     seen = {client: copy.deepcopy(entry["releases"]["2.8"]) for client, entry in documented.items()}
     assert expected.differences("2.8", seen) == []
@@ -80,7 +80,7 @@ def test_one_changed_outcome_of_a_client_is_reported_as_one_difference(change: A
     assert len(expected.differences("2.8", seen)) == 1
 
 
-def test_client_task_reported_as_working_that_did_nothing_on_the_broker_is_detected() -> None:
+def test_client_task_said_to_work_without_any_effect_on_the_broker_is_reported() -> None:
     with ours("3.9") as kafka:
         kafka.produce("java-produce", [b"value"])
         outcomes = {"java": Outcomes({"connect": WORKS, "produce": WORKS, "group": WORKS, "new group": WAITS}, None)}

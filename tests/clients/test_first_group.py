@@ -81,7 +81,7 @@ with cluster(topics={"orders": 1}) as c:
 
 
 @pytest.mark.slow
-def test_first_client_of_a_process_does_not_wait_for_broker_modules_to_load() -> None:
+def test_first_client_of_a_process_takes_at_most_twice_as_long_as_the_second_client() -> None:
     """Without preloading it took 17 times as long as the second client. The rest is the first use of aiokafka itself."""
     pairs = []
     for _ in range(2 * ROUNDS):

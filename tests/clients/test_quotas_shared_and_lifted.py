@@ -100,7 +100,7 @@ def run(kafka: TestCluster, pair: dict[str, Client], topics: dict[str, str], api
 
 
 @pytest.mark.rule("Q-8", "Q-10")
-def test_two_producers_of_one_user_share_its_quota_until_the_quota_is_removed() -> None:
+def test_two_producers_of_one_user_share_the_user_quota_until_it_is_removed() -> None:
     pair = {name: PRODUCERS[name] for name in ("confluent-kafka", "kafka-python")}
     with cluster(1, dict.fromkeys(pair, 1), {"quota.window.num": SAMPLES}) as kafka:
         runs = run(kafka, pair, {name: name for name in pair}, PRODUCE, "producer_byte_rate")
@@ -110,7 +110,7 @@ def test_two_producers_of_one_user_share_its_quota_until_the_quota_is_removed() 
 
 
 @pytest.mark.rule("Q-8", "Q-10")
-def test_two_consumers_of_one_user_share_its_quota_until_the_quota_is_removed() -> None:
+def test_two_consumers_of_one_user_share_the_user_quota_until_it_is_removed() -> None:
     pair = {name: CONSUMERS[name] for name in ("confluent-kafka", "aiokafka")}
     with cluster(1, {"t": 1}, {"quota.window.num": SAMPLES}) as kafka:
         for number in range(3000):

@@ -93,7 +93,7 @@ def test_conformance_test_is_skipped_if_served_versions_lack_required_fields() -
             assert topic.topic_id
 
 
-def test_closest_served_api_version_may_be_above_or_below_the_preferred_version() -> None:
+def test_conformance_tests_use_the_served_api_version_closest_to_the_preferred_one() -> None:
     served = Served({int(ApiKey.FETCH): (4, 8)})
     assert [served.closest(ApiKey.FETCH, version) for version in (0, 5, 11)] == [4, 5, 8]
     assert served.closest(ApiKey.FETCH, 5, lowest=7) == 7
@@ -103,7 +103,7 @@ def test_closest_served_api_version_may_be_above_or_below_the_preferred_version(
         served.closest(ApiKey.METADATA, 12)
 
 
-def test_produce_v0_to_v2_count_as_served_only_if_fetch_versions_below_4_are_offered() -> None:
+def test_conformance_tests_of_produce_v0_to_v2_need_a_broker_with_fetch_below_v4() -> None:
     assert Served(versions("3.9")).serves(ApiKey.PRODUCE, 0)
     assert not Served(versions("4.0")).serves(ApiKey.PRODUCE, 2)
     assert Served(versions("4.0")).serves(ApiKey.PRODUCE, 3)

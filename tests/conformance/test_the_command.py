@@ -73,7 +73,7 @@ def test_conformance_skips_large_fetches_on_brokers_with_a_low_fetch_limit() -> 
 
 
 @pytest.mark.slow
-def test_conformance_with_all_settings_skips_only_tests_that_control_brokers() -> None:
+def test_conformance_on_a_fully_configured_broker_skips_only_broker_control_tests() -> None:
     with brokers() as address:
         counts, printed = outcomes(address)
     assert set(counts) == {"ok", "not prepared"} and counts["ok"] > 20, printed
@@ -290,7 +290,7 @@ def test_conformance_command_reports_a_server_that_is_no_kafka_in_one_line(respo
     assert reason in done.stderr
 
 
-def test_conformance_skips_tests_on_a_cluster_without_the_expected_broker_id() -> None:
+def test_conformance_skips_tests_on_a_cluster_that_has_no_broker_with_id_0() -> None:
     with answering(lambda port: metadata_naming(port, node_id=7)) as port:
         done = run(
             "--bootstrap",

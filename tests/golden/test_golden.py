@@ -197,7 +197,7 @@ def test_golden_run_difference_report_names_the_changed_field(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("seed", ["0", "4711"])
-def test_golden_run_is_identical_in_another_process(seed: str) -> None:
+def test_golden_test_run_produces_the_same_bytes_in_a_new_python_process(seed: str) -> None:
     name = "scenario-group_rebalances-kafka"
     script = (
         "import sys\nfrom tests.golden.files import RUNS, packed\n"

@@ -109,7 +109,7 @@ def test_correlation_ids_wrap_from_int32_max_to_zero() -> None:
     assert [client.read(metadata_response(i)[4:]).correlation_id for i in (2**31 - 1, 0)] == [2**31 - 1, 0]
 
 
-def test_client_matches_unordered_responses_by_correlation_id() -> None:
+def test_client_accepts_responses_in_any_order_and_matches_their_correlation_ids() -> None:
     client = Client("me", in_order=False)
     client.send(MetadataRequest([]), 4)
     client.send(HeartbeatRequest(), 0)

@@ -192,7 +192,7 @@ def test_optional_message_in_construct_can_be_built_and_parsed(form: Callable[[A
 
 
 @in_both_forms
-def test_message_can_be_an_alternative_of_a_construct_select(form: Callable[[Any], Any]) -> None:
+def test_message_can_be_one_of_the_alternatives_of_construct_select(form: Callable[[Any], Any]) -> None:
     select = form(construct.Select(HEARTBEAT_REQUEST_V4, construct.Int8ub))
     data = HEARTBEAT_REQUEST_V4.encode(HEARTBEATS[0])
     assert select.build(HEARTBEATS[0]) == data

@@ -20,13 +20,13 @@ from kafkaproto.frame import (
 )
 
 
-def test_frame_built_in_place_equals_a_frame_built_from_its_payload() -> None:
+def test_kafka_frame_built_in_place_equals_a_frame_built_from_its_payload() -> None:
     out = start_frame()
     out += b"payload"
     assert finish_frame(out) == 7 and out == frame(b"payload") == b"\x00\x00\x00\x07payload"
 
 
-def test_frame_length_includes_spliced_file_ranges() -> None:
+def test_kafka_frame_length_includes_the_file_ranges_within_the_frame() -> None:
     out = start_frame()
     out += b"ab"
     assert finish_frame(out, [(5, b"12345")]) == 7
@@ -35,7 +35,7 @@ def test_frame_length_includes_spliced_file_ranges() -> None:
     assert [bytes(part) for part in spliced_parts(out, [(6, b"1"), (6, b"2")])] == [b"\x00\x00\x00\x07ab", b"1", b"2"]
 
 
-def test_frame_length_is_known_after_four_bytes() -> None:
+def test_kafka_frame_length_is_known_after_the_first_four_bytes() -> None:
     assert frame_length(b"\x00\x00\x00") is None
     assert frame_length(b"x\x00\x00\x01\x00", 1) == 256
     with pytest.raises(DecodeError, match="-1"):
@@ -55,7 +55,7 @@ def test_read_frame_reads_exactly_one_frame_and_no_later_bytes(size: int) -> Non
     assert stream.read() == b"next"
 
 
-def test_announced_frame_that_does_not_arrive_uses_no_memory() -> None:
+def test_kafka_frame_of_which_only_a_few_bytes_arrive_uses_little_memory() -> None:
     stream = BytesIO(b"\x7f\xff\xff\xff" + b"abc")
     tracemalloc.start()
     try:

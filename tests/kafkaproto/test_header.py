@@ -22,7 +22,7 @@ def decoded(data: bytes) -> tuple[RequestHeader, int]:
 
 
 @pytest.mark.rule("W-2")
-def test_flexible_request_header_has_tags_but_a_plain_client_id() -> None:
+def test_flexible_request_header_has_tagged_fields_but_a_non_compact_client_id() -> None:
     plain = bytes.fromhex("0003 0008 00000007 0002 6d65".replace(" ", ""))
     assert decoded(plain + b"body") == (RequestHeader(3, 8, 7, "me"), len(plain))
     flexible = bytes.fromhex("0003 0009 00000007 0002 6d65 01 05 01 ff".replace(" ", ""))

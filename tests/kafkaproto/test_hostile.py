@@ -55,7 +55,7 @@ def test_every_truncation_of_a_message_raises_a_decode_error(entry: Entry) -> No
 
 @pytest.mark.rule("W-5")
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_message_longer_than_its_buffer_range_is_not_read_beyond_the_range(entry: Entry) -> None:
+def test_decoder_raises_at_the_end_of_its_range_even_if_the_buffer_has_more_bytes(entry: Entry) -> None:
     data = small_bytes(entry)
     buffer = memoryview(data + data)
     for end in range(0, len(data), 7):

@@ -57,7 +57,7 @@ def test_json_values_have_the_forms_that_kafka_uses() -> None:
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, 0.5])
-def test_infinite_numbers_are_written_to_json_as_words(value: float) -> None:
+def test_infinite_numbers_survive_a_round_trip_through_standard_json(value: float) -> None:
     quotas = AlterClientQuotasRequest([EntryData(ops=[OpData("producer_byte_rate", value)])])
     text = json.dumps(to_json(QUOTAS, quotas), allow_nan=False)
     assert from_json(QUOTAS, json.loads(text)) == quotas

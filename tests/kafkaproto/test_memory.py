@@ -156,7 +156,7 @@ def test_ordinary_messages_of_any_size_are_within_the_memory_limit(entry: Entry)
         assert entry.layout.decode(entry.layout.encode(obj)) == obj
 
 
-def test_fast_and_slow_decoder_reject_a_message_above_the_memory_limit() -> None:
+def test_generated_and_generic_decoder_reject_a_message_above_the_memory_limit() -> None:
     entry = next(entry for entry in ENTRIES if entry.id == "OffsetFetchRequest-v8")
     assert entry.layout.is_heavy
     topics = next(part for part in parts(entry.layout) if isinstance(part, ArrayType) and not part.is_numeric)

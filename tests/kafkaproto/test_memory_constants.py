@@ -50,7 +50,7 @@ def test_memory_estimate_of_a_message_object_equals_its_size_in_python() -> None
         assert sys.getsizeof(object.__new__(cls)) == memory.size_of_object(cls), cls
 
 
-def test_growing_list_uses_no_more_memory_than_the_estimate_for_its_items() -> None:
+def test_list_built_by_append_uses_no_more_memory_than_estimated_for_its_items() -> None:
     items: list[None] = []
     spare = []
     for count in range(1, 20_000):

@@ -29,7 +29,7 @@ def test_merged_message_definition_has_all_versions_of_both_kafka_releases() -> 
     assert merge(message("0-3"), message("4-5"))["validVersions"] == "0-5"
 
 
-def test_merging_definitions_of_a_release_without_new_versions_changes_nothing() -> None:
+def test_merging_a_release_without_new_message_versions_keeps_the_older_definition() -> None:
     older = message("0-3", field("A", "0-2"), field("B"))
     assert merge(older, message("2-3", field("A", "2"))) == older
 
@@ -52,14 +52,14 @@ def test_field_removed_in_the_newer_release_ends_at_its_last_version() -> None:
     assert merged_fields([field("A")], []) == [field("A", "0-3")]
 
 
-def test_merged_field_has_the_version_ranges_of_each_release() -> None:
+def test_merged_field_keeps_older_version_ranges_and_adds_ranges_of_new_versions() -> None:
     [merged_field] = merged_fields([field("A", type_="string")], [field("A", type_="string", nullableVersions="0+")])
     assert merged_field["nullableVersions"] == "4+"
     [merged_field] = merged_fields([field("A", nullableVersions="1+")], [field("A", "2+", nullableVersions="2+")])
     assert merged_field == field("A", nullableVersions="1+")
 
 
-def test_field_missing_in_the_older_release_is_not_merged_into_its_versions() -> None:
+def test_new_field_is_not_added_to_message_versions_that_the_older_release_has() -> None:
     assert merged_fields([], [field("A", "2-3")]) == []
 
 
@@ -77,7 +77,7 @@ def test_common_structs_of_definitions_in_two_kafka_releases_are_merged() -> Non
     assert merge(older, newer)["commonStructs"] == [{"name": "C", "versions": "1+", "fields": fields}, *more]
 
 
-def test_merged_field_is_ignorable_if_the_newer_release_says_so() -> None:
+def test_merged_field_is_ignorable_if_the_newer_release_marks_the_field_ignorable() -> None:
     """It matters only in versions without the field, which the older release does not have."""
     [merged_field] = merged_fields([field("A", ignorable=False)], [field("A", "2-3", ignorable=True)])
     assert merged_field == field("A", "0-3", ignorable=True)

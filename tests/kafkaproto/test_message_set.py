@@ -87,7 +87,7 @@ def test_log_append_time_of_a_wrapper_overrides_the_times_of_its_messages() -> N
     assert [record.timestamp for record in records(plain)] == [1000, 900, 2000, 1500]
 
 
-def test_magic_0_lz4_has_the_wrong_checksum_of_kafka_and_any_checksum_is_accepted() -> None:
+def test_lz4_header_checksum_of_magic_0_is_wrong_as_in_kafka_and_not_verified() -> None:
     """The rule is from KIP-57."""
     old, new = (build_message_set(SOME, magic=magic, compression=Compression.LZ4) for magic in (0, 1))
     old_frame, new_frame = read_message(old).value, read_message(new).value
@@ -181,7 +181,7 @@ def test_wrapper_message_offset_zero_means_that_inner_offsets_are_absolute() -> 
         list(records(wrapper(inside, magic=1, offset=2, kind=Compression.GZIP)))
 
 
-def test_decompression_limit_of_a_message_set_applies_to_unpacked_bytes() -> None:
+def test_decompression_limit_of_a_message_set_applies_to_the_decompressed_bytes() -> None:
     data = build_message_set([NewRecord(bytes(100_000))], magic=1, compression=Compression.SNAPPY)
     with pytest.raises(DecodeError, match="limit"):
         list(records(data, limit_bytes=100_000))

@@ -113,7 +113,7 @@ def test_describe_configs_lists_every_topic_setting_of_kafka_with_its_default(re
 
 
 @pytest.mark.rule("CF-14", "CF-15")
-def test_group_settings_exist_since_kafka_4_0_and_default_to_the_broker_settings() -> None:
+def test_group_configs_exist_since_kafka_4_0_and_default_to_the_broker_settings() -> None:
     cluster, expected = made("4.2", group_consumer_session_timeout_ms="50000"), rows("4.2.0", "group")
     descriptions = described(cluster, GROUP, "any")
     assert descriptions.keys() == expected.keys()
@@ -145,7 +145,7 @@ SESSION, HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval
         ("", SESSION, "50000", 42),
     ],
 )
-def test_group_settings_can_be_altered_within_the_limits_set_on_the_broker(
+def test_group_configs_can_be_altered_within_the_limits_of_the_broker_settings(
     name: str, key: str, value: str | None, error: int
 ) -> None:
     cluster = made("4.2")
@@ -165,7 +165,7 @@ def test_group_session_timeout_must_be_longer_than_its_heartbeat_interval() -> N
     assert alter(cluster, GROUP, "g", SESSION, SET, "44999") == 0
 
 
-def test_describe_configs_hides_kafkaproto_settings_even_when_they_are_set() -> None:
+def test_describe_configs_hides_settings_of_this_broker_that_kafka_does_not_have() -> None:
     cluster = made(kafkaproto_replica_delay_ms="5", num_partitions="2")
     for version in range(5):
         assert not any(name.startswith("kafkaproto.") for name in described(cluster, BROKER, "0", version))
@@ -259,7 +259,7 @@ def test_alter_configs_changes_only_dynamic_settings_of_a_running_broker(
 
 
 @pytest.mark.parametrize("release", ["4.1", "4.2"])
-def test_enabling_eligible_leader_replicas_sets_min_insync_replicas_cluster_wide(release: str) -> None:
+def test_eligible_leader_replicas_make_min_insync_replicas_a_cluster_wide_setting(release: str) -> None:
     cluster = made(release, min_insync_replicas="2")
     entry = described(cluster, BROKER, "")["min.insync.replicas"]
     assert (entry.value, entry.config_source) == ("2", ALL)

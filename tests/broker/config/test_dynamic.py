@@ -146,7 +146,7 @@ def test_throttled_replica_lists_can_be_appended_to_and_subtracted_from(cluster:
     assert own()[0] == "0:2"
 
 
-def test_append_to_a_list_setting_of_a_broker_extends_the_value_in_effect(cluster: VirtualCluster) -> None:
+def test_append_operation_on_a_broker_list_setting_adds_to_its_current_value(cluster: VirtualCluster) -> None:
     policy = "log.cleanup.policy"
     assert alter(cluster, BROKER, "0", (policy, APPEND, "compact")) == 0
     assert described(cluster, BROKER, "0", policy)[policy][0] == "delete,compact"
@@ -202,7 +202,7 @@ def test_alter_configs_with_one_invalid_setting_changes_nothing_of_that_resource
     assert described(cluster, TOPIC, "t", "flush.messages")["flush.messages"][0] == "5"
 
 
-def test_alter_configs_rejects_a_repeated_resource_and_applies_the_other_resources(cluster: VirtualCluster) -> None:
+def test_alter_configs_rejects_a_resource_named_twice_and_applies_other_resources(cluster: VirtualCluster) -> None:
     def old(name: str) -> OldResource:
         return OldResource(TOPIC, name, [OldConfig("retention.ms", "5")])
 

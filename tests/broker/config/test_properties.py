@@ -65,7 +65,7 @@ def test_properties_file_is_decoded_as_latin_1_and_the_last_value_of_a_key_appli
         ("create.topic.policy.class.name=my.Policy", 1, "this broker cannot load a Java class"),
     ],
 )
-def test_properties_file_error_names_the_file_line_setting_and_fix(
+def test_properties_file_error_contains_file_name_line_number_setting_and_correction(
     tmp_path: Path, text: str, line: int, message: str
 ) -> None:
     path = written(tmp_path, text)
@@ -83,7 +83,7 @@ def test_error_for_an_unreadable_properties_file_contains_the_path(tmp_path: Pat
         settings_of_file(tmp_path, OLDER)
 
 
-def test_cluster_wide_setting_replaces_per_broker_settings_of_earlier_sources() -> None:
+def test_later_cluster_wide_value_of_a_setting_replaces_earlier_per_broker_values() -> None:
     file = {"num.partitions": "1", "1.broker.rack": "a", "1.log.retention.ms": "5"}
     assert combined(file, {"num.partitions": "2", "log.retention.ms": "6"}) == {
         "num.partitions": "2",

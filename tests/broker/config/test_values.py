@@ -83,7 +83,7 @@ def test_setting_text_is_parsed_into_a_value_of_the_type_of_the_setting(name: st
         ("compression.type", "zip"),
     ],
 )
-def test_invalid_setting_value_gets_a_one_line_error_with_range_and_value(name: str, text: str) -> None:
+def test_invalid_setting_value_gets_a_one_line_error_with_value_and_allowed_range(name: str, text: str) -> None:
     with pytest.raises(ConfigError) as raised:
         parse(broker_setting(name), text)
     message = str(raised.value)
@@ -158,7 +158,7 @@ def broker(config: ClusterConfig, name: str, broker_id: int = 0) -> Described:
 
 
 @pytest.mark.rule("CF-8")
-def test_topic_setting_has_no_synonym_for_a_broker_setting_that_is_not_set() -> None:
+def test_described_topic_setting_lists_no_synonyms_if_the_broker_setting_is_not_set() -> None:
     """Kafka 3.9.1 and 4.2.0 behave like this: log.retention.ms is null, and a value from log.retention.hours has source 5."""
     config = ClusterConfig()
     own = topic(config, "retention.ms", retention_ms="5000")
@@ -175,7 +175,7 @@ def test_topic_setting_has_no_synonym_for_a_broker_setting_that_is_not_set() -> 
     )
 
 
-def test_described_setting_shows_its_value_its_source_and_lower_priority_values() -> None:
+def test_described_setting_contains_value_source_and_values_of_lower_priority() -> None:
     config = ClusterConfig({"message.max.bytes": "5000"})
     described = topic(config, "max.message.bytes", max_message_bytes="70")
     assert (described.value, described.source) == ("70", Source.TOPIC)

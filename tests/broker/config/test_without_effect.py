@@ -15,17 +15,17 @@ def without_effect(release: str) -> list[Setting]:
 
 
 @pytest.mark.parametrize("release", ["3.9", "4.2"])
-def test_each_setting_without_effect_has_a_text_with_the_reason(release: str) -> None:
+def test_each_setting_without_effect_has_a_documented_reason_for_no_effect(release: str) -> None:
     assert [setting.name for setting in without_effect(release) if reason_of(setting.name) is None] == []
 
 
 @pytest.mark.parametrize("release", ["3.9", "4.2"])
-def test_reasons_for_having_no_effect_exist_only_for_settings_without_effect(release: str) -> None:
+def test_settings_that_have_an_effect_have_no_documented_reason_for_no_effect(release: str) -> None:
     known = definitions_of(release)
     acting = [name for table in (known.broker, known.topic, known.group) for name, s in table.items() if s.acts]
     assert [name for name in acting if reason_of(name) is not None] == []
 
 
-def test_every_reason_for_having_no_effect_is_used_by_a_setting_of_a_release() -> None:
+def test_each_documented_reason_for_no_effect_applies_to_at_least_one_setting() -> None:
     names = {setting.name for release in ("3.9", "4.2") for setting in without_effect(release)}
     assert {reason_of(name) for name in names} == set(REASONS)

@@ -46,7 +46,9 @@ def cluster() -> VirtualCluster:
 
 @pytest.mark.rule("F-3")
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_fetch_versions_before_3_have_no_limit_for_the_whole_response(cluster: VirtualCluster, version: int) -> None:
+def test_fetch_versions_before_3_limit_each_partition_but_not_the_whole_response(
+    cluster: VirtualCluster, version: int
+) -> None:
     for index in range(3):
         fill(cluster, "t", batch_of_bytes(900), partition=index)
     request = fetch(("t", 0, 0), ("t", 1, 0), ("t", 2, 0), partition_max=1000, max_bytes=1, version=version)
@@ -59,7 +61,7 @@ def test_fetch_versions_before_3_have_no_limit_for_the_whole_response(cluster: V
 
 
 @pytest.mark.rule("F-4")
-def test_consumer_fetches_but_not_follower_fetches_are_limited_to_one_quota_window() -> None:
+def test_fetch_size_limit_of_one_quota_window_applies_only_to_consumer_fetches() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 2)
     for fetcher in cluster.state.nodes[1].replicas.fetchers.values():
@@ -107,7 +109,7 @@ def _full_of_small_messages() -> tuple[VirtualCluster, list[tuple[str, int]]]:
 
 @pytest.mark.rule("F-6", "F-8", "F-9", "F-11")
 @pytest.mark.parametrize("version", [12, LATEST])
-def test_fetch_serves_partitions_in_request_order_until_its_limit_is_used_up(version: int) -> None:
+def test_fetch_reads_partitions_in_request_order_until_its_response_limit_is_reached(version: int) -> None:
     cluster, order = _full_of_small_messages()
     client = cluster.connect()
     limits: dict[str, Any] = {"max_bytes": 800, "partition_max": 190, "max_wait_ms": INT_MAX, "min_bytes": 0}

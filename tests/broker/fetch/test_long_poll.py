@@ -54,7 +54,7 @@ def test_fetch_with_an_unknown_topic_id_still_waits_for_records_of_known_topics(
 
 
 @pytest.mark.rule("F-28")
-def test_diverging_log_or_preferred_replica_completes_a_fetch_at_once() -> None:
+def test_fetch_with_a_diverging_epoch_or_a_preferred_replica_is_answered_at_once() -> None:
     selector = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
     cluster = three(**selector, **{"1.broker.rack": "b"})
     fill(cluster, "t", batch(b"a"), acks=-1)
@@ -123,7 +123,7 @@ def test_election_of_a_leader_completes_parked_fetches_with_an_old_leader_epoch(
 
 
 @pytest.mark.rule("F-29")
-def test_one_append_completes_all_parked_fetches_in_their_order_of_arrival(
+def test_one_append_completes_all_parked_fetches_in_the_order_in_which_they_arrived(
     cluster: VirtualCluster,
 ) -> None:
     clients = [send(cluster, ("t", 0, 0), max_wait_ms=20_000) for _ in range(20)]
@@ -159,7 +159,7 @@ def test_fetch_waits_max_wait_ms_if_its_partition_limits_sum_to_less_than_min_by
 
 
 @pytest.mark.rule("F-30")
-def test_bytes_above_max_bytes_of_a_parked_fetch_count_towards_its_min_bytes(cluster: VirtualCluster) -> None:
+def test_parked_fetch_counts_new_bytes_beyond_its_max_bytes_towards_its_min_bytes(cluster: VirtualCluster) -> None:
     """More bytes are appended than the request's limit allows: they complete the fetch, whose response is cut to the limit."""
     client = send(cluster, ("t", 0, 0), ("t", 1, 0), max_wait_ms=20_000, max_bytes=300, min_bytes=300)
     fill(cluster, "t", batch_of_bytes(200), partition=0)
@@ -169,7 +169,7 @@ def test_bytes_above_max_bytes_of_a_parked_fetch_count_towards_its_min_bytes(clu
 
 
 @pytest.mark.rule("F-30")
-def test_lagging_follower_delays_parked_consumer_fetches_but_not_follower_fetches() -> None:
+def test_unreplicated_append_completes_parked_follower_but_not_consumer_fetches() -> None:
     """An append that does not move the high watermark."""
     cluster = three()
     hold(cluster, 1, 2)

@@ -86,7 +86,7 @@ def keys(answer: SessionFields[Any, Any]) -> list[Key]:
 
 
 @pytest.mark.rule("S-14")
-def test_fetch_session_rejects_wrong_session_ids_and_epochs() -> None:
+def test_fetch_with_unknown_session_id_or_wrong_session_epoch_gets_an_error() -> None:
     """Kafka's FetchSessionTest.testFetchRequests."""
     f = Fetcher()
     full = f.fetch(0, 0, requests(FOO0, FOO1))
@@ -127,7 +127,7 @@ def test_fetch_with_wrong_session_epoch_leaves_the_session_unchanged() -> None:
 
 
 @pytest.mark.rule("S-3")
-def test_fetch_session_rejects_a_switch_between_topic_names_and_topic_ids() -> None:
+def test_fetch_session_that_began_with_topic_names_rejects_topic_ids_and_vice_versa() -> None:
     f = Fetcher()
     with_names = f.fetch(0, 0, requests(FOO0)).session_id
     with_ids = f.fetch(0, 0, requests(FOO0), topic_ids=True).session_id
@@ -219,7 +219,7 @@ def test_parked_fetch_overtaken_by_a_newer_session_epoch_gets_an_epoch_error() -
 
 
 @pytest.mark.rule("S-9")
-def test_fetch_session_moves_only_partitions_that_returned_records_to_the_end() -> None:
+def test_partitions_that_returned_records_move_to_the_end_of_the_fetch_session_order() -> None:
     """Kafka's FetchSessionTest.testDeprioritizesPartitionsWithRecordsOnly."""
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0, FOO1, BAR0)).session_id
@@ -233,7 +233,7 @@ def test_fetch_session_moves_only_partitions_that_returned_records_to_the_end() 
 
 
 @pytest.mark.rule("S-10")
-def test_changes_omitted_from_a_throttled_incremental_fetch_are_returned_later() -> None:
+def test_partitions_omitted_from_a_throttled_incremental_fetch_are_returned_later() -> None:
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0, FOO1)).session_id
     f.log = {FOO0: Result(has_records=True, high_watermark=20), FOO1: Result(error_code=6, high_watermark=-1)}
@@ -360,7 +360,7 @@ def test_fetch_session_is_evicted_only_when_older_than_the_eviction_age() -> Non
 
 
 @pytest.mark.rule("S-13")
-def test_follower_session_may_evict_consumer_sessions_of_any_age() -> None:
+def test_new_follower_fetch_session_may_evict_consumer_fetch_sessions_of_any_age() -> None:
     """Kafka's FetchSessionTest.testPrivilegedSessionHandling."""
     f = Fetcher(slots=2, eviction_age_ms=1000)
     first, second = make(f, 2, 0, privileged=True), make(f, 2, 500)
@@ -372,7 +372,7 @@ def test_follower_session_may_evict_consumer_sessions_of_any_age() -> None:
 
 
 @pytest.mark.rule("S-13")
-def test_follower_session_may_evict_an_old_and_smaller_follower_session() -> None:
+def test_new_follower_fetch_session_may_evict_an_old_and_smaller_follower_session() -> None:
     f = Fetcher(slots=2, eviction_age_ms=1000)
     first, second = make(f, 2, 0, privileged=True), make(f, 1, 500, privileged=True)
     assert make(f, 9, 1000) == 0 and make(f, 9, 1000, privileged=True) == 0

@@ -127,7 +127,7 @@ def test_throttled_fetch_reports_no_session_error_and_leaves_the_session_unchang
 
 
 @pytest.mark.rule("S-10", "S-14")
-def test_changes_omitted_from_a_throttled_fetch_are_returned_by_the_next_fetch(cluster: VirtualCluster) -> None:
+def test_partitions_omitted_from_a_throttled_fetch_are_returned_by_the_next_fetch(cluster: VirtualCluster) -> None:
     reader = Reader(cluster, client_id="reader")
     session = reader.ask(NEW, ("foo", 0, 0), ("foo", 1, 0)).session_id
     fill(cluster, "foo", batch_of_bytes(500), partition=1)

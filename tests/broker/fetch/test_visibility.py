@@ -60,7 +60,7 @@ def test_consumer_on_a_follower_reads_up_to_the_high_watermark_of_that_follower(
 
 @pytest.mark.rule("F-16", "D3")
 @pytest.mark.parametrize("offset", [-1, 6, 100])
-def test_out_of_range_fetch_returns_the_log_offsets_only_with_kip_semantics(offset: int) -> None:
+def test_out_of_range_fetch_returns_high_watermark_and_log_start_with_kip_semantics(offset: int) -> None:
     for semantics, offsets in (("kip", (5, 5, 1)), ("kafka", UNKNOWN)):
         cluster = VirtualCluster(semantics=semantics)
         cluster.topic("t")
@@ -272,7 +272,7 @@ def test_fetch_with_a_diverging_epoch_returns_the_divergence_point_at_once(versi
 
 
 @pytest.mark.rule("F-26")
-def test_diverging_follower_fetch_is_not_parked_and_does_not_update_the_follower() -> None:
+def test_diverging_follower_fetch_is_answered_at_once_and_moves_no_follower_offset() -> None:
     cluster = _with_epochs()
     before = replica(cluster, 0).followers[1].log_end_offset
     data = fetch_one(cluster, 0, 4, last_epoch=0, replica_id=1, max_wait_ms=20_000)

@@ -47,7 +47,7 @@ def test_range_assignor_gives_consecutive_partitions_to_members_in_order(
     assert shown(assign_range([member(name, *counts) for name in reversed(members)], counts)) == targets
 
 
-def test_range_assignor_sorts_static_members_first_by_instance_id() -> None:
+def test_range_assignor_orders_static_members_by_instance_id_before_dynamic_members() -> None:
     members = [member("a"), member("z", instance="2"), member("y", instance="3")]
     assert shown(assign_range(members, {T: 3})) == {"a": {"T": [2]}, "y": {"T": [1]}, "z": {"T": [0]}}
 
@@ -66,7 +66,7 @@ def test_uniform_assignor_leaves_the_extra_partition_of_an_uneven_split_to_its_o
     assert shown(targets) == {"A": {"T": [0]}, "B": {"T": [1, 2]}}
 
 
-def test_uniform_assignor_gives_a_topic_to_its_only_subscriber_and_balances_others() -> None:
+def test_uniform_assignor_counts_partitions_of_all_topics_when_it_balances_members() -> None:
     targets = assign_uniform([member("A", T, T=(0, 1, 2)), member("B", T, U, T=(3, 4, 5))], {T: 6, U: 6})
     assert shown(targets) == {"A": {"T": [0, 1, 2, 3, 4, 5]}, "B": {"U": [0, 1, 2, 3, 4, 5]}}
 
@@ -159,7 +159,7 @@ def test_uniform_assignor_run_again_on_its_own_result_moves_no_partition(
         (("t", "t.*"), ("t", "t.*"), False),
     ],
 )
-def test_uniform_assignor_treats_subscriptions_to_the_same_names_or_regex_as_equal(
+def test_uniform_assignor_detects_members_with_equal_topic_names_or_equal_regex(
     first: tuple[str, str], second: tuple[str, str], is_equal: bool
 ) -> None:
     """Partitions of equal subscriptions are consecutive, those of different ones alternate."""

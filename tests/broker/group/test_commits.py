@@ -88,7 +88,7 @@ def test_commit_metadata_over_the_limit_is_rejected_for_that_partition_only() ->
     assert fetched(bench) is None and fetched(bench, T1) == 2
 
 
-def test_offset_fetch_of_all_topics_returns_all_commits_or_none_if_group_is_unknown(bench: Bench) -> None:
+def test_offset_fetch_of_all_topics_returns_every_commit_of_the_group(bench: Bench) -> None:
     assert bench.coordinator.commits.fetch("g", None) == {}
     assert bench.coordinator.commits.fetch("g", [T0]) == {T0: None}
     commit(bench, 5, keys=(T0, T1))

@@ -309,7 +309,7 @@ def test_consumer_group_survives_a_coordinator_move_and_a_broker_restart() -> No
     assert group.epochs == ("Empty", 4, 2)
 
 
-def test_heartbeat_to_a_new_coordinator_waits_until_loaded_changes_are_replicated() -> None:
+def test_new_coordinator_answers_a_heartbeat_after_its_loaded_records_are_replicated() -> None:
     """The old coordinator stopped before all followers had the change, so the next coordinator may lose it, too."""
     group = Group("4.2", brokers=3)
     group.join("A")
@@ -331,7 +331,7 @@ def test_heartbeat_to_a_new_coordinator_waits_until_loaded_changes_are_replicate
 
 
 @pytest.mark.parametrize("outcome", ["replicated", "moved"])
-def test_response_to_a_repeated_heartbeat_waits_until_its_changes_are_replicated(outcome: str) -> None:
+def test_repeated_heartbeat_is_answered_only_after_its_group_changes_are_replicated(outcome: str) -> None:
     """The response to the first heartbeat is lost; the broker may lose the change, too, so a second heartbeat must not show it yet."""
     group = Group("4.2", brokers=3)
     group.join("A")

@@ -81,7 +81,7 @@ def with_offset(release_name: str) -> Group:
 
 @pytest.mark.rule("GO-9", "GC-59", "GC-60")
 @pytest.mark.parametrize("is_consumer", [False, True])
-def test_group_or_offset_deletion_that_cannot_be_written_fails_and_deletes_nothing(is_consumer: bool) -> None:
+def test_delete_groups_or_offset_delete_that_cannot_be_written_fails_without_effect(is_consumer: bool) -> None:
     group = with_offset("4.2")
     if is_consumer:
         group.join("A")

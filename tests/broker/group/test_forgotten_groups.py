@@ -56,7 +56,7 @@ def test_classic_group_with_the_id_of_a_removed_group_survives_a_coordinator_mov
     assert group.committed() == {(group.topic.name, 0): 5}
 
 
-def test_group_removed_from_memory_is_listed_until_a_later_record_is_replicated(bench: TransactionBench) -> None:
+def test_removed_group_is_listed_until_the_next_offsets_topic_record_is_replicated(bench: TransactionBench) -> None:
     group = empty_group(bench)
     reject_join(group)
     coordinator = leader_of(bench, group)
@@ -98,7 +98,7 @@ def test_offsets_of_a_deleted_topic_stay_deleted_when_a_removed_group_returns(be
     assert group.committed() == {}
 
 
-def test_observers_are_notified_of_the_cause_when_a_rejected_join_removes_a_group(bench: TransactionBench) -> None:
+def test_rejected_join_that_removes_a_group_notifies_observers_of_the_removal_cause(bench: TransactionBench) -> None:
     group = empty_group(bench)
     seen: list[GroupChange] = []
 

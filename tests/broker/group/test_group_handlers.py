@@ -80,7 +80,7 @@ def test_join_group_response_has_the_fields_of_each_version(cluster: VirtualClus
 
 
 @pytest.mark.rule("GC-22")
-def test_join_group_v0_uses_the_session_timeout_as_rebalance_timeout(cluster: VirtualCluster) -> None:
+def test_join_group_v0_without_rebalance_timeout_uses_the_session_timeout_instead(cluster: VirtualCluster) -> None:
     """A member that does not rejoin is removed after its session timeout of 10 s."""
     client, other = cluster.connect(), cluster.connect()
     answer = joined(cluster, client, 0)
@@ -116,7 +116,7 @@ def test_sync_group_v5_requires_protocol_type_and_name(cluster: VirtualCluster) 
     assert client.ask(SyncGroupRequest("g", 1, member_id), 5).error_code == INCONSISTENT
 
 
-def test_leader_sync_completes_syncs_of_followers_even_if_one_has_disconnected(cluster: VirtualCluster) -> None:
+def test_sync_group_of_the_leader_completes_follower_syncs_after_one_disconnects(cluster: VirtualCluster) -> None:
     clients = [cluster.connect() for _ in range(3)]
     for client in clients:
         client.send(join(), 3)

@@ -93,7 +93,7 @@ def test_sync_timeout_removes_no_member_after_all_members_have_synced(bench: Ben
     assert bench.state == "Stable"
 
 
-def test_heartbeat_error_depends_on_the_state_of_the_group_and_of_the_member(bench: Bench) -> None:
+def test_heartbeat_is_rejected_for_unknown_members_old_generations_and_rebalances(bench: Bench) -> None:
     assert bench.heartbeat("m", 1, group="") == INVALID_GROUP
     assert bench.heartbeat("m", 1) == UNKNOWN_MEMBER
     bench.join(require_id=True)
@@ -214,7 +214,7 @@ def test_leave_group_rejects_an_empty_group_id_and_unknown_members(bench: Bench)
     assert bench.state == "Stable"
 
 
-def test_closing_the_coordinator_completes_parked_requests_and_cancels_all_timers(bench: Bench) -> None:
+def test_closing_the_group_coordinator_answers_parked_requests_and_cancels_timers(bench: Bench) -> None:
     first, second = completing(bench)
     sync = bench.sync(second, 1)
     join = bench.join(group="other")

@@ -33,7 +33,7 @@ def cache(entries: dict[int, int]) -> EpochCache:
         ({0: 0, 5: 1, 8: 4}, 4, 7, (5, 4)),
     ],
 )
-def test_epoch_cache_returns_the_end_offset_of_an_epoch(
+def test_leader_epoch_cache_returns_the_end_offset_of_an_epoch(
     entries: dict[int, int], log_end_offset: int, requested_epoch: int, answer: tuple[int, int]
 ) -> None:
     assert cache(entries).end_offset_for(requested_epoch, log_end_offset) == answer
@@ -95,7 +95,7 @@ def test_raising_the_log_start_within_an_epoch_moves_the_start_of_that_epoch(
     assert epochs.entries() == left and epochs.latest == 4
 
 
-def test_epoch_cache_returns_the_epoch_of_an_offset() -> None:
+def test_leader_epoch_cache_returns_the_epoch_of_an_offset() -> None:
     epochs = cache({2: 6, 3: 8})
     assert [epochs.epoch_at(offset) for offset in (5, 6, 7, 8, 100)] == [-1, 2, 2, 3, 3]
 

@@ -74,7 +74,7 @@ def test_changed_retention_applies_at_the_next_retention_check() -> None:
     assert starts(cluster, 1) == [1]
 
 
-def test_idle_cluster_runs_at_most_three_retention_checks_in_a_week() -> None:
+def test_cluster_without_new_records_runs_at_most_three_retention_checks_in_a_week() -> None:
     cluster = VirtualCluster(3)
     cluster.topic("t", 10, 3)
     for index in range(10):

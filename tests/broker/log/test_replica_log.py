@@ -67,7 +67,7 @@ def test_log_read_starts_with_the_batch_of_the_offset_and_may_end_within_a_batch
 
 
 @pytest.mark.rule("F-7", "F-10")
-def test_first_batch_above_the_limit_is_read_only_if_at_least_one_batch_is_requested() -> None:
+def test_log_read_returns_a_batch_above_its_limit_only_if_at_least_one_is_required() -> None:
     log, sizes = three_batches()
     for limit in (0, 1, sizes[0] - 1):
         assert read(log, 0, limit) == log.read_all()[: sizes[0]]
@@ -213,7 +213,7 @@ def test_replicating_a_batch_that_overlaps_the_follower_log_is_rejected() -> Non
         follower.replicate_from(leader, ALL)
 
 
-def test_both_replicas_of_a_partition_can_be_read_after_their_logs_diverge() -> None:
+def test_each_of_two_replicas_returns_its_own_records_after_their_logs_diverge() -> None:
     leader = new_log()
     other = ReplicaLog(leader.store)
     for _ in range(3):
@@ -233,7 +233,7 @@ def test_both_replicas_of_a_partition_can_be_read_after_their_logs_diverge() -> 
 
 
 @pytest.mark.rule("F-26")
-def test_replica_log_divergence_returns_the_epoch_and_end_offset_to_truncate_to() -> None:
+def test_replica_log_returns_epoch_and_end_offset_where_a_follower_log_diverges() -> None:
     """Kafka's PartitionTest.testLastFetchedOffsetValidation."""
     log = new_log()
     for epoch, start, end in [(0, 0, 2), (3, 2, 8), (4, 8, 13), (7, 13, 14), (9, 14, 17)]:
@@ -325,7 +325,7 @@ def test_truncated_bytes_are_not_overwritten_while_a_response_still_sends_them()
 
 
 @pytest.mark.rule("E-4")
-def test_raised_log_start_hides_records_but_keeps_the_batch_at_the_log_start() -> None:
+def test_log_keeps_the_whole_batch_that_contains_a_raised_log_start_offset() -> None:
     log, sizes = three_batches()
     log.high_watermark = 2
     log.raise_log_start(4)
@@ -390,7 +390,7 @@ def test_follower_with_an_epoch_unknown_to_the_leader_finds_the_divergence_offse
     assert follower.log_end_offset == 4
 
 
-def test_restarting_a_replica_log_at_an_offset_clears_records_epochs_and_producers() -> None:
+def test_replica_log_restarted_at_an_offset_has_no_records_epochs_or_producers() -> None:
     log, _ = three_batches()
     append(log, batch(producer_id=4, producer_epoch=0, sequence=9))
     log.restart_at(100)

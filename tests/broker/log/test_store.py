@@ -117,7 +117,7 @@ def test_temporary_files_are_used_where_memfd_create_is_missing(monkeypatch: pyt
 
 
 @pytest.mark.rule("F-14")
-def test_segment_rolls_at_segment_bytes_and_reads_stop_at_the_segment_end() -> None:
+def test_segment_rolls_at_segment_bytes_and_no_read_crosses_a_segment_end() -> None:
     store = Store(MemoryBudget(PLENTY), segment_bytes=1000)
     for i in range(7):
         store.append(bytes([i]) * 300)
@@ -166,7 +166,7 @@ def test_dropping_segments_removes_their_index_entries() -> None:
     assert len(store.index) == 0
 
 
-def test_file_range_being_sent_outlives_its_segment_and_then_frees_its_memory() -> None:
+def test_memory_of_a_dropped_segment_is_freed_after_its_file_range_has_been_sent() -> None:
     budget = MemoryBudget(PLENTY)
     store = Store(budget)
     data = random.Random(1).randbytes(300_000)
@@ -299,7 +299,7 @@ def test_large_partitions_use_the_shared_file_when_half_of_the_descriptors_are_u
         )
 
 
-def test_part_of_the_shared_file_is_reused_only_after_all_sends_of_its_bytes_end() -> None:
+def test_slot_of_the_shared_segment_file_is_reused_only_after_its_bytes_are_sent() -> None:
     budget = MemoryBudget(0)
     kept, store = Store(budget), Store(budget)
     kept.append(b"k" * 100)

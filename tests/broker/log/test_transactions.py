@@ -232,7 +232,7 @@ def test_producer_with_an_open_transaction_does_not_expire() -> None:
 
 
 @pytest.mark.rule("F-20")
-def test_read_returns_aborted_transactions_up_to_the_next_offset_index_entry() -> None:
+def test_log_read_lists_aborted_transactions_up_to_the_next_offset_index_entry() -> None:
     """Kafka's `fetchUpperBoundOffset`: the index has one entry for about 4 KiB, so a short read lists transactions that begin soon after it."""
     log = new_log()
     for sequence in range(100):
@@ -245,7 +245,7 @@ def test_read_returns_aborted_transactions_up_to_the_next_offset_index_entry() -
 
 
 @pytest.mark.rule("F-20")
-def test_read_returns_aborted_transactions_up_to_the_end_of_the_segment() -> None:
+def test_log_read_lists_aborted_transactions_up_to_the_end_of_the_segment() -> None:
     log = new_log(segment_bytes=400)
     for sequence in range(10):
         write(log, FIRST, sequence)

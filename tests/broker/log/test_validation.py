@@ -72,7 +72,7 @@ def test_zstd_batch_gets_unsupported_compression_type_before_produce_version_7()
 
 
 @pytest.mark.rule("P-4")
-def test_two_complete_batches_are_rejected_and_a_partial_second_batch_is_dropped() -> None:
+def test_produce_rejects_two_complete_batches_but_drops_an_incomplete_second_batch() -> None:
     assert code(batch() + batch()) == 87
     assert judged(batch(2) + batch()[:-1]).batch == batch(2)
     assert judged(batch(2) + b"\0" * 11).batch == batch(2)
@@ -225,7 +225,7 @@ def test_batch_marked_with_log_append_time_by_the_producer_is_rejected() -> None
 
 
 @pytest.mark.rule("P-12")
-def test_log_append_time_flag_is_cleared_on_a_create_time_topic() -> None:
+def test_topic_with_create_time_clears_the_log_append_time_flag_of_a_batch() -> None:
     valid = judged(batch(2, attributes=0x08, timestamps=[10, 20]))
     assert not valid.header.is_log_append_time and check_crc(valid.batch)
     assert [r.timestamp for r in records(valid.batch)] == [10, 20]

@@ -230,7 +230,7 @@ def test_unclean_leader_election_happens_only_if_a_topic_or_broker_setting_allow
     assert bench.leadership() == (2, 2, (2,))
 
 
-def test_stopping_a_broker_publishes_one_image_for_all_affected_partitions() -> None:
+def test_stopping_a_broker_changes_all_its_partitions_in_one_metadata_image() -> None:
     bench = Bench()
     for name in ("a", "b", "c"):
         bench.topic(name, [0, 1], [1, 2])
@@ -240,7 +240,7 @@ def test_stopping_a_broker_publishes_one_image_for_all_affected_partitions() -> 
     assert [changed for _, _, changed in bench.images] == [(), ("a", "b", "c")]
 
 
-def test_election_moves_leadership_only_to_a_running_in_sync_replica() -> None:
+def test_leader_election_accepts_only_a_running_in_sync_replica() -> None:
     bench = Bench()
     bench.topic()
     bench.controller.elect("t", 0, 2)
@@ -320,7 +320,7 @@ def test_metadata_image_returns_no_leader_for_unknown_topics_and_partitions() ->
     assert image.topic_by_id(bytes(16)) is None
 
 
-def test_leadership_returns_to_preferred_replicas_automatically() -> None:
+def test_auto_leader_rebalance_returns_leadership_to_the_preferred_replicas() -> None:
     cluster = VirtualCluster(3, {"leader.imbalance.check.interval.seconds": "100"})
     cluster.topic("t", 3, 3)
     before = [p.leader for p in cluster.state.controller.image.topics["t"].partitions]
@@ -339,7 +339,7 @@ def test_leadership_returns_to_preferred_replicas_automatically() -> None:
     assert cluster.state.timers.next_deadline_ms() is None, "a balanced cluster causes no event"
 
 
-def test_leadership_does_not_move_back_if_auto_leader_rebalance_is_disabled() -> None:
+def test_preferred_replicas_do_not_regain_leadership_if_auto_rebalance_is_disabled() -> None:
     cluster = VirtualCluster(2, {"auto.leader.rebalance.enable": "false"})
     cluster.topic("t", 1, 2)
     cluster.state.controller.elect("t", 0, 1)

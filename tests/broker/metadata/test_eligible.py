@@ -55,7 +55,7 @@ def test_replica_becomes_an_eligible_leader_when_the_isr_falls_below_its_minimum
     assert roles(cluster) == (0, (0, 1), (), ())
 
 
-def test_partition_without_in_sync_replicas_is_led_only_by_an_eligible_replica() -> None:
+def test_partition_with_an_empty_isr_is_led_only_by_an_eligible_leader_replica() -> None:
     cluster = made()
     stop(cluster, 2, 1, 0)
     assert roles(cluster) == (NO_LEADER, (), (0, 1), (0,))

@@ -90,7 +90,7 @@ CASES: list[tuple[Callable[[], Any], int, str]] = [
 
 
 @pytest.mark.parametrize(("request_of", "version", "expected"), CASES, ids=[text for _, _, text in CASES])
-def test_request_details_contain_topics_groups_offsets_and_errors_for_each_api(
+def test_journal_details_of_each_api_contain_topics_groups_offsets_and_errors(
     cluster: VirtualCluster, client: MemoryClient, request_of: Callable[[], Any], version: int, expected: str
 ) -> None:
     client.ask(FindCoordinatorRequest("readers"), 3)
@@ -200,7 +200,7 @@ def test_request_details_can_be_built_for_any_valid_message(entry: Entry) -> Non
         assert len(response_details(message, details, bytes.hex).results) <= MAX_RESULTS
 
 
-def test_control_characters_in_client_names_cannot_break_a_journal_line(cluster: VirtualCluster) -> None:
+def test_control_characters_in_client_ids_are_escaped_in_journal_lines(cluster: VirtualCluster) -> None:
     client = cluster.connect(client_id="a\nFAKE LINE\x1b[31m")
     client.ask(HeartbeatRequest("g\n1", 1, "me"), 4)
     line = str(latest(cluster))

@@ -111,7 +111,7 @@ def test_journal_topic_reports_fetch_positions_and_log_end_offsets_of_clients() 
     ]
 
 
-def test_throttled_fetch_does_not_advance_the_reported_position_of_the_client() -> None:
+def test_journal_topic_reports_no_new_fetch_position_for_a_throttled_fetch() -> None:
     cluster = virtual()
     cluster.connect().ask(produce("t", batch(b"x" * 100)), 9)
     cluster.state.forced_throttles.add(ForcedThrottle(7, api="Fetch"))
@@ -121,7 +121,7 @@ def test_throttled_fetch_does_not_advance_the_reported_position_of_the_client() 
     assert (read["next_offset"], read["high_watermark"]) == (0, 1)
 
 
-def test_parked_fetch_reports_its_position_in_the_journal_topic_when_it_completes() -> None:
+def test_journal_topic_reports_the_offset_of_a_parked_fetch_when_the_fetch_completes() -> None:
     cluster = virtual()
     reader = cluster.connect(client_id="reader")
     reader.send(fetch(("t", 0, 0), max_wait_ms=5000), 11)
@@ -169,7 +169,7 @@ def test_journal_topic_tracks_fetch_positions_of_a_bounded_number_of_clients(mon
     assert reached.connected("t", 0) == [] and reached.connected("t", 1) == [("d", 0, 9)]
 
 
-def test_journal_topic_reports_no_positions_of_follower_replicas() -> None:
+def test_journal_topic_does_not_report_the_fetch_positions_of_follower_replicas() -> None:
     cluster = virtual(3)
     leader, _ = cluster.state.controller.image.leader_of("t", 0)
     cluster.connect(leader, client_id="writer").ask(produce("t", batch(b"a")), 9)
@@ -178,7 +178,7 @@ def test_journal_topic_reports_no_positions_of_follower_replicas() -> None:
     assert published(cluster, "fetched") == [] and len(published(cluster, "produced")) == 1
 
 
-def test_journal_topic_appends_events_every_100_ms_with_only_the_latest_positions() -> None:
+def test_journal_topic_gets_all_events_but_only_the_latest_offsets_every_100_ms() -> None:
     cluster = virtual()
     log = direct.leader_of(cluster.state, DEFAULT_TOPIC, 0).log
     before = log.log_end_offset
@@ -268,7 +268,7 @@ def test_journal_records_are_queued_while_the_journal_topic_has_no_leader() -> N
     ]
 
 
-def test_journal_topic_counts_records_dropped_from_its_full_queue() -> None:
+def test_journal_topic_reports_how_many_records_its_full_queue_has_dropped() -> None:
     cluster = virtual()
     publisher = cluster.state.journal_topic
     assert publisher is not None

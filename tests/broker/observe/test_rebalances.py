@@ -124,7 +124,7 @@ def test_rebalance_cause_names_the_classic_member_that_left_or_timed_out() -> No
     ]
 
 
-def test_rebalance_causes_name_classic_members_that_missed_a_timeout() -> None:
+def test_rebalance_causes_name_classic_members_without_heartbeats_in_session_timeout() -> None:
     classic = Classic()
     one, two, three = (classic.connect() for _ in range(3))
     first = classic.first(one)
@@ -321,7 +321,7 @@ def test_member_rejected_by_a_full_consumer_group_causes_no_group_change_event()
     assert len(changes(group.cluster)) == before
 
 
-def test_join_that_cannot_be_stored_is_reported_as_joined_and_then_as_removed() -> None:
+def test_member_whose_join_cannot_be_stored_is_reported_as_joined_then_as_removed() -> None:
     group = Group("4.2", 2, offsets_topic_replication_factor="2", min_insync_replicas="2")
     group.join("A")
     group.cluster.advance(100)
@@ -340,7 +340,7 @@ def test_consumer_group_whose_first_member_cannot_be_stored_is_reported_as_dead(
     assert history(group.cluster) == [(0, 1, "Stable", 0, ["member A joined"])]
 
 
-def test_consumer_group_that_was_never_reported_is_not_reported_as_dead() -> None:
+def test_end_of_a_consumer_group_is_not_reported_if_its_creation_was_not_reported() -> None:
     reported: list[GroupChange] = []
     events = Events()
     events.attach(
@@ -355,7 +355,7 @@ def test_consumer_group_that_was_never_reported_is_not_reported_as_dead() -> Non
     assert [change.state for change in reported] == ["Empty", "Dead"]
 
 
-def test_failed_restart_of_a_static_member_is_reported_as_replaced_and_replaced_back() -> None:
+def test_static_member_restart_that_fails_is_reported_as_replacement_and_reversal() -> None:
     config = {
         "offsets.topic.replication.factor": "2",
         "min.insync.replicas": "2",

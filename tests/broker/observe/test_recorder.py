@@ -51,7 +51,7 @@ def test_trace_entries_written_in_batches_keep_their_content_and_order(together:
     assert times_apart(later.entries) == times_apart(alone.entries)
 
 
-def test_large_trace_entries_are_flushed_at_once_and_small_entries_at_the_trace_end(bench: Bench) -> None:
+def test_trace_recorder_writes_at_each_large_entry_and_when_the_trace_ends(bench: Bench) -> None:
     bench.cluster.state.record(recorder_into(bench.entries, 1000))
     client = bench.cluster.connect()
     client.ask(metadata(), 9)
@@ -106,7 +106,7 @@ def test_trace_recorder_cannot_be_used_again_after_its_trace_has_ended(bench: Be
 
 
 @pytest.mark.parametrize("lost", [False, True])
-def test_request_received_during_one_trace_is_not_recorded_in_the_next_trace(lost: bool) -> None:
+def test_request_that_is_unanswered_when_a_trace_ends_is_not_in_the_next_trace(lost: bool) -> None:
     bench = Bench(release_name="1.1")
     limit(bench.cluster, consumer_byte_rate=1.0)
     client = bench.cluster.connect()
@@ -129,7 +129,7 @@ def test_request_received_during_one_trace_is_not_recorded_in_the_next_trace(los
     assert event.seq == max(seqs) and sorted(seqs) == list(range(1, len(seqs) + 1))
 
 
-def test_requests_after_recording_is_stopped_are_not_in_the_trace(bench: Bench) -> None:
+def test_requests_handled_after_the_trace_recorder_is_stopped_are_not_recorded(bench: Bench) -> None:
     client = bench.cluster.connect()
     bench.cluster.state.record(None)
     bench.entries.clear()

@@ -126,7 +126,7 @@ def by_rule(seen: ThrottleSeen, rule_id: int, later_ms: int) -> ThrottleSeen:
     return replace(seen, at_ms=seen.at_ms + later_ms, reason=rule)
 
 
-def test_throttle_log_releases_memory_of_entities_after_one_second(
+def test_throttle_log_releases_the_memory_of_quota_entities_after_one_second(
     cluster: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "kafkaproto.quota")  # lines are kept at this level
@@ -138,7 +138,7 @@ def test_throttle_log_releases_memory_of_entities_after_one_second(
             log.note(by_rule(seen, 10**6 + number, 10 * number))
 
 
-def test_throttle_log_remembers_all_entities_logged_within_the_last_second(
+def test_throttle_log_remembers_all_quota_entities_logged_in_the_last_second(
     cluster: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "kafkaproto.quota")
@@ -151,7 +151,7 @@ def test_throttle_log_remembers_all_entities_logged_within_the_last_second(
     assert len(caplog.records) == len(rules)
 
 
-def test_throttle_log_logs_an_entity_again_after_the_clock_is_set_back(
+def test_throttle_log_logs_a_quota_entity_again_after_the_clock_is_set_back(
     cluster: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A cluster reset sets the clock back to wall time."""

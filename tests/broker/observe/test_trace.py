@@ -206,7 +206,7 @@ def test_trace_shows_no_response_if_the_connection_closes_during_a_delayed_respo
     assert_given_up(bench, client.connection.connection_id)
 
 
-def test_closing_a_connection_with_a_delayed_acks_0_request_records_no_problem_event() -> None:
+def test_closed_connection_with_a_delayed_acks_0_produce_is_no_problem_in_the_trace() -> None:
     bench = Bench(release_name="1.1")
     limit(bench.cluster, producer_byte_rate=1000.0)
     client = bench.cluster.connect()
@@ -457,7 +457,7 @@ def test_tagged_field_that_looks_like_records_does_not_put_records_into_the_trac
     assert exchange.request_records == (len(records),)
 
 
-def test_trace_has_only_the_header_of_a_produce_with_an_invalid_transactional_id(bench: Bench) -> None:
+def test_trace_stores_only_request_headers_of_produces_with_bad_transactional_ids(bench: Bench) -> None:
     """Invalid UTF-8 is decoded with replacement characters, which make the name longer than an int16 length allows."""
     records, name = batch(b"x"), b"\xff" * 12_000
     partitions = b"".join(struct.pack(">ii", index, len(records)) + records for index in (0, 1))
@@ -492,7 +492,7 @@ def test_trace_shows_high_watermark_moves_of_replicas_before_the_acks_all_respon
         }
 
 
-def test_trace_starts_with_all_log_positions_and_marks_the_first_entry_of_each_log(bench: Bench) -> None:
+def test_trace_starts_with_the_offsets_of_each_log_and_flags_the_first_such_entry(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(produce("t", batch(b"x", b"y"), partition=1), 9)
     bench.entries.clear()

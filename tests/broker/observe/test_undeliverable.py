@@ -125,7 +125,7 @@ def test_batch_too_large_for_its_quota_is_logged_once_per_partition_and_quota_va
     assert "consumer_byte_rate=500 allows at most 5999 bytes" in warnings(caplog)[2]
 
 
-def test_release_1_1_sends_batches_larger_than_the_quota_late_and_logs_no_warning(
+def test_release_1_1_delays_batches_larger_than_the_quota_and_logs_no_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = VirtualCluster(release_name="1.1")
@@ -187,7 +187,7 @@ def let_the_batch_expire(c: TestCluster) -> None:
 @pytest.mark.parametrize(
     "change", [raise_the_quota, fetch_the_next_batch, delete_the_topic, recreate_the_topic, let_the_batch_expire]
 )
-def test_explain_method_omits_a_batch_too_large_for_its_quota_once_it_can_be_sent(
+def test_explain_method_omits_an_undeliverable_batch_after_it_becomes_deliverable(
     change: Callable[[TestCluster], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
@@ -201,7 +201,7 @@ def test_explain_method_omits_a_batch_too_large_for_its_quota_once_it_can_be_sen
 
 
 @pytest.mark.rule("Q-14")
-def test_explain_method_shows_the_latest_batch_above_its_quota_without_a_new_warning(
+def test_explain_method_shows_the_latest_of_several_batches_too_large_for_a_quota(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:

@@ -39,7 +39,7 @@ def written(cluster: VirtualCluster) -> list[OffsetRecord | GroupRecord]:
     return [record for record in parsed if record is not None]
 
 
-def test_offsets_stored_by_an_earlier_version_move_to_the_offsets_topic_only_once(processes: Processes) -> None:
+def test_committed_offsets_of_an_old_data_dir_move_to_the_offsets_topic_only_once(processes: Processes) -> None:
     for _ in range(3):
         after = processes.crash_and_restart()
         assert [committed(after, group, "t") for group in GROUPS] == [0, 1, 2]
@@ -54,7 +54,7 @@ def test_offsets_stored_by_an_earlier_version_move_to_the_offsets_topic_only_onc
 
 
 @pytest.mark.parametrize("moved", range(4))
-def test_kill_during_the_move_to_the_offsets_topic_loses_no_committed_offset(
+def test_kill_while_committed_offsets_move_to_the_offsets_topic_loses_no_offset(
     processes: Processes, monkeypatch: pytest.MonkeyPatch, moved: int
 ) -> None:
     """The process is killed after the offsets of `moved` groups are in the topic, and before the last of them leaves the metadata log."""
@@ -78,7 +78,7 @@ def test_kill_during_the_move_to_the_offsets_topic_loses_no_committed_offset(
     assert [committed(after, group, "t") for group in GROUPS] == [50, 1, 2]
 
 
-def test_offsets_stay_in_the_metadata_log_if_the_offsets_topic_cannot_be_created(
+def test_committed_offsets_stay_in_the_metadata_log_without_an_offsets_topic(
     tmp_path: Path, processes: Processes, caplog: pytest.LogCaptureFixture
 ) -> None:
     processes.crash()

@@ -126,7 +126,7 @@ def test_full_disk_leaves_topics_quotas_commits_and_records_unchanged(
         assert values(then, "t") == [(0, b"a")]
 
 
-def test_leader_elections_on_a_full_disk_succeed_and_are_persisted_later(
+def test_leader_election_on_a_full_disk_succeeds_and_is_stored_when_there_is_space(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processes = Processes(tmp_path, 2)

@@ -265,7 +265,9 @@ def test_flush_messages_of_a_topic_syncs_its_files_to_disk(tmp_path: Path, monke
     assert len(flushed) == 1
 
 
-def test_metadata_log_is_compacted_when_it_has_grown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metadata_log_is_rewritten_in_a_shorter_form_when_it_has_grown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(metadata_log, "LEAST_GROWTH_BYTES", 10_000)
     processes = Processes(tmp_path)
     processes.cluster.topic("t")

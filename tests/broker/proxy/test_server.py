@@ -134,7 +134,7 @@ def test_metadata_through_the_proxy_has_the_proxy_address_in_every_version(bench
     connection.close()
 
 
-def test_proxy_opens_one_port_if_advertised_and_bootstrap_address_of_a_broker_differ(tmp_path: Path) -> None:
+def test_proxy_uses_one_port_for_bootstrap_and_advertised_address_of_the_same_broker(tmp_path: Path) -> None:
     with cluster(1, {"t": 1}, {"advertised.listeners": "PLAINTEXT://localhost:0"}) as c:
         [(_, port)] = c.server.bound_addresses(0)
         with proxied(f"127.0.0.1:{port}", tmp_path / "proxy") as bootstrap:

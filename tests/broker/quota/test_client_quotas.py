@@ -179,7 +179,7 @@ def test_changed_quota_applies_to_bytes_recorded_before_the_change() -> None:
 
 
 @pytest.mark.rule("Q-1")
-def test_quota_type_that_was_never_configured_records_no_client_usage() -> None:
+def test_client_usage_is_not_recorded_for_quota_types_that_were_never_configured() -> None:
     c = Cluster()
     assert not c.fetch.enabled
     assert c.fetch.record("u", "c", 10**9, 0) == 0
@@ -246,7 +246,7 @@ def test_request_above_the_smallest_possible_quota_is_throttled_for_one_window()
 
 
 @pytest.mark.rule("Q-17")
-def test_journal_and_metrics_show_the_rate_and_the_bound_and_the_time_of_a_throttle() -> None:
+def test_throttle_details_and_metrics_show_measured_rate_quota_and_throttle_time() -> None:
     c = Cluster()
     c.set(1000, "u")
     wait_ms = c.fetch.record("u", "c", 15000, 7)
@@ -275,7 +275,7 @@ def test_quota_sensors_idle_for_an_hour_are_removed() -> None:
 
 
 @pytest.mark.rule("Q-10")
-def test_client_that_returns_after_an_idle_hour_starts_with_an_empty_rate() -> None:
+def test_quota_usage_of_a_client_is_measured_from_zero_after_an_idle_hour() -> None:
     c = Cluster()
     c.set(1000, None, DEFAULT)
     wait_ms = c.fetch.record("u", "c", 15_000, 0)
@@ -305,7 +305,7 @@ def test_quota_sensors_in_use_never_expire_and_expiry_checks_are_30_seconds_apar
 
 
 @pytest.mark.rule("Q-10")
-def test_quota_remembers_a_bounded_number_of_clients_per_sensor() -> None:
+def test_number_of_clients_remembered_for_one_quota_sensor_is_bounded() -> None:
     c, sensors, clients = Cluster(), Living(Sensor), Living(BoundClient)
     c.set(1000, "u")
     for n in range(100_000):

@@ -178,7 +178,7 @@ def test_repeated_quota_key_gets_invalid_request_and_other_entities_are_altered(
 
 
 @pytest.mark.rule("Q-20")
-def test_quota_entity_repeated_in_a_request_gets_one_result() -> None:
+def test_quota_entity_repeated_in_a_request_gets_one_result_with_invalid_request() -> None:
     store = ClientQuotaStore()
     twice = [QuotaAlteration(ALICE, [QuotaOp(PRODUCE, n)]) for n in (5, 6)]
     assert [r.error_code for r in store.alter(twice, False)] == [42]

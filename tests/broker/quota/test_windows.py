@@ -26,7 +26,7 @@ _STEPS = st.lists(
 
 @pytest.mark.rule("Q-6")
 @given(_STEPS, st.sampled_from([1, 2, 3, 11]), st.sampled_from([1000, 500, 3]), st.sampled_from([0.01, 1.0, 500, 3333]))
-def test_sampled_rate_equals_a_slow_reference_implementation_exactly(
+def test_sampled_quota_rate_equals_that_of_a_slow_reference_implementation(
     steps: list[tuple[int, float, bool]], samples: int, window_ms: int, bound: float
 ) -> None:
     fast, slow, now_ms = SampledRate(samples, window_ms), SlowRate(samples, window_ms), 1_700_000_000_000
@@ -59,14 +59,14 @@ def test_reading_a_rate_without_recording_leaves_its_samples_unchanged(
     ("bound", "size", "expected"),
     [(10000, 105000, 500), (10000, 100000, 0), (1024, 20480, 10000), (1000, 15000, 5000), (1000, 10050, 50)],
 )
-def test_first_request_is_throttled_for_the_bytes_above_ten_seconds_of_quota(
+def test_throttle_of_a_first_request_depends_on_its_bytes_above_10_seconds_of_quota(
     bound: int, size: int, expected: int
 ) -> None:
     assert SampledRate().record_and_throttle(size, 123, bound) == expected
 
 
 @pytest.mark.rule("Q-7")
-def test_one_byte_above_the_quota_at_the_same_instant_is_throttled_for_1_ms() -> None:
+def test_one_byte_beyond_ten_seconds_of_quota_is_throttled_for_1_ms() -> None:
     rate = SampledRate()
     assert rate.record_and_throttle(10_000, 5, 1000) == 0
     assert rate.record_and_throttle(1, 5, 1000) == 1

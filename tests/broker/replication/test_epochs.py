@@ -37,7 +37,7 @@ def test_new_leader_adds_its_leader_epoch_to_the_log_before_any_write() -> None:
 
 
 @pytest.mark.rule("E-5")
-def test_offset_for_leader_epoch_response_has_the_order_of_the_request() -> None:
+def test_offset_for_leader_epoch_response_lists_partitions_in_request_order() -> None:
     cluster = VirtualCluster()
     for name in ("a", "b"):
         cluster.topic(name, 2)

@@ -374,7 +374,7 @@ def test_new_leader_adds_its_epoch_and_followers_replicate_from_the_new_leader()
 
 
 @pytest.mark.rule("E-3")
-def test_restarted_leader_truncates_unreplicated_records_and_copies_the_new_leader() -> None:
+def test_restarted_leader_replaces_unreplicated_records_by_those_of_the_new_leader() -> None:
     cluster = three(**{"replica.lag.time.max.ms": "1000"})
     client = cluster.connect()
     client.ask(produce("t", batch(b"common"), acks=-1), 9)
@@ -441,7 +441,7 @@ def test_partition_whose_only_replica_is_stopped_has_no_leader_until_it_restarts
     assert replica(cluster, 0).log.log_end_offset == 1
 
 
-def test_replica_delay_setting_delays_acks_all_responses_by_the_given_time() -> None:
+def test_setting_kafkaproto_replica_delay_ms_delays_responses_to_acks_all_produces() -> None:
     cluster = three(**{"kafkaproto.replica.delay.ms": "250"})
     client = cluster.connect()
     begun = cluster.now_ms
@@ -484,7 +484,7 @@ def test_isr_removal_and_addition_at_the_same_time_are_both_applied() -> None:
     assert isr(cluster) == (0, 2)
 
 
-def test_slow_follower_delays_each_of_its_fetches_without_delaying_other_followers() -> None:
+def test_slowed_follower_fetches_late_while_other_followers_replicate_at_once() -> None:
     cluster = three(**{"replica.fetch.max.bytes": "100"})
     for fetcher in cluster.state.nodes[2].replicas.fetchers.values():
         fetcher.slow("t", 0, 300)

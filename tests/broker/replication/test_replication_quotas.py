@@ -129,7 +129,7 @@ def test_replication_rate_of_a_broker_overrides_the_cluster_wide_rate() -> None:
 
 
 @pytest.mark.rule("R-12")
-def test_replication_rate_in_static_broker_settings_has_no_effect_and_is_reported() -> None:
+def test_static_replication_rate_setting_has_no_effect_and_is_listed_as_such() -> None:
     cluster = three(**{"leader.replication.throttled.rate": "1000", "2.follower.replication.throttled.rate": "5"})
     assert quota(cluster, LEADER, 0).bound == quota(cluster, FOLLOWER, 2).bound == 2**63 - 1
     assert cluster.state.config.without_effect() == [
@@ -313,7 +313,7 @@ def test_parked_fetch_of_a_throttled_follower_waits_its_full_max_wait(follower: 
 
 
 @pytest.mark.rule("R-12")
-def test_changed_throttle_list_or_rate_applies_to_the_next_and_to_parked_fetches() -> None:
+def test_changed_replication_throttle_applies_to_parked_and_later_follower_fetches() -> None:
     cluster = out_of_sync(*[500 * KB] * 4)
     set_list(cluster, LEADER, "0:0")
     set_rate(cluster, LEADER, KB)
@@ -454,7 +454,7 @@ def test_throttled_reassignment_takes_the_time_given_by_size_and_rate(
 
 
 @pytest.mark.rule("R-7")
-def test_throttled_follower_causes_no_more_timer_events_than_in_kafka() -> None:
+def test_throttled_follower_wakes_the_cluster_at_most_twice_per_second() -> None:
     """There is one event per second while all partitions are throttled by the follower, and two if throttled by the leader."""
     for leader_rate, follower_rate, wakes in ((KB, None, 2), (None, KB, 1)):
         cluster = VirtualCluster(2)
@@ -517,7 +517,7 @@ def is_quiet(cluster: VirtualCluster) -> bool:
 
 @pytest.mark.rule("R-7")
 @pytest.mark.parametrize("side", [LEADER, FOLLOWER])
-def test_throttled_follower_stops_waiting_once_its_link_broker_or_topic_is_gone(side: str) -> None:
+def test_follower_sets_no_throttle_timer_if_its_link_is_cut_or_its_topic_is_deleted(side: str) -> None:
     cluster = throttled_move(side, 200 * KB)
     [fetcher] = cluster.state.nodes[1].replicas.fetchers.values()
     fetcher.cut_link(True, cluster.now_ms)
@@ -680,7 +680,7 @@ def test_computed_follower_fetch_response_size_equals_the_encoded_size(groups: l
 
 
 @pytest.mark.rule("R-4")
-def test_follower_session_returns_throttled_partitions_when_the_throttle_ends() -> None:
+def test_follower_fetch_session_returns_throttled_partitions_after_the_throttle() -> None:
     """In a session a throttled partition is returned once without records, and with its records after the throttle."""
     cluster = out_of_sync(*[500 * KB] * 4)
     set_list(cluster, LEADER, "*")

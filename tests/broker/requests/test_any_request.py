@@ -67,7 +67,7 @@ OTHERS = [v for v in VERSIONS if v[0] not in ("Produce", "Fetch", "WriteTxnMarke
 
 @pytest.mark.rule("T-1", "T-2")
 @pytest.mark.parametrize(("name", "key", "version"), OTHERS, ids=[f"{name}-{v}" for name, _, v in OTHERS])
-def test_every_api_is_charged_request_time_and_its_connection_is_muted(name: str, key: int, version: int) -> None:
+def test_request_of_any_api_above_the_request_quota_mutes_its_connection(name: str, key: int, version: int) -> None:
     cluster = VirtualCluster()
     shape = "small" if name == "OffsetFetch" else "empty"
     request = with_known_codes(Values(f"{name} {version}").object(codec(key, version).request, shape))

@@ -120,7 +120,7 @@ def test_fetch_throttles_of_a_batch_above_its_quota_alternate_at_6384_and_6000_m
 
 
 @pytest.mark.rule("Q-1")
-def test_requests_are_not_charged_if_no_quotas_are_set() -> None:
+def test_requests_are_not_charged_to_any_client_if_no_quotas_are_set() -> None:
     q = quotas()
     assert charge_fetch(q, "u", "c", 10**9, 10**9, 0).throttle_ms == 0
     assert charge_produce(q, "u", "c", 10**9, 10**9, 1, 0).throttle_ms == 0

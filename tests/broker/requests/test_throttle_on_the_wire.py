@@ -411,7 +411,7 @@ def test_produce_reports_the_larger_of_byte_and_request_time_throttle(cluster: V
     assert [seen.reason.quota for seen in cluster.state.journal.throttles()] == ["Produce"]
 
 
-def test_flat_function_returns_the_topic_and_data_of_each_partition_of_a_fetch(cluster: VirtualCluster) -> None:
+def test_helper_flat_returns_topic_and_data_of_each_partition_of_a_fetch_response(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.ask(produce("t", batch(b"a", b"b")), 9)
     [(topic, data)] = flat(client.ask(fetch(("t", 0, 0)), 11))

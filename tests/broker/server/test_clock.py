@@ -137,7 +137,7 @@ def test_pipelined_long_polls_end_one_after_another_during_one_clock_advance() -
         assert [s.at_ms - begun_ms for s in c.journal.requests()] == [300, 600, 900, 1200, 1500]
 
 
-def test_event_loop_timer_is_reset_only_if_the_earliest_deadline_becomes_earlier(
+def test_event_loop_timer_is_set_again_only_for_a_deadline_before_all_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def delays() -> list[float]:
@@ -159,7 +159,7 @@ def test_event_loop_timer_is_reset_only_if_the_earliest_deadline_becomes_earlier
     assert asyncio.run(delays()) == [50, 40, 30]
 
 
-def test_clock_advances_of_several_threads_add_up() -> None:
+def test_manual_clock_advanced_by_several_threads_moves_by_the_sum_of_all_advances() -> None:
     with cluster(topics={"t": 1}, clock="manual") as c, connected(c) as client:
         begun_ms = c.clock.now_ms()
         client.send(fetch(("t", 0, 0), max_wait_ms=1000), 11)
@@ -255,7 +255,7 @@ async def test_async_cluster_clock_can_be_advanced_in_the_event_loop() -> None:
 # ---- wait_for -------------------------------------------------------------------------------------------------------------------------
 
 
-def test_wait_for_returns_the_result_of_the_condition() -> None:
+def test_method_wait_for_returns_the_result_of_its_condition() -> None:
     with cluster() as c, connected(c) as client:
         client.send(metadata(), 1)
         requests = c.wait_for(lambda journal: journal.requests("Metadata"))
@@ -263,7 +263,7 @@ def test_wait_for_returns_the_result_of_the_condition() -> None:
         assert c.wait_for(lambda _: "at once") == "at once"
 
 
-def test_wait_for_that_times_out_lists_the_last_requests() -> None:
+def test_timeout_error_of_method_wait_for_lists_the_last_requests() -> None:
     with cluster() as c, connected(c, "who-asked") as client:
         client.ask(metadata(), 1)
         with pytest.raises(TimeoutError, match=r"within 0\.01 s; last requests:\n.*who-asked: Metadata v1"):
@@ -276,7 +276,7 @@ def broken(journal: Journal) -> object:
 
 
 @pytest.mark.rule("W-8")
-def test_exception_in_a_wait_for_condition_is_raised_and_clients_are_still_served() -> None:
+def test_exception_in_the_condition_of_wait_for_is_raised_and_the_broker_continues() -> None:
     with cluster() as c, connected(c) as client, ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(c.wait_for, broken)
         while len(c.state.events.observers) == OBSERVERS:
@@ -291,7 +291,7 @@ def test_exception_in_a_wait_for_condition_is_raised_and_clients_are_still_serve
 
 
 @pytest.mark.rule("W-8")
-async def test_exception_in_a_wait_for_condition_is_raised_in_an_async_cluster() -> None:
+async def test_exception_in_the_condition_of_async_wait_for_is_raised() -> None:
     async with serving() as (c, client):
         waiting = asyncio.ensure_future(c.wait_for(broken))
         await asyncio.sleep(0)
@@ -410,7 +410,7 @@ async def test_starting_100_clusters_in_one_loop_leaks_no_tasks_or_descriptors()
     assert descriptors() <= files
 
 
-def test_clusters_running_at_the_same_time_share_no_topics_or_clock() -> None:
+def test_two_clusters_running_at_the_same_time_share_neither_topics_nor_a_clock() -> None:
     with (
         cluster(topics={"a": 1}) as cluster_a,
         cluster(topics={"b": 1}) as two,

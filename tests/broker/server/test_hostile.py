@@ -341,7 +341,7 @@ async def hostility(address: str) -> int:
 
 
 @pytest.mark.rule("W-8")
-async def test_request_that_fails_inside_the_broker_closes_only_its_own_connection(
+async def test_internal_broker_error_during_a_request_closes_only_that_connection(
     monkeypatch: pytest.MonkeyPatch, errors_expected: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     errors_expected.append("a request failed")
@@ -357,7 +357,7 @@ async def test_request_that_fails_inside_the_broker_closes_only_its_own_connecti
 
 
 @pytest.mark.rule("W-8")
-async def test_timer_that_fails_does_not_stop_other_timers(errors_expected: list[str]) -> None:
+async def test_exception_in_a_timer_callback_does_not_stop_other_timers(errors_expected: list[str]) -> None:
     errors_expected.append("a timer of the broker failed")
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         now_ms = cluster.state.clock.now_ms()

@@ -66,7 +66,7 @@ def _frames_die(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(pipeline, "begin", request.param)
 
 
-async def test_poisoned_frame_buffers_detect_a_handler_that_keeps_a_memoryview(
+async def test_overwriting_released_frame_buffers_detects_handlers_that_keep_a_memoryview(
     monkeypatch: pytest.MonkeyPatch, errors_expected: list[str]
 ) -> None:
     """A handler that keeps a view is detected by its overwritten text or by memory that is not released."""
@@ -229,7 +229,7 @@ async def test_producer_state_stays_valid_after_frame_buffers_are_released() -> 
 
 
 @pytest.mark.rule("Q-4")
-async def test_client_id_quota_still_applies_after_frame_buffers_are_released() -> None:
+async def test_quota_of_a_client_id_still_applies_after_frame_buffers_are_released() -> None:
     async with (
         async_cluster(topics={"t": 1}, clock="manual") as cluster,
         client_of(cluster, client_id="limited") as client,

@@ -307,7 +307,7 @@ async def test_async_cluster_move_coordinator_returns_the_group_when_awaited() -
 # ---- waiting -----------------------------------------------------------------------------------------------------------------
 
 
-async def test_wait_for_group_can_wait_for_each_state_of_a_consumer_group() -> None:
+async def test_method_wait_for_group_accepts_each_state_of_a_consumer_group() -> None:
     with cluster(**NEW) as c:
 
         async def waiting(state: str, members: int) -> asyncio.Task[GroupSeen]:
@@ -331,13 +331,13 @@ async def test_wait_for_group_can_wait_for_each_state_of_a_consumer_group() -> N
 
 
 @pytest.mark.parametrize("state", ["Assigning", "Reconciling"])
-def test_wait_for_group_rejects_zero_members_in_a_state_that_requires_members(state: str) -> None:
+def test_method_wait_for_group_rejects_zero_members_with_a_state_that_needs_members(state: str) -> None:
     text = rf"members must be at least 1 for a group that is {state} \(got 0\); leave members or state out"
     with cluster() as c, pytest.raises(ValueError, match=text):
         c.wait_for_group("readers", members=0, state=state)
 
 
-def test_wait_for_group_returns_when_a_member_expires_without_any_request() -> None:
+def test_method_wait_for_group_notices_a_member_that_expires_without_any_request() -> None:
     with cluster(**NEW, clock="manual") as c:
         beat(c, "A", 0, [])
         c.clock.advance(45_000)

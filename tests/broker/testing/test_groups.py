@@ -74,7 +74,7 @@ def test_group_of_protocol_type_connect_is_shown_with_members_without_partitions
         assert (member.member_id, member.group_instance_id) == (joined.member_id, None)
 
 
-async def test_wait_for_group_follows_a_group_from_its_first_member_until_it_is_empty() -> None:
+async def test_method_wait_for_group_waits_for_a_stable_group_and_later_for_an_empty_group() -> None:
     async with async_cluster(topics={"orders": 2}) as c:
         c.produce("orders", ["a"], partition=1)
         waiting = asyncio.create_task(c.wait_for_group("readers", members=2, state="Stable"))
@@ -109,7 +109,7 @@ async def test_wait_for_group_follows_a_group_from_its_first_member_until_it_is_
         assert (await c.wait_for_group("readers", state="Empty")).members == ()
 
 
-def test_wait_for_group_that_times_out_reports_the_current_group_state() -> None:
+def test_timeout_error_of_method_wait_for_group_contains_the_state_of_the_group() -> None:
     with cluster(topics={"orders": 1}) as c:
         commit(c, "readers", orders=0)
         with pytest.raises(TimeoutError) as raised:
@@ -182,7 +182,7 @@ async def never(journal: object) -> None:
     ],
     ids=lambda value: value[:50] if isinstance(value, str) else None,
 )
-async def test_wait_for_call_that_can_never_succeed_is_rejected_at_once(
+async def test_wait_methods_reject_invalid_or_unsatisfiable_arguments_at_once(
     wait: Any, error: type[Exception], text: str
 ) -> None:
     with cluster() as c, pytest.raises(error) as raised:
@@ -206,7 +206,7 @@ def test_error_messages_of_a_test_cluster_use_singular_nouns_after_the_number_1(
         c.create_topic("t", replication_factor=3)
 
 
-async def test_wait_for_records_returns_when_the_last_record_is_written() -> None:
+async def test_method_wait_for_records_returns_when_the_last_record_is_written() -> None:
     async with async_cluster(topics={"orders": 2}) as c:
         waiting = asyncio.create_task(c.wait_for_records("orders", 3, timeout_s=5))
         of_one = asyncio.create_task(c.wait_for_records("orders", 2, partition=1, timeout_s=5))
@@ -218,7 +218,7 @@ async def test_wait_for_records_returns_when_the_last_record_is_written() -> Non
         assert [record.value for record in await of_one] == [b"b", b"c"]
 
 
-def test_wait_for_records_that_times_out_reports_the_number_of_records() -> None:
+def test_timeout_error_of_method_wait_for_records_contains_the_number_of_records() -> None:
     with cluster(topics={"orders": 2}) as c:
         c.produce("orders", ["a"], partition=1)
         assert [record.value for record in c.wait_for_records("orders", 1)] == [b"a"]
@@ -234,7 +234,7 @@ def test_wait_for_records_that_times_out_reports_the_number_of_records() -> None
 # ---- produce and delete --------------------------------------------------------------------------------------------------------------
 
 
-def test_produce_creates_a_missing_topic_only_if_auto_creation_is_enabled() -> None:
+def test_method_produce_creates_a_missing_topic_only_if_auto_creation_is_enabled() -> None:
     with cluster() as c:
         c.produce("new", ["a"])
         assert c.topics() == {"new": 1}
@@ -258,7 +258,7 @@ def test_produce_creates_a_missing_topic_only_if_auto_creation_is_enabled() -> N
         ([("a", "b", "c")], "values[0] must be a value, a (key, value) pair, or a NewRecord"),
     ],
 )
-def test_produce_rejects_values_of_wrong_type_before_writing_any_record(values: Any, text: str) -> None:
+def test_method_produce_rejects_values_of_wrong_type_before_writing_any_record(values: Any, text: str) -> None:
     with cluster(topics={"orders": 1}) as c:
         with pytest.raises(TypeError) as raised:
             c.produce("orders", values)
@@ -269,7 +269,7 @@ def test_produce_rejects_values_of_wrong_type_before_writing_any_record(values: 
         assert c.topics() == {"orders": 1}
 
 
-def test_produce_accepts_bytes_text_none_and_buffers_as_values() -> None:
+def test_method_produce_accepts_bytes_strings_none_and_buffers_as_values() -> None:
     with cluster(topics={"orders": 1}) as c:
         c.produce("orders", [b"a", "ä", None, bytearray(b"c"), memoryview(b"d")])  # type: ignore[list-item]
         assert [record.value for record in c.records("orders")] == [b"a", "ä".encode(), None, b"c", b"d"]

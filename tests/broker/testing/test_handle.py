@@ -13,7 +13,7 @@ from kafkaproto.broker.testing.threaded import TestCluster
 from kafkaproto.testing import DEFAULT, async_cluster, cluster
 
 
-def test_condition_passed_to_wait_for_may_call_methods_of_the_cluster() -> None:
+def test_condition_of_method_wait_for_may_call_methods_of_the_cluster() -> None:
     with cluster(topics={"t": 1}) as c:
         c.produce("t", ["a"])
         assert c.wait_for(lambda _: len(c.records("t")) == 1 and c.journal.requests() == [], timeout_s=5)
@@ -97,7 +97,7 @@ def test_cut_replication_link_stays_cut_after_restarts_and_elections() -> None:
         assert followed(c) == [5, 5, 5]
 
 
-def test_deleting_a_topic_and_cluster_reset_release_held_followers_and_cut_links() -> None:
+def test_topic_deletion_and_cluster_reset_let_stopped_followers_replicate_again() -> None:
     with cluster(brokers=3, clock="manual", topics=OF_ALL) as c:
         c.follower("t", 0, 1).hold()
         c.follower("t", 0, 2).slow(60_000)
@@ -134,7 +134,7 @@ def test_holding_or_slowing_a_non_follower_of_a_partition_raises_value_error(
 
 
 @pytest.mark.rule("Q-20")
-def test_set_quota_with_an_invalid_value_sets_none_of_the_given_quotas() -> None:
+def test_method_set_quota_with_one_invalid_value_sets_none_of_the_given_quotas() -> None:
     with cluster() as c:
         with pytest.raises(KafkaError, match="greater than 0"):
             c.set_quota(client_id="x", producer_byte_rate=1000, consumer_byte_rate=0)
@@ -144,7 +144,7 @@ def test_set_quota_with_an_invalid_value_sets_none_of_the_given_quotas() -> None
 
 
 @pytest.mark.rule("Q-19")
-def test_set_quota_sets_quotas_of_every_kind() -> None:
+def test_method_set_quota_sets_quotas_of_every_kind() -> None:
     with cluster() as c:
         c.set_quota(user="alice", client_id=DEFAULT, controller_mutation_rate=0.5, request_percentage=1)
         c.set_quota(ip="127.0.0.1", connection_creation_rate=7)

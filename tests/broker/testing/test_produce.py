@@ -23,7 +23,7 @@ def batch_sizes(c: TestCluster, topic: str, index: int) -> list[int]:
 
 
 @pytest.mark.parametrize("compression", [Compression.NONE, Compression.GZIP])
-def test_produce_splits_many_values_into_batches_in_order(compression: Compression) -> None:
+def test_method_produce_splits_many_values_into_several_batches_in_order(compression: Compression) -> None:
     values = [b"%d" % i * 700 for i in range(100)]
     with cluster(topics=SMALL_BATCHES) as c:
         places = c.produce("t", values, compression=compression)
@@ -34,7 +34,7 @@ def test_produce_splits_many_values_into_batches_in_order(compression: Compressi
         assert (len(sizes) > 1) == (compression is Compression.NONE)
 
 
-def test_produce_writes_all_values_in_one_batch_if_they_fit() -> None:
+def test_method_produce_writes_all_values_in_one_batch_if_they_fit() -> None:
     with cluster(topics=SMALL_BATCHES) as c:
         c.produce("t", [b"x" * 9000, b"y" * 900], partition=0)
         assert len(batch_sizes(c, "t", 0)) == 1
@@ -91,7 +91,7 @@ def nothing(c: TestCluster) -> None:
     ],
     ids=["large value", "stopped leader", "partition 2", "partition -1", "no key", "small segments", "old timestamp"],
 )
-def test_produce_with_one_invalid_value_or_partition_writes_no_records(
+def test_method_produce_writes_no_records_if_one_value_or_the_partition_is_invalid(
     prepare: Callable[[TestCluster], None], values: list[Any], partition: int | None, code: int, text: str
 ) -> None:
     with cluster(
@@ -105,7 +105,7 @@ def test_produce_with_one_invalid_value_or_partition_writes_no_records(
         assert c.records("t", 0) == []
 
 
-def test_produce_of_a_value_that_is_too_large_creates_no_topic() -> None:
+def test_method_produce_creates_no_topic_if_a_value_is_too_large() -> None:
     with cluster(config={"message.max.bytes": LIMIT_BYTES}) as c:
         with pytest.raises(KafkaError, match=r"max\.message\.bytes of topic new is 10000"):
             c.produce("new", [b"x" * LIMIT_BYTES])
@@ -114,7 +114,7 @@ def test_produce_of_a_value_that_is_too_large_creates_no_topic() -> None:
         assert c.topics() == {}
 
 
-def test_produce_on_a_full_store_raises_a_kafka_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_method_produce_raises_a_kafka_error_if_memory_and_disk_are_full(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_space(*_: object) -> int:
         raise OSError(28, "No space left on device")
 

@@ -365,7 +365,7 @@ def test_create_topic_error_for_a_misspelt_argument_suggests_the_correct_argumen
 
 
 @pytest.mark.timeout(20)
-def test_condition_passed_to_wait_for_must_not_stop_the_cluster_or_wait() -> None:
+def test_condition_of_method_wait_for_must_not_stop_the_cluster_or_wait_itself() -> None:
     with cluster() as c:
         for act in (c.stop, lambda: c.clock.advance(1), lambda: c.wait_for_records("t", 1)):
             with pytest.raises(RuntimeError, match="runs inside the broker"):
@@ -374,7 +374,7 @@ def test_condition_passed_to_wait_for_must_not_stop_the_cluster_or_wait() -> Non
 
 
 @pytest.mark.timeout(20)
-def test_wait_for_raises_if_its_condition_changes_the_cluster_in_each_of_10_checks() -> None:
+def test_method_wait_for_raises_if_its_condition_changes_the_cluster_in_10_checks() -> None:
     with cluster(topics={"orders": 1}) as c:
         with pytest.raises(RuntimeError, match="changed the cluster in each of 10 checks") as caught:
             c.wait_for(lambda _: c.produce("orders", ["a"]) and None)
@@ -384,7 +384,7 @@ def test_wait_for_raises_if_its_condition_changes_the_cluster_in_each_of_10_chec
 
 
 @pytest.mark.timeout(20)
-def test_wait_for_checks_its_condition_again_if_the_condition_changed_the_cluster() -> None:
+def test_method_wait_for_repeats_a_condition_that_changed_the_cluster() -> None:
     with cluster(topics={"orders": 1}) as c:
         assert c.wait_for(lambda _: c.produce("orders", ["a"])) == [(0, 0)]
         assert c.wait_for(lambda _: len(c.records("orders")) > 2 or (c.produce("orders", ["b"]) and None)) is True

@@ -126,7 +126,7 @@ def test_producer_of_an_expired_or_fenced_transaction_is_fenced_by_a_newer_epoch
     assert c.transaction("shop").epoch == 2 and c.transaction("shop").state == "Empty"
 
 
-def test_hanging_transaction_keeps_the_last_stable_offset_from_advancing(c: TestCluster) -> None:
+def test_last_stable_offset_does_not_advance_past_a_hanging_transaction(c: TestCluster) -> None:
     seen = c.hang_transaction("orders", 1)
     assert seen in c.producers("orders", 1) and c.last_stable_offset("orders", 1) == 0
     assert c.transactions() == {}

@@ -319,7 +319,7 @@ def test_produce_waits_up_to_100_ms_for_the_previous_transaction_to_complete() -
 
 @pytest.mark.rule("TX-4", "TX-5")
 @pytest.mark.parametrize("is_newer", [False, True])
-def test_transaction_log_gets_a_record_for_each_state_of_a_committed_transaction(is_newer: bool) -> None:
+def test_transaction_log_gets_one_record_per_state_change_of_a_committed_transaction(is_newer: bool) -> None:
     bench = TransactionBench(newer=is_newer)
     topic = bench.topic()
     producer = bench.begin(topic)
