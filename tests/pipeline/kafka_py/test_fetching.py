@@ -59,7 +59,7 @@ def fill(kafka: TestCluster, topic: str, count: int, each: int = 10) -> None:
         kafka.produce(topic, [NewRecord(b"v%d" % i, None, 1000)] * each, 0)
 
 
-def test_kafka_py_reads_a_range_of_offsets_completely_with_few_fetches(kafka: TestCluster, topic: str) -> None:
+def test_kafka_py_reads_a_range_of_offsets_completely_with_few_fetch_requests(kafka: TestCluster, topic: str) -> None:
     fill(kafka, topic, 20)
     made = settings(kafka, kafka__max__partition__fetch__bytes="300", kafka__client__id=topic)
     assert offsets(made, topic, 15, 167) == list(range(15, 167))
@@ -77,7 +77,7 @@ def test_kafka_py_with_a_client_rack_reads_from_the_replica_in_that_rack(kafka: 
     assert fetches[0].broker_id == leader and {r.broker_id for r in fetches[1:]} == {(leader + 1) % 3}
 
 
-def test_kafka_py_returns_to_the_leader_when_its_follower_stops(kafka: TestCluster, topic: str) -> None:
+def test_kafka_py_reads_from_the_leader_after_the_follower_it_read_from_stops(kafka: TestCluster, topic: str) -> None:
     fill(kafka, topic, 40)
     follower = (kafka.partition(topic, 0).leader + 1) % 3
     made = settings(kafka, kafka__client__rack="abc"[follower], kafka__max__partition__fetch__bytes="300")
