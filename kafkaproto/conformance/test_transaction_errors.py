@@ -111,7 +111,7 @@ def test_wrong_producer_id_is_an_invalid_mapping_but_fenced_by_init_producer_id(
 
 @pytest.mark.rule("TX-21", "TX-25", "TX-28", "TX-41", "TX-68")
 @pytest.mark.parametrize("commit", [True, False])
-def test_requests_while_a_transaction_ends_get_a_retriable_error(subject: Subject, commit: bool) -> None:
+def test_transactional_requests_while_a_transaction_ends_get_a_retriable_error(subject: Subject, commit: bool) -> None:
     producer, topic = stuck(subject, commit=commit)
     produced = [NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS, *([CONCURRENT] if bumps_epochs(subject) else [])]
     received = errors(producer, topic, Group(subject))
