@@ -96,7 +96,7 @@ def test_offset_commit_in_a_transaction_needs_the_current_group_generation(subje
 
 
 @pytest.mark.rule("TX-41", "TX-42")
-def test_only_the_old_coordinator_creates_a_group_for_a_rejected_txn_commit(
+def test_only_the_old_group_coordinator_creates_a_group_for_a_rejected_txn_commit(
     subject: Subject,
 ) -> None:
     topic, group = new_topic(subject), Group(subject)
@@ -114,7 +114,7 @@ def test_only_the_old_coordinator_creates_a_group_for_a_rejected_txn_commit(
 
 
 @pytest.mark.rule("TX-43")
-def test_only_the_old_coordinator_drops_pending_offsets_after_a_fenced_commit(
+def test_only_the_old_group_coordinator_drops_pending_offsets_after_a_fenced_commit(
     subject: Subject,
 ) -> None:
     topic, group = new_topic(subject), Group(subject)

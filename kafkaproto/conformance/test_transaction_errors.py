@@ -100,7 +100,7 @@ def test_stale_producer_epoch_gets_invalid_producer_epoch_in_old_versions(subjec
 
 
 @pytest.mark.rule("TX-21", "TX-68")
-def test_wrong_producer_id_is_an_invalid_mapping_but_fenced_by_init_producer_id(subject: Subject) -> None:
+def test_requests_with_a_wrong_producer_id_get_invalid_producer_id_mapping(subject: Subject) -> None:
     topic, group = new_topic(subject), Group(subject)
     producer = Producer(subject)
     producer.init()

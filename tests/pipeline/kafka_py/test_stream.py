@@ -84,7 +84,7 @@ def test_micro_batch_limit_before_spark_4_2_counts_from_the_end_of_the_last_batc
         assert read.latestOffset() == at(36, 4)
 
 
-def test_query_restarted_before_spark_4_2_continues_from_its_checkpoint(kafka: TestCluster) -> None:
+def test_restarted_query_of_a_spark_before_4_2_continues_from_its_checkpoint(kafka: TestCluster) -> None:
     fill(kafka, 90, 10)
     with reader(kafka, startingOffsets="earliest", maxOffsetsPerTrigger="20") as read:
         assert ranges(read, at(70, 10), at(70, 10)) == []
