@@ -187,7 +187,7 @@ def test_ab_benchmark_requires_valgrind_only_for_instruction_counts(
 
 
 @pytest.mark.parametrize("base", ["no-such-branch", "HEAD~999999", "--all", "HEAD:Makefile", ""])
-def test_ab_benchmark_reports_in_one_line_that_the_base_is_not_a_commit(base: str) -> None:
+def test_ab_benchmark_reports_in_one_line_that_the_base_option_names_no_commit(base: str) -> None:
     done = run("--only", "race", "--", base)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
@@ -200,7 +200,7 @@ def test_ab_benchmark_error_names_a_folder_that_is_not_a_git_checkout(tmp_path: 
         sides.resolve("HEAD", tmp_path)
 
 
-def test_ab_benchmark_reports_missing_valgrind_before_resolving_the_base(tmp_path: Path) -> None:
+def test_ab_benchmark_reports_missing_valgrind_before_looking_up_the_base_commit(tmp_path: Path) -> None:
     done = run("no-such-branch", PATH=str(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"make ab: {instructions.MISSING}\n"
@@ -288,7 +288,7 @@ def test_ab_benchmark_compares_a_commit_with_the_current_working_tree(repository
     assert sides.clean() == 0
 
 
-def test_ab_benchmark_uses_a_new_environment_for_changed_dependencies(
+def test_ab_benchmark_creates_a_new_virtual_environment_for_changed_dependencies(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = sides.environment_of([])
@@ -343,7 +343,7 @@ def test_ab_benchmark_workload_rejects_an_unexpected_response() -> None:
     workload.check_response(row(5, 0, []), workload.throttled)
 
 
-def test_ab_benchmark_workload_error_lists_the_modules_searched_for_a_moved_name(
+def test_ab_benchmark_workload_error_lists_the_modules_that_do_not_define_a_class(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(workload.HOMES, "VirtualCluster", ("nowhere.testing.memory", "kafkaproto.broker.runtime.clock"))

@@ -85,7 +85,7 @@ def test_name_check_covers_every_way_to_bind_a_name(tmp_path: Path, code: str) -
 
 
 @pytest.mark.parametrize("code", ["print(found)", "not_found = 1", "text = 'found'", "call(found=1)", "thing.found()"])
-def test_name_check_ignores_allowed_names_and_uses_that_bind_no_name(tmp_path: Path, code: str) -> None:
+def test_name_check_ignores_allowed_names_and_words_that_bind_no_name(tmp_path: Path, code: str) -> None:
     (tmp_path / "broker").mkdir()
     (tmp_path / "broker/module.py").write_text(code)
     assert problems(tmp_path) == []

@@ -92,7 +92,7 @@ def test_old_import_names_raise_an_error_with_the_new_names(
     assert [name for name in names if name not in last] == []
 
 
-def test_import_of_a_missing_module_of_an_old_package_raises_one_plain_error(environment: dict[str, str]) -> None:
+def test_import_error_of_a_missing_module_under_an_old_package_has_its_new_name(environment: dict[str, str]) -> None:
     done = run(environment, "-m", "pipeline.nothing")
     assert done.returncode == 1
     assert "No module named kafkaproto.pipeline.nothing" in done.stderr

@@ -261,7 +261,9 @@ def test_demo_of_an_installed_package_writes_its_trace_below_the_current_folder(
     assert list((tmp_path / "build" / "demo" / "trace").glob("*.kptrace"))
 
 
-def test_wheel_package_and_command_report_the_same_version(wheel: Path, python: Path, tmp_path: Path) -> None:
+def test_wheel_and_imported_package_and_command_report_the_same_version(
+    wheel: Path, python: Path, tmp_path: Path
+) -> None:
     version = run(python, tmp_path, "-c", "import kafkaproto; print(kafkaproto.__version__)").strip()
     assert wheel.name.startswith(f"kafkaproto-{version}-")
     assert run(python, tmp_path, "-m", "kafkaproto.cli", "--version") == f"kafkaproto {version}\n"

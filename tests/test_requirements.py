@@ -48,7 +48,7 @@ def required(extras: Iterable[str]) -> set[str]:
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_imported_packages_are_required_by_the_package_or_its_extras(part: str) -> None:
+def test_imported_packages_are_declared_as_dependencies_of_the_package_or_its_extras(part: str) -> None:
     folders, without, extras = PARTS[part]
     paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
     paths = [path for path in paths if not path.relative_to(ROOT).as_posix().startswith(tuple(without) or "-")]

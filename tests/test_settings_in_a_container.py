@@ -98,6 +98,6 @@ def test_container_uses_the_listeners_of_the_mounted_properties_file(tmp_path: P
     assert of_variable == [[Listener("A", "0.0.0.0", 9, "other", 9)]]
 
 
-def test_several_brokers_cannot_share_the_port_of_an_environment_variable(tmp_path: Path) -> None:
+def test_several_brokers_cannot_share_one_port_set_by_an_environment_variable(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="brokers 0 and 1 cannot listen on the same port"):
         settings(tmp_path, "--brokers", "2", KAFKA_ADVERTISED_LISTENERS="PLAINTEXT://localhost:9092")

@@ -79,7 +79,7 @@ def test_broker_starts_with_a_stock_server_properties_file(start: Start, name: s
     assert "num.network.threads" in line and "socket.request.max.bytes" not in line
 
 
-def test_later_and_more_specific_settings_sources_take_precedence(start: Start, tmp_path: Path) -> None:
+def test_options_override_properties_files_and_later_files_override_earlier_files(start: Start, tmp_path: Path) -> None:
     given = "num.partitions=1\nmessage.max.bytes=1\noffsets.topic.num.partitions=7\n0.broker.rack=of-file\n"
     first = written(tmp_path, given + "fetch.max.bytes=2000", "first.properties")
     second = written(tmp_path, "message.max.bytes=2\nfetch.max.bytes=3000", "second.properties")
@@ -95,7 +95,7 @@ def test_later_and_more_specific_settings_sources_take_precedence(start: Start, 
     assert "num.io.threads is accepted, but has no effect" in running.end()
 
 
-def test_listeners_of_a_properties_file_apply_unless_an_option_overrides_them(start: Start, tmp_path: Path) -> None:
+def test_broker_listens_as_set_in_a_properties_file_unless_an_option_overrides_it(start: Start, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     file = written(tmp_path, f"listeners=INSIDE://127.0.0.1:{port}\nadvertised.listeners=INSIDE://localhost:{port}")

@@ -170,7 +170,7 @@ def test_size_check_reports_missing_unneeded_and_unexplained_exceptions(
     assert problems(LARGE, exceptions) == messages
 
 
-def test_size_check_allows_at_most_five_exceptions() -> None:
+def test_size_check_allows_at_most_five_listed_exceptions() -> None:
     six = [Size(f"{number}.py", "500 lines") for number in range(6)]
     allowed = {size.name: "one table" for size in six}
     assert problems(six, allowed) == ["6 exceptions are listed; at most 5 are allowed"]

@@ -87,7 +87,7 @@ def test_start_report_names_release_brokers_topics_and_how_to_stop(start: Start)
     assert "kafkaproto" in page.read_text()
 
 
-def test_start_report_names_the_kinds_of_groups_that_are_not_served(start: Start) -> None:
+def test_start_report_names_the_kinds_of_groups_that_the_broker_does_not_serve(start: Start) -> None:
     """Kafka serves share groups from 4.1 on, and streams groups from 4.2 on."""
     share_groups = "INFO not served, although Kafka 4.1 serves them: share groups"
     both = "INFO not served, although Kafka 4.2 serves them: share groups and streams groups"
@@ -152,7 +152,7 @@ def test_topic_option_that_differs_from_the_data_directory_logs_a_warning(
     assert warning in running.stop()
 
 
-def test_topic_option_without_numbers_uses_default_partitions_and_replication(start: Start, tmp_path: Path) -> None:
+def test_topic_option_without_numbers_uses_default_partition_and_replica_counts(start: Start, tmp_path: Path) -> None:
     settings = ("--brokers", "2", "-c", "num.partitions=4", "-c", "default.replication.factor=2")
     folder = str(tmp_path / "data")
     running = start(*settings, "--data-dir", folder, "--topic", "orders")
@@ -162,7 +162,7 @@ def test_topic_option_without_numbers_uses_default_partitions_and_replication(st
     assert [line for line in lines if line.startswith("WARNING")] == []
 
 
-def test_broker_without_memory_for_records_stores_them_in_files(start: Start) -> None:
+def test_broker_with_memory_option_0_stores_records_in_files_without_a_warning(start: Start) -> None:
     running = start("--memory", "0", "--topic", "orders:1", "--log-level", "warning")
     for _ in range(3):
         produce(running.address, "orders", 100)

@@ -82,7 +82,7 @@ def test_broker_settings_cannot_be_changed_to_values_rejected_at_broker_start(
 
 @pytest.mark.rule("CF-18")
 @EITHER
-def test_broker_setting_limits_are_checked_after_types_and_before_thread_counts(subject: Subject, broker: str) -> None:
+def test_ranges_of_broker_settings_are_checked_after_types_before_thread_counts(subject: Subject, broker: str) -> None:
     failed = "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
     not_int = "Invalid value x for configuration log.cleaner.threads: Not a number of type INT"
     assert checked(subject, broker, log_retention_ms="0", log_cleaner_threads="x") == (INVALID_REQUEST, not_int)
@@ -103,7 +103,9 @@ def test_any_negative_retention_setting_of_a_broker_means_unlimited_retention(su
 @pytest.mark.rule("CF-18")
 @EITHER
 @pytest.mark.parametrize("unit", ["ms", "bytes"])
-def test_local_retention_must_not_exceed_the_retention(subject: Subject, broker: str, unit: str) -> None:
+def test_local_log_retention_of_a_broker_must_not_exceed_its_log_retention(
+    subject: Subject, broker: str, unit: str
+) -> None:
     name, local = f"log.retention.{unit}", f"log.local.retention.{unit}"
     above = f"Invalid value 50 for configuration {local}: Value must not be more than {name} property value: 20"
     unlimited = f"Invalid value -1 for configuration {local}: Value must not be -1 as {name} value is set as 20."
@@ -112,7 +114,7 @@ def test_local_retention_must_not_exceed_the_retention(subject: Subject, broker:
 
 
 @pytest.mark.rule("CF-18")
-def test_local_retention_above_the_default_retention_is_rejected(subject: Subject) -> None:
+def test_local_log_retention_above_the_default_log_retention_is_rejected(subject: Subject) -> None:
     above = "Value must not be more than log.retention.ms property value: 604800000"
     error = invalid(f"Invalid value 700000000 for configuration {LOCAL_RETENTION}: {above}")
     assert checked(subject, "0", log_local_retention_ms="700000000") == error
@@ -178,7 +180,7 @@ def test_listener_limits_of_connections_and_threads_can_be_set_for_all_brokers(s
     ],
 )
 @pytest.mark.releases(first="4.1")
-def test_ban_on_broker_min_insync_replicas_with_elr_is_checked_after_other_settings(
+def test_other_settings_are_checked_before_elr_forbids_broker_min_insync_replicas(
     subject: Subject, broker: str, operation: int, expected: str
 ) -> None:
     change = ("min.insync.replicas", operation, "2" if operation == SET else None)

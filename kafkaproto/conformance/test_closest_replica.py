@@ -73,7 +73,7 @@ def test_only_a_follower_that_has_the_fetch_offset_is_a_preferred_read_replica(s
 @pytest.mark.needs(at_least={"max.incremental.fetch.session.cache.slots": SESSION_SLOTS})
 @pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("N-6", "S-6")
-def test_every_fetch_of_a_session_returns_the_preferred_read_replica(subject: Subject) -> None:
+def test_every_fetch_of_a_fetch_session_returns_the_preferred_read_replica(subject: Subject) -> None:
     topic = scene(subject)
     connection = topic.connect()
     opened = subject.ask(connection, fetch((topic.name, 0, 0), session=(0, 0), rack="r2"), 11)
@@ -100,7 +100,7 @@ def test_follower_serves_fetches_up_to_its_own_high_watermark(subject: Subject) 
 
 @pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("N-9", "N-10", "F-29")
-def test_fetch_parked_on_a_follower_completes_when_its_high_watermark_moves(subject: Subject) -> None:
+def test_fetch_parked_on_a_follower_completes_when_the_high_watermark_advances(subject: Subject) -> None:
     """A consumer's fetch waits on a follower. A record is produced, and the fetch returns it long before its maximum wait time has passed.
 
     Corresponds to Kafka's test `FetchFromFollowerIntegrationTest.testFollowerCompleteDelayedFetchesOnReplication`.

@@ -312,7 +312,7 @@ def test_number_settings_reject_number_formats_that_java_does_not_parse(subject:
 
 
 @pytest.mark.rule("CF-22")
-def test_digits_of_any_script_are_valid_in_settings(subject: Subject) -> None:
+def test_number_settings_accept_digits_of_any_unicode_script(subject: Subject) -> None:
     assert created(subject, subject.new_name(), {"retention.ms": "\u0663"}) == (0, None)
     topic = new_topic(subject, min_cleanable_dirty_ratio="0.5f", retention_ms="\u0663\u0664").name
     keys = ["min.cleanable.dirty.ratio", "retention.ms"]

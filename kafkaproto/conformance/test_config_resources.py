@@ -199,9 +199,7 @@ def test_described_client_metrics_settings_have_a_type_from_4_0_on(
 
 @pytest.mark.rule("AD-17")
 @OLDER
-def test_pattern_list_of_a_subscription_may_end_with_empty_items_before_4_0(
-    subject: Subject, subscription: str
-) -> None:
+def test_client_metrics_match_list_may_end_with_empty_patterns_before_4_0(subject: Subject, subscription: str) -> None:
     for value in (",", ",,", "client_id=a,"):
         assert alter(subject, subscription, (MATCH, SET, value), validate_only=True) == OK, value
     for value, wrong in ((",client_id=a", ""), ("client_id=a,,client_id=b", ""), (" , ", " ")):

@@ -42,7 +42,7 @@ def members(group: ConsumerGroup) -> dict[str, tuple[str | None, int, list[int],
 
 
 @pytest.mark.rule("GN-22", "GN-26", "GO-11", "GO-12")
-def test_revocation_started_by_one_coordinator_is_completed_at_the_next_coordinator(subject: Subject) -> None:
+def test_partition_revocation_begun_by_one_coordinator_is_completed_by_the_next(subject: Subject) -> None:
     """The coordinator moves after it has asked A to revoke partitions, and before A has done so. B gets them only when A has revoked them."""
     group = ConsumerGroup(subject, 0)
     before = group.coordinator()
@@ -70,7 +70,7 @@ def test_revocation_started_by_one_coordinator_is_completed_at_the_next_coordina
 
 
 @pytest.mark.rule("GN-32", "GN-35", "GO-11", "GO-12")
-def test_static_member_that_is_away_keeps_its_partitions_at_a_new_coordinator(subject: Subject) -> None:
+def test_temporarily_gone_static_member_keeps_its_partitions_at_a_new_coordinator(subject: Subject) -> None:
     """B leaves with epoch -2 before the move. Another process takes its place at the new coordinator, without a new group epoch."""
     group = ConsumerGroup(subject, 0)
     before = group.coordinator()

@@ -84,7 +84,7 @@ def test_heartbeat_that_contains_all_fields_always_gets_the_assignment(subject: 
 
 
 @pytest.mark.rule("GN-16", "GN-18", "GN-46", "SN-33")
-def test_changed_topics_of_a_member_start_a_new_group_epoch(subject: Subject) -> None:
+def test_member_that_changes_its_subscribed_topics_starts_a_new_group_epoch(subject: Subject) -> None:
     """B also subscribes to a second topic. In the new epoch, B gets all partitions of that topic, and A all partitions of the first (SN-33)."""
     group = ConsumerGroup(subject)
     other = group.add_topic()
@@ -101,7 +101,7 @@ def test_changed_topics_of_a_member_start_a_new_group_epoch(subject: Subject) ->
 
 
 @pytest.mark.rule("GN-16", "GN-22")
-def test_unsubscribed_topic_is_revoked_from_the_member(subject: Subject) -> None:
+def test_partitions_of_a_topic_that_a_member_unsubscribes_from_are_revoked(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     other = group.add_topic()
     both = {group.topic.name: ALL, other.name: ALL}

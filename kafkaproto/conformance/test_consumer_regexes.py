@@ -125,7 +125,7 @@ def test_changed_regex_revokes_partitions_at_once_and_assigns_new_topics_later(g
 
 
 @pytest.mark.rule("GN-52")
-def test_new_topic_matches_when_the_regular_expression_is_resolved_again(group: ConsumerGroup) -> None:
+def test_new_topic_is_assigned_when_the_regular_expression_is_resolved_again(group: ConsumerGroup) -> None:
     assert group.result(join(group, "A", f"{whole(group)}(-later)?"))[0] == 1
     wait_for_epoch(group, 2)
     assert group.beat("A", 1) == (2, ALL)
@@ -154,7 +154,7 @@ def test_coordinator_writes_a_record_for_a_regular_expression_and_later_a_tombst
 
 
 @pytest.mark.rule("GN-38")
-def test_join_with_an_unresolved_regular_expression_empties_the_target_assignment(group: ConsumerGroup) -> None:
+def test_join_with_an_unresolved_regex_makes_all_target_assignments_empty(group: ConsumerGroup) -> None:
     """Member C joins with a regular expression. When it is resolved, a new epoch starts, but its target assignment is not computed yet.
 
     Then B joins with another expression, which matches no topics because it is not resolved yet. The target assignments of B and C are now empty.

@@ -201,7 +201,7 @@ def test_update_features_changes_all_features_or_none_from_4_0_on(subject: Subje
 
 @pytest.mark.releases("4.2")
 @pytest.mark.rule("AD-20", "AD-21")
-def test_update_features_reports_the_first_error_in_the_order_of_a_hash_table(subject: Subject) -> None:
+def test_update_features_reports_the_first_error_in_the_order_of_a_java_hash_map(subject: Subject) -> None:
     local = f"Local controller {controller(subject)}"
     unknown = invalid("nope", 1, f"{local} does not support this feature.")
     too_high = invalid(METADATA, 99, f"{local} only supports versions 7-29")
@@ -294,7 +294,9 @@ def test_finalized_features_omit_a_feature_with_level_0(subject: Subject, levels
 
 @pytest.mark.releases("4.2")
 @pytest.mark.rule("AD-36")
-def test_group_version_0_disables_the_new_group_protocol(subject: Subject, levels: dict[str, int]) -> None:
+def test_feature_group_version_0_disables_the_consumer_group_protocol_of_kip_848(
+    subject: Subject, levels: dict[str, int]
+) -> None:
     def errors() -> Sequence[int]:
         group_id = subject.new_name("group")
         join = ConsumerGroupHeartbeatRequest(group_id, "m1", 0, None, None, 10_000, ["t"], topic_partitions=[])

@@ -70,7 +70,7 @@ def test_fetch_that_cannot_reach_min_bytes_waits_its_max_wait(subject: Subject) 
 
 @pytest.mark.releases(before="4.0")
 @pytest.mark.rule("F-2", "F-12")
-def test_fetch_v2_omits_a_first_batch_above_its_limit_and_v3_returns_it(subject: Subject) -> None:
+def test_fetch_v2_omits_a_first_batch_above_partition_max_bytes_and_v3_returns_it(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(batch_of_bytes(200))
     old = read(topic, 0, 2, partition_max=50)
@@ -162,7 +162,7 @@ def test_fetch_returns_records_of_a_partition_only_up_to_a_segment_boundary(
 
 @pytest.mark.needs(at_least={"fetch.max.bytes": FETCH_MAX_BYTES})
 @pytest.mark.rule("X-3", "X-4", "F-6", "F-7", "F-8", "F-9", "F-10", "F-15")
-def test_fetches_with_random_limits_return_exactly_the_expected_sizes(subject: Subject) -> None:
+def test_fetches_with_random_limits_return_the_sizes_computed_from_batch_sizes(subject: Subject) -> None:
     """The test sends 300 fetches with random limits, offsets and orders. The expected responses are computed from the batch sizes alone."""
     random = Random(74)
     topic = new_topic(subject, 4)

@@ -125,7 +125,7 @@ def test_append_to_a_later_segment_completes_a_parked_fetch_below_min_bytes(subj
 
 
 @pytest.mark.rule("F-29")
-def test_fetch_cut_at_a_segment_end_or_its_byte_limit_completes_without_waiting(subject: Subject) -> None:
+def test_fetch_that_ends_at_a_segment_end_or_byte_limit_completes_without_waiting(subject: Subject) -> None:
     """A fetch does not wait for more data if it reads up to the end of a segment that is not the last, because a read stops there.
 
     It does not wait either if more bytes are available than the request's limit permits.

@@ -384,7 +384,7 @@ def test_empty_consumer_group_rejects_unknown_classic_member_ids_but_not_new_mem
 @pytest.mark.parametrize(
     ("kind", "instance", "has_protocols"), [("consumer", None, False), ("", None, True), ("consumer", "i1", False)]
 )
-def test_join_rejected_as_inconsistent_makes_an_empty_consumer_group_classic(
+def test_join_with_an_inconsistent_protocol_makes_an_empty_consumer_group_classic(
     subject: Subject, kind: str, instance: str | None, has_protocols: bool
 ) -> None:
     group = ConsumerGroup(subject)

@@ -14,7 +14,7 @@ SESSION_MS = 6_000
 
 
 @pytest.mark.rule("GC-16", "GC-24", "GC-26", "GC-38", "GC-43", "GC-52", "SN-5")
-def test_join_of_a_second_member_makes_heartbeats_return_rebalance_in_progress(subject: Subject) -> None:
+def test_heartbeats_get_rebalance_in_progress_when_a_second_member_joins(subject: Subject) -> None:
     """When a second member joins, the first gets REBALANCE_IN_PROGRESS and joins again (scenario SN-5).
 
     The leader then assigns partitions only to itself, so the second member gets an empty assignment.
@@ -42,7 +42,7 @@ def test_join_of_a_second_member_makes_heartbeats_return_rebalance_in_progress(s
 
 
 @pytest.mark.rule("GC-20", "GC-24", "SN-6")
-def test_rejoin_of_the_leader_or_of_a_follower_with_new_metadata_starts_a_rebalance(subject: Subject) -> None:
+def test_rejoin_by_the_group_leader_or_with_new_metadata_starts_a_rebalance(subject: Subject) -> None:
     """A JoinGroup of the leader, or of a follower with new metadata, starts a rebalance. With unchanged metadata, a follower starts none (SN-6)."""
     group = Group(subject)
     a, b = group.client(), group.client()
@@ -70,7 +70,7 @@ def test_rejoin_of_the_leader_or_of_a_follower_with_new_metadata_starts_a_rebala
 
 
 @pytest.mark.rule("GC-20", "GC-41")
-def test_rejoin_with_new_metadata_in_the_sync_phase_starts_a_rebalance(subject: Subject) -> None:
+def test_rejoin_with_new_metadata_between_join_and_sync_starts_a_rebalance(subject: Subject) -> None:
     group = Group(subject)
     a, b = group.client(), group.client()
     enter_together(a, b)

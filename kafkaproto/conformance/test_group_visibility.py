@@ -62,7 +62,7 @@ def test_new_classic_group_is_listed_when_its_first_join_phase_ends(subject: Sub
 
 @pytest.mark.rule("D12", "GN-63")
 @pytest.mark.parametrize("is_hidden", [False, True])
-def test_rejected_join_and_commit_turn_a_consumer_group_classic_at_the_next_record(
+def test_rejected_join_and_commit_replace_a_consumer_group_by_an_empty_classic_group(
     subject: Subject, is_hidden: bool
 ) -> None:
     group = empty_group(subject)
@@ -82,7 +82,7 @@ def test_rejected_join_and_commit_turn_a_consumer_group_classic_at_the_next_reco
 
 @pytest.mark.releases(first="4.0")
 @pytest.mark.rule("GC-51")
-def test_describe_groups_names_groups_of_the_new_protocol_as_not_classic_from_4_0_on(subject: Subject) -> None:
+def test_describe_groups_reports_a_kip_848_group_as_not_classic_from_4_0_on(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A")[0] == 1
     [described] = group.ask(DescribeGroupsRequest([group.id]), 6).groups

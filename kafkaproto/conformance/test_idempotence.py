@@ -149,7 +149,7 @@ def test_init_producer_id_returns_unique_producer_ids(subject: Subject, version:
 
 
 @pytest.mark.rule("P-22")
-def test_brokers_assign_different_producer_ids(subject: Subject) -> None:
+def test_producer_ids_assigned_by_different_brokers_are_unique(subject: Subject) -> None:
     assert len({init(subject, 4, None, broker_id=broker_id)[1] for broker_id in (0, 1, 2, 0, 1, 2)}) == 6
 
 

@@ -149,7 +149,7 @@ def test_invalid_reassignments_are_rejected(subject: Subject) -> None:
 
 @pytest.mark.needs(brokers=3)
 @pytest.mark.releases("4.1")
-def test_reassignment_request_may_forbid_a_change_of_the_replication_factor(subject: Subject) -> None:
+def test_reassignment_can_forbid_a_change_of_the_replication_factor(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [0, 1]})
 
     def requested(target: list[int], *, allows_change: bool) -> tuple[int, str | None]:

@@ -32,7 +32,7 @@ UNKNOWN_SERVER_ERROR = -1
 
 @pytest.mark.rule("GC-19", "GC-48")
 @pytest.mark.parametrize("leave", LEAVES)
-def test_leave_of_a_pending_member_rebalances_only_in_the_java_coordinator(subject: Subject, leave: Leave) -> None:
+def test_only_the_kip_848_coordinator_rebalances_when_a_pending_member_leaves(subject: Subject, leave: Leave) -> None:
     """With the Java coordinator, a stable group and a group in the sync phase rebalance. The old coordinator only forgets the member id.
 
     leave: a function that removes the pending member from the group.
@@ -63,7 +63,7 @@ def test_group_whose_only_pending_member_leaves_stays_empty(subject: Subject) ->
 
 
 @pytest.mark.rule("GC-52")
-def test_only_the_java_coordinator_describes_old_assignments_during_a_rebalance(subject: Subject) -> None:
+def test_only_the_kip_848_coordinator_describes_old_assignments_in_a_rebalance(subject: Subject) -> None:
     """While a new member joins, DescribeGroups shows the old member's previous assignment with the Java coordinator, and none with the older one.
 
     Both members join, but do not synchronize. When another rebalance then starts, no member shows an assignment with either coordinator.
@@ -101,7 +101,7 @@ def test_offset_delete_that_names_no_existing_partition_keeps_an_empty_group(
 
 
 @pytest.mark.rule("GC-64")
-def test_only_scala_coordinator_deletes_a_group_if_offset_delete_finds_no_offset(subject: Subject) -> None:
+def test_only_the_old_coordinator_deletes_a_group_if_offset_delete_finds_no_offset(subject: Subject) -> None:
     expected = "Empty" if has_new_coordinator(subject) else "Dead"
     assert group_after_offset_delete_without_commit(subject) == expected
 

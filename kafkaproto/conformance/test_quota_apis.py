@@ -184,7 +184,7 @@ def test_empty_and_repeated_quota_entities_are_rejected_with_the_message_of_kafk
 
 
 @pytest.mark.rule("Q-22")
-def test_quotas_that_are_not_a_number_or_infinite_are_stored_and_throttle_no_client(subject: Subject) -> None:
+def test_nan_and_infinite_quotas_are_stored_and_throttle_no_client(subject: Subject) -> None:
     client_id = subject.new_name("nan")
     entity: Entity = {CLIENT: client_id}
     topic = new_topic(subject)
@@ -211,7 +211,7 @@ def test_quotas_that_are_not_a_number_or_infinite_are_stored_and_throttle_no_cli
 
 
 @pytest.mark.rule("Q-22", "W-13")
-def test_ip_whose_connection_rate_is_not_a_number_gets_no_connection(subject: Subject) -> None:
+def test_ip_address_with_a_nan_connection_rate_quota_gets_no_connection(subject: Subject) -> None:
     address = "127.0.0.23"
     with limited(subject, ({IP: address}, {"connection_creation_rate": math.nan})):
         assert subject.closed(subject.connect(0, address=address), 2000)
@@ -219,7 +219,7 @@ def test_ip_whose_connection_rate_is_not_a_number_gets_no_connection(subject: Su
 
 @pytest.mark.rule("Q-22")
 @pytest.mark.parametrize("name", ["1.2.3", "1", "[::1]", "010.0.0.1", "::ffff:010.0.0.1", "::1%1"])
-def test_quota_of_an_ip_keeps_the_spelling_of_the_address(subject: Subject, name: str) -> None:
+def test_described_ip_quota_has_the_spelling_of_the_address_in_the_request(subject: Subject, name: str) -> None:
     with limited(subject, ({IP: name}, {"connection_creation_rate": 1000.0})):
         assert described(subject, (IP, EXACT, name)) == (0, [{IP: name}])
         assert described(subject, (IP, EXACT, "0.0.0.0")) == (0, [])
@@ -227,7 +227,7 @@ def test_quota_of_an_ip_keeps_the_spelling_of_the_address(subject: Subject, name
 
 @pytest.mark.rule("Q-22")
 @pytest.mark.parametrize("name", ["256.1.1.1", "1.2.65536", "[1.2.3.4]", "[::1", "::ffff:1.2.3", "0x7f.1"])
-def test_quota_of_an_ip_without_an_address_is_rejected(subject: Subject, name: str) -> None:
+def test_ip_quota_whose_name_is_no_valid_address_is_rejected(subject: Subject, name: str) -> None:
     [result] = alter_quotas(subject, ({IP: name}, {"connection_creation_rate": 5.0}), validate_only=True)
     assert (result.error_code, result.error_message) == (42, f"{name} is not a valid IP or resolvable host.")
 

@@ -121,7 +121,7 @@ def got(topic: Topic, broker_id: int = 1, offset: int = 0) -> int:
     "replica.lag.time.max.ms", "replication.quota.window.num", at_least={"fetch.max.bytes": FETCH_MAX_BYTES}
 )
 @pytest.mark.rule("R-4", "R-5", "R-8", "D11")
-def test_throttled_out_of_sync_follower_gets_no_records_until_its_window_has_passed(subject: Subject) -> None:
+def test_throttled_out_of_sync_follower_gets_no_records_until_the_quota_window_ends(subject: Subject) -> None:
     with out_of_sync(subject) as topic, limited(subject, LEADER_RATE, RATE):
         set_list(topic, LEADERS, "0:0")
         begun = subject.now_ms()
@@ -140,7 +140,7 @@ def test_throttled_out_of_sync_follower_gets_no_records_until_its_window_has_pas
     "replica.lag.time.max.ms", "replication.quota.window.num", at_least={"fetch.max.bytes": FETCH_MAX_BYTES}
 )
 @pytest.mark.rule("R-1", "R-2", "R-12", "D10")
-def test_throttled_replica_list_affects_only_listed_brokers_and_is_applied_at_once(subject: Subject) -> None:
+def test_changed_list_of_throttled_replicas_throttles_only_these_replicas_at_once(subject: Subject) -> None:
     with out_of_sync(subject) as topic, limited(subject, LEADER_RATE, RATE, None):
         set_list(topic, LEADERS, "*")
         assert [got(topic), got(topic)] == [800_000, 0]

@@ -81,7 +81,7 @@ def test_segments_whose_records_are_all_expired_are_deleted(subject: Subject) ->
 
 @pytest.mark.needs("log.retention.check.interval.ms")
 @pytest.mark.rule("N-15")
-def test_followers_delete_expired_segments_too(subject: Subject) -> None:
+def test_followers_also_delete_log_segments_whose_records_are_all_expired(subject: Subject) -> None:
     topic = new_topic(subject, replication=3, segment_bytes=ONE_EACH, retention_ms=str(HOUR_MS // 2))
     now = subject.epoch_ms()
     topic.fill(at(now - HOUR_MS), at(now - HOUR_MS), at(now))

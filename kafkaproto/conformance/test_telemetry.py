@@ -208,7 +208,7 @@ def test_telemetry_client_gets_all_matching_subscriptions_combined(
 
 
 @pytest.mark.rule("AD-13")
-def test_telemetry_subscription_matches_attributes_of_the_client(
+def test_telemetry_subscription_is_selected_by_attributes_of_the_client(
     subject: Subject, subscriptions: Subscriptions
 ) -> None:
     client, unnamed = Pushing(subject), Pushing(subject, None)

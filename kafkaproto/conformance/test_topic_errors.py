@@ -141,7 +141,7 @@ def test_create_topics_checks_a_topic_in_the_order_of_kafka(subject: Subject) ->
 
 
 @pytest.mark.rule("AD-45")
-def test_create_topics_checks_an_assignment_in_the_order_of_kafka(subject: Subject) -> None:
+def test_create_topics_checks_a_replica_assignment_in_the_order_of_kafka(subject: Subject) -> None:
     name = subject.new_name()
 
     def message(*assignment: tuple[int, Sequence[int]]) -> str | None:
@@ -158,7 +158,7 @@ def test_create_topics_checks_an_assignment_in_the_order_of_kafka(subject: Subje
 
 
 @pytest.mark.rule("AD-45")
-def test_topics_of_one_request_may_have_names_that_collide(subject: Subject) -> None:
+def test_create_topics_accepts_names_that_collide_within_one_request(subject: Subject) -> None:
     name = subject.new_name()
     for validate_only in (True, False):
         topics = topic_request(f"{name}.a"), topic_request(f"{name}_a")

@@ -139,7 +139,7 @@ def test_write_txn_markers_without_producer_id_or_epoch_gets_unknown_server_erro
 
 
 @pytest.mark.rule("TX-43")
-def test_latest_pending_offset_wins_even_if_its_transaction_is_committed_first(subject: Subject) -> None:
+def test_last_written_pending_offset_wins_even_if_its_transaction_commits_first(subject: Subject) -> None:
     topic, group = new_topic(subject), Group(subject)
     first, second = Producer(subject), Producer(subject)
     for ends in ((first, second), (second, first)):

@@ -100,7 +100,7 @@ def test_stale_producer_epoch_gets_invalid_producer_epoch_in_old_versions(subjec
 
 
 @pytest.mark.rule("TX-21", "TX-68")
-def test_wrong_producer_id_is_an_invalid_mapping_but_fenced_by_init_producer_id(subject: Subject) -> None:
+def test_requests_with_a_wrong_producer_id_get_invalid_producer_id_mapping(subject: Subject) -> None:
     topic, group = new_topic(subject), Group(subject)
     producer = Producer(subject)
     producer.init()
@@ -111,7 +111,7 @@ def test_wrong_producer_id_is_an_invalid_mapping_but_fenced_by_init_producer_id(
 
 @pytest.mark.rule("TX-21", "TX-25", "TX-28", "TX-41", "TX-68")
 @pytest.mark.parametrize("commit", [True, False])
-def test_requests_while_a_transaction_ends_get_a_retriable_error(subject: Subject, commit: bool) -> None:
+def test_transactional_requests_while_a_transaction_ends_get_a_retriable_error(subject: Subject, commit: bool) -> None:
     producer, topic = stuck(subject, commit=commit)
     produced = [NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS, *([CONCURRENT] if bumps_epochs(subject) else [])]
     received = errors(producer, topic, Group(subject))

@@ -38,7 +38,7 @@ def states(producer: Producer) -> list[tuple[int, int, Partitions | None]]:
 
 
 @pytest.mark.rule("TX-4", "TX-5")
-def test_each_change_of_a_transactional_id_is_a_record_with_its_partitions(subject: Subject) -> None:
+def test_each_change_of_a_transactional_id_writes_a_record_with_its_partitions(subject: Subject) -> None:
     topic, group, producer = new_topic(subject, partitions=2), Group(subject), Producer(subject)
     producer.init()
     producer.init()
@@ -66,7 +66,7 @@ def test_each_change_of_a_transactional_id_is_a_record_with_its_partitions(subje
 
 
 @pytest.mark.rule("TX-4")
-def test_transaction_records_have_version_1_under_the_second_transaction_version(subject: Subject) -> None:
+def test_transaction_records_have_version_1_with_transaction_version_2(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
     producer_id, _ = producer.init()
     producer.add_once_free(topic)
@@ -84,7 +84,7 @@ def test_transaction_records_have_version_1_under_the_second_transaction_version
 
 @pytest.mark.releases(first="4.0")
 @pytest.mark.rule("TX-4", "TX-38")
-def test_transaction_record_has_the_transaction_version_of_the_producer(subject: Subject) -> None:
+def test_transaction_record_contains_the_transaction_version_of_the_producer(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
     producer.init()
     producer.add_once_free(topic)

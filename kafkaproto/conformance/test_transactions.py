@@ -190,7 +190,7 @@ def test_write_txn_markers_rejects_unknown_partitions_and_old_epochs(subject: Su
 
 
 @pytest.mark.rule("TX-19", "TX-23", "SN-60")
-def test_add_partitions_to_txn_from_brokers_can_verify_or_add_partitions(subject: Subject) -> None:
+def test_add_partitions_to_txn_sent_by_a_broker_can_verify_or_add_partitions(subject: Subject) -> None:
     topic, producer = new_topic(subject, partitions=2), Producer(subject)
     producer.init()
     name = topic.name
@@ -273,7 +273,7 @@ def test_batches_and_offset_commits_add_their_partitions_in_transaction_version_
 
 
 @pytest.mark.rule("TX-70")
-def test_new_epoch_keeps_the_last_transaction_start_time_only_before_release_4(subject: Subject) -> None:
+def test_init_producer_id_keeps_the_last_transaction_start_time_only_before_4_0(subject: Subject) -> None:
     producer = begun(subject, new_topic(subject))
     started_ms = producer.describe().transaction_start_time_ms
     assert started_ms > 0
@@ -346,7 +346,7 @@ def test_list_transactions_pattern_matches_transactional_ids_of_any_characters(
 
 
 @pytest.mark.rule("TX-2")
-def test_transaction_state_topic_is_compacted_and_uses_the_transaction_log_settings(subject: Subject) -> None:
+def test_transaction_state_topic_is_compacted_and_has_the_transaction_log_settings(subject: Subject) -> None:
     Producer(subject).init()
     fixed = {"cleanup.policy": "compact", "compression.type": "uncompressed", "unclean.leader.election.enable": "false"}
     sizes = {

@@ -99,7 +99,7 @@ def test_json_conversion_rejects_a_field_value_of_a_wrong_type(to_json: Callable
 
 
 @pytest.mark.parametrize("number", [10**400, WITHOUT_TEXT], ids=["large", "without text"])
-def test_json_number_that_is_too_large_is_rejected_with_its_path(number: int) -> None:
+def test_error_for_a_json_number_that_is_too_large_contains_the_path_of_its_field(number: int) -> None:
     data = to_json(QUOTAS, quotas(1.5))
     data["entries"][0]["ops"][0]["value"] = number
     with pytest.raises(EncodeError) as error:
@@ -114,7 +114,7 @@ def test_error_for_a_coordinator_record_of_an_unknown_version_names_the_record_c
         write_value(OffsetCommitValue(), 99999)
 
 
-def test_decode_error_offset_counts_the_version_number_at_the_start_of_a_record() -> None:
+def test_byte_offset_in_a_record_decode_error_includes_the_version_prefix() -> None:
     with pytest.raises(DecodeError, match=r"OffsetCommitKey\.group at byte 2"):
         read_record("__consumer_offsets", b"\x00\x01\x00\x05a", None)
     with pytest.raises(DecodeError, match=r"EndTxnMarker\.coordinator_epoch at byte 2"):

@@ -54,7 +54,7 @@ def test_generated_codec_and_construct_library_reject_the_same_bytes(entry: Entr
 
 
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_generated_codec_and_construct_library_reject_the_same_truncations(entry: Entry) -> None:
+def test_generated_codec_and_construct_library_reject_the_same_truncated_messages(entry: Entry) -> None:
     values = Values(f"truncated {entry.id}")
     obj = values.object(entry.layout, "tiny")
     values.add_unknown_tags(entry.layout, obj)

@@ -38,7 +38,7 @@ def test_keys_are_spread_over_all_partitions() -> None:
     assert {partition_of_key(chance.randbytes(8), 7) for _ in range(300)} == set(range(7))
 
 
-def test_hash_of_a_group_id_is_the_absolute_value_of_the_hash_in_java() -> None:
+def test_group_id_hash_is_the_absolute_value_of_the_java_string_hash() -> None:
     """The numbers are `Utils.abs("...".hashCode())` of the kafka-clients jar 3.9.1."""
     known = {"g": 103, "größe": 98762257, "consumers": 421004483, "orders-group": 403968617, "polygenelubricants": 0}
     assert {text: java_hash(text) for text in known} == known

@@ -54,7 +54,7 @@ def test_encoding_accepts_records_of_any_bytes_like_type(kind: type, version: in
 
 
 @pytest.mark.parametrize("version", RESPONSES)
-def test_frame_with_spliced_file_ranges_has_the_same_bytes_as_a_plain_frame(version: int) -> None:
+def test_kafka_frame_with_records_from_files_equals_a_frame_encoded_from_memory(version: int) -> None:
     contents = (b"a" * 100, b"", b"c" * 70_000)
     expected = frame(RESPONSES[version].encode(fetched(*contents)))
     ranges = [FileRange(content) for content in contents]
@@ -66,7 +66,7 @@ def test_frame_with_spliced_file_ranges_has_the_same_bytes_as_a_plain_frame(vers
     assert b"".join(parts) == expected
 
 
-def test_generated_codec_and_construct_library_insert_file_ranges_at_equal_positions() -> None:
+def test_generated_codec_and_construct_library_place_file_ranges_at_equal_offsets() -> None:
     message = fetched(FileRange(b"abc"), b"def", FileRange(b"ghi"))
     out, splices = bytearray(), []
     RESPONSES[12].encode_flat(message, out, splices)

@@ -46,7 +46,7 @@ def test_no_release_before_4_0_lowers_the_highest_version_of_an_api() -> None:
             assert versions(newer).get(key, (0, high))[1] >= high, (newer, key)
 
 
-def test_modified_api_versions_of_a_release_do_not_affect_later_calls() -> None:
+def test_modifying_a_returned_api_version_table_does_not_change_later_results() -> None:
     versions("2.8").clear()
     assert versions("2.8")
 
@@ -67,6 +67,6 @@ def test_kafka_4_clients_send_no_produce_request_below_version_3() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "5.0", "0.7", "3", "3.9.x", "three"])
-def test_unknown_release_is_rejected_with_the_known_releases(name: str) -> None:
+def test_error_for_an_unknown_kafka_release_lists_the_known_releases(name: str) -> None:
     with pytest.raises(ValueError, match=r"known releases are 0\.9, 0\.10\.0.* 4\.2"):
         versions(name)

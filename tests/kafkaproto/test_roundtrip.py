@@ -54,7 +54,7 @@ def test_fields_missing_in_a_version_are_decoded_as_their_defaults(entry: Entry)
     assert {name: getattr(read, name) for name in others} == {name: getattr(default, name) for name in others}
 
 
-def test_field_that_cannot_be_dropped_raises_an_error_with_field_and_versions() -> None:
+def test_encode_error_for_a_non_ignorable_field_names_the_field_and_the_versions() -> None:
     request = FetchRequest(forgotten_topics_data=[ForgottenTopic("t", partitions=[1])])
     assert FETCH_REQUEST_V7.decode(FETCH_REQUEST_V7.encode(request)) == request
     with pytest.raises(
@@ -84,7 +84,7 @@ def precious_values() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("version", EXAMPLE.REQUESTS)
-def test_non_ignorable_fields_of_every_type_raise_in_versions_without_the_field(version: int) -> None:
+def test_non_ignorable_field_of_any_type_cannot_be_encoded_in_a_version_without_it(version: int) -> None:
     layout = EXAMPLE.REQUESTS[version]
     first_versions = {"precious": 3, "precious_list": 3, "precious_struct": 3, "tagged_number": 2, "tagged_struct": 2}
     first_versions.update(tagged_uuid=4, tagged_bytes=4)

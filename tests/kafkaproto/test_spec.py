@@ -105,7 +105,7 @@ def test_struct_name_defined_twice_is_rejected() -> None:
         parse(message)
 
 
-def test_common_struct_defined_again_is_rejected() -> None:
+def test_field_that_defines_a_common_struct_again_is_rejected() -> None:
     message = with_field(type="Part", fields=[])
     message["commonStructs"] = [{"name": "Part", "versions": "0+", "fields": []}]
     with pytest.raises(SpecError, match="Part is a common struct, so the field must not have the key 'fields'"):

@@ -25,13 +25,13 @@ def decoded_partitions() -> list[PartitionData]:
     return FETCH_RESPONSE_V12.decode(data).responses[0].partitions
 
 
-def test_attribute_of_a_missing_nested_struct_returns_the_same_default_each_time() -> None:
+def test_reading_an_absent_nested_struct_twice_returns_the_same_default_object() -> None:
     partition, _ = decoded_partitions()
     assert partition.current_leader == LeaderIdAndEpoch() and partition.diverging_epoch == EpochEndOffset()
     assert partition.current_leader is partition.current_leader
 
 
-def test_modified_default_of_a_nested_struct_is_encoded_and_not_shared_by_messages() -> None:
+def test_changed_default_of_an_absent_nested_struct_is_encoded_in_that_message_only() -> None:
     first, other = decoded_partitions()
     first.current_leader.leader_id = 7
     assert (first.current_leader.leader_id, other.current_leader.leader_id) == (7, -1)

@@ -129,7 +129,7 @@ def test_more_than_127_tagged_fields_have_a_count_of_two_bytes() -> None:
     assert API_VERSIONS_RESPONSE_V3.decode(API_VERSIONS_RESPONSE_V3.encode(response)) == response
 
 
-def test_marker_of_a_nullable_struct_is_a_byte_but_a_varint_in_tagged_fields() -> None:
+def test_null_marker_of_a_struct_is_one_byte_but_a_varint_in_a_tagged_field() -> None:
     layout = EXAMPLE.REQUESTS[5]
     absent = layout.encode(EXAMPLE.ExampleRequest(batches=b""))
     assert layout.decode(absent).maybe is None
@@ -142,7 +142,7 @@ def test_marker_of_a_nullable_struct_is_a_byte_but_a_varint_in_tagged_fields() -
     assert layout.decode(absent[:-1] + b"\x01\x02\x01\x00").tagged_maybe is None
 
 
-def test_unknown_tagged_fields_are_rejected_in_versions_without_tags() -> None:
+def test_unknown_tagged_fields_cannot_be_encoded_in_versions_without_tagged_fields() -> None:
     partition = FetchPartition(unknown_tagged_fields=[(9, b"x")])
     request = FetchRequest(topics=[FetchTopic("t", partitions=[partition])])
     layout = FetchRequest.layout(11)

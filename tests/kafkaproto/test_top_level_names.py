@@ -61,7 +61,7 @@ def test_unknown_top_level_name_raises_an_attribute_error() -> None:
         from kafkaproto import nothing  # type: ignore[attr-defined]  # noqa: F401
 
 
-def test_frame_can_be_built_and_decoded_with_one_call_each() -> None:
+def test_kafka_frame_is_built_by_one_function_call_and_decoded_by_another() -> None:
     from kafkaproto.messages.metadata import MetadataRequest, MetadataResponse
 
     frame = kafkaproto.request_frame(MetadataRequest([]), 4, correlation_id=7, client_id="me")

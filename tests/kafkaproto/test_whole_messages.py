@@ -30,7 +30,7 @@ def test_every_message_class_has_a_layout_for_each_version(entry: Entry) -> None
 
 
 @pytest.mark.parametrize("version", [-1, 19, 2**40])
-def test_unknown_version_is_rejected_with_the_versions_of_the_message(version: int) -> None:
+def test_error_for_an_unknown_message_version_lists_the_known_versions(version: int) -> None:
     for call in (lambda: FetchRequest().encode(version), lambda: FetchResponse.decode(b"", version)):
         with pytest.raises(UnsupportedVersion, match=rf"Fetch\w+ has no v{version}, only v0 to v18"):
             call()

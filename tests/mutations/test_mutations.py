@@ -348,7 +348,7 @@ def test_mutation_testing_page_shows_results_of_two_revisions_side_by_side(tmp_p
     assert "| 2 | broker/x.py:1 | not judged yet |" in text
 
 
-def test_mutation_testing_option_column_requires_option_rev(capsys: pytest.CaptureFixture[str]) -> None:
+def test_mutation_testing_rejects_the_option_column_without_the_option_rev(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--column", "after"])
     assert "--column after needs --rev" in capsys.readouterr().err

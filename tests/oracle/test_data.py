@@ -44,7 +44,7 @@ def newer() -> Iterator[Oracle]:
         yield process
 
 
-def test_schemas_of_data_inside_messages_and_records_equal_those_of_the_kafka_jars() -> None:
+def test_schemas_of_kafka_data_embedded_in_messages_and_records_equal_the_kafka_jars() -> None:
     theirs = data(kafka_jars(KAFKA_VERSION), kafka_jars(NEWER_VERSION))
     ours = {path.stem: path.read_text() for path in (SCHEMAS / "data").glob("*.json")}
     assert ours == {name: to_text(definition) for name, definition in theirs.items()}
@@ -53,7 +53,7 @@ def test_schemas_of_data_inside_messages_and_records_equal_those_of_the_kafka_ja
 
 @pytest.mark.rule("X-1")
 @pytest.mark.parametrize("entry", DATA_ENTRIES, ids=lambda entry: entry.id)
-def test_kafkaproto_and_kafka_agree_on_bytes_and_json_of_data_inside_messages(
+def test_data_embedded_in_messages_has_the_same_bytes_and_json_as_in_kafka(
     oracle: Oracle, newer: Oracle, entry: Entry
 ) -> None:
     instances = Instances(entry)

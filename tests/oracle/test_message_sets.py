@@ -78,7 +78,7 @@ def test_kafkaproto_decodes_old_messages_built_by_kafka(oracle: Oracle, magic: i
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_kafka_and_kafkaproto_both_reject_zstd_in_old_magics(oracle: Oracle, magic: int) -> None:
+def test_kafka_and_kafkaproto_both_reject_zstd_in_messages_of_magic_0_and_1(oracle: Oracle, magic: int) -> None:
     made = old_records(random.Random(magic), magic)
     with pytest.raises(Refused, match="ZSt"):
         oracle.batch(old_spec(made, magic, Compression.ZSTD))

@@ -66,7 +66,7 @@ class Generator:
     """Makes random patterns. rare: the probability that an element is any of the syntax, also an invalid one, instead of a frequent one.
 
     A pattern has either alternatives or flags for parts of it, not both, because of the bug of RE2J that
-    `test_regex_alternative_ignoring_case_matches_a_lower_case_letter_unlike_in_kafka` shows.
+    `test_case_insensitive_regex_alternative_matches_lower_case_unlike_in_kafka` shows.
     """
 
     def __init__(self, rng: Random, literals: Sequence[str] = UNUSUAL_LITERALS, frequent: str = "abKs0.") -> None:
@@ -160,7 +160,7 @@ def test_generated_topic_patterns_match_the_same_random_texts_as_in_kafka(
 
 
 @pytest.mark.rule("TX-72")
-def test_character_classes_match_the_same_unicode_characters_as_in_kafka(kafka: RegularExpressionOracle) -> None:
+def test_regex_character_classes_match_the_same_unicode_characters_as_in_kafka(kafka: RegularExpressionOracle) -> None:
     """Each class at the ends of its ranges and of its folded ranges, and at random code points; also negated and with case ignored."""
     rng = Random(3)
     named = [(f"[[:{sign}{name}:]]", POSIX_CLASSES[name]) for name in POSIX_CLASSES for sign in ("", "^")]
@@ -204,7 +204,7 @@ def test_each_element_of_topic_pattern_syntax_matches_or_is_rejected_as_in_kafka
             ), pattern
 
 
-def test_character_classes_of_topic_patterns_match_the_same_characters_as_in_kafka(
+def test_regex_character_classes_match_the_same_topic_name_characters_as_in_kafka(
     kafka: RegularExpressionOracle,
 ) -> None:
     """Every category, script and POSIX class, in and outside of brackets, also negated and with case ignored."""
@@ -216,7 +216,7 @@ def test_character_classes_of_topic_patterns_match_the_same_characters_as_in_kaf
             assert ours(pattern, [*TOPIC_CHARACTERS]) == kafka.match(pattern, [*TOPIC_CHARACTERS]), pattern
 
 
-def test_regex_alternative_ignoring_case_matches_a_lower_case_letter_unlike_in_kafka(
+def test_case_insensitive_regex_alternative_matches_lower_case_unlike_in_kafka(
     kafka: RegularExpressionOracle,
 ) -> None:
     """RE2J takes two alternatives for the same if they begin with the same letter, and forgets that only one of them ignores case.

@@ -211,7 +211,9 @@ def test_committed_settings_tables_equal_those_of_the_kafka_jars(version: str) -
     assert path_of(version).read_text() == table(version)
 
 
-def test_describe_configs_returns_the_same_entries_as_a_real_broker(pair: tuple[str, StandaloneKafka, Ours]) -> None:
+def test_describe_configs_returns_the_same_entries_as_a_real_kafka_broker(
+    pair: tuple[str, StandaloneKafka, Ours],
+) -> None:
     """At start, then with settings changed for the broker, for all brokers and for a topic, and after they are deleted."""
     version, real, ours = pair
     both = (real, ours)
@@ -245,7 +247,9 @@ def differences(real: StandaloneKafka, ours: Ours) -> dict[Any, Any]:
     return differing
 
 
-def test_describe_configs_leaves_out_unknown_keys_like_a_real_broker(pair: tuple[str, StandaloneKafka, Ours]) -> None:
+def test_describe_configs_leaves_out_unknown_keys_like_a_real_kafka_broker(
+    pair: tuple[str, StandaloneKafka, Ours],
+) -> None:
     _, real, ours = pair
     for keys in (["num.partitions", "no.such"], [], None, ["kafkaproto.replica.delay.ms"]):
         assert described(ours, BROKER, "1", keys) == described(real, BROKER, "1", keys)

@@ -25,7 +25,7 @@ class TopicHashes(Process):
 
 
 @pytest.mark.rule("GO-8")
-def test_hashes_of_random_topics_equal_those_of_kafka() -> None:
+def test_topic_hashes_of_random_topics_equal_those_of_kafka() -> None:
     rng = Random(5)
     settings = ConsumerGroupSettings(is_release_4=True, is_release_4_1=True, is_release_4_2=True)
     with TopicHashes(kafka_jars(NEWER_VERSION)) as kafka:

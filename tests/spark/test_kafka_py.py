@@ -118,7 +118,9 @@ def test_kafka_py_read_of_lost_data_fails_unless_fail_on_data_loss_is_false(spar
     assert len(same_rows(spark, kafka.bootstrap, failOnDataLoss="false", **options)) == 10
 
 
-def test_both_spark_sources_report_an_invalid_option_and_a_missing_topic(spark: Any, kafka: TestCluster) -> None:
+def test_kafka_py_and_spark_connector_report_an_invalid_option_and_a_missing_topic(
+    spark: Any, kafka: TestCluster
+) -> None:
     for source in BOTH:
         with pytest.raises(Exception, match=r"(?i)subscribe"):
             frame(spark, source, kafka.bootstrap, subscribe="t", assign='{"t": [0]}').collect()
@@ -492,7 +494,7 @@ def undecided(kafka: TestCluster, real: str) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.java
 @pytest.mark.timeout(300)
-def test_both_spark_sources_read_exactly_the_committed_rows_of_a_real_kafka(
+def test_kafka_py_and_spark_connector_read_only_committed_records_of_a_real_kafka(
     spark: Any, undecided: tuple[str, str]
 ) -> None:
     columns = ("key", "value", "topic", "partition", "offset", "timestampType", "headers")

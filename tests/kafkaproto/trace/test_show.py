@@ -40,7 +40,7 @@ def test_trace_show_filters_by_client_and_api(folder: Path, capsys: pytest.Captu
     assert (status, lines) == (2, []) and "no such API; for example" in err
 
 
-def test_trace_show_prints_high_watermark_moves_only_with_the_state_option(
+def test_trace_show_prints_changes_of_high_watermarks_only_with_the_state_option(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert not [line for line in shown(capsys, folder)[1] if "high watermark" in line]
@@ -98,7 +98,7 @@ def test_trace_show_marks_a_frame_that_cannot_be_decoded(tmp_path: Path, capsys:
     assert "problem" in json.loads(shown(capsys, path, "--json")[1][0])
 
 
-def test_trace_show_prints_unsupported_api_versions_responses_as_version_0(
+def test_trace_show_decodes_unsupported_version_error_of_api_versions_as_version_0(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It is shown as version 0, whatever version was requested (KIP-511); of a request in an unknown version only the header is shown."""

@@ -87,7 +87,7 @@ def test_tables_of_a_capture_list_all_api_versions_that_its_brokers_offered(made
 
 
 @pytest.mark.parametrize("shaken", [True, False])
-def test_captured_unsupported_api_versions_response_is_decoded_as_version_0(made: Made, shaken: bool) -> None:
+def test_captured_unsupported_version_error_of_api_versions_is_decoded_as_version_0(made: Made, shaken: bool) -> None:
     """The rule is from KIP-511. It holds too if the capture begins with these packets."""
     wire = Wire()
     old = response(ApiVersionsResponse(35, [ApiVersion(18, 0, 3)]), 18, 0, 1)
@@ -98,7 +98,7 @@ def test_captured_unsupported_api_versions_response_is_decoded_as_version_0(made
     assert of == [(4, 35, None), (2, 0, None)]
 
 
-def test_tables_of_a_capture_have_nulls_in_columns_that_only_a_broker_can_fill(made: Made) -> None:
+def test_tables_of_a_capture_have_nulls_in_columns_that_need_data_from_the_broker(made: Made) -> None:
     wire = Wire()
     add_exchanges(wire.connect(), versions(1))
     [row] = made(wire)["requests"]
@@ -107,7 +107,7 @@ def test_tables_of_a_capture_have_nulls_in_columns_that_only_a_broker_can_fill(m
 
 
 @pytest.mark.parametrize("first", [CLIENT, SERVER])
-def test_capture_that_starts_mid_stream_is_decoded_from_the_next_frame_on(made: Made, first: int) -> None:
+def test_capture_that_starts_mid_stream_is_decoded_from_the_next_kafka_frame_on(made: Made, first: int) -> None:
     wire = Wire()
     line = wire.connect(shaken=False)
     whole = [named(5), produced(6), fetched(7), versions(8)]
@@ -126,7 +126,7 @@ def test_capture_that_starts_mid_stream_is_decoded_from_the_next_frame_on(made: 
     [(False, 0, 200_000), (False, 200_000, 0), (False, 200_000, 200_000), (True, 200_000, 200_000)],
 )
 @pytest.mark.parametrize("ports", [(), (9092,)])
-def test_capture_that_starts_within_a_large_frame_is_decoded_from_the_next_frame_on(
+def test_capture_starting_inside_a_large_kafka_frame_is_decoded_from_the_next_one_on(
     made: Made, shaken: bool, request_bytes: int, answered: int, ports: tuple[int, ...]
 ) -> None:
     """The frame exceeds what is buffered until client and server are known. With a handshake, the bytes in between were not captured."""
@@ -184,7 +184,7 @@ def test_mid_stream_capture_of_another_protocol_yields_no_requests(made: Made, p
     assert [event["why"] for event in events(tables, "unreadable")] == ["this is not how a request begins"] * len(ports)
 
 
-def test_packets_lost_within_a_captured_frame_affect_only_that_frame(made: Made) -> None:
+def test_packets_lost_inside_a_kafka_frame_make_only_that_frame_incomplete(made: Made) -> None:
     wire = Wire()
     line = wire.connect()
     request_frame, answer = produced(2, 5000)
@@ -212,7 +212,7 @@ def test_packets_lost_within_a_captured_frame_affect_only_that_frame(made: Made)
     assert [row["bytes_in"] for row in tables["requests"]][1] == len(produced(2, 5000)[0]) - 4
 
 
-def test_decoding_resumes_at_the_next_frame_if_lost_packets_contained_frame_starts(made: Made) -> None:
+def test_decoding_resumes_at_the_next_kafka_frame_after_lost_packets(made: Made) -> None:
     wire = Wire(largest=100)
     line = wire.connect()
     add_exchanges(line, versions(1))

@@ -154,7 +154,7 @@ def test_bytes_of_a_segment_that_were_not_captured_are_counted_as_missing() -> N
             segment_of(101, HELLO[:end], len(HELLO))
 
 
-def test_captured_packet_with_zero_ip_length_yields_all_its_data() -> None:
+def test_captured_packet_whose_ip_length_field_is_zero_yields_all_its_data() -> None:
     assert segment_of(101, HELLO[:2] + bytes(2) + HELLO[4:], len(HELLO)).data == b"hello"
 
 

@@ -91,7 +91,9 @@ def test_records_read_as_arrow_columns_equal_records_decoded_one_by_one(
 
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=5), st.integers(0, 150), st.integers(0, 150))
-def test_arrow_reader_leaves_out_records_outside_the_offset_range(counts: list[int], start: int, end: int) -> None:
+def test_arrow_reader_leaves_out_records_outside_the_requested_offset_range(
+    counts: list[int], start: int, end: int
+) -> None:
     offset_range = Range("t", 0, start, end)
     data, offset = b"", 0
     for count in counts:
@@ -110,7 +112,7 @@ def test_kafka_py_returns_no_rows_for_a_batch_emptied_by_compaction() -> None:
     assert rows_of(build_empty_batch(header)) == []
 
 
-def test_kafka_py_rows_of_a_log_append_time_batch_all_have_that_timestamp() -> None:
+def test_kafka_py_rows_of_a_log_append_time_batch_all_have_its_append_time() -> None:
     data = build_batch([NewRecord(b"v", None, 5)] * 3, attributes=LOG_APPEND_TIME, max_timestamp=1_700_000_000_123)
     entry = next(batches(data))
     assert isinstance(entry.header, BatchHeader) and rows_of(data) == expected(entry)
@@ -127,7 +129,7 @@ def test_kafka_py_returns_rows_for_messages_of_magic_0_and_1(magic: int, kind: C
     assert {row["timestampType"] for row in rows_of(old)} == {-1 if magic == 0 else 0}
 
 
-def test_rows_read_without_headers_have_no_headers_column() -> None:
+def test_kafka_py_rows_without_the_headers_option_have_no_headers_column() -> None:
     [row] = rows_of(build_batch([NewRecord(b"v", None, 1, [("h", b"1")])]), with_headers=False)
     assert "headers" not in row and row["value"] == b"v"
 

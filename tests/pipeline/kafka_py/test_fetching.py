@@ -59,7 +59,7 @@ def fill(kafka: TestCluster, topic: str, count: int, each: int = 10) -> None:
         kafka.produce(topic, [NewRecord(b"v%d" % i, None, 1000)] * each, 0)
 
 
-def test_kafka_py_reads_a_range_of_offsets_completely_with_few_fetches(kafka: TestCluster, topic: str) -> None:
+def test_kafka_py_reads_a_range_of_offsets_completely_with_few_fetch_requests(kafka: TestCluster, topic: str) -> None:
     fill(kafka, topic, 20)
     made = settings(kafka, kafka__max__partition__fetch__bytes="300", kafka__client__id=topic)
     assert offsets(made, topic, 15, 167) == list(range(15, 167))
@@ -77,7 +77,7 @@ def test_kafka_py_with_a_client_rack_reads_from_the_replica_in_that_rack(kafka: 
     assert fetches[0].broker_id == leader and {r.broker_id for r in fetches[1:]} == {(leader + 1) % 3}
 
 
-def test_kafka_py_returns_to_the_leader_when_its_follower_stops(kafka: TestCluster, topic: str) -> None:
+def test_kafka_py_reads_from_the_leader_after_the_follower_it_read_from_stops(kafka: TestCluster, topic: str) -> None:
     fill(kafka, topic, 40)
     follower = (kafka.partition(topic, 0).leader + 1) % 3
     made = settings(kafka, kafka__client__rack="abc"[follower], kafka__max__partition__fetch__bytes="300")
@@ -258,7 +258,7 @@ def test_read_committed_skips_aborted_records_whose_marker_is_in_a_later_respons
     assert read(Scripted(committed, *answers), committed, 8) == [7]
 
 
-def test_kafka_py_read_ends_if_its_range_ends_with_markers_or_missing_offsets() -> None:
+def test_kafka_py_read_ends_if_the_last_offsets_of_its_range_contain_no_records() -> None:
     committed = made(kafka__isolation__level="read_committed")
     gap = build_batch([NewRecord(b"v")], base_offset=3, last_offset_delta=6)
     client = Scripted(
@@ -271,7 +271,7 @@ def test_kafka_py_read_ends_if_its_range_ends_with_markers_or_missing_offsets() 
     assert client.offsets == [0, 3, 10] and not client.forgotten
 
 
-def test_kafka_py_sends_the_next_fetch_before_it_processes_the_records() -> None:
+def test_kafka_py_sends_the_next_fetch_before_it_processes_the_records_just_fetched() -> None:
     uncommitted = made()
     client = Scripted(uncommitted, data(sent(0, 5)), data(sent(5, 5)))
     reading = fetch(client, uncommitted, Range("t", 0, 0, 10))  # type: ignore[arg-type]
@@ -290,7 +290,7 @@ def test_kafka_py_read_of_a_batch_with_a_wrong_crc_fails_unless_check_crcs_is_fa
     assert read(Scripted(lenient, data(bytes(broken))), lenient, 1) == [0]
 
 
-def test_kafka_py_raises_a_fetch_error_that_is_not_retriable() -> None:
+def test_kafka_py_read_fails_if_a_fetch_returns_an_error_that_is_not_retriable() -> None:
     refused = PartitionData(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     with pytest.raises(
         KafkaError, match=r"cannot fetch from t-0 at offset 0 .* because .*: TOPIC_AUTHORIZATION_FAILED"

@@ -48,16 +48,16 @@ def test_partition_share_of_max_offsets_per_trigger_is_rounded_down_but_at_least
     assert limited(2, {A: 0, B: 0, C: 0}, {A: 5, B: 5, C: 5}) == {A: 1, B: 1, C: 1}
 
 
-def test_max_offsets_per_trigger_above_the_available_records_has_no_effect() -> None:
+def test_max_offsets_per_trigger_above_the_number_of_new_records_limits_nothing() -> None:
     assert limited(1000, {A: 0, B: 5}, {A: 3, B: 6}) == {A: 3, B: 6}
 
 
-def test_partition_whose_end_offset_decreased_gets_no_share_of_the_batch_limit() -> None:
+def test_partition_whose_end_offset_decreased_gets_no_max_offsets_per_trigger_share() -> None:
     assert limited(10, {A: 0, B: 50}, {A: 100, B: 20}) == {A: 10, B: 20}
 
 
 @given(spans, st.integers(1, 2000))
-def test_batch_with_a_record_limit_includes_every_partition_that_has_new_records(
+def test_micro_batch_with_a_record_limit_includes_each_partition_with_new_records(
     span: dict[tuple[str, int], tuple[int, int]], limit: int
 ) -> None:
     start = {p: min(pair) for p, pair in span.items()}
@@ -69,7 +69,7 @@ def test_batch_with_a_record_limit_includes_every_partition_that_has_new_records
     assert sum(made[p] - start[p] for p in end) <= limit + len(end)
 
 
-def test_each_partition_with_new_records_gets_one_offset_range() -> None:
+def test_each_partition_with_new_records_gets_one_offset_range_in_a_micro_batch() -> None:
     assert split(ranges(5, 0, 3, -2), None, None) == [Range("t", 0, 10, 15), Range("t", 2, 10, 13)]
 
 

@@ -179,7 +179,7 @@ def test_source_without_topics_is_rejected() -> None:
 
 
 @pytest.mark.parametrize("name", ["endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp"])
-def test_ending_options_are_rejected_for_a_streaming_query(name: str) -> None:
+def test_options_for_ending_offsets_are_rejected_in_a_streaming_query(name: str) -> None:
     with pytest.raises(OptionError, match=f"option {name}: cannot be used with a streaming query"):
         source(streaming=True, **{name: '{"t": {"0": 5}}' if "Offsets" in name else "5"})
 

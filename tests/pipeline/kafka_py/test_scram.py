@@ -44,7 +44,7 @@ def test_scram_exchange_equals_the_example_of_rfc_7677() -> None:
 
 
 @pytest.mark.parametrize("server_final", [b"v=" + b"A" * 43 + b"=", b"v=", b"", b"v=*", b"\xff", SIGNATURE[:-4]])
-def test_scram_rejects_a_server_that_does_not_know_the_password(server_final: bytes) -> None:
+def test_scram_client_rejects_a_server_that_does_not_know_the_password(server_final: bytes) -> None:
     login = rfc_login()
     login.first()
     login.final(CHALLENGE)
@@ -52,12 +52,12 @@ def test_scram_rejects_a_server_that_does_not_know_the_password(server_final: by
         login.check(server_final)
 
 
-def test_scram_rejects_a_server_signature_before_a_challenge() -> None:
+def test_scram_client_rejects_a_server_signature_before_a_challenge() -> None:
     with pytest.raises(ScramError, match="did not prove"):
         rfc_login().check(b"v=")
 
 
-def test_scram_error_of_the_server_is_reported() -> None:
+def test_scram_client_reports_the_error_that_the_server_sends() -> None:
     login = rfc_login()
     login.final(CHALLENGE)
     with pytest.raises(ScramError, match="the broker rejected the login: other-error"):
@@ -82,12 +82,12 @@ def test_scram_error_of_the_server_is_reported() -> None:
         (b"\xff\xfe", "not UTF-8 text"),
     ],
 )  # fmt: skip
-def test_scram_rejects_an_invalid_challenge(challenge: bytes, why: str) -> None:
+def test_scram_client_rejects_an_invalid_challenge_of_the_server(challenge: bytes, why: str) -> None:
     with pytest.raises(ScramError, match=why):
         rfc_login().final(challenge)
 
 
-def test_scram_signs_extensions_that_a_challenge_contains() -> None:
+def test_scram_client_signs_extensions_that_the_challenge_contains() -> None:
     login = rfc_login()
     assert login.final(CHALLENGE + b",x=ext").rpartition(b",p=")[0] == PROOF.rpartition(b",p=")[0]
     with pytest.raises(ScramError, match="did not prove"):

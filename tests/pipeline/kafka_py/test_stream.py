@@ -76,7 +76,7 @@ def ranges(read: KafkaStreamReader, start: Any, end: Any) -> list[tuple[int, int
     return [(p.value.partition, p.value.start, p.value.end) for p in read.partitions(start, end)]
 
 
-def test_batch_limit_before_spark_4_2_counts_from_the_end_of_the_last_planned_batch(kafka: TestCluster) -> None:
+def test_micro_batch_limit_before_spark_4_2_counts_from_the_end_of_the_last_batch(kafka: TestCluster) -> None:
     fill(kafka, 90, 10)
     with reader(kafka, startingOffsets="earliest", maxOffsetsPerTrigger="20") as read:
         assert read.latestOffset() == read.latestOffset() == at(18, 2)
@@ -84,7 +84,7 @@ def test_batch_limit_before_spark_4_2_counts_from_the_end_of_the_last_planned_ba
         assert read.latestOffset() == at(36, 4)
 
 
-def test_query_restarted_before_spark_4_2_continues_from_its_checkpoint(kafka: TestCluster) -> None:
+def test_restarted_query_of_a_spark_before_4_2_continues_from_its_checkpoint(kafka: TestCluster) -> None:
     fill(kafka, 90, 10)
     with reader(kafka, startingOffsets="earliest", maxOffsetsPerTrigger="20") as read:
         assert ranges(read, at(70, 10), at(70, 10)) == []
@@ -100,7 +100,7 @@ def test_micro_batch_without_a_limit_takes_all_available_records(kafka: TestClus
 
 
 @pytest.mark.usefixtures("since_4_2")
-def test_batch_end_is_computed_from_the_start_and_limit_passed_by_spark_4_2(kafka: TestCluster) -> None:
+def test_micro_batch_end_is_computed_from_the_start_and_limit_passed_by_spark_4_2(kafka: TestCluster) -> None:
     fill(kafka, 90, 10)
     with reader(kafka, startingOffsets="earliest", maxOffsetsPerTrigger="20") as read:
         assert read.getDefaultReadLimit() == MaxRows(20)
@@ -176,7 +176,7 @@ def test_batch_with_lost_offsets_fails_unless_fail_on_data_loss_is_false(kafka: 
         assert ranges(read, at(9, 2), at(4, 4)) == ranges(read, at(4, 2, 7), at(4, 4)) == [(1, 2, 4)]
 
 
-def test_reader_sent_to_executors_contains_settings_but_no_sockets(kafka: TestCluster) -> None:
+def test_reader_that_spark_sends_to_executors_contains_settings_but_no_sockets(kafka: TestCluster) -> None:
     fill(kafka, 4, 4)
     with reader(kafka, startingOffsets="earliest") as read:
         [first, _] = read.partitions(read.initialOffset(), at(4, 4))

@@ -61,7 +61,7 @@ def unchanged(entries: list[Entry]) -> list[Entry]:
 
 
 @pytest.mark.parametrize(("seen", "cut"), [(unchanged, 0), (without_answer(-1), 1)], ids=["all", "but one"])
-def test_trace_comparison_allows_a_proxy_to_miss_a_connections_last_response(
+def test_trace_comparison_accepts_a_proxy_trace_without_the_last_response(
     seen: Change, cut: int, tmp_path: Path
 ) -> None:
     entries = traffic()

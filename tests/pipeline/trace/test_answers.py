@@ -75,9 +75,7 @@ def test_throttle_analysis_sums_throttle_times_by_client_and_quota(tables: Table
     assert max(r["throttle_ms"] for r in rates) == max(waits)
 
 
-def test_quota_what_if_reproduces_throttles_and_predicts_shorter_for_higher_quotas(
-    tables: Tables, folder: Path
-) -> None:
+def test_quota_what_if_predicts_recorded_throttle_times_and_less_at_higher_quotas(tables: Tables, folder: Path) -> None:
     plan = [r for r in answer_rows(what_if.ANSWER, "planned", tables) if r["client_id"] == "p"]
     waits = [
         r["applied_throttle_ms"] for r in stored(folder, "requests") if r["run"] == "before" and r["client_id"] == "p"

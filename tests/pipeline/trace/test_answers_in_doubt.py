@@ -113,7 +113,7 @@ def test_quota_what_if_counts_the_throttle_of_a_delayed_response_once(spark: Any
     assert all(parts[r["api"], part] < r["longest_ms"] for r in real for part in ("handled", "waited"))
 
 
-def test_quota_what_if_leaves_out_requests_that_were_never_charged(spark: Any, tmp_path: Path) -> None:
+def test_quota_what_if_leaves_out_requests_that_the_broker_never_charged_to_a_quota(spark: Any, tmp_path: Path) -> None:
     """The connection closes while a produce waits for replicas, so that produce was never charged."""
 
     def play(cluster: VirtualCluster) -> None:
@@ -194,7 +194,7 @@ def test_throttled_share_of_time_never_exceeds_100_percent(spark: Any, tmp_path:
     assert client_row["throttled_ms"] > 1000 and client_row["percent_of_time"] <= 100
 
 
-def test_audit_reports_no_wrongly_charged_bytes_if_trace_entries_were_dropped(spark: Any, tmp_path: Path) -> None:
+def test_audit_reports_no_wrong_quota_charge_if_entries_are_missing_from_the_trace(spark: Any, tmp_path: Path) -> None:
     def play(cluster: VirtualCluster) -> None:
         limit(cluster, "r", consumer_byte_rate=QUOTA)
         sends(cluster, "p", 1)

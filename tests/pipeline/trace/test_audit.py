@@ -200,7 +200,7 @@ def test_audit_finds_each_fault_injected_into_a_trace_at_its_row(
     assert rules[patched_fault.must][0][0] == audited.faulty[fault.__name__]
 
 
-def test_audit_counts_missing_trace_entries_and_reports_no_faults_they_may_explain(audited: Found) -> None:
+def test_audit_reports_no_fault_that_missing_trace_entries_may_explain(audited: Found) -> None:
     assert {run: audited.rules[run] for run in audited.missing if audited.rules[run]} == {}
     assert {run: audited.lacks.get(run, 0) for run in audited.missing} == audited.missing and any(
         audited.missing.values()
@@ -328,7 +328,7 @@ def test_audit_of_a_proxy_trace_ignores_responses_an_old_broker_may_have_delayed
     assert verdicts == {"5": verdict, "13": verdict, "17": HOLDS}
 
 
-def test_audit_rule_without_any_row_to_check_counts_as_neither_held_nor_broken(spark: Any, tmp_path: Path) -> None:
+def test_audit_rule_that_finds_no_row_to_check_is_reported_as_not_checked(spark: Any, tmp_path: Path) -> None:
     outcomes = audit(Tables.of(spark, tmp_path), RULES[:3])
     assert {outcome.verdict for outcome in outcomes} == {NOT_EXERCISED} and status(outcomes) == UNREADABLE
     assert "0 hold" in text(outcomes).splitlines()[0]

@@ -109,7 +109,7 @@ def test_join_group_row_without_a_consumer_subscription_has_null_topics(protocol
     assert (row["protocol_type"], row["error"], row["subscribed"], row["owned"]) == (protocol_type, 79, None, None)
 
 
-def test_assignments_are_not_decoded_if_the_protocol_type_is_not_consumer() -> None:
+def test_group_assignments_are_not_decoded_if_the_protocol_type_is_not_consumer() -> None:
     classic = ClassicGroup(Bench(), "connect")
     worker = classic.add("worker")
     classic.sync({worker: {"t": [0]}})
@@ -188,7 +188,7 @@ def test_group_requests_without_a_response_have_rows_without_an_error(classic: C
     assert of(offsets, "offset", "error") == [(7, None)]
 
 
-def test_row_of_an_offset_committed_by_topic_id_has_the_id() -> None:
+def test_row_of_an_offset_committed_by_topic_id_contains_the_topic_id() -> None:
     """Version 10 of OffsetCommit is unstable in 4.2, where no broker serves it."""
     topic = OffsetCommitRequestTopic(topic_id=bytes(range(16)), partitions=[OffsetCommitRequestPartition(1, 5)])
     [(table, row)] = GROUP_ROWS[ApiKey.OFFSET_COMMIT]({}, OffsetCommitRequest("g", topics=[topic]), None)

@@ -95,7 +95,7 @@ def test_tables_of_a_growing_trace_equal_those_of_the_complete_trace(rotated: li
         assert manifest(out)["r"]["rows"] == {table: len(built[table]) for table in TABLES}
 
 
-def test_table_building_can_stop_and_continue_at_any_trace_entry() -> None:
+def test_table_building_stopped_after_any_trace_entry_can_continue_there() -> None:
     whole = Rows("r", 0, 0)
     made = [row for entry in LIFE for row in whole.of(entry)]
     for cut in range(len(LIFE) + 1):
@@ -133,7 +133,7 @@ def test_table_job_reads_only_new_entries_of_a_grown_trace_and_adds_parquet_file
     assert same_as_all_at_once(trace, out)
 
 
-def test_retried_task_reads_a_growing_trace_only_up_to_its_size_at_the_job_start(tmp_path: Path) -> None:
+def test_retried_spark_task_reads_a_growing_trace_up_to_its_size_at_the_job_start(tmp_path: Path) -> None:
     path = write(tmp_path, LIFE[:20])
     [run], _ = runs_of(tmp_path)
     before = [(table, rows.to_pylist()) for table, rows in batches(run)]
@@ -247,7 +247,7 @@ def test_tables_written_by_another_program_version_are_rebuilt(tmp_path: Path, m
     assert len(seen) == 1 + len(LIFE) and same_as_all_at_once(trace, out)
 
 
-def test_tables_written_by_another_program_version_are_rebuilt_without_new_entries(tmp_path: Path) -> None:
+def test_tables_of_another_program_version_are_rebuilt_even_from_an_unchanged_trace(tmp_path: Path) -> None:
     """An older version left no states and no fingerprint of its format."""
     trace, out = tmp_path / "trace", tmp_path / "out"
     write(trace, LIFE)
@@ -310,7 +310,7 @@ def clients_that_come_and_go(count: int) -> list[Entry]:
     return bench.entries
 
 
-def test_saved_table_state_does_not_grow_with_closed_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saved_state_of_table_building_does_not_grow_with_closed_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows_module, "LATE_CONNECTIONS", 3)
     sizes = []
     for count in (5, 50):
@@ -335,7 +335,7 @@ def test_closed_connections_use_no_memory_while_building_tables(monkeypatch: pyt
             list(made.of(entry))
 
 
-def test_request_whose_connection_closed_has_the_client_software_in_its_row() -> None:
+def test_row_of_a_request_traced_after_its_connection_closed_has_the_client_software() -> None:
     entries = clients_that_come_and_go(1)
     at = next(n for n, entry in enumerate(entries) if not isinstance(entry, Exchange) and entry.kind == "closed")
     entries[at - 1], entries[at] = entries[at], entries[at - 1]

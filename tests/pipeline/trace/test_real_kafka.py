@@ -154,7 +154,7 @@ def test_audit_of_a_real_kafka_breaks_no_rule(checked: Checked) -> None:
 
 
 @pytest.mark.parametrize("client", EXERCISED)
-def test_traffic_of_each_real_client_is_checked_by_its_expected_audit_rules(checked: Checked, client: str) -> None:
+def test_traffic_of_each_real_client_is_checked_by_the_audit_rules_listed_for_it(checked: Checked, client: str) -> None:
     expected_rules = EXERCISED[client]
     assert {number for number in expected_rules if not checked.rows[number][client]} == set(), checked.rows
 

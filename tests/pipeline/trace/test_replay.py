@@ -97,7 +97,7 @@ def fetched(quota: float, rounds: int = 12) -> tuple[list[Request], list[int]]:
     return requests, read
 
 
-def test_quota_replay_of_fetches_with_the_recorded_quota_gives_recorded_throttles() -> None:
+def test_quota_replay_of_fetches_at_the_recorded_quota_gives_the_recorded_throttles() -> None:
     requests, read = fetched(4000.0)
     assert 0 in read and waits(requests, 4000.0, fetches=True) == [(r.seq, r.at_ms, r.waited_ms) for r in requests]
 

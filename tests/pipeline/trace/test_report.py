@@ -83,7 +83,7 @@ class Links(HTMLParser):
                 self.targets.append(str(value))
 
 
-def test_report_starts_with_the_number_of_broken_rules_and_shows_their_frames(report: Path) -> None:
+def test_report_starts_with_the_broken_rule_count_and_shows_the_faulty_kafka_frames(report: Path) -> None:
     text = report.read_text()
     assert text.index("1 of ") < text.index("Recorded by") < text.index("Which rules of Kafka held?")
     assert re.search(r"<h1>1 of \d+ rules broken", text) and "run after" in text
@@ -94,7 +94,7 @@ def test_report_starts_with_the_number_of_broken_rules_and_shows_their_frames(re
     assert "quota_bound" in part  # the query
 
 
-def test_report_of_a_capture_shows_frames_and_their_packets(
+def test_report_of_a_capture_names_the_packet_of_a_faulty_request_for_wireshark(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The broker offers Metadata up to version 9, and the client requests version 12."""

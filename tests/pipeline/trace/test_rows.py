@@ -60,7 +60,7 @@ def bench() -> Bench:
     return Bench()
 
 
-def test_trace_entry_with_offsets_of_several_logs_gives_one_row_per_log() -> None:
+def test_trace_entry_with_offsets_of_several_partition_logs_gives_one_row_per_log() -> None:
     logs = (Positions("t", 0, True, 5, 4, 1, 9), Positions("u", 3, False, 7, 7, 0, 7))
     names = ("run", "seq", "hour", "broker", "clock_ms", "at_ns")
     rows = rows_of([State(8, 2, 3_600_000, 77, logs)])["state"]
@@ -251,7 +251,7 @@ def test_fetch_rows_count_missing_and_unrequested_partitions_of_a_session(bench:
     ]
 
 
-def test_fetch_row_reports_partitions_missing_from_an_incremental_response(bench: Bench) -> None:
+def test_fetch_row_reports_partitions_missing_from_an_incremental_fetch_response(bench: Bench) -> None:
     client, other = bench.cluster.connect(), bench.cluster.connect()
     session_id = client.ask(fetch(("t", 0, 0), ("t", 1, 0), session=(0, 0)), 11).session_id
     empty = client.ask(fetch(session=(session_id, 1)), 11)
@@ -285,7 +285,7 @@ def test_request_row_contains_client_software_and_rack_of_its_connection(bench: 
     ]
 
 
-def test_row_of_a_fetch_by_topic_id_has_the_topic_name_once_known(bench: Bench) -> None:
+def test_row_of_a_fetch_by_topic_id_has_the_topic_name_after_a_metadata_response(bench: Bench) -> None:
     client = bench.cluster.connect()
     topic_id = bench.cluster.state.controller.image.topics["t"].topic_id
     by_id = fetch(("", 0, 0), topic_ids={"": topic_id}, version=13)
@@ -297,7 +297,7 @@ def test_row_of_a_fetch_by_topic_id_has_the_topic_name_once_known(bench: Bench) 
 
 
 @pytest.mark.parametrize("cut", [0, 3, 9, 20])
-def test_undecodable_request_gives_a_row_with_the_reason(bench: Bench, cut: int) -> None:
+def test_undecodable_request_gives_a_row_with_the_reason_of_the_failure(bench: Bench, cut: int) -> None:
     bench.cluster.connect(client_id="c").ask(produce("t", batch(b"x")), 9)
     [exchange] = bench.exchanges
     rows = rows_of([exchange._replace(request=exchange.request[:cut])])

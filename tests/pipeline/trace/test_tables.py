@@ -128,7 +128,7 @@ def test_table_job_reports_truncated_and_invalid_files_and_reads_all_other_files
     assert "run damaged: 8 requests" in printed.out and "run torn: 7 requests" in printed.out
 
 
-def test_numbers_of_rows_are_printed_with_the_singular_for_one_row() -> None:
+def test_table_job_prints_the_singular_word_for_one_row() -> None:
     rows = {**dict.fromkeys(TABLES, 1), "requests": 2000}
     assert tables.shown(rows) == (
         "2,000 requests, 1 partition, 1 batch, 1 event, 1 state, 1 group, 1 group_offset, 1 transaction"
@@ -303,7 +303,7 @@ def test_run_name_with_path_characters_stays_inside_the_output_folder(tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["r" * 252, "\ud800"])
-def test_trace_run_with_an_impossible_folder_name_is_reported_and_others_are_read(tmp_path: Path, name: str) -> None:
+def test_trace_run_whose_name_cannot_name_a_folder_is_reported_and_others_are_read(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / "trace", traffic(), name, name="x")
     write(tmp_path / "trace", traffic(), "good")
     counts, [notice] = build(tmp_path / "trace", tmp_path / "out")

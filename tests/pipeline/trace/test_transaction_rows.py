@@ -54,7 +54,7 @@ def recorded() -> Recorded:
     return Recorded()
 
 
-def test_rows_of_a_transaction_contain_producer_partitions_and_outcome(recorded: Recorded) -> None:
+def test_rows_of_a_transaction_contain_its_producer_its_partitions_and_its_outcome(recorded: Recorded) -> None:
     producer, name = Producer(recorded.bench), recorded.topic.name
     producer.init(timeout_ms=5_000)
     producer.add({name: [0, 1]})
@@ -86,7 +86,7 @@ def test_rows_of_a_transaction_contain_producer_partitions_and_outcome(recorded:
     ]
 
 
-def test_end_txn_row_contains_the_new_producer_epoch_of_transaction_version_2() -> None:
+def test_end_txn_row_contains_the_epoch_returned_under_transaction_version_2() -> None:
     recorded = Recorded(newer=True)
     producer = Producer(recorded.bench)
     producer.init()
