@@ -106,9 +106,10 @@ def test_batch_whose_transaction_ends_while_another_batch_is_verified_is_rejecte
         if is_ended:
             outcomes.add(errors)
         if 0 in errors or not is_ended:
-            producer.finish(commit=True)
+            wait_until(subject, lambda: producer.end(commit=True)[0] == 0, "the transaction can be committed")
+            producer.wait_for("CompleteCommit")
         if errors == (NOT_IN_TRANSACTION, 0):
             assert (results[0].error_message, results[0].log_start_offset) == (None, 0)
             break
-    both_verified, still_ending = (0, 0), {(NOT_IN_TRANSACTION, CONCURRENT), (CONCURRENT, CONCURRENT)}
+    both_verified, still_ending = (0, 0), {(error, CONCURRENT) for error in (0, NOT_IN_TRANSACTION, CONCURRENT)}
     assert (NOT_IN_TRANSACTION, 0) in outcomes <= {(NOT_IN_TRANSACTION, 0), both_verified, *still_ending}
