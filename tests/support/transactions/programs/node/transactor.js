@@ -9,7 +9,9 @@ let transaction;
 let group;
 
 function kafka({ bootstrap, transactional_id: clientId = "reader" }) {
-  return new Kafka({ brokers: bootstrap.split(","), clientId, logLevel: logLevel.NOTHING });
+  // KafkaJS looks up a coordinator at a random broker, also at a stopped one: the 5 retries by default are sometimes too few.
+  const retry = { retries: 12, maxRetryTime: 1000 };
+  return new Kafka({ brokers: bootstrap.split(","), clientId, logLevel: logLevel.NOTHING, retry });
 }
 
 async function act(command) {
