@@ -156,7 +156,7 @@ def test_group_configs_can_be_altered_within_the_limits_of_the_broker_settings(
 
 
 @pytest.mark.rule("CF-14")
-def test_group_session_timeout_must_be_longer_than_its_heartbeat_interval() -> None:
+def test_group_session_timeout_must_be_longer_than_the_group_heartbeat_interval() -> None:
     cluster = made("4.2", group_consumer_min_session_timeout_ms="1", group_consumer_max_heartbeat_interval_ms="60000")
     assert alter(cluster, GROUP, "g", HEARTBEAT, SET, "45000") == 40
     assert alter(cluster, GROUP, "g", HEARTBEAT, SET, "44999") == 0
@@ -259,7 +259,7 @@ def test_alter_configs_changes_only_dynamic_settings_of_a_running_broker(
 
 
 @pytest.mark.parametrize("release", ["4.1", "4.2"])
-def test_eligible_leader_replicas_make_min_insync_replicas_a_cluster_wide_setting(release: str) -> None:
+def test_broker_min_insync_replicas_becomes_a_cluster_wide_dynamic_setting_with_elr(release: str) -> None:
     cluster = made(release, min_insync_replicas="2")
     entry = described(cluster, BROKER, "")["min.insync.replicas"]
     assert (entry.value, entry.config_source) == ("2", ALL)

@@ -283,14 +283,14 @@ def test_incremental_fetch_v12_returns_a_partition_that_no_longer_has_an_error()
 
 
 @pytest.mark.rule("F-6")
-def test_repeated_partition_of_a_fetch_keeps_its_place_but_uses_its_last_offset() -> None:
+def test_partition_listed_twice_in_a_fetch_keeps_its_first_place_and_last_offset() -> None:
     f = Fetcher()
     context = f.begin(0, -1, [(FOO0, request(1)), (FOO1, request(2)), (FOO0, request(3))])
     assert list(context.partitions()) == [(FOO0, request(3)), (FOO1, request(2))]
 
 
 @pytest.mark.rule("S-12")
-def test_fetch_without_session_cache_slots_succeeds_without_a_session() -> None:
+def test_fetch_with_a_session_cache_of_zero_slots_succeeds_without_a_session() -> None:
     f = Fetcher(slots=0)
     answer = f.fetch(0, 0, requests(FOO0))
     assert (answer.session_id, keys(answer)) == (0, [FOO0])

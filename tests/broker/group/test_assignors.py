@@ -159,7 +159,7 @@ def test_uniform_assignor_run_again_on_its_own_result_moves_no_partition(
         (("t", "t.*"), ("t", "t.*"), False),
     ],
 )
-def test_uniform_assignor_detects_members_with_equal_topic_names_or_equal_regex(
+def test_uniform_assignor_gives_consecutive_partitions_only_to_equal_subscriptions(
     first: tuple[str, str], second: tuple[str, str], is_equal: bool
 ) -> None:
     """Partitions of equal subscriptions are consecutive, those of different ones alternate."""

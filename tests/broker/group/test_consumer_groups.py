@@ -94,7 +94,7 @@ def test_single_member_of_a_consumer_group_gets_all_partitions(group: Group) -> 
 
 
 @pytest.mark.rule("SN-30")
-def test_partitions_are_revoked_from_a_member_before_another_gets_them(group: Group) -> None:
+def test_partitions_are_revoked_from_a_member_before_another_member_gets_them(group: Group) -> None:
     assert group.seen(group.join("A")) == (1, ALL)
     assert group.seen(group.join("B")) == (2, set())
     assert group.targets() == {"A": [0, 1, 2], "B": [3, 4, 5]} and group.epochs == ("Reconciling", 2, 2)
@@ -331,7 +331,7 @@ def test_new_coordinator_answers_a_heartbeat_after_its_loaded_records_are_replic
 
 
 @pytest.mark.parametrize("outcome", ["replicated", "moved"])
-def test_repeated_heartbeat_is_answered_only_after_its_group_changes_are_replicated(outcome: str) -> None:
+def test_second_heartbeat_waits_until_the_change_by_the_first_one_is_replicated(outcome: str) -> None:
     """The response to the first heartbeat is lost; the broker may lose the change, too, so a second heartbeat must not show it yet."""
     group = Group("4.2", brokers=3)
     group.join("A")

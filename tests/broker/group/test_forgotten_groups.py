@@ -56,7 +56,7 @@ def test_classic_group_with_the_id_of_a_removed_group_survives_a_coordinator_mov
     assert group.committed() == {(group.topic.name, 0): 5}
 
 
-def test_removed_group_is_listed_until_the_next_offsets_topic_record_is_replicated(bench: TransactionBench) -> None:
+def test_group_removed_from_memory_is_listed_until_the_next_record_is_replicated(bench: TransactionBench) -> None:
     group = empty_group(bench)
     reject_join(group)
     coordinator = leader_of(bench, group)
@@ -89,7 +89,7 @@ def test_transaction_can_commit_or_abort_offsets_of_a_group_removed_from_memory(
     assert group.fetch(None, require_stable=True).topics[0].partitions[0].error_code == 0
 
 
-def test_offsets_of_a_deleted_topic_stay_deleted_when_a_removed_group_returns(bench: TransactionBench) -> None:
+def test_offsets_of_a_deleted_topic_stay_deleted_when_a_join_recreates_the_group(bench: TransactionBench) -> None:
     group = hidden_group(bench)
     other = group.add_topic()
     bench.cluster.state.controller.delete_topic(group.topic.name)
@@ -98,7 +98,7 @@ def test_offsets_of_a_deleted_topic_stay_deleted_when_a_removed_group_returns(be
     assert group.committed() == {}
 
 
-def test_rejected_join_that_removes_a_group_notifies_observers_of_the_removal_cause(bench: TransactionBench) -> None:
+def test_observers_get_the_cause_when_a_rejected_join_removes_an_empty_group(bench: TransactionBench) -> None:
     group = empty_group(bench)
     seen: list[GroupChange] = []
 

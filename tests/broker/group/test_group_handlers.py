@@ -116,7 +116,7 @@ def test_sync_group_v5_requires_protocol_type_and_name(cluster: VirtualCluster) 
     assert client.ask(SyncGroupRequest("g", 1, member_id), 5).error_code == INCONSISTENT
 
 
-def test_sync_group_of_the_leader_completes_follower_syncs_after_one_disconnects(cluster: VirtualCluster) -> None:
+def test_leader_sync_completes_a_follower_sync_after_another_follower_disconnects(cluster: VirtualCluster) -> None:
     clients = [cluster.connect() for _ in range(3)]
     for client in clients:
         client.send(join(), 3)

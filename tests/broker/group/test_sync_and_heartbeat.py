@@ -93,7 +93,7 @@ def test_sync_timeout_removes_no_member_after_all_members_have_synced(bench: Ben
     assert bench.state == "Stable"
 
 
-def test_heartbeat_is_rejected_for_unknown_members_old_generations_and_rebalances(bench: Bench) -> None:
+def test_heartbeat_is_rejected_if_member_or_generation_is_wrong_or_group_rebalances(bench: Bench) -> None:
     assert bench.heartbeat("m", 1, group="") == INVALID_GROUP
     assert bench.heartbeat("m", 1) == UNKNOWN_MEMBER
     bench.join(require_id=True)

@@ -67,7 +67,7 @@ def test_log_read_starts_with_the_batch_of_the_offset_and_may_end_within_a_batch
 
 
 @pytest.mark.rule("F-7", "F-10")
-def test_log_read_returns_a_batch_above_its_limit_only_if_at_least_one_is_required() -> None:
+def test_log_read_returns_a_too_large_batch_only_if_asked_for_at_least_one_batch() -> None:
     log, sizes = three_batches()
     for limit in (0, 1, sizes[0] - 1):
         assert read(log, 0, limit) == log.read_all()[: sizes[0]]
@@ -390,7 +390,7 @@ def test_follower_with_an_epoch_unknown_to_the_leader_finds_the_divergence_offse
     assert follower.log_end_offset == 4
 
 
-def test_replica_log_restarted_at_an_offset_has_no_records_epochs_or_producers() -> None:
+def test_restarting_a_replica_log_at_an_offset_drops_records_epochs_and_producers() -> None:
     log, _ = three_batches()
     append(log, batch(producer_id=4, producer_epoch=0, sequence=9))
     log.restart_at(100)

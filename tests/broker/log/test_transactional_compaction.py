@@ -162,7 +162,7 @@ def read_committed(log: ReplicaLog) -> dict[bytes, int]:
     return last
 
 
-def test_consumers_get_the_last_committed_record_of_each_key_after_any_compactions() -> None:
+def test_random_compactions_keep_the_last_committed_record_of_each_key_for_consumers() -> None:
     for seed in range(SEEDS):
         chance, log, now_ms = Random(seed), Compacted(), NOW_MS
         opened: dict[int, dict[bytes, int]] = {}

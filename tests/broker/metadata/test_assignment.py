@@ -33,7 +33,7 @@ def test_consecutive_brokers_in_the_assignment_order_are_in_different_racks() ->
 
 
 @pytest.mark.parametrize("rf", [2, 3])
-def test_replicas_of_each_partition_are_on_different_racks_if_there_are_enough(rf: int) -> None:
+def test_replicas_of_each_partition_are_on_different_racks_if_enough_racks_exist(rf: int) -> None:
     racks: dict[int, str | None] = {0: "a", 1: "a", 2: "b", 3: "b", 4: "c", 5: "c"}
     for replicas in assign(60, rf, racks):
         assert len({racks[r] for r in replicas}) == rf

@@ -87,7 +87,7 @@ def test_unclean_election_prefers_an_eligible_leader_replica_to_other_replicas()
 
 
 @pytest.mark.parametrize("minimum", ["1", "3"])
-def test_changed_min_insync_replicas_of_a_topic_removes_eligible_replicas(minimum: str) -> None:
+def test_changing_min_insync_replicas_of_a_topic_removes_eligible_leader_replicas(minimum: str) -> None:
     cluster = made()
     stop(cluster, 2, 1)
     controller = cluster.state.controller
@@ -97,7 +97,7 @@ def test_changed_min_insync_replicas_of_a_topic_removes_eligible_replicas(minimu
     assert roles(cluster) == (0, (0,), (), ())
 
 
-def test_changed_min_insync_replicas_of_all_brokers_removes_eligible_replicas() -> None:
+def test_changing_min_insync_replicas_cluster_wide_removes_eligible_leader_replicas() -> None:
     cluster = made()
     stop(cluster, 2, 1)
     resource = BrokerResource(cluster.state, ALL_BROKERS)

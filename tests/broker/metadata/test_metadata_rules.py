@@ -38,7 +38,7 @@ def named(*names: str | None, auto: bool = False) -> MetadataRequest:
 
 
 @pytest.mark.rule("M-3")
-def test_metadata_for_a_missing_topic_returns_an_error_and_then_creates_the_topic(cluster: VirtualCluster) -> None:
+def test_metadata_request_for_a_missing_topic_gets_an_error_but_creates_the_topic(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     assert [t.error_code for t in client.ask(named("new", auto=True), 9).topics] == [3]
     [made] = client.ask(named("new", auto=True), 9).topics

@@ -305,7 +305,7 @@ def test_connection_closes_at_once_if_its_client_disconnects_without_sending(ben
 
 
 @pytest.mark.rule("W-10")
-def test_half_closed_connection_handles_frames_above_the_iteration_limit_and_closes(bench: Bench) -> None:
+def test_half_closed_connection_handles_more_than_64_received_frames_before_closing(bench: Bench) -> None:
     bench.at_once = 0
     bench.give(*[b"x"] * (FRAMES_PER_TURN + 1))
     bench.connection.ended(bench.now_ms)

@@ -45,7 +45,7 @@ def test_metrics_report_byte_rate_throttle_time_and_queue_size_of_a_client() -> 
     assert value(cluster, "throttle-time", "Produce", **tags) == (5000 + 6000) / 2
 
 
-def test_queue_size_metric_forgets_ended_throttles_even_behind_a_longer_throttle() -> None:
+def test_queue_size_metric_drops_ended_throttles_while_a_longer_throttle_still_runs() -> None:
     queues = ThrottleQueues()
     reason = ThrottleReason("Produce", "", "c", QuotaEntity(client_id="c"), 1.0, 1.0, 1.0, 1000, 1)
 

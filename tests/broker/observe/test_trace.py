@@ -206,7 +206,7 @@ def test_trace_shows_no_response_if_the_connection_closes_during_a_delayed_respo
     assert_given_up(bench, client.connection.connection_id)
 
 
-def test_closed_connection_with_a_delayed_acks_0_produce_is_no_problem_in_the_trace() -> None:
+def test_trace_has_no_problem_event_if_a_connection_with_a_delayed_produce_closes() -> None:
     bench = Bench(release_name="1.1")
     limit(bench.cluster, producer_byte_rate=1000.0)
     client = bench.cluster.connect()
@@ -492,7 +492,7 @@ def test_trace_shows_high_watermark_moves_of_replicas_before_the_acks_all_respon
         }
 
 
-def test_trace_starts_with_the_offsets_of_each_log_and_flags_the_first_such_entry(bench: Bench) -> None:
+def test_first_trace_entry_of_each_log_is_flagged_and_contains_its_current_offsets(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(produce("t", batch(b"x", b"y"), partition=1), 9)
     bench.entries.clear()

@@ -90,7 +90,7 @@ def test_throttled_replicas_and_replication_rates_survive_a_restart(tmp_path: Pa
         assert [[quota.lists("t", index) for index in (0, 1)] for quota in quotas] == [[True, False], [False, True]]
 
 
-def test_broker_and_group_settings_survive_a_restart_as_they_were_written(tmp_path: Path) -> None:
+def test_broker_and_group_settings_keep_their_exact_text_after_a_restart(tmp_path: Path) -> None:
     processes = Processes(tmp_path, release_name="4.2", config={"min.insync.replicas": "1"})
     written = {"log.retention.ms": "+9000", "min.insync.replicas": "2"}
     changes = [Change(name, 0, text) for name, text in written.items()]

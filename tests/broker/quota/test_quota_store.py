@@ -303,7 +303,7 @@ def any_of(kind: str) -> FilterComponent:
         ([default("ip")], False, 0),
     ],
 )
-def test_describe_client_quotas_returns_as_many_entities_per_filter_as_in_kafka(
+def test_describe_client_quotas_returns_all_entities_that_match_each_filter(
     described: ClientQuotaStore, components: list[FilterComponent], strict: bool, count: int
 ) -> None:
     """The counts of Kafka's ClientQuotasRequestTest.testDescribeClientQuotas."""

@@ -274,7 +274,7 @@ def test_out_of_sync_follower_is_not_a_preferred_read_replica() -> None:
 
 
 @pytest.mark.rule("N-6", "N-7")
-def test_preferred_read_replica_is_selected_per_fetch_and_never_a_stopped_broker() -> None:
+def test_preferred_read_replica_is_chosen_anew_for_each_fetch_among_running_brokers() -> None:
     cluster = racks()
     client = cluster.connect()
     client.ask(produce("t", batch_of_bytes(100)), 9)

@@ -129,7 +129,7 @@ def test_replication_rate_of_a_broker_overrides_the_cluster_wide_rate() -> None:
 
 
 @pytest.mark.rule("R-12")
-def test_static_replication_rate_setting_has_no_effect_and_is_listed_as_such() -> None:
+def test_static_replication_rate_setting_is_reported_as_a_setting_without_effect() -> None:
     cluster = three(**{"leader.replication.throttled.rate": "1000", "2.follower.replication.throttled.rate": "5"})
     assert quota(cluster, LEADER, 0).bound == quota(cluster, FOLLOWER, 2).bound == 2**63 - 1
     assert cluster.state.config.without_effect() == [
@@ -153,7 +153,7 @@ def test_replication_quota_windows_have_the_configured_number_and_size() -> None
 
 
 @pytest.mark.rule("R-3")
-def test_replication_burst_exceeds_the_quota_until_enough_time_has_passed() -> None:
+def test_replication_quota_is_exceeded_after_a_burst_but_no_longer_after_a_wait() -> None:
     """Kafka's ReplicationQuotaManagerTest.shouldExceedQuotaThenReturnBackBelowBoundAsTimePasses."""
     replication_quota = ReplicationQuota("LeaderReplication", 10)
     replication_quota.limit(100)
@@ -195,7 +195,7 @@ def test_throttled_out_of_sync_follower_gets_no_records_until_the_rate_drops(sem
 
 
 @pytest.mark.rule("R-3", "R-4")
-def test_throttled_follower_fetch_gets_records_again_at_the_exact_millisecond() -> None:
+def test_throttled_follower_gets_records_in_the_first_millisecond_below_the_quota() -> None:
     cluster = out_of_sync(*[500 * KB] * 4)
     for broker_id in (1, 2):
         for fetcher in cluster.state.nodes[broker_id].replicas.fetchers.values():
@@ -605,7 +605,7 @@ def test_unlisted_partitions_replicate_while_another_partition_is_throttled() ->
 
 
 @pytest.mark.rule("R-5")
-def test_empty_follower_fetch_responses_count_in_the_quota_of_throttled_replicas() -> None:
+def test_empty_follower_fetch_responses_count_towards_the_leader_replication_quota() -> None:
     cluster = three()
     assert cluster.state.timers.next_deadline_ms() is None
     set_list(cluster, LEADER, "0:0")

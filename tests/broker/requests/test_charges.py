@@ -110,7 +110,7 @@ def test_crediting_throttled_fetch_bytes_delays_expiry_of_the_current_rate_sampl
 
 
 @pytest.mark.rule("Q-14")
-def test_fetch_throttles_of_a_batch_above_its_quota_alternate_at_6384_and_6000_ms() -> None:
+def test_fetch_throttles_of_a_too_large_batch_alternate_between_6384_and_6000_ms() -> None:
     q, now_ms, waits = quotas(fetch=250), 0, []
     for _ in range(6):
         charged = charge_fetch(q, "u", "c", 4096, 0, now_ms)
