@@ -159,7 +159,7 @@ def test_ab_benchmark_rows_can_be_selected_by_name(numbers: Numbers, capsys: pyt
     assert "1 rows, 0 missed" in capsys.readouterr().out
 
 
-def test_ab_benchmark_reports_that_fewer_rounds_are_only_a_quick_check(
+def test_ab_benchmark_with_fewer_than_30_rounds_prints_a_warning(
     numbers: Numbers, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command.main(["--only", "race", "--rounds", "2"]) == 0

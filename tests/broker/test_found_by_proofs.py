@@ -85,7 +85,7 @@ def test_batch_of_impossible_length_rejects_all_partitions_of_its_produce_reques
 
 
 @pytest.mark.rule("F-20")
-def test_fetch_returns_null_aborted_transactions_if_it_leaves_out_available_records() -> None:
+def test_aborted_transactions_are_null_for_a_partition_that_did_not_fit_in_the_fetch() -> None:
     cluster = VirtualCluster(semantics="kafka")
     cluster.topic("t", 2)
     fill(cluster, "t", batch())

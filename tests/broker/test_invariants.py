@@ -173,7 +173,7 @@ def test_simulated_requests_with_equal_seeds_give_identical_journals() -> None:
 
 @pytest.mark.rule("X-5")
 @pytest.mark.parametrize("seed", range(5))
-def test_responses_keep_request_order_and_are_sent_only_after_the_previous_throttle(seed: int) -> None:
+def test_responses_keep_request_order_and_wait_for_the_end_of_an_earlier_throttle(seed: int) -> None:
     chance = random.Random(seed)
     cluster = VirtualCluster()
     cluster.topic("t")

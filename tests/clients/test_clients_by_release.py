@@ -28,7 +28,7 @@ def test_client_tasks_have_the_same_outcomes_with_a_real_kafka_as_with_this_brok
     assert expected.differences(release, expected.observe_real(release)) == []
 
 
-def test_documented_client_outcomes_were_recorded_with_the_installed_versions() -> None:
+def test_documented_outcomes_were_recorded_with_the_installed_client_versions() -> None:
     documented = expected.load()
     assert {client: entry["version"] for client, entry in documented.items()} == expected.versions_of_clients()
     packages = expected.PACKAGES.values()
@@ -80,7 +80,7 @@ def test_one_changed_result_of_a_client_is_reported_as_one_difference(change: An
     assert len(expected.differences("2.8", seen)) == 1
 
 
-def test_client_task_said_to_work_without_any_effect_on_the_broker_is_reported() -> None:
+def test_client_task_reported_as_successful_must_have_an_effect_on_the_broker() -> None:
     with ours("3.9") as kafka:
         kafka.produce("java-produce", [b"value"])
         outcomes = {"java": Outcomes({"connect": WORKS, "produce": WORKS, "group": WORKS, "new group": WAITS}, None)}

@@ -103,7 +103,7 @@ def test_conformance_tests_use_the_served_api_version_closest_to_the_preferred_o
         served.closest(ApiKey.METADATA, 12)
 
 
-def test_conformance_tests_of_produce_v0_to_v2_need_a_broker_with_fetch_below_v4() -> None:
+def test_broker_of_kafka_4_0_does_not_count_as_serving_produce_versions_0_to_2() -> None:
     assert Served(versions("3.9")).serves(ApiKey.PRODUCE, 0)
     assert not Served(versions("4.0")).serves(ApiKey.PRODUCE, 2)
     assert Served(versions("4.0")).serves(ApiKey.PRODUCE, 3)
@@ -130,7 +130,7 @@ def test_cluster_release_is_detected_only_if_its_api_versions_match_a_kafka_rele
     assert release_of(offered) == release
 
 
-def test_cluster_whose_versions_match_no_release_must_offer_the_versions_of_3_9(
+def test_cluster_whose_api_versions_match_no_release_is_tested_as_kafka_3_9(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Foreign, "_offered_by", lambda self, broker_id: lacking_fetch_17())
@@ -163,7 +163,7 @@ def test_conformance_test_is_skipped_if_the_cluster_release_rejects_a_topic_sett
         new_topic(subject, segment_bytes="300")
 
 
-def test_conformance_test_uses_internal_segment_bytes_for_small_segments_in_4_2() -> None:
+def test_conformance_test_sets_internal_segment_bytes_for_small_segments_in_4_2() -> None:
     with foreign("4.2") as subject:
         topic = new_topic(subject, segment_bytes="300")
         topic.fill(*[batch_of_bytes(100)] * 4)
@@ -191,7 +191,9 @@ def test_conformance_test_fails_if_the_cluster_rejects_a_supported_topic_setting
 
 @pytest.mark.parametrize("release", ["2.0", "3.9", "4.2"])
 @pytest.mark.parametrize("semantics", [KIP, KAFKA])
-def test_conformance_suite_detects_kip_or_kafka_semantics_in_every_release(release: str, semantics: str) -> None:
+def test_conformance_suite_detects_if_a_broker_behaves_like_kip_texts_or_kafka_code(
+    release: str, semantics: str
+) -> None:
     with foreign(release, semantics=semantics) as subject:
         assert semantics_of(subject) == semantics
 

@@ -56,7 +56,7 @@ def outcomes(address: str) -> tuple[dict[str, int], str]:
 
 
 @pytest.mark.slow
-def test_conformance_skips_tests_that_need_another_setting_and_prints_the_setting() -> None:
+def test_conformance_skips_tests_that_need_another_broker_setting_and_prints_it() -> None:
     with brokers(replica_selector_class="") as address:
         counts, printed = outcomes(address)
     assert set(counts) == {"ok", "not prepared"} and counts["not prepared"] == 5 and counts["ok"] > 15, printed
@@ -73,7 +73,7 @@ def test_conformance_skips_large_fetches_on_brokers_with_a_low_fetch_limit() -> 
 
 
 @pytest.mark.slow
-def test_conformance_on_a_fully_configured_broker_skips_only_broker_control_tests() -> None:
+def test_conformance_on_a_fully_configured_broker_skips_only_one_test() -> None:
     with brokers() as address:
         counts, printed = outcomes(address)
     assert set(counts) == {"ok", "not prepared"} and counts["ok"] > 20, printed
@@ -81,7 +81,7 @@ def test_conformance_on_a_fully_configured_broker_skips_only_broker_control_test
 
 
 @pytest.mark.slow
-def test_conformance_run_on_fewer_brokers_or_other_racks_has_no_failures() -> None:
+def test_conformance_skips_tests_that_need_more_brokers_or_different_racks() -> None:
     with brokers(count=1) as address:
         counts, printed = outcomes(address)
     assert set(counts) == {"ok", "not prepared"} and counts["ok"] > 15, printed
@@ -192,7 +192,7 @@ def test_conformance_run_deletes_its_topics() -> None:
 
 
 @pytest.mark.slow
-def test_conformance_run_fails_if_the_broker_breaks_a_rule() -> None:
+def test_conformance_run_fails_if_the_broker_behaves_differently_than_kafka() -> None:
     """The cluster follows the KIP documents, and the command expects the behaviour of Kafka's code."""
     with brokers(semantics="kip") as address:
         command = [
@@ -216,7 +216,7 @@ def test_conformance_run_fails_if_the_broker_breaks_a_rule() -> None:
 
 
 @pytest.mark.parametrize(("semantics", "expected"), [("kip", "the documents say"), ("kafka", "the code does")])
-def test_conformance_command_detects_whether_the_broker_follows_kip_or_kafka(semantics: str, expected: str) -> None:
+def test_conformance_command_detects_if_a_broker_follows_kip_texts_or_kafka_code(semantics: str, expected: str) -> None:
     chosen = "beyond_log_end_is_out_of_range or empty_client_id"
     with brokers(count=1, semantics=semantics) as address:
         done = run("--bootstrap", address, "-k", chosen)

@@ -96,7 +96,7 @@ def test_encode_command_accepts_the_piped_output_of_the_decode_command() -> None
     assert decoded.stderr + encoded.stderr == b""
 
 
-def test_show_command_prints_the_layout_and_the_generated_code(capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_command_prints_the_fields_and_the_generated_code_of_a_message(capsys: pytest.CaptureFixture[str]) -> None:
     text = run(capsys, "show", "fetch", "12")
     assert text.startswith(
         "Fetch, key 1, version 12: request header 2, response header 1\n\nrequest\n  replicaId: Int32\n"
@@ -108,7 +108,7 @@ def test_show_command_prints_the_layout_and_the_generated_code(capsys: pytest.Ca
 
 
 @pytest.mark.parametrize("key", APIS)
-def test_show_command_prints_the_layouts_of_every_api(key: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_command_prints_the_message_layouts_of_every_api(key: int, capsys: pytest.CaptureFixture[str]) -> None:
     for version in {APIS[key].min_version, APIS[key].max_version}:
         assert f"key {key}, version {version}" in run(capsys, "show", str(int(key)), str(version), "--layout")
 

@@ -77,7 +77,7 @@ def test_messages_can_follow_each_other_in_a_construct_array(form: Callable[[Any
 
 
 @in_both_forms
-def test_frame_of_header_and_body_can_be_a_construct_struct(form: Callable[[Any], Any]) -> None:
+def test_kafka_frame_of_header_and_body_can_be_declared_as_a_construct_struct(form: Callable[[Any], Any]) -> None:
     frame = form(
         construct.Prefixed(
             construct.Int32ub, construct.Struct("header" / REQUEST_HEADER_V2, "body" / HEARTBEAT_REQUEST_V4)
@@ -169,7 +169,7 @@ def test_wrong_value_in_a_construct_struct_is_reported_with_its_field(form: Call
 
 
 @in_both_forms
-def test_construct_fields_around_a_message_may_have_any_name(form: Callable[[Any], Any]) -> None:
+def test_fields_of_any_name_may_precede_a_message_in_a_construct_struct(form: Callable[[Any], Any]) -> None:
     names = ("room", "skip", "follow", "splices")
     numbers = {name: number for number, name in enumerate(names)}
     for layout, message in (
@@ -202,7 +202,7 @@ def test_message_can_be_one_of_the_alternatives_of_construct_select(form: Callab
 
 
 @in_both_forms
-def test_optional_message_in_construct_may_follow_a_field_of_any_name(form: Callable[[Any], Any]) -> None:
+def test_field_of_any_name_may_precede_an_optional_message_in_a_construct_struct(form: Callable[[Any], Any]) -> None:
     message = fetched(2, b"records")
     declared = form(construct.Struct("splices" / construct.Int8ub, "message" / construct.Optional(FETCH_RESPONSE_V11)))
     data = b"\3" + FETCH_RESPONSE_V11.encode(message)

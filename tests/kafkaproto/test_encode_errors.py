@@ -101,7 +101,7 @@ LOSING = [
 
 
 @pytest.mark.parametrize("entry", LOSING, ids=lambda entry: entry.id)
-def test_value_of_a_field_missing_in_the_version_is_rejected_with_field_and_versions(entry: Entry) -> None:
+def test_encode_error_for_a_field_that_a_version_lacks_names_field_and_versions(entry: Entry) -> None:
     layout = entry.layout
     fields = [
         (number, name)

@@ -69,7 +69,7 @@ def test_transaction_markers_are_not_returned_as_records() -> None:
     ]
 
 
-def test_truncated_last_batch_is_left_out_in_every_magic() -> None:
+def test_truncated_last_batch_is_left_out_for_every_magic_value() -> None:
     edges = [0, *(entry.position + entry.header.size for entry in entries.batches(MIXED))]
     for cut in range(len(MIXED) + 1):
         whole = max(edge for edge in edges if edge <= cut)
@@ -190,7 +190,7 @@ def test_down_conversion_drops_record_headers_producer_ids_and_markers() -> None
     assert all(isinstance(piece, memoryview) for piece in down_converted(batch, 2))
 
 
-def test_down_conversion_drops_records_below_the_fetch_offset_if_uncompressed() -> None:
+def test_down_conversion_drops_uncompressed_records_below_the_fetch_offset() -> None:
     first = build_batch([NewRecord(b"")] * 10)
     second = build_batch([NewRecord(b"")] * 15, base_offset=10)
     for magic in (0, 1):

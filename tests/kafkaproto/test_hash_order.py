@@ -22,6 +22,6 @@ def test_sorted_strings_have_the_order_of_an_immutable_scala_hash_map(order: str
     assert scala_order(added) == printed
 
 
-def test_strings_with_equal_hashes_keep_their_order() -> None:
+def test_strings_with_equal_scala_hashes_are_sorted_in_the_order_of_the_input() -> None:
     assert scala_order(["Aa", "BB"]) == ["Aa", "BB"]
     assert scala_order(["BB", "Aa", "BB"]) == ["BB", "Aa"]

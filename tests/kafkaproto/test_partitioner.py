@@ -24,7 +24,7 @@ def theirs() -> Callable[[bytes], int]:
 
 
 @given(st.binary(max_size=70))
-def test_key_hash_equals_that_of_kafka_python(data: bytes) -> None:
+def test_hash_of_a_record_key_equals_that_of_kafka_python(data: bytes) -> None:
     assert murmur2(data) == theirs()(data) & 0xFFFFFFFF
 
 
@@ -33,7 +33,7 @@ def test_partition_of_a_key_equals_that_of_kafka_python(key: bytes, partitions: 
     assert partition_of_key(key, partitions) == (theirs()(key) & 0x7FFFFFFF) % partitions
 
 
-def test_keys_are_spread_over_all_partitions() -> None:
+def test_record_keys_are_spread_over_all_partitions() -> None:
     chance = random.Random(1)
     assert {partition_of_key(chance.randbytes(8), 7) for _ in range(300)} == set(range(7))
 

@@ -66,7 +66,7 @@ def test_kafka_frame_with_records_from_files_equals_a_frame_encoded_from_memory(
     assert b"".join(parts) == expected
 
 
-def test_generated_codec_and_construct_library_place_file_ranges_at_equal_offsets() -> None:
+def test_generated_codec_and_construct_library_insert_file_ranges_at_equal_offsets() -> None:
     message = fetched(FileRange(b"abc"), b"def", FileRange(b"ghi"))
     out, splices = bytearray(), []
     RESPONSES[12].encode_flat(message, out, splices)

@@ -119,7 +119,7 @@ def test_duplicate_field_name_in_a_definition_is_rejected() -> None:
         parse(message)
 
 
-def test_field_versions_default_to_the_tagged_versions() -> None:
+def test_field_definition_without_versions_gets_the_versions_in_which_it_is_tagged() -> None:
     fields = {field.name: field for field in parse(source("Request")).structs[-1].fields}
     assert str(fields["tagged_text"].versions) == "2+"
 

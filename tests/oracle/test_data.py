@@ -44,7 +44,7 @@ def newer() -> Iterator[Oracle]:
         yield process
 
 
-def test_schemas_of_kafka_data_embedded_in_messages_and_records_equal_the_kafka_jars() -> None:
+def test_schemas_of_data_embedded_in_kafka_messages_equal_those_in_the_kafka_jars() -> None:
     theirs = data(kafka_jars(KAFKA_VERSION), kafka_jars(NEWER_VERSION))
     ours = {path.stem: path.read_text() for path in (SCHEMAS / "data").glob("*.json")}
     assert ours == {name: to_text(definition) for name, definition in theirs.items()}

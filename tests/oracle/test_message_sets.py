@@ -156,7 +156,7 @@ def test_kafka_and_kafkaproto_both_refuse_to_down_convert_zstd(conversions: Conv
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("source", OLD_KINDS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("target", [Compression.NONE, Compression.GZIP], ids=lambda kind: kind.name)
-def test_up_conversion_gives_the_records_and_header_that_kafka_gives(
+def test_up_converted_record_batch_has_the_same_records_and_header_as_in_kafka(
     conversions: Conversions, oracle: Oracle, magic: int, source: Compression, target: Compression
 ) -> None:
     for seed in range(INSTANCES):

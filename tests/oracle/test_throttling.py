@@ -13,7 +13,7 @@ from tests.support.oracle.oracle import Releases
 
 @pytest.mark.java
 @pytest.mark.rule("T-1")
-def test_first_client_throttled_version_of_each_api_equals_that_of_the_java_client(releases: Releases) -> None:
+def test_first_client_side_throttling_version_of_each_api_is_that_of_the_java_client(releases: Releases) -> None:
     for oracle, _ in releases.all:
         theirs = {int(key): first for key, first in json.loads(oracle.ask("waits")).items() if int(key) in APIS}
         assert len(theirs) > 60

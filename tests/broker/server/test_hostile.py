@@ -164,7 +164,7 @@ REQUESTS = {
 
 @pytest.mark.rule("W-1", "W-10")
 @pytest.mark.parametrize("name", REQUESTS)
-async def test_connection_closed_within_a_frame_leaves_no_requests_records_or_timers(name: str) -> None:
+async def test_connection_closed_in_the_middle_of_a_request_leaves_no_records_or_timers(name: str) -> None:
     request, version = REQUESTS[name]
     data = frame(request, version)
     async with async_cluster(topics={"t": 1}) as cluster:
@@ -194,7 +194,7 @@ async def test_request_body_cut_at_any_byte_closes_the_connection_without_a_resp
 
 @pytest.mark.rule("W-5")
 @pytest.mark.parametrize("name", REQUESTS)
-async def test_extra_bytes_after_a_valid_request_body_are_ignored_on_a_socket(name: str) -> None:
+async def test_valid_request_followed_by_extra_bytes_in_its_frame_gets_a_response(name: str) -> None:
     request, version = REQUESTS[name]
     async with serving(topics={"t": 1}) as (_, client):
         await client.send_bytes(framed(client.frame(request, version)[4:] + b"\xff" * 30))
@@ -341,7 +341,7 @@ async def hostility(address: str) -> int:
 
 
 @pytest.mark.rule("W-8")
-async def test_internal_broker_error_during_a_request_closes_only_that_connection(
+async def test_internal_error_in_a_request_closes_only_the_connection_of_that_request(
     monkeypatch: pytest.MonkeyPatch, errors_expected: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     errors_expected.append("a request failed")

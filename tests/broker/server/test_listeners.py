@@ -174,7 +174,7 @@ async def test_port_taken_while_the_broker_was_stopped_is_reported_at_its_restar
     ("host", "why"),
     [("203.0.113.1", "cannot listen on 203.0.113.1:0"), ("no.such.host.invalid", "no.such.host.invalid")],
 )
-async def test_listener_on_an_address_of_another_machine_is_rejected_in_one_line(host: str, why: str) -> None:
+async def test_listener_on_an_address_of_another_machine_is_rejected_with_an_error_line(host: str, why: str) -> None:
     with pytest.raises(ConfigError, match=why):
         async with async_cluster(host=host):
             pass

@@ -80,7 +80,7 @@ async def test_broker_serves_other_connections_after_each_64_frames_of_one_conne
 
 
 @pytest.mark.rule("W-9")
-async def test_thousands_of_requests_in_one_segment_are_answered_in_order() -> None:
+async def test_thousands_of_requests_in_one_tcp_segment_are_answered_in_order() -> None:
     async with serving() as (_, client):
         await client.send_bytes(b"".join(client.frame(ApiVersionsRequest(), 0) for _ in range(3000)))
         assert await ids(client, 3000) == list(range(1, 3001))
@@ -225,7 +225,7 @@ def wide(cluster: AsyncTestCluster) -> None:
 
 
 @pytest.mark.rule("W-9")
-async def test_client_that_does_not_read_uses_memory_for_one_response_only() -> None:
+async def test_broker_stops_serving_a_client_that_does_not_read_its_responses() -> None:
     async with serving() as (cluster, healthy):
         wide(cluster)
         client = await connect(cluster, client_id="stalled", small_buffer=True)

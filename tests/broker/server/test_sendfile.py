@@ -370,7 +370,7 @@ async def test_broker_can_stop_and_restart_while_sending_a_large_response(sendfi
 
 @pytest.mark.rule("W-10")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_client_that_resets_while_receiving_a_large_response_leaves_no_state(sendfile: bool) -> None:
+async def test_client_that_resets_its_connection_during_a_large_response_leaves_no_state(sendfile: bool) -> None:
     async with stalled(sendfile) as (cluster, client):
         client.reset()
         await nothing_is_left(cluster)
@@ -378,14 +378,14 @@ async def test_client_that_resets_while_receiving_a_large_response_leaves_no_sta
 
 @pytest.mark.rule("W-10")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_client_that_closes_with_unread_response_bytes_leaves_no_state(sendfile: bool) -> None:
+async def test_client_that_closes_its_connection_with_unread_bytes_leaves_no_state(sendfile: bool) -> None:
     async with stalled(sendfile) as (cluster, client):
         client.close()
         await nothing_is_left(cluster)
 
 
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_cluster_stop_while_sending_a_large_response_leaves_no_task(sendfile: bool) -> None:
+async def test_stopping_the_cluster_while_it_sends_a_large_response_leaves_no_asyncio_task(sendfile: bool) -> None:
     async with stalled(sendfile) as (cluster, _):
         pass
     assert not open_sockets(cluster)
@@ -394,7 +394,9 @@ async def test_cluster_stop_while_sending_a_large_response_leaves_no_task(sendfi
 
 @pytest.mark.parametrize("sendfile", SENDFILE)
 @pytest.mark.parametrize("way", ["close", "stop"])
-async def test_connection_closed_before_the_first_response_byte_leaves_no_task(sendfile: bool, way: str) -> None:
+async def test_connection_closed_before_the_first_response_byte_leaves_no_asyncio_task(
+    sendfile: bool, way: str
+) -> None:
     """The close happens in the turn in which sending started: the sending task has not run yet."""
     async with large(sendfile, 3 * MIB) as cluster, client_of(cluster) as client:
         tasks_before_end: list[int] = []
@@ -418,7 +420,7 @@ async def test_connection_closed_before_the_first_response_byte_leaves_no_task(s
 
 
 @pytest.mark.parametrize("way", ["close", "reset", "stop"])
-async def test_connection_closed_while_bytes_before_a_file_range_are_sent_leaves_no_task(way: str) -> None:
+async def test_connection_closed_while_sendfile_waits_to_begin_leaves_no_asyncio_task(way: str) -> None:
     """asyncio's sendfile waits for an empty buffer, and raises in the event loop if the connection closes meanwhile."""
     async with large(True, 3 * MIB) as cluster:
         client = await connect(cluster, small_buffer=True)

@@ -42,7 +42,7 @@ def is_throttled(telemetry: TelemetryInstances, instance_id: bytes, now_ms: int)
 
 @pytest.mark.rule("AD-16")
 @pytest.mark.parametrize(("interval_ms", "expires_ms"), [(1000, 60_000), (19_999, 60_000), (20_001, 60_003)])
-def test_telemetry_client_expires_after_three_intervals_but_not_before_a_minute(
+def test_telemetry_client_expires_after_three_push_intervals_but_at_least_a_minute(
     interval_ms: int, expires_ms: int
 ) -> None:
     telemetry = instances(interval_ms=str(interval_ms))

@@ -134,7 +134,7 @@ def test_reported_lag_of_a_group_omits_partitions_without_leader() -> None:
 # ---- history -----------------------------------------------------------------------------------------------------------------
 
 
-def test_rebalances_and_explain_methods_return_causes_even_after_the_cluster_stops() -> None:
+def test_causes_of_rebalances_can_still_be_queried_after_the_cluster_has_stopped() -> None:
     with cluster(**NEW, clock="manual") as c:
         beat(c, "A", 0, [])
         c.clock.advance(2000)

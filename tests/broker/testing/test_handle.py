@@ -97,7 +97,7 @@ def test_cut_replication_link_stays_cut_after_restarts_and_elections() -> None:
         assert followed(c) == [5, 5, 5]
 
 
-def test_topic_deletion_and_cluster_reset_let_stopped_followers_replicate_again() -> None:
+def test_topic_deletion_and_cluster_reset_remove_delays_of_follower_replication() -> None:
     with cluster(brokers=3, clock="manual", topics=OF_ALL) as c:
         c.follower("t", 0, 1).hold()
         c.follower("t", 0, 2).slow(60_000)

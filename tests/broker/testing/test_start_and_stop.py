@@ -68,7 +68,7 @@ async def test_async_cluster_can_be_started_stopped_and_started_again() -> None:
 
 
 @pytest.mark.parametrize("make", [cluster, async_cluster])
-def test_cluster_used_before_its_start_raises_an_error_that_suggests_start(make: Callable[[], Any]) -> None:
+def test_cluster_used_before_its_start_raises_an_error_that_suggests_calling_start(make: Callable[[], Any]) -> None:
     c = make()
     assert repr(c) == f"<{type(c).__name__} not running>"
     for use in (lambda: c.bootstrap, lambda: c.topics(), lambda: c.explain()):
@@ -312,7 +312,9 @@ def test_invalid_cluster_arguments_are_rejected_at_once(
         ({"host": "nowhere.invalid"}, "port=0"),
     ],
 )
-def test_start_errors_name_arguments_instead_of_command_line_options(options: dict[str, Any], text: str) -> None:
+def test_cluster_start_errors_name_python_arguments_instead_of_command_line_options(
+    options: dict[str, Any], text: str
+) -> None:
     with pytest.raises(ValueError) as raised:
         cluster(**options).start()
     assert text in str(raised.value)
@@ -365,7 +367,7 @@ def test_create_topic_error_for_a_misspelt_argument_suggests_the_correct_argumen
 
 
 @pytest.mark.timeout(20)
-def test_condition_of_method_wait_for_must_not_stop_the_cluster_or_wait_itself() -> None:
+def test_condition_of_method_wait_for_must_not_stop_the_cluster_or_call_wait_methods() -> None:
     with cluster() as c:
         for act in (c.stop, lambda: c.clock.advance(1), lambda: c.wait_for_records("t", 1)):
             with pytest.raises(RuntimeError, match="runs inside the broker"):
@@ -446,7 +448,7 @@ def test_stopping_an_async_cluster_ends_a_wait_in_another_task_with_an_error(wai
     asyncio.run(run())
 
 
-def test_async_cluster_without_an_event_loop_raises_an_error_that_names_the_loop() -> None:
+def test_starting_an_async_cluster_without_a_running_event_loop_raises_an_error() -> None:
     starting = async_cluster().start()
     with pytest.raises(RuntimeError, match="needs a running asyncio event loop"):
         starting.send(None)

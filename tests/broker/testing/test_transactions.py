@@ -39,7 +39,7 @@ def begun(c: TestCluster, transactional_id: str = "shop") -> tuple[Producer, Top
     return producer, topic
 
 
-def test_transaction_method_returns_state_partitions_and_producer(c: TestCluster) -> None:
+def test_transaction_method_returns_state_partitions_and_producer_of_a_transaction(c: TestCluster) -> None:
     assert c.transactions() == {}
     producer, topic = begun(c)
     seen = c.transaction("shop")
@@ -76,7 +76,7 @@ def test_transaction_method_returns_state_partitions_and_producer(c: TestCluster
     assert c.past_transactions("shop") == [past] and str(past) in c.explain()
 
 
-def test_past_transactions_of_an_unknown_id_raise_an_error_that_lists_known_ids(c: TestCluster) -> None:
+def test_method_past_transactions_with_an_unknown_id_raises_an_error_with_known_ids(c: TestCluster) -> None:
     producer, _ = begun(c)
     Producer(producer.subject, "idle").init()
     assert c.past_transactions("idle") == []
@@ -101,7 +101,7 @@ def test_producer_cannot_commit_its_transaction_after_abort_transaction(c: TestC
         ("fence_producer", "a newer producer fenced it"),
     ],
 )
-def test_past_transactions_and_explain_show_which_method_ended_a_transaction(
+def test_past_transactions_show_which_cluster_method_ended_a_transaction(
     c: TestCluster, method: str, cause: str
 ) -> None:
     begun(c)
@@ -169,7 +169,9 @@ def other_brokers(c: TestCluster) -> list[int]:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_changing_a_transaction_fails_while_too_few_replicas_are_in_sync(replicated: TestCluster, method: str) -> None:
+def test_cluster_method_cannot_end_a_transaction_while_too_few_replicas_are_in_sync(
+    replicated: TestCluster, method: str
+) -> None:
     producer, _ = begun(replicated)
     others = other_brokers(replicated)
     for broker_id in others:
@@ -205,7 +207,7 @@ def test_changing_a_transaction_fails_while_an_earlier_change_is_being_replicate
     replicated.wait_for_transaction("shop", "CompleteAbort")
 
 
-def test_change_of_a_transaction_that_fails_after_its_method_returned_is_logged(
+def test_fencing_of_a_producer_that_fails_after_fence_producer_returned_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     config = {"transaction.state.log.replication.factor": 3, "replica.lag.time.max.ms": 60_000}

@@ -180,5 +180,5 @@ def test_trace_folder_is_read_in_order_and_a_folder_without_traces_is_rejected(t
     assert files_of(tmp_path / "other.txt") == [tmp_path / "other.txt"]
 
 
-def test_trace_event_values_unknown_to_json_are_written_as_text() -> None:
+def test_trace_event_values_that_json_cannot_represent_are_written_as_text() -> None:
     assert json.loads(event("k", {"entity": frozenset([1])})[5:])["entity"] == "frozenset({1})"

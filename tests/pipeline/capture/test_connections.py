@@ -66,7 +66,7 @@ def numbers(tables: dict[str, list[Row]]) -> list[int]:
     return [row["correlation_id"] for row in tables["requests"]]
 
 
-def test_capture_tables_get_broker_ids_and_topic_names_from_any_captured_response(made: Made) -> None:
+def test_capture_tables_take_broker_ids_and_topic_names_from_responses_to_any_client(made: Made) -> None:
     wire = Wire()
     add_exchanges(wire.connect(40_000), versions(1), fetched(2))
     add_exchanges(wire.connect(40_001), named(1))
@@ -87,7 +87,7 @@ def test_tables_of_a_capture_list_all_api_versions_that_its_brokers_offered(made
 
 
 @pytest.mark.parametrize("shaken", [True, False])
-def test_captured_unsupported_version_error_of_api_versions_is_decoded_as_version_0(made: Made, shaken: bool) -> None:
+def test_captured_api_versions_response_with_unsupported_version_is_decoded_as_v0(made: Made, shaken: bool) -> None:
     """The rule is from KIP-511. It holds too if the capture begins with these packets."""
     wire = Wire()
     old = response(ApiVersionsResponse(35, [ApiVersion(18, 0, 3)]), 18, 0, 1)

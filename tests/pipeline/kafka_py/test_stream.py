@@ -76,7 +76,7 @@ def ranges(read: KafkaStreamReader, start: Any, end: Any) -> list[tuple[int, int
     return [(p.value.partition, p.value.start, p.value.end) for p in read.partitions(start, end)]
 
 
-def test_micro_batch_limit_before_spark_4_2_counts_from_the_end_of_the_last_batch(kafka: TestCluster) -> None:
+def test_each_micro_batch_before_spark_4_2_begins_where_the_previous_batch_ended(kafka: TestCluster) -> None:
     fill(kafka, 90, 10)
     with reader(kafka, startingOffsets="earliest", maxOffsetsPerTrigger="20") as read:
         assert read.latestOffset() == read.latestOffset() == at(18, 2)
@@ -84,7 +84,7 @@ def test_micro_batch_limit_before_spark_4_2_counts_from_the_end_of_the_last_batc
         assert read.latestOffset() == at(36, 4)
 
 
-def test_restarted_query_of_a_spark_before_4_2_continues_from_its_checkpoint(kafka: TestCluster) -> None:
+def test_restarted_query_in_spark_versions_before_4_2_continues_from_its_checkpoint(kafka: TestCluster) -> None:
     fill(kafka, 90, 10)
     with reader(kafka, startingOffsets="earliest", maxOffsetsPerTrigger="20") as read:
         assert ranges(read, at(70, 10), at(70, 10)) == []
@@ -134,7 +134,9 @@ def test_available_now_trigger_of_spark_4_2_from_latest_reads_nothing(kafka: Tes
 
 
 @pytest.mark.parametrize("passes_start", [False, True], ids=["before 4.2", "from 4.2 on"])
-def test_stream_starting_at_latest_has_an_empty_first_batch(kafka: TestCluster, passes_start: bool) -> None:
+def test_first_batch_reads_nothing_from_a_partition_that_starts_at_latest(
+    kafka: TestCluster, passes_start: bool
+) -> None:
     fill(kafka, 5, 6)
     with reader(kafka, startingOffsets='{"t": {"0": -1, "1": -2}}') as read:
         begin = read.initialOffset() if passes_start else None

@@ -75,7 +75,7 @@ def test_throttle_analysis_sums_throttle_times_by_client_and_quota(tables: Table
     assert max(r["throttle_ms"] for r in rates) == max(waits)
 
 
-def test_quota_what_if_predicts_recorded_throttle_times_and_less_at_higher_quotas(tables: Tables, folder: Path) -> None:
+def test_quota_what_if_predicts_the_recorded_throttle_times_at_the_recorded_quota(tables: Tables, folder: Path) -> None:
     plan = [r for r in answer_rows(what_if.ANSWER, "planned", tables) if r["client_id"] == "p"]
     waits = [
         r["applied_throttle_ms"] for r in stored(folder, "requests") if r["run"] == "before" and r["client_id"] == "p"
@@ -297,7 +297,7 @@ def test_latency_analysis_splits_request_times_into_handling_waiting_and_throttl
     )
 
 
-def test_comparison_of_two_runs_lists_only_differences(spark: Any, folder: Path) -> None:
+def test_comparison_of_two_recorded_runs_lists_only_their_differences(spark: Any, folder: Path) -> None:
     every = Tables.of(spark, folder)
     answer = diff.answer("before", "after")
     assert [(r["client"], r["api"], r["api_version"], r["what"]) for r in answer_rows(answer, "versions", every)] == [
@@ -312,7 +312,7 @@ def test_comparison_of_two_runs_lists_only_differences(spark: Any, folder: Path)
     assert all(answer_rows(same, query.name, every) == [] for query in same.queries if query.name != "versions")
 
 
-def test_comparison_of_two_runs_accepts_any_run_names(spark: Any, folder: Path) -> None:
+def test_comparison_of_two_recorded_runs_accepts_any_run_names(spark: Any, folder: Path) -> None:
     """A capture's run is named after its file."""
     names = {"before": "a 'b' {c} {}.pcap", "after": "{requests}.pcap"}
 

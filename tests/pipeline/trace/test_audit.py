@@ -192,7 +192,7 @@ def test_audit_reports_no_fault_if_the_broker_has_no_injected_bug(audited: Found
 
 
 @pytest.mark.parametrize("fault", patched.FAULTS, ids=lambda fault: fault.__name__)
-def test_audit_finds_each_fault_injected_into_a_trace_at_its_row(
+def test_audit_reports_each_fault_injected_into_a_trace_at_the_faulty_row(
     audited: Found, fault: Callable[[patched.Rows], int]
 ) -> None:
     patched_fault, rules = patched.FAULTS[fault], audited.rules[fault.__name__]
@@ -213,7 +213,7 @@ def test_audit_reports_no_fault_that_missing_trace_entries_may_explain(audited: 
     )
 
 
-def test_audit_reports_no_finding_next_to_a_gap_in_a_capture(audited: Found) -> None:
+def test_audit_leaves_out_faults_in_rows_next_to_a_gap_in_a_capture(audited: Found) -> None:
     assert "10" in audited.left_out[incomplete.BESIDE_A_HOLE] and "10" not in audited.rules[incomplete.BESIDE_A_HOLE]
     assert incomplete.FAR_FROM_A_HOLE not in audited.left_out and "10" in audited.rules[incomplete.FAR_FROM_A_HOLE]
 

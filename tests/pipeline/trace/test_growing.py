@@ -95,7 +95,7 @@ def test_tables_of_a_growing_trace_equal_those_of_the_complete_trace(rotated: li
         assert manifest(out)["r"]["rows"] == {table: len(built[table]) for table in TABLES}
 
 
-def test_table_building_stopped_after_any_trace_entry_can_continue_there() -> None:
+def test_table_building_stopped_after_any_trace_entry_can_continue_from_that_entry() -> None:
     whole = Rows("r", 0, 0)
     made = [row for entry in LIFE for row in whole.of(entry)]
     for cut in range(len(LIFE) + 1):
@@ -324,7 +324,7 @@ def test_saved_state_of_table_building_does_not_grow_with_closed_connections(mon
     assert sizes == [(4, 4, 3)] * 2
 
 
-def test_closed_connections_use_no_memory_while_building_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_for_building_tables_does_not_grow_with_closed_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows_module, "LATE_CONNECTIONS", 3)
     made = Rows("r", 0, 0)
     entries = clients_that_come_and_go(600)

@@ -389,7 +389,7 @@ def test_report_command_reports_unreadable_files_and_reads_a_folder_of_captures(
     assert (tmp_path / "captures.tables" / "report.html").exists()
 
 
-def test_report_of_the_current_folder_puts_its_tables_beside_that_folder(
+def test_report_of_the_current_folder_without_a_trace_exits_with_status_3(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

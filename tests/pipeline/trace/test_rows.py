@@ -60,7 +60,7 @@ def bench() -> Bench:
     return Bench()
 
 
-def test_trace_entry_with_offsets_of_several_partition_logs_gives_one_row_per_log() -> None:
+def test_trace_entry_with_offsets_of_several_partitions_gives_one_row_per_partition() -> None:
     logs = (Positions("t", 0, True, 5, 4, 1, 9), Positions("u", 3, False, 7, 7, 0, 7))
     names = ("run", "seq", "hour", "broker", "clock_ms", "at_ns")
     rows = rows_of([State(8, 2, 3_600_000, 77, logs)])["state"]

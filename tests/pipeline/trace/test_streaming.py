@@ -83,7 +83,7 @@ def test_table_building_can_alternate_between_spark_and_plain_python(spark: Any,
         assert row_counts == {run: count for run, count in manifest_counts.items() if count}
 
 
-def test_streaming_source_makes_a_batch_only_of_files_that_have_grown(tmp_path: Path) -> None:
+def test_streaming_source_reads_only_the_new_bytes_of_trace_files_that_have_grown(tmp_path: Path) -> None:
     reader = FolderReader(str(tmp_path))
     assert reader.latestOffset() == {}
     write(tmp_path, traffic(1), "a")

@@ -163,7 +163,7 @@ def test_transaction_requests_without_a_response_have_rows_without_an_error(reco
     assert {(row["error"], row["returned_epoch"]) for row in rows} == {(None, None)}
 
 
-def test_row_of_an_idempotent_producer_has_no_transactional_id() -> None:
+def test_row_of_a_non_transactional_init_producer_id_has_no_transactional_id() -> None:
     [(table, row)] = TRANSACTION_ROWS[ApiKey.INIT_PRODUCER_ID]({}, InitProducerIdRequest(None, 1), None)
     assert (table, row["transactional_id"], row["producer_id"], row["error"]) == ("transactions", None, -1, None)
 
