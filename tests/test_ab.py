@@ -343,7 +343,7 @@ def test_ab_benchmark_workload_rejects_an_unexpected_response() -> None:
     workload.check_response(row(5, 0, []), workload.throttled)
 
 
-def test_ab_benchmark_workload_error_lists_the_modules_that_do_not_define_a_class(
+def test_ab_benchmark_workload_error_names_the_modules_searched_for_a_missing_class(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(workload.HOMES, "VirtualCluster", ("nowhere.testing.memory", "kafkaproto.broker.runtime.clock"))

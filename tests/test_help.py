@@ -140,7 +140,7 @@ def test_command_whose_optional_packages_are_missing_names_the_extra_to_install(
     )
 
 
-def test_each_line_of_a_command_on_stderr_begins_with_kafkaproto_and_the_command() -> None:
+def test_each_stderr_line_of_a_command_begins_with_kafkaproto_and_the_command_name() -> None:
     """`python -m kafkaproto.pipeline.demo` is not a command of `kafkaproto`."""
     starts = [
         f"{path.relative_to(ROOT)}: {text}"

@@ -92,7 +92,7 @@ def test_old_import_names_raise_an_error_with_the_new_names(
     assert [name for name in names if name not in last] == []
 
 
-def test_import_error_of_a_missing_module_under_an_old_package_has_its_new_name(environment: dict[str, str]) -> None:
+def test_import_error_of_a_missing_module_names_the_new_package_instead_of_the_old(environment: dict[str, str]) -> None:
     done = run(environment, "-m", "pipeline.nothing")
     assert done.returncode == 1
     assert "No module named kafkaproto.pipeline.nothing" in done.stderr
@@ -105,7 +105,7 @@ def test_no_module_is_imported_under_an_old_package_name_in_the_test_run() -> No
     assert [name for name in sys.modules if name.split(".")[0] in ("broker", "pipeline")] == []
 
 
-def test_importing_an_old_package_name_in_another_program_raises_an_error(tmp_path: Path) -> None:
+def test_program_that_imports_an_old_package_name_exits_with_an_error(tmp_path: Path) -> None:
     (tmp_path / "launcher").mkdir()
     (tmp_path / "launcher" / "__init__.py").write_text("import broker")
     (tmp_path / "launcher" / "__main__.py").write_text("")

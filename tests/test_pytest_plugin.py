@@ -250,7 +250,7 @@ def test_kafka_async_cluster_runs_in_the_event_loop_of_its_test_for_any_loop_sco
     run(pytester, "-p", "no:cacheprovider").assert_outcomes(passed=2)
 
 
-def test_async_fixture_in_another_event_loop_than_its_cluster_is_an_error(pytester: pytest.Pytester) -> None:
+def test_async_fixture_that_uses_the_cluster_of_another_event_loop_is_an_error(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\ntimeout = 30\n")
     pytester.makepyfile(
         WITH_A_CLIENT
@@ -316,7 +316,7 @@ def test_event_loop_mismatch_is_an_error_of_each_affected_test_and_of_no_other_t
     )
 
 
-def test_indirect_use_of_an_async_cluster_in_another_event_loop_is_an_error(pytester: pytest.Pytester) -> None:
+def test_async_cluster_used_through_nested_fixtures_in_another_loop_is_an_error(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\ntimeout = 30\n")
     pytester.makepyfile(
         """
@@ -365,7 +365,7 @@ def test_indirect_use_of_an_async_cluster_in_another_event_loop_is_an_error(pyte
     )
 
 
-def test_anyio_test_has_the_async_cluster_in_its_loop_even_with_pytest_asyncio(pytester: pytest.Pytester) -> None:
+def test_anyio_test_shares_its_event_loop_with_the_cluster_beside_pytest_asyncio(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\ntimeout = 30\n")
     pytester.makepyfile(
         WITH_A_CLIENT

@@ -92,7 +92,7 @@ def test_outdated_generated_rules_table_is_reported() -> None:
     assert line == "docs/rules/fetch.md is not current: run python -m tests.rules --write"
 
 
-def test_unused_rule_number_without_a_reason_on_its_page_is_reported() -> None:
+def test_gap_in_the_rule_numbers_without_a_reason_on_the_page_is_reported() -> None:
     page = written("# SN. Scenarios\n\n## SN-1 First join\n\nText.\n\n- SN-2: SN-1 has it.\n", proven("SN-1"))
     assert "    | SN-2 | SN-1 has it. |\n" in page
     assert problems({"sn.md": page}, proven("SN-1")) == []

@@ -24,7 +24,7 @@ def listeners(folder: Path, *arguments: str, **variables: str) -> list[list[List
     return [listeners_of(node.config, "not used", 1) for node in cluster.nodes]
 
 
-def test_container_options_override_variables_and_variables_override_files(tmp_path: Path) -> None:
+def test_container_options_override_variables_which_override_properties_files(tmp_path: Path) -> None:
     lines = [f"{name}=mounted" for name in ("broker.rack", "metric.reporters", "log.dir", "log.dirs")]
     (tmp_path / "server.properties").write_text("\n".join(lines))
     (tmp_path / "own.properties").write_text("metric.reporters=config\nlog.dir=config\nlog.dirs=config\n")

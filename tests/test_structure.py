@@ -108,7 +108,7 @@ def test_violation_of_the_test_folder_structure_is_reported_with_file_and_line(
     assert problems(tmp_path) == [place + problem]
 
 
-def test_structure_check_allows_imports_of_helpers_and_of_functions_named_test(tmp_path: Path) -> None:
+def test_structure_check_allows_importing_helpers_and_functions_named_like_tests(tmp_path: Path) -> None:
     path = tmp_path / "tests/a/test_x.py"
     path.parent.mkdir(parents=True)
     path.write_text(

@@ -47,7 +47,7 @@ def test_public_test_api_is_completely_documented_and_typed() -> None:
     assert [line for line in lines() if ": ?" in line or "-> ?" in line] == []
 
 
-def test_every_field_of_a_forced_throttle_has_a_docstring() -> None:
+def test_every_field_of_the_class_forced_throttle_has_a_docstring() -> None:
     [definition] = ast.parse(textwrap.dedent(inspect.getsource(ForcedThrottle))).body
     assert isinstance(definition, ast.ClassDef)
     described = [

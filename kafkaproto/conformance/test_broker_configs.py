@@ -82,7 +82,7 @@ def test_broker_settings_cannot_be_changed_to_values_rejected_at_broker_start(
 
 @pytest.mark.rule("CF-18")
 @EITHER
-def test_ranges_of_broker_settings_are_checked_after_types_before_thread_counts(subject: Subject, broker: str) -> None:
+def test_broker_settings_are_checked_by_type_then_range_then_thread_count(subject: Subject, broker: str) -> None:
     failed = "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
     not_int = "Invalid value x for configuration log.cleaner.threads: Not a number of type INT"
     assert checked(subject, broker, log_retention_ms="0", log_cleaner_threads="x") == (INVALID_REQUEST, not_int)
@@ -180,7 +180,7 @@ def test_listener_limits_of_connections_and_threads_can_be_set_for_all_brokers(s
     ],
 )
 @pytest.mark.releases(first="4.1")
-def test_other_settings_are_checked_before_elr_forbids_broker_min_insync_replicas(
+def test_invalid_values_are_rejected_before_elr_forbids_broker_min_insync_replicas(
     subject: Subject, broker: str, operation: int, expected: str
 ) -> None:
     change = ("min.insync.replicas", operation, "2" if operation == SET else None)

@@ -155,7 +155,7 @@ def test_consumer_group_describe_rejects_unknown_and_classic_groups(subject: Sub
 
 
 @pytest.mark.rule("GN-12", "GN-13", "SN-32")
-def test_member_in_epoch_2_that_joins_again_is_fenced_before_4_2(subject: Subject) -> None:
+def test_kip_848_member_that_joins_again_after_a_rebalance_is_fenced_before_4_2(subject: Subject) -> None:
     """A member in epoch 1 that joins again gets its assignment. A member in epoch 2 that joins again is fenced, but only before Kafka 4.2 (SN-32)."""
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
@@ -316,7 +316,7 @@ def test_empty_group_can_change_its_group_protocol_and_keeps_its_offsets(subject
 
 
 @pytest.mark.rule("GN-66")
-def test_consumer_group_describe_rejects_only_the_empty_group_id_from_4_0_on(subject: Subject) -> None:
+def test_consumer_group_describe_fails_for_all_groups_if_one_id_is_empty_before_4_0(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     described = group.ask(ConsumerGroupDescribeRequest([group.id, ""]), group.version).groups

@@ -160,7 +160,7 @@ def test_compressed_batch_is_converted_into_one_complete_wrapper_message(
 
 
 @pytest.mark.rule("F-33")
-def test_old_fetch_versions_return_batches_before_zstd_and_an_error_at_a_zstd_batch(subject: Subject) -> None:
+def test_old_fetch_versions_return_batches_before_a_zstd_batch_and_an_error_at_it(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(numbered(0, 1, compression=Compression.GZIP), numbered(1, 2, compression=Compression.ZSTD))
     for version in (1, 3):
@@ -281,7 +281,7 @@ def test_messages_of_old_produce_versions_are_stored_as_one_record_batch(
 
 @pytest.mark.rule("P-4")
 @pytest.mark.parametrize("magic", [0, 1])
-def test_messages_of_old_produce_versions_get_topic_compression_and_append_time(subject: Subject, magic: int) -> None:
+def test_old_produce_messages_get_compression_and_append_time_of_their_topic(subject: Subject, magic: int) -> None:
     topic = new_topic(subject, compression_type="gzip", message_timestamp_type="LogAppendTime")
     data = build_message_set(old_records(5, magic), magic=magic)
     partition_response = produced(subject.ask(topic.connect(), produce(topic.name, data), 2))

@@ -154,7 +154,7 @@ def test_advertised_listeners_are_read_only_from_4_0_on(subject: Subject) -> Non
 
 
 @pytest.mark.rule("CF-5", "CF-6", "SN-72")
-def test_describe_configs_rejects_other_brokers_and_missing_topics(subject: Subject) -> None:
+def test_describe_configs_rejects_wrong_broker_ids_and_missing_topics(subject: Subject) -> None:
     resources = [(BROKER, "77"), (BROKER, "x"), (TOPIC, subject.new_name("missing"))]
     listed = [DescribeConfigsResource(kind, name, None) for kind, name in resources]
     results = subject.ask(subject.connect(), DescribeConfigsRequest(listed), 4).results

@@ -87,7 +87,7 @@ def test_end_txn_v5_without_a_transaction_aborts_but_does_not_commit(subject: Su
 
 @pytest.mark.rule("TX-16", "TX-21", "TX-25", "TX-39", "SN-50")
 @pytest.mark.parametrize("commit", [True, False])
-def test_next_transaction_must_wait_until_the_markers_are_replicated(subject: Subject, commit: bool) -> None:
+def test_new_transaction_is_rejected_until_the_previous_markers_are_replicated(subject: Subject, commit: bool) -> None:
     producer = Producer(subject)
     follower = 1 if producer.coordinator() != 1 else 2  # requests go to broker 0, which must not be held
     subject.need_broker(follower)

@@ -100,7 +100,7 @@ def test_offset_for_leader_epoch_finds_the_end_of_each_epoch_in_a_log(subject: S
 
 
 @pytest.mark.rule("D4")
-def test_epoch_end_offset_exceeds_the_high_watermark_in_kafka_mode_not_in_kip_mode(subject: Subject) -> None:
+def test_offset_for_leader_epoch_returns_offsets_above_the_high_watermark(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     topic.fill(batch(b"a"), batch(b"b"))
     epoch = topic.leader_epoch

@@ -42,7 +42,7 @@ def test_first_batch_is_returned_complete_even_if_larger_than_every_limit(subjec
 
 
 @pytest.mark.rule("F-7", "F-8")
-def test_first_batch_is_returned_even_behind_empty_or_invalid_partitions(subject: Subject) -> None:
+def test_fetch_returns_an_oversized_first_batch_after_empty_or_invalid_partitions(subject: Subject) -> None:
     topic = new_topic(subject, 3)
     topic.fill(batch_of_bytes(5000), index=1)
     topic.fill(batch_of_bytes(5000), index=2)

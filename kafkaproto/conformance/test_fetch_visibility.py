@@ -184,7 +184,7 @@ def test_fetch_response_lists_errors_last_and_groups_adjacent_partitions_by_topi
 
 
 @pytest.mark.rule("F-2", "F-37")
-def test_fetch_v16_returns_the_new_leader_and_its_address_of_a_moved_partition(subject: Subject) -> None:
+def test_fetch_v16_for_a_moved_partition_returns_the_new_leader_and_its_address(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [1]})
     for version in (15, 16, 17):
         requested = fetch((topic.name, 0, 0), version=version, topic_ids={topic.name: topic.topic_id})

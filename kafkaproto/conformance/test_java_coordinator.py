@@ -93,7 +93,7 @@ def test_topics_named_twice_in_offset_requests_appear_twice_in_the_response(java
 
 
 @pytest.mark.rule("GO-17")
-def test_kip_848_coordinator_error_for_an_unknown_group_depends_on_the_version(java: Subject) -> None:
+def test_error_for_an_unknown_group_depends_on_the_version_of_offset_commit(java: Subject) -> None:
     topic, group = new_topic(java).name, Group(java)
     for version, error in ((8, ILLEGAL_GENERATION), (BY_NAME, NOT_FOUND)):
         member = {"generation_id_or_member_epoch": 3, "member_id": "none"}

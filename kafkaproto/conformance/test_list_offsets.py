@@ -152,7 +152,7 @@ def test_only_the_leader_answers_list_offsets_and_checks_the_leader_epoch(subjec
 
 
 @pytest.mark.rule("L-4", "L-5", "L-6")
-def test_list_offsets_hides_uncommitted_records_from_clients_but_not_followers(subject: Subject) -> None:
+def test_list_offsets_hides_unreplicated_records_from_clients_but_not_followers(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     topic.fill(stamped(100), stamped(200))
     with held(subject, topic, 1):

@@ -193,7 +193,7 @@ def test_connections_above_the_ip_connection_rate_are_delayed_and_then_closed(su
 
 
 @pytest.mark.rule("W-13")
-def test_connections_above_the_creation_rate_are_delayed_by_at_most_one_second(subject: Subject) -> None:
+def test_connections_above_max_connection_creation_rate_are_delayed_up_to_1_second(subject: Subject) -> None:
     """Each connection above max.connection.creation.rate is delayed by at most a second, and then served."""
     with broker_settings(subject, max_connection_creation_rate="1"):
         waited = []

@@ -24,7 +24,7 @@ WITH_TIME = 1
 
 
 @pytest.mark.rule("GO-14", "GO-24", "GC-14", "SN-26")
-def test_offsets_expire_after_their_commit_or_after_their_group_becomes_empty(subject: Subject) -> None:
+def test_committed_offsets_expire_for_empty_groups_and_for_unsubscribed_topics(subject: Subject) -> None:
     """Offsets of subscribed topics do not expire; others expire a retention time after their commit, or after their group became empty (SN-26)."""
     t1, t2 = new_topic(subject).name, new_topic(subject).name
     group, alone = Group(subject), Group(subject)
@@ -65,7 +65,7 @@ def test_offset_commit_with_a_retention_time_expires_after_that_time(subject: Su
 
 
 @pytest.mark.rule("GC-14")
-def test_check_for_expired_offsets_deletes_a_group_that_has_only_a_pending_member(subject: Subject) -> None:
+def test_offset_expiry_check_deletes_a_group_that_has_only_a_pending_member(subject: Subject) -> None:
     group = Group(subject)
     client = group.client(session_ms=30_000)
     # A check between the creation of the group and of its pending member deletes it: COORDINATOR_NOT_AVAILABLE (15).

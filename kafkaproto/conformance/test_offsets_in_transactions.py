@@ -61,7 +61,7 @@ def test_offsets_committed_in_an_aborted_transaction_are_discarded(subject: Subj
 
 
 @pytest.mark.rule("GC-64", "TX-43")
-def test_group_outlives_the_deletion_of_its_pending_offsets_until_it_is_deleted(subject: Subject) -> None:
+def test_deleting_the_pending_offsets_of_a_group_does_not_delete_the_group(subject: Subject) -> None:
     topic, group = new_topic(subject), Group(subject)
     producer = begun(subject, topic)
     assert producer.add_offsets(group) == 0
@@ -96,7 +96,7 @@ def test_offset_commit_in_a_transaction_needs_the_current_group_generation(subje
 
 
 @pytest.mark.rule("TX-41", "TX-42")
-def test_only_the_old_group_coordinator_creates_a_group_for_a_rejected_txn_commit(
+def test_rejected_txn_offset_commit_creates_a_group_only_before_kip_848(
     subject: Subject,
 ) -> None:
     topic, group = new_topic(subject), Group(subject)
@@ -114,7 +114,7 @@ def test_only_the_old_group_coordinator_creates_a_group_for_a_rejected_txn_commi
 
 
 @pytest.mark.rule("TX-43")
-def test_only_the_old_group_coordinator_drops_pending_offsets_after_a_fenced_commit(
+def test_fenced_txn_offset_commit_drops_pending_offsets_only_before_kip_848(
     subject: Subject,
 ) -> None:
     topic, group = new_topic(subject), Group(subject)

@@ -102,7 +102,7 @@ def test_user_quota_is_shared_by_all_client_ids_but_user_client_quota_is_not(sub
 
 @pytest.mark.needs(at_least={"socket.request.max.bytes": REQUEST_MAX_BYTES})
 @pytest.mark.rule("D9", "Q-9")
-def test_empty_client_id_gets_the_default_quota_in_kip_mode_but_not_in_kafka_mode(subject: Subject) -> None:
+def test_default_client_quota_does_not_apply_to_an_empty_client_id(subject: Subject) -> None:
     topic = new_topic(subject)
     with limited(subject, ({CLIENT: None}, {PRODUCE: 10_000.0})):
         throttle_times = []

@@ -75,7 +75,7 @@ VERSION = 9
     ("bound", "request_bytes", "throttle_ms"),
     [(10_000, 105_000, 500), (10_000, 100_000, 0), (10_000, 100_010, 1), (1024, 20_480, 10_000), (1000, 15_000, 5000)],
 )
-def test_throttle_of_a_first_request_depends_on_its_bytes_above_10_seconds_of_quota(
+def test_first_request_is_throttled_only_for_its_bytes_above_10_seconds_of_quota(
     subject: Subject, bound: int, request_bytes: int, throttle_ms: int
 ) -> None:
     """The throttle time of a first request is its bytes beyond ten seconds of quota, divided by the quota.
@@ -239,7 +239,7 @@ def test_throttled_response_is_sent_at_once_and_the_next_response_after_the_thro
 
 
 @pytest.mark.rule("T-9", "X-5")
-def test_throttled_client_that_reconnects_is_served_at_once_with_a_longer_throttle(subject: Subject) -> None:
+def test_client_that_reconnects_during_its_throttle_is_served_but_throttled_longer(subject: Subject) -> None:
     payer = Payer(subject, new_topic(subject), 1000.0)
     with limited(subject, (payer.entity, {PRODUCE: 1000.0})):
         first = payer.produce(12_000)

@@ -176,7 +176,7 @@ def _exists(topic: Topic) -> bool:
 
 @pytest.mark.needs(brokers=3)
 @pytest.mark.rule("AD-45")
-def test_topic_whose_assigned_brokers_are_all_stopped_is_rejected_as_by_kafka(subject: Subject) -> None:
+def test_topic_with_a_partition_assigned_only_to_stopped_brokers_is_rejected(subject: Subject) -> None:
     name = subject.new_name()
     subject.stop_broker(2)
     message = "All brokers specified in the manual partition assignment for partition {} are fenced or in controlled shutdown."

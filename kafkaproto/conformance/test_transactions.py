@@ -45,7 +45,7 @@ def test_init_producer_id_requests_with_invalid_timeouts_or_ids_are_rejected(sub
 
 
 @pytest.mark.rule("TX-13", "TX-14", "TX-21", "TX-28", "TX-37", "TX-69", "SN-46")
-def test_producer_without_an_open_transaction_cannot_produce_or_end_a_transaction(subject: Subject) -> None:
+def test_transactional_produce_and_end_txn_are_rejected_without_an_open_transaction(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
     producer_id, epoch = producer.init()
     assert epoch == 0
@@ -77,7 +77,7 @@ def test_add_partitions_to_txn_rejects_unknown_partitions_and_wrong_producers(su
 
 
 @pytest.mark.rule("TX-34", "TX-53", "TX-55", "TX-56", "TX-69", "TX-72", "TX-74", "SN-48")
-def test_open_transaction_can_be_described_but_is_hidden_from_read_committed(subject: Subject) -> None:
+def test_open_transaction_is_described_but_hidden_from_read_committed_consumers(subject: Subject) -> None:
     topic = new_topic(subject)
     producer = begun(subject, topic)
     own = producer.producer_id, producer.epoch

@@ -80,7 +80,7 @@ def test_access_control_lists_cannot_be_changed_without_an_authorizer(subject: S
 
 @pytest.mark.rule("AD-34")
 @pytest.mark.parametrize("field", ["resource_type", "pattern_type", "operation", "permission_type"])
-def test_connection_is_closed_after_an_acl_with_an_unknown_element(subject: Subject, field: str) -> None:
+def test_connection_is_closed_after_an_acl_request_with_an_unknown_enum_value(subject: Subject, field: str) -> None:
     name = {"resource_type": "resource_type_filter", "pattern_type": "pattern_type_filter"}.get(field, field)
     created = {"pattern_type": "resource_pattern_type"}.get(field, field)
     described, creation, deletion = DescribeAclsRequest(*ACL), AclCreation(*ACL), DeleteAclsFilter(*ACL)

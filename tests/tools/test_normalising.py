@@ -24,7 +24,7 @@ def lines(output: Output, ports: list[int], *patterns: str, unordered: bool = Fa
     return normalised(output, ports, patterns, unordered=unordered)
 
 
-def test_tool_outputs_with_other_ids_addresses_and_stack_traces_count_as_equal() -> None:
+def test_tool_outputs_that_differ_only_in_ids_addresses_and_stack_traces_are_equal() -> None:
     expected = lines(FIRST, PORTS, "topic id")
     assert expected == lines(SECOND, OTHER_PORTS, "topic id")
     assert differences([(STEP, expected)], [(STEP, expected)]) == []
@@ -76,7 +76,7 @@ def test_tool_error_messages_and_exception_types_are_compared() -> None:
     assert len({tuple(lines(output, PORTS)) for output in (one, other_text, other_type)}) == 3
 
 
-def test_every_pattern_that_a_tool_test_step_names_exists_and_every_pattern_is_used() -> None:
+def test_tool_test_steps_use_every_defined_pattern_and_no_undefined_pattern() -> None:
     used = {name for scenario in SCENARIOS for step in scenario.steps for name in step.patterns}
     assert used == set(PATTERNS)
 

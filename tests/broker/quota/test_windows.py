@@ -59,7 +59,7 @@ def test_reading_a_rate_without_recording_leaves_its_samples_unchanged(
     ("bound", "size", "expected"),
     [(10000, 105000, 500), (10000, 100000, 0), (1024, 20480, 10000), (1000, 15000, 5000), (1000, 10050, 50)],
 )
-def test_throttle_of_a_first_request_depends_on_its_bytes_above_10_seconds_of_quota(
+def test_first_recorded_request_is_throttled_only_for_bytes_above_10_quota_seconds(
     bound: int, size: int, expected: int
 ) -> None:
     assert SampledRate().record_and_throttle(size, 123, bound) == expected
