@@ -215,8 +215,7 @@ class Client:
                 if topic.error_code:
                     raise KafkaError(
                         topic.error_code,
-                        f"cannot look up topic {topic.name} (check that it exists and that the user may describe it) because the "
-                        "broker returned an error",
+                        f"the broker rejected the lookup of topic {topic.name} (does it exist, and may the user describe it?)",
                     )
             return _partitions(response)
 
@@ -292,8 +291,8 @@ def _take_offsets(response: Any, offsets: Offsets) -> None:
             else:
                 raise KafkaError(
                     partition.error_code,
-                    f"cannot look up an offset of {topic.name}-{partition.partition_index} (check that the user may describe "
-                    "the topic) because the broker returned an error",
+                    f"the broker rejected the offset lookup of {topic.name}-{partition.partition_index} "
+                    "(does the user lack the right to describe the topic?)",
                 )
     if failed:
         raise Passing(error_name(failed))

@@ -146,9 +146,7 @@ class _Fetcher:
         response: Any = request.connection.receive()
         self._request = None
         if response.error_code:
-            raise KafkaError(
-                response.error_code, f"cannot fetch from {self._name} because the broker returned an error"
-            )
+            raise KafkaError(response.error_code, f"the broker rejected the fetch from {self._name}")
         if not response.responses:  # a broker that throttles sends no topics
             return PartitionData(high_watermark=UNKNOWN_OFFSET, last_stable_offset=UNKNOWN_OFFSET)
         partition: PartitionData = response.responses[0].partitions[0]
@@ -172,8 +170,7 @@ class _Fetcher:
         elif code not in PASSING:
             raise KafkaError(
                 code,
-                f"cannot fetch from {self._name} at offset {self._position} (check that the user may read the topic) "
-                "because the broker returned an error",
+                f"the broker rejected the fetch from {self._name} at offset {self._position} (does the user lack the right to read the topic?)",
             )
         raise Passing(error_name(code))
 

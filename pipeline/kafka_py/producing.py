@@ -103,7 +103,7 @@ class Producer:
             raise Passing(error_name(response.error_code))
         if response.error_code:
             doing = (
-                "cannot get a producer id because the broker returned an error (set kafka.enable.idempotence=false to "
+                "the broker rejected the request for a producer id (set kafka.enable.idempotence=false to "
                 "write without a producer id)"
             )
             raise KafkaError(response.error_code, doing)
