@@ -129,7 +129,7 @@ def test_kafka_py_and_spark_connector_report_an_invalid_option_and_a_missing_top
         match="option startingOffsets: names t-0, but must name exactly the partitions that the query reads: t-0, t-1, t-2",
     ):
         frame(spark, OURS, kafka.bootstrap, subscribe="t", startingOffsets='{"t": {"0": 1}}').collect()
-    with pytest.raises(Exception, match=r"cannot look up topic not-there .* because .*: UNKNOWN_TOPIC_OR_PARTITION"):
+    with pytest.raises(Exception, match=r"rejected the lookup of topic not-there .*: UNKNOWN_TOPIC_OR_PARTITION"):
         frame(spark, OURS, kafka.bootstrap, subscribe="not-there", fetchOffset__retryIntervalMs="10").collect()
     assert "not-there" not in kafka.run_in_loop(lambda: dict(kafka.state.controller.image.topics))
 
