@@ -36,7 +36,7 @@ ROOM_PER_BYTE = HEAVY - FREE
 SLACK = 32 * 1024
 """The bytes of memory that a message of any length may take, in addition to those allowed for each of its bytes (`LIMIT`).
 
-The documentation promises a limit with 64 KiB. The other 32 KiB are for the objects that every message has whatever its length, because decoders do
+The documentation states 64 KiB instead. The other 32 KiB are for the objects that every message has whatever its length, because decoders do
 not count these.
 """
 
