@@ -206,7 +206,7 @@ def attach_observers(
     """Attach observers to `events`: the journal, the observers that write log messages, and `others`.
 
     The request log is attached only if the journal keeps details of requests. release_name: the emulated release, which
-    log messages about refused clients depend on. timers: start the checks of a client that run some time after its request.
+    log messages about refused clients depend on. timers: run those checks of a client that follow some time after its request.
     """
     logs = ThrottleLog(), UndeliverableLog(), Diagnostics(release_name, timers, journal)
     for observer in (journal, *others, *logs):

@@ -115,7 +115,7 @@ class Cluster:
         self.budget = MemoryBudget(memory_bytes)
         cluster_id = base64.urlsafe_b64encode(self.rng.randbytes(16)).decode().rstrip("=")
         self.persistence: ClusterPersistence | None = None
-        """The data directory; None if the cluster keeps nothing."""
+        """The data directory; None if the cluster persists nothing."""
         if data_dir is None:
             self._begin(brokers, cluster_id, self.rng, journal_topic)
             return

@@ -70,8 +70,8 @@ class ArrayType(LengthPrefixed):
     def item_weight(self) -> int:
         """Return how many bytes of memory the decoder counts for each item, before it decodes the items.
 
-        This is the most memory that an item can take beyond `memory.FREE` bytes for each of its encoded bytes, which are never counted. If an item
-        contains arrays, their items are not included: the decoder counts them when it reaches these arrays.
+        An item may take `memory.FREE` bytes for each of its encoded bytes uncounted; this is the most memory that it can take in addition. If an
+        item contains arrays, their items are not included: the decoder counts them when it reaches these arrays.
         """
         return max(0, self._weight_of_item(memory.FREE))
 

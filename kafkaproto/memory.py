@@ -1,9 +1,9 @@
 """Memory limit for decoding: `LIMIT` bytes per input byte, excluding records, plus the constant `SLACK`.
 
 A few bytes can describe large objects: three bytes are an empty name, an empty list and no tags, which Python stores in two hundred bytes. So a
-decoder starts with the memory that the size of the message allows, and deducts the items of each array before it decodes them. It does not count a
-fixed number of bytes of memory for each encoded byte (`FREE`). The *weight* of a wire type is the most memory that a decoded value can take beyond
-such a number. If no items of a message's arrays can exceed the limit, its decoder counts nothing. Ordinary messages never reach the limit.
+decoder starts with the memory that the size of the message allows, and deducts the items of each array before it decodes them. Each
+encoded byte may take `FREE` bytes of memory, which are not counted. The *weight* of a wire type is the most memory that a decoded value can take
+beyond those bytes. If no items of a message's arrays can exceed the limit, its decoder counts nothing. Ordinary messages never reach the limit.
 
 Sizes are those of CPython, including the garbage collector's header of an object; `docs/explanation/memory.md` explains each constant, and a test
 compares them with `sys.getsizeof`. This module does not depend on wire types.
@@ -36,7 +36,7 @@ ROOM_PER_BYTE = HEAVY - FREE
 SLACK = 32 * 1024
 """The bytes of memory that a message of any length may take, in addition to those allowed for each of its bytes (`LIMIT`).
 
-The documentation promises a limit with 64 KiB. The other 32 KiB are for the objects that every message has whatever its length, because decoders do
+The documentation states 64 KiB instead. The other 32 KiB are for the objects that every message has whatever its length, because decoders do
 not count these.
 """
 

@@ -125,9 +125,9 @@ class Tags(WireType):
                 code.line(f"{target}.{UNKNOWN_TAGS}, p = read_raw_tags(b, p, n, {count})")
 
     def values_weight(self, per_byte: int, defaults: Defaults) -> int:
-        """Return a correction in bytes, for the known tagged fields, to the estimate of their memory: ``per_byte`` times the size of the tag section.
+        """Return how many bytes to add to ``per_byte`` times the size of the tag section, to get the most memory of its known tagged fields.
 
-        The memory of these fields is at most the estimate plus the correction; unknown tags are not included. per_byte: bytes of memory that are
+        The result may be negative; unknown tags are not included. per_byte: bytes of memory that are
         assumed for each encoded byte. defaults: maps field names to functions that create the defaults.
         """
         absent = {field.name: memory.size_of_default(defaults[field.name]()) for field in self.fields}

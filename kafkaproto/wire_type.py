@@ -56,10 +56,10 @@ class WireType(Construct):  # type: ignore[misc]  # construct ships no annotatio
         raise NotImplementedError
 
     def weight(self, per_byte: int) -> int:
-        """Return a correction in bytes to the estimate of a decoded value's memory: ``per_byte`` times the size of its encoding.
+        """Return how many bytes to add to ``per_byte`` times a value's encoded size, to get the most memory that the decoded value takes.
 
-        The memory of the value is at most the estimate plus the correction. per_byte: bytes of memory that are assumed for each encoded byte.
-        Decoders sum the corrections to reject messages that would take too much memory (`kafkaproto.memory`).
+        The result may be negative. per_byte: bytes of memory that are assumed for each encoded byte. Items of arrays are not
+        included. Decoders sum the results to reject messages that would take too much memory (`kafkaproto.memory`).
         """
         raise NotImplementedError
 

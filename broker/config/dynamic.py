@@ -107,7 +107,7 @@ class Resource(Protocol):
 
 
 class TopicResource:
-    """The settings of a topic, whose changes are validated in Kafka's order. Other settings are inherited from broker `broker_id`.
+    """The settings of a topic, whose changes are validated in Kafka's order. Settings that it lacks are inherited from broker `broker_id`.
 
     First the operations of the request are checked, then the topic's name, then the new settings, and finally whether the topic exists.
     """

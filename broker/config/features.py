@@ -77,7 +77,7 @@ def changed_levels(release: str, levels: Mapping[str, int]) -> dict[str, int]:
 def restored_features(release: str, changed: Mapping[str, int]) -> Mapping[str, int]:
     """Return the finalized levels of the features of a cluster that is restarted as Kafka release `release`.
 
-    changed: the levels by which the cluster differed from a new cluster, perhaps under another release. Levels that `release` does not support are
+    changed: the levels that `changed_levels` returned before the restart, perhaps for another release. Levels that `release` does not support are
     ignored.
     """
     supported = supported_features(release)

@@ -91,7 +91,7 @@ class _Cached:
         self.log_start_offset = log_start_offset
 
     def is_news(self, result: PartitionResult) -> bool:
-        """Return whether an incremental response must contain `result`: it has records or an error, or differs from the last one sent (S-6)."""
+        """Return whether an incremental response lists `result`: it has records, an error, new offsets, a divergence or a preferred replica (S-6)."""
         return (
             result.has_records
             or self.high_watermark != result.high_watermark

@@ -209,7 +209,7 @@ def check_reachable(brokers: list[tuple[str, int]], semantics: str) -> None:
 
 
 def check(subject: Foreign, profile: str, needs: Needs) -> None:
-    """Skip the test if the cluster does not meet one of its needs. The reason for skipping names the unmet needs.
+    """Skip the test unless the cluster meets all `needs` of the test. The reason for skipping names the unmet ones.
 
     profile: the name of the broker settings that the test's module requires.
     """

@@ -6,8 +6,8 @@ A marker on the test declares them. A module can set the marker for all its test
 
 The positional arguments are names of settings that must have the values of the test's profile.
 
-at_least: maps the name of a setting to the lowest sufficient value. brokers: the number of brokers needed; a test that connects to each of them can
-leave it out. racks: whether broker N must be in rack rN. offsets_topic: whether the cluster must have enough brokers for the replicas of the
+at_least: maps the name of a setting to the lowest sufficient value. brokers: the number of brokers needed; a test that connects to each of them need
+not give it. racks: whether broker N must be in rack rN. offsets_topic: whether the cluster must have enough brokers for the replicas of the
 offsets topic. A test without the marker has no requirements.
 """
 

@@ -6,7 +6,7 @@ At any time at most one cluster of each kind runs.
 
 The marker `releases` names the releases of Kafka to which a test applies, for example `releases(first="4.0")` or `releases(before="4.0")`. A module
 can set the marker for all its tests with `pytestmark`. If the release of a kind of cluster is known in advance, the plugin does not collect tests
-whose marker excludes the release; no other test may be skipped, so a test that skips itself is reported as failed. If the cluster is given by its
+whose marker excludes the release; a collected test must run, so it is reported as failed if it skips itself. If the cluster is given by its
 address, the plugin recognises the release by the API versions that the cluster offers, and skips the tests for other releases.
 """
 

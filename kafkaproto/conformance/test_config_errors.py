@@ -333,7 +333,7 @@ EMPTY_ITEM = "Configuration 'cleanup.policy' values must not be empty."
     ],
 )
 def test_list_settings_reject_empty_items_in_set_and_appended_values(subject: Subject, message: str) -> None:
-    """Empty items at the end of an appended list are ignored, as Java splits it, but an empty appended value counts as one empty item."""
+    """A set list must have no empty item. An appended list may end with empty items, which Java drops, but must not be empty itself."""
     topic = new_topic(subject).name
     wrong = "Invalid value x for configuration cleanup.policy: String must be one of: compact, delete"
     cases: list[tuple[str, Error, Error]] = [

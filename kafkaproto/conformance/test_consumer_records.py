@@ -123,7 +123,7 @@ def test_consumer_group_records_have_topics_and_racks_before_4_1_and_a_hash_late
     racks = {single.name: [["r0"]] * 6, double.name: [["r0", "r1"], ["r0", "r1"], ["r1", "r2"]]}
 
     def stored() -> Stored:
-        """Return (hash, topics) from the records written since the last call; the topics are None if only their hash is stored."""
+        """Return the group's topics, as `Stored`, from the group records written since the last call."""
         values = {kind: value for kind, _, _, value in log.new()}
         if TOPICS not in values:
             return values[GROUP].metadata_hash, None

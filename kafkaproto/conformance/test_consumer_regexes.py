@@ -155,7 +155,7 @@ def test_coordinator_writes_a_record_for_a_regular_expression_and_later_a_tombst
 
 @pytest.mark.rule("GN-38")
 def test_join_with_an_unresolved_regex_makes_all_target_assignments_empty(group: ConsumerGroup) -> None:
-    """Member C joins with a regular expression. When it is resolved, a new epoch starts, but its target assignment is not computed yet.
+    """Member C joins with a regular expression. Resolving it starts a new epoch, whose target assignment is not computed yet.
 
     Then B joins with another expression, which matches no topics because it is not resolved yet. The target assignments of B and C are now empty.
     """

@@ -129,7 +129,7 @@ def test_leader_and_follower_both_reject_fetches_with_a_wrong_leader_epoch(subje
 
 @pytest.mark.rule("F-26")
 def test_fetch_with_diverging_epoch_returns_at_once_and_does_not_advance_a_follower(subject: Subject) -> None:
-    """A fetch reports the epoch of the client's last record. If that epoch ended before the fetch offset, the response has no records.
+    """A fetch names the epoch of the client's last record. If that epoch ended below the fetch offset on the leader, no records are returned.
 
     The response is sent at once, and has the end offset of that epoch in the leader's log (E-3). The log of the test has three epochs.
     """
@@ -164,7 +164,7 @@ def test_fetch_with_diverging_epoch_returns_at_once_and_does_not_advance_a_follo
 
 @pytest.mark.rule("F-23", "F-27")
 def test_fetch_response_lists_errors_last_and_groups_adjacent_partitions_by_topic(subject: Subject) -> None:
-    """A partition whose error is found before reading comes after all others. Only adjacent partitions of one topic share a topic entry."""
+    """A partition whose error is found before reading comes after all other partitions. Only adjacent partitions of one topic share a topic entry."""
     a, b = new_topic(subject, 2), new_topic(subject)
     requested = fetch(("no-such-topic", 0, 0), (a.name, 0, 0), (a.name, 7, 0), (b.name, 0, 0), (a.name, 1, 0))
     response = subject.ask(subject.connect(), requested, 11)

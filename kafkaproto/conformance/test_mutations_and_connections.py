@@ -53,7 +53,7 @@ def mutating(subject: Subject) -> Iterator[Connection]:
 
 
 def about(subject: Subject, actual_ms: int, expected: int) -> bool:
-    """Return whether a throttle time is `expected` ms, within tolerances. It may be shorter, because the quota's tokens are refilled meanwhile."""
+    """Return whether a throttle time is `expected` ms, within tolerances. It may be shorter, because the quota's tokens are refilled with time."""
     return expected - subject.clock_slack_ms * 10 <= actual_ms <= expected + subject.jitter_ms
 
 

@@ -93,7 +93,7 @@ def test_join_group_with_an_impossible_subscription_size_gets_no_response(subjec
 def test_group_with_a_truncated_subscription_counts_as_a_reader_of_every_topic(
     subject: Subject, data: bytes, is_read: bool
 ) -> None:
-    """If its topics or user data are missing, the group counts as subscribed to every topic. Fields after these two are not decoded.
+    """If a member's subscription lacks topics or user data, the group counts as subscribed to every topic. Only these two fields are decoded.
 
     data: the subscription in a JoinGroup request. is_read: whether the group counts as subscribed to a topic that is not in it.
     """

@@ -20,7 +20,7 @@ ONE_JOIN = 3
 In later versions a member joins twice. Between the two requests, the check for expired offsets could delete the group.
 """
 WITH_TIME = 1
-"""The version of OffsetCommit with a commit time in the request. Kafka 4 does not support it; the test then waits for the retention time."""
+"""The version of OffsetCommit with a commit time in the request. With Kafka 4, which does not support it, the test waits for the retention time."""
 
 
 @pytest.mark.rule("GO-14", "GO-24", "GC-14", "SN-26")

@@ -215,7 +215,7 @@ def test_offset_fetch_without_groups_gets_no_response_before_4_0(
 ) -> None:
     """An OffsetFetch without groups gets no response before 4.0; the broker keeps the connection open, but reads no further requests from it.
 
-    version: the version of OffsetFetch. responds: whether a response is expected, as from 4.0 on.
+    version, require_stable: those of the OffsetFetch request. responds: whether a response is expected, as from 4.0 on.
     """
     connection = Group(subject).connect()
     subject.send(connection, OffsetFetchRequest(groups=[], require_stable=require_stable), version)

@@ -69,8 +69,8 @@ def open_session(subject: Subject, connection: Connection, topic: Topic, partiti
 def test_only_followers_get_a_fetch_session_if_the_session_cache_is_full(subject: Subject) -> None:
     """A client that finds no free slot gets its data without a session. A follower instead evicts the session of a client.
 
-    Since 3.8 the session cache consists of shards with two slots each. New sessions go to the shards in turn, so none is full before all are: all 16
-    sessions of an idle broker find a slot.
+    Since 3.8 the session cache consists of shards with two slots each. New sessions go to the shards in turn, so that all shards fill
+    up equally: all 16 sessions of an idle broker find a slot.
     """
     topic = new_topic(subject, 2)
     topic.fill(batch(b"v"))

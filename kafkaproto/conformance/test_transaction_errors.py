@@ -64,7 +64,7 @@ def errors(producer: Producer, topic: Topic, group: Group) -> dict[str, list[int
 
 
 def without_change(subject: Subject, error: int, old: int, **others: list[int]) -> dict[str, list[int]]:
-    """Return the expected result of `errors` for a case in which old versions return the error code `old`, and all newer ones `error`.
+    """Return the expected result of `errors` for a case in which old versions return the error code `old`, and newer versions `error`.
 
     The result maps APIs to the error codes of all tested versions, in the order of versions. The old versions are InitProducerId v3, and the first
     two of AddPartitionsToTxn, AddOffsetsToTxn and EndTxn. others: the error codes of APIs that differ from this rule, as in the result.

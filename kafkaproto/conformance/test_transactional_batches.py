@@ -77,8 +77,8 @@ def test_last_stable_offset_is_the_log_start_if_open_transaction_data_is_deleted
 def test_batch_whose_transaction_ends_while_another_batch_is_verified_is_rejected(subject: Subject) -> None:
     """The transaction is open in the first partition, so only the second one is verified, once the transaction has ended.
 
-    EndTxn version 4 keeps the epoch. Depending on what is faster, the marker may come before the batches, or the EndTxn after them. Then the test
-    repeats.
+    EndTxn version 4 keeps the epoch. The test repeats if the marker comes before the batches or the EndTxn after them, which depends on
+    their timing.
     """
     topic, producer = new_topic(subject, assignment={0: [0], 1: [0]}), Producer(subject)
     producer.init()

@@ -92,7 +92,7 @@ class Producer:
     def init_once(
         self, producer_id: int = NONE, epoch: int = NONE, *, version: int = 4, timeout_ms: int = TIMEOUT_MS
     ) -> tuple[int, int, int]:
-        """Initialize the producer with one InitProducerId, and return (error, producer id, epoch). It does not change this object.
+        """Initialize the producer with one InitProducerId, and return (error, producer id, epoch). Stores nothing in this object.
 
         Only while the broker has no producer ids yet (TX-11), the request is repeated. producer_id, epoch: the current values of the producer, -1 for
         none. timeout_ms: the timeout of its transactions.

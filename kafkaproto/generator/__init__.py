@@ -1,7 +1,7 @@
 """Code generator, used only at build time: reads ``schemas/`` and writes ``kafkaproto/messages/``, ``kafkaproto/data/`` and two tables.
 
-``python -m kafkaproto.generator`` writes, ``--check`` compares; `refresh` extracts new facts from a Kafka jar. Nothing
-imports this package at run time.
+``python -m kafkaproto.generator`` writes these files, and with ``--check`` only reports those that are out of date. `refresh` extracts the
+definitions in ``schemas/`` from Kafka's jars. Nothing imports this package at run time.
 """
 
 from pathlib import Path

@@ -157,8 +157,8 @@ def _data_of(folder: Path, jar: str) -> dict[str, str]:
 def merged(older: dict[str, Json], newer: dict[str, Json]) -> dict[str, Json]:
     """Merge the definitions of two releases into one set. A message in both gets one definition, with the versions of both.
 
-    A message of an API that the newer release has renamed is taken from it, under the new name only. older, newer: map the names of messages to their
-    definitions.
+    If the newer release has renamed an API, its messages are only taken from that release, under the new name. older, newer: map the names of
+    messages to their definitions.
     """
     renamed = {(definition.get("apiKey"), definition["type"]) for definition in newer.values()}
     result = dict(newer)

@@ -21,7 +21,7 @@ from kafkaproto.records.record import Record
 __all__ = ["Entry", "batches", "check_crc", "complete_bytes", "entries", "read_header", "records"]
 
 SMALLEST_BODY_BYTES = 14
-"""The smallest valid size in bytes in the header of a record batch or message, in any magic."""
+"""The smallest valid number in the length field of a batch or message of any magic. The field counts the bytes that follow it."""
 _SIZE_AT = 8
 _MAGIC_AT = 16
 

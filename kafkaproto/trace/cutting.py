@@ -37,7 +37,7 @@ def cut(out: Buffer, places: Sequence[tuple[int, int, bytes]], flexible: bool) -
     """Return an encoded message whose records fields are replaced by shorter bytes.
 
     out: the message, encoded without its records. places: one (byte position in `out` of the missing records, their original length in bytes, their
-    replacement) for each field, ascending by position; the length field before each position is rewritten. flexible: lengths are encoded as varints.
+    replacement) for each records field, by position; the length field before each position is rewritten. flexible: lengths are encoded as varints.
     """
     parts: list[Buffer] = []
     copied_to = 0

@@ -125,7 +125,7 @@ def cut_produce(api: Codec, frame: memoryview, body_at: int, end: int, request: 
     position at which the whole request ends. request: the decoded message.
 
     Usually, each batch is replaced by its header. In a request with one batch and only empty tags after it, as most are, this is done on the bytes of
-    the frame; any other request is encoded again. If that fails (invalid UTF-8 grows when it is replaced), only the header of the request is
+    the frame; any other request is encoded again. If encoding fails (invalid UTF-8 grows when it is replaced), only the header of the request is
     returned, and no lengths.
     """
     topics = request.topic_data
