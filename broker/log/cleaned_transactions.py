@@ -1,7 +1,7 @@
 """Transactions during compaction: which batches belong to aborted transactions, and which markers have no records left.
 
 Compaction removes the records of aborted transactions, and later the markers of transactions without records. Corresponds to Kafka's
-`CleanedTransactionMetadata` (KIP-98, KIP-534). This module does not depend on keys, segments or the schedule.
+`CleanedTransactionMetadata` (KIP-98, KIP-534). This module does not depend on keys, segments or the time of compaction.
 """
 
 from __future__ import annotations

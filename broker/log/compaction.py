@@ -3,7 +3,7 @@
 The remaining records of the closed, committed segments are appended to the store as new segments. The replica's runs (its ranges of positions in the
 store) then point to the new segments. No byte is overwritten, so responses in progress can still read the old ones. Offsets do not change, and a
 batch keeps its first and last offset. Each replica is cleaned independently, as in Kafka; replicas whose batches are the same bytes share the result.
-This module does not depend on topics, other replicas or the schedule.
+This module does not depend on topics, other replicas or the schedule of cleaning rounds.
 """
 
 from __future__ import annotations
