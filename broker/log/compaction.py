@@ -83,7 +83,7 @@ class Cleanable(NamedTuple):
 def cleanable(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> Cleanable:
     """Return the segments that may be cleaned.
 
-    These are the oldest segments, up to the first one that may not be cleaned: the active segment, a segment that ends above the last stable offset,
+    These are the oldest segments, before the first one that may not be cleaned: the active segment, a segment that ends above the last stable offset,
     or a dirty segment whose newest record is younger than min.compaction.lag.ms. limits: the topic's compaction settings.
     """
     closed = list(log.runs.segments())[:-1]
