@@ -39,7 +39,7 @@ class GroupChanges:
 
     The journal is the list of requests, throttles and state changes that tests read.
 
-    Does nothing while `group_changed` has no observer.
+    Reports nothing, not even to the journal, while `group_changed` has no observer.
     """
 
     def __init__(self, events: Events, broker_id: int = -1) -> None:

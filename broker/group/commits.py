@@ -143,7 +143,7 @@ class Commits:
         now_ms: int,
         done: Callable[[int, int], None],
     ) -> None:
-        """Wait until all commits for the given partitions are replicated, then call `done` (GO-29). Commits in open transactions do not count.
+        """Wait until all commits for the given partitions are replicated, then call `done` (GO-29). Does not wait for open transactions.
 
         keys: the partitions, None for all that have a commit. `done` is called with an error code and the current time (ms). The code is 0, or
         NOT_COORDINATOR if a commit fails or this broker drops the group.

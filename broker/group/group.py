@@ -108,7 +108,7 @@ class Group:
     new_member_added: bool = False
     """Whether a member joined while the first rebalance was delayed, so that the rebalance may be delayed further."""
     initial_join: bool = False
-    """Whether a previously empty group rebalances: its join phase lasts at least `group.initial.rebalance.delay.ms`, even if all have joined."""
+    """Whether a previously empty group rebalances: its join phase lasts at least `group.initial.rebalance.delay.ms`, even if all members joined."""
     join_timer: Timer | None = None
     sync_timer: Timer | None = None
     offsets: dict[PartitionKey, CommittedOffset] = field(default_factory=dict)
@@ -227,7 +227,7 @@ class Group:
             self.leader_id = new_id
 
     def elect_joined_leader(self) -> bool:
-        """Keep the leader if it has joined again; otherwise the first member that has joined becomes leader. Returns False if none has joined."""
+        """Keep the leader if it has joined again; otherwise the first member that has joined becomes leader. Returns False if no member has."""
         leader = self.members.get(self.leader_id or "")
         if leader is not None and leader.join_reply is not None:
             return True

@@ -33,9 +33,9 @@ _VERSION = struct.Struct(">h")
 def to_consumer_group(classic: Group, topics: Mapping[str, Topic], *, is_release_4: bool) -> ConsumerGroup:
     """Return a group of the new protocol with the members, the assignments and the offsets of a classic group (GN-55).
 
-    The epochs of the result equal the generation of the classic group. topics: the topics of the cluster by name. is_release_4: True as in Kafka 4.0
-    and later: a member may have no assignment, but none with user data of an assignor. False as before 4.0: each member needs an assignment, and its
-    user data is dropped. Raises KafkaError GROUP_ID_NOT_FOUND (69) if the subscription or the assignment of a member cannot be converted.
+    The epochs of the result equal the generation of the classic group. topics: the topics of the cluster by name. is_release_4: whether
+    the rules of Kafka 4.0 and later apply: a member need not have an assignment, and user data in one is an error. Before 4.0, each member needs one,
+    and its user data is dropped. Raises KafkaError GROUP_ID_NOT_FOUND (69) if the subscription or the assignment of a member cannot be converted.
     """
     group_id = classic.group_id
     group = ConsumerGroup(
@@ -190,9 +190,9 @@ def partitions_by_id(listed: Iterable[tuple[str, Sequence[int]]], topics: Mappin
 def _assigned(assignment: bytes, topics: Mapping[str, Topic], group_id: str, *, is_release_4: bool) -> Assignment:
     """Return a member's decoded assignment, by topic id.
 
-    assignment: the encoded assignment from SyncGroup. topics: the topics of the cluster by name. group_id: for the error message. is_release_4: True
-    as in Kafka 4.0 and later: empty bytes are no partitions, and user data causes KafkaError GROUP_ID_NOT_FOUND (69). Raises DecodeError if the
-    assignment is malformed; before 4.0, empty bytes are malformed, too.
+    assignment: the encoded assignment from SyncGroup. topics: the topics of the cluster by name. group_id: for the error message. is_release_4:
+    whether the rules of Kafka 4.0 and later apply: empty bytes stand for no partitions, and user data raises KafkaError GROUP_ID_NOT_FOUND (69).
+    Raises DecodeError if the assignment is malformed; before 4.0, empty bytes are malformed, too.
     """
     if not assignment and is_release_4:  # the member has joined and was never assigned partitions
         return {}

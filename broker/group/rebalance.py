@@ -164,7 +164,7 @@ class Rebalance:
             self.complete_join_if_all_are_here(group, now_ms)
 
     def complete_join_if_all_are_here(self, group: Group, now_ms: int) -> None:
-        """End the join phase if all members have joined. The first rebalance of an empty group waits for its full delay instead."""
+        """End the join phase if all members have joined, unless group.initial.rebalance.delay.ms applies because the group was empty before."""
         if not group.initial_join and group.all_joined:
             self._complete_join(group, now_ms)
 

@@ -286,7 +286,7 @@ class GroupStorage:
         return -1 if self._log is None else self._log.end_offset(self.partition_of(group_id))
 
     def creation_offset(self, group_id: str) -> int:
-        """Return the value of `created_at` for a group that is created now. Kafka's old coordinator shows new groups at once."""
+        """Return the value of `created_at` for a group created now: `ALWAYS` with Kafka's old coordinator, which shows new groups at once."""
         return self.end_offset(group_id) if self.is_new_coordinator else ALWAYS
 
     def high_watermark(self, group_id: str) -> int:

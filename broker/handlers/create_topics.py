@@ -2,10 +2,10 @@
 
 v1 adds validate_only and messages; v2 adds throttle time; v4 accepts -1 for the broker's own partition count and replication factor; v5 is flexible
 and returns the settings of the new topic; v6 may return THROTTLING_QUOTA_EXCEEDED (KIP-599); v7 adds topic ids.
-Behaviour: each topic is handled independently; a topic that is named twice gets error INVALID_REQUEST (42). If the other topics have more than
-MAX_PARTITIONS partitions, all topics get error POLICY_VIOLATION (44) (AD-46); with a timeout of 0 or less, REQUEST_TIMED_OUT (AD-43). All topics are
-checked before the first one is created (AD-45). The partitions of a valid topic are charged to the controller mutation quota (Q-18), also with
-validate_only.
+Behaviour: each topic is handled independently; a topic that is named twice gets error INVALID_REQUEST (42). If topics that are named once
+have more than MAX_PARTITIONS partitions in total, all topics get error POLICY_VIOLATION (44) (AD-46); with a timeout of 0 or less, REQUEST_TIMED_OUT
+(AD-43). All topics are checked before the first one is created (AD-45). The partitions of a valid topic are charged to the controller mutation quota
+(Q-18), also with validate_only.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from kafkaproto.messages.create_topics import (
 FIRST_VERSION_WITH_CONFIGS = 5
 FIRST_STRICT_VERSION = 6
 MAX_PARTITIONS = 10_000
-"""The maximum number of partitions in one request (`ReplicationControlManager` in Kafka), so that a client cannot exhaust memory."""
+"""The maximum number of partitions that one request creates (`ReplicationControlManager` in Kafka), so that a client cannot exhaust memory."""
 MAX_RECORDS = 10_000
 """The maximum number of metadata records of one request: one for each topic, setting and partition (`MAX_RECORDS_PER_USER_OP` in Kafka)."""
 TOO_MANY_RECORDS = "Unable to perform excessively large batch operation."

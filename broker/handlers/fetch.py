@@ -196,8 +196,8 @@ def _resolve(
 def _unknown_id(image: Image, name: str | None) -> ErrorCode:
     """Return the error code for a topic id that does not exist (S-11).
 
-    name: the topic name that the fetch session stores for the id. If it is None, the error is UNKNOWN_TOPIC_ID. If a topic of this name
-    exists under another id, it is INCONSISTENT_TOPIC_ID, otherwise UNKNOWN_TOPIC_OR_PARTITION.
+    name: the topic name that the fetch session stores for the id. The error is UNKNOWN_TOPIC_ID if the name is None,
+    INCONSISTENT_TOPIC_ID if a topic of this name exists under another id, otherwise UNKNOWN_TOPIC_OR_PARTITION.
     """
     if name is None:
         return ErrorCode.UNKNOWN_TOPIC_ID

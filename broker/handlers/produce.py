@@ -212,8 +212,8 @@ def _append(
 ) -> tuple[PartitionProduceResponse, AwaitedAppend | None]:
     """Append the records of one partition. Returns the partition's response and the replication to wait for; None if there is nothing to wait for.
 
-    The checks, in Kafka's order: A. the partition exists; B. the request version may carry these bytes (P-4); C. its transaction is verified (TX-28);
-    D. acks is valid (P-5); E. the topic is not internal; F. this broker leads the partition; G. enough replicas are in sync; H. its transaction has
+    The checks, in Kafka's order: A. the partition exists; B. the request version may carry these bytes (P-4); C. the transaction is verified (TX-28);
+    D. acks is valid (P-5); E. the topic is not internal; F. this broker leads the partition; G. enough replicas are in sync; H. the transaction has
     not ended since the verification began (TX-30), and the batch is valid. If check G or H fails, the response has a log start offset (P-2).
     """
     node = exchange.node
@@ -262,7 +262,7 @@ def _append(
 def _validation(old: bool, *, ended: bool) -> Validation:
     """Return the function that validates the records of one partition.
 
-    old: whether the request version may carry old messages. ended: whether the transaction has ended in the partition since the verification began.
+    old: whether the request version allows messages of magic 0 and 1. ended: whether the transaction has ended since its verification began.
     """
     if not ended:
         return judge_any if old else judge

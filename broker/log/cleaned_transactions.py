@@ -1,7 +1,7 @@
 """Transactions during compaction: which batches belong to aborted transactions, and which markers have no records left.
 
 Compaction removes the records of aborted transactions, and later the markers of transactions without records. Corresponds to Kafka's
-`CleanedTransactionMetadata` (KIP-98, KIP-534). This module does not depend on keys, segments or the schedule.
+`CleanedTransactionMetadata` (KIP-98, KIP-534). This module does not depend on keys, segments or the time of compaction.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class CleanedTransactions:
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
         self._to_come = deque(sorted(aborted, key=lambda transaction: transaction.first_offset))
         self._aborted: dict[int, AbortedTransaction] = {}
-        """Maps producer ids to aborted transactions: those that have begun and not ended at the offset up to which batches have been read."""
+        """Maps producer ids to aborted transactions of which the start has been read, but not yet the end."""
         self._with_batch: set[int] = set()
         """The producer ids in `_aborted` whose aborted transaction had at least one batch in the part of the log that has been read."""
         self.remaining: list[AbortedTransaction] = []

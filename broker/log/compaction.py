@@ -3,7 +3,7 @@
 The remaining records of the closed, committed segments are appended to the store as new segments. The replica's runs (its ranges of positions in the
 store) then point to the new segments. No byte is overwritten, so responses in progress can still read the old ones. Offsets do not change, and a
 batch keeps its first and last offset. Each replica is cleaned independently, as in Kafka; replicas whose batches are the same bytes share the result.
-This module does not depend on topics, other replicas or the schedule.
+This module does not depend on topics, other replicas or the schedule of cleaning rounds.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Cleanable(NamedTuple):
 def cleanable(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> Cleanable:
     """Return the segments that may be cleaned.
 
-    These are the oldest segments, up to the first one that may not be cleaned: the active segment, a segment that ends above the last stable offset,
+    These are the oldest segments, before the first one that may not be cleaned: the active segment, a segment that ends above the last stable offset,
     or a dirty segment whose newest record is younger than min.compaction.lag.ms. limits: the topic's compaction settings.
     """
     closed = list(log.runs.segments())[:-1]

@@ -1,9 +1,9 @@
-"""Segment files of clusters that have no data directory: files in memory up to a budget, then temporary files on disk.
+"""Segment files of clusters that have no data directory: files in memory within the memory budget, then temporary files on disk.
 
 A file closes when the last reference to it is gone. A response that is still being sent refers to its file by a `FileRange`, so it can send the
 bytes even if the log has dropped them.
 
-The budget that a memory file used is released when it closes, not before. This module does not depend on positions of a log, batches or
+A memory file returns its bytes to the memory budget when it closes, not before. This module does not depend on positions of a log, batches or
 offsets.
 """
 
@@ -57,7 +57,7 @@ class SegmentFile(FileIO):
         budget.open_files += 1
 
     def reserve(self, n: int) -> bool:
-        """Reserve budget for `n` more bytes of this file, rounded up to whole memory pages.
+        """Reserve memory budget for `n` more bytes of this file, rounded up to whole memory pages.
 
         Returns False, and reserves nothing, if the budget is used up.
         """
@@ -68,7 +68,7 @@ class SegmentFile(FileIO):
         return True
 
     def trim(self, size_bytes: int) -> None:
-        """Give the reserved memory beyond `size_bytes` (rounded up to whole memory pages) back to the budget, because the file no longer grows."""
+        """Return the reserved bytes beyond `size_bytes` (rounded up to whole pages) to the memory budget, because the file no longer grows."""
         surplus = self.reserved_bytes - _whole_pages(size_bytes)
         if surplus > 0:
             self.budget.release(surplus)

@@ -1,7 +1,7 @@
 """Retention: selects the segments of a log that exceed its limits of age or size (`UnifiedLog.deleteOldSegments`, rule N-15).
 
 Only whole committed segments are deleted, oldest first. The active segment is deleted too if it exceeds a limit.
-This module does not depend on other replicas, topics or the schedule.
+This module does not depend on other replicas, topics or the schedule of retention checks.
 """
 
 from __future__ import annotations

@@ -152,14 +152,14 @@ class MemorySegment(_Extent):
         return moved
 
     def drop(self) -> None:
-        """Release the memory, and return it to the budget."""
+        """Release the memory, and return its bytes to the memory budget."""
         if self._bytes is not None:
             self._budget.release(len(self._bytes))
             self._bytes = None
 
 
 class FileSegment(_Extent):
-    """Bytes in an unnamed file that only this segment uses: a memory file within the budget, or a temporary file."""
+    """Bytes in an unnamed file that only this segment uses: a memory file within the memory budget, or a temporary file."""
 
     __slots__ = ("_file",)
 
@@ -189,7 +189,7 @@ class FileSegment(_Extent):
             _write_rest(fd, data, start, written)
 
     def seal(self, end: int) -> None:
-        """End the segment at position `end` and return the unused part of its reservation to the budget."""
+        """End the segment at position `end` and return the unused part of its reservation to the memory budget."""
         self.end = end
         self._file.trim(end - self.base)
 

@@ -120,15 +120,15 @@ class Store:
         self._room_end = max(end, self._base + room)
 
     def _leave_memory(self, length: int) -> None:
-        """Continue the last segment in a file, with room for `length` more bytes, because it has no more room in plain memory.
+        """Continue the log's active segment in a file with room for `length` more bytes, because it has no more room in plain memory.
 
         The file is the first possible one of these:
 
-        A. a memory file, if the budget allows it; the bytes in plain memory move to the file;
+        A. a memory file, if the memory budget allows it; the bytes in plain memory move to the file;
         B. a part of the spill file, which small segments share; if the segment is small or connections need the remaining descriptors;
         C. a temporary file.
 
-        In cases B and C, the bytes in plain memory stay there as a segment of the store, and the file begins a new segment of the store.
+        In cases B and C, bytes in plain memory stay there. The active segment of the log then consists of several segments of the store.
         """
         if not isinstance(self.last, MemorySegment):
             self._start_segment(self.open_bytes, is_cleaned=False)

@@ -224,7 +224,7 @@ class Connection:
     # ---- closing -------------------------------------------------------------------------------------------------------------
 
     def refuse(self, reason: str) -> None:
-        """Close the connection without a response, because it sent something invalid (W-1, W-3, W-5). reason: a text for the log and observers."""
+        """Close the connection without a response, after an invalid frame or request (W-1, W-3, W-5). reason: text for the log and observers."""
         logger.debug("%s: connection %d closed: %s", self.client_address, self.connection_id, reason)
         self.close(reason)
 

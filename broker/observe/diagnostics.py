@@ -76,7 +76,7 @@ UNSERVED = {"consumer protocol": CONSUMER_PROTOCOL, "SASL": SASL}
 READS_OR_JOINS = (ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FETCH, ApiKey.OFFSET_COMMIT, ApiKey.JOIN_GROUP)
 """The APIs that a consumer uses to read partitions without joining its group, and the one with which a classic member joins.
 
-A JoinGroup may have been rejected because the coordinator was loading the group.
+A JoinGroup counts even if it was rejected, because the coordinator may have been loading the group.
 """
 LATEST_REQUESTS = 2000
 """How many of the last requests in the journal are searched for requests with which a client reads, or tries to join its group."""

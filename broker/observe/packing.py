@@ -120,9 +120,9 @@ def state_of_one(topic: str, partition: int) -> StateOfOne:
 
 
 class Moves:
-    """The encoder and the flags for trace entries about one replica's offsets, of which each change (move) is recorded.
+    """Encodes trace entries about one replica's offsets, one for each change (move): an encoder, and the field `flags` of the next entry.
 
-    packing: the encoder. flags: the flags of the next entry: 1 (`BEGINS`) if it is the first one about this replica, then 0. log: a weak
+    packing: the encoder. flags: 1 (`BEGINS`) if the next entry is the first one about this replica, otherwise 0. log: a weak
     reference to the replica's log.
     """
 
@@ -135,7 +135,7 @@ class Moves:
 
 
 class MovesByLog:
-    """Maps the log of each replica to the encoder and the flags of its trace entries (`Moves`). A log that is deleted is removed."""
+    """Maps the log of each replica to the `Moves` for trace entries about its offsets. A log that is deleted is removed."""
 
     def __init__(self) -> None:
         self._moves: dict[
@@ -143,13 +143,13 @@ class MovesByLog:
         ] = {}  # keyed by `id`, because looking up a weak reference takes several times as long
 
     def of(self, log: ReplicaLog) -> Moves | None:
-        """Return what `add` stored for a log: the encoder of its trace entries and the flags of the next entry. None if `add` was not called."""
+        """Return the `Moves` for trace entries about the offsets of `log`; None if `add` was not called for this log."""
         return self._moves.get(id(log))
 
     def add(self, log: ReplicaLog, topic: str, index: int, flags: int) -> Moves:
-        """Add the log of partition `index` of a topic, and return the encoder and the flags for trace entries about its offsets.
+        """Add the log of partition `index` of a topic, and return the `Moves` for trace entries about its offsets.
 
-        flags: 1 (`BEGINS`) if the trace has no earlier entry about the log, otherwise 0.
+        flags: the field `flags` of the first entry: 1 (`BEGINS`) if the trace has no earlier entry about the log, otherwise 0.
         """
         key, all_moves = id(log), self._moves
         gone = ref(log, lambda _: all_moves.pop(key, None))

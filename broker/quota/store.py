@@ -56,7 +56,7 @@ class AlterationResult:
 
 
 class MatchType(IntEnum):
-    """How a filter component compares names, numbered as in DescribeClientQuotas."""
+    """Which names of entities a filter component matches: one name, the default entity or any, numbered as in DescribeClientQuotas."""
 
     EXACT = 0
     DEFAULT = 1
@@ -74,8 +74,8 @@ _NAMES_OF_TYPES: Mapping[int, str] = {
 class FilterComponent(NamedTuple):
     """One condition of a filter over entities.
 
-    entity_type: "user", "client-id" or "ip". match_type: a number of `MatchType`. match: the name to compare with if the type is EXACT, otherwise
-    None.
+    entity_type: "user", "client-id" or "ip". match_type: a number of `MatchType`. match: the name of the entity if `match_type` is EXACT,
+    otherwise None.
     """
 
     entity_type: str

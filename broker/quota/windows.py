@@ -27,7 +27,7 @@ def round_half_up(value: float) -> int:
 
 
 def throttle_ms(rate: float, bound: float, window_ms: int) -> int:
-    """Return the ms until `rate`, measured over `window_ms`, falls to `bound`; 0 if it is not above (Q-5, Q-6).
+    """Return the ms until `rate`, measured over `window_ms`, falls to `bound`; 0 if the rate is not above `bound` (Q-5, Q-6).
 
     rate and bound are per second. The result has no upper limit.
     """

@@ -159,7 +159,7 @@ class ReplicaFetcher:
     def refetch_soon(self, partition: Partition, now_ms: int) -> None:
         """Fetch a partition again when the fetch that waits at the leader times out, so that the leader learns the current offsets of the follower.
 
-        The leader's offsets are outdated after the follower's own log start moved (N-15), or a client sent a fetch with the follower's id (N-12).
+        The leader's view of the follower is outdated after the follower's log start moved (N-15), or a client fetched with the follower's id (N-12).
         """
         followed = self._followed.get((partition.topic, partition.index))
         if followed is not None and not followed.is_held and not followed.left_out:
