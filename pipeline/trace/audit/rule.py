@@ -104,7 +104,7 @@ class Tables:
 
     @property
     def is_complete(self) -> bool:
-        """Return True if no run (recording) lacks an entry of its trace, such as a request with its response or an event."""
+        """Return whether the trace of every run (recording) is complete; False if an exchange or event may be missing in one."""
         with self._deriving:
             if self._complete is None:
                 self._complete = self.table("gaps").isEmpty()
