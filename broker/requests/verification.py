@@ -20,9 +20,8 @@ NO_SEQUENCE = -1
 class Verification(NamedTuple):
     """The result of a verification.
 
-    errors: an error code for each partition, 0 for none. ended: partitions that needed no verification, because the
-    transaction was already open in them, but in which it ended while the coordinator verified other partitions. The leader rejects the batches for
-    these partitions (TX-30).
+    errors: an error code for each partition, 0 for none. ended: partitions that needed no verification, because the transaction was already open in
+    them, but in which it ended while the coordinator verified other partitions. The leader rejects the batches for these partitions (TX-30).
     """
 
     errors: Mapping[PartitionKey, int]

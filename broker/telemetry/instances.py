@@ -72,8 +72,8 @@ class Instance:
     """A client that sends metrics, and the subscription that applies to it.
 
     version: the version of the settings from which the subscription was computed. connection_id: the connection whose request created this
-    object. requested_ms: when the client last requested its subscription. pushed_ms: when the client last pushed metrics. Requests and pushes
-    that came too early do not count.
+    object. requested_ms: when the client last requested its subscription. pushed_ms: when the client last pushed metrics. A request or
+    push that was rejected because it came too early does not change these times.
     """
 
     client_instance_id: bytes
