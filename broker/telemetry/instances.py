@@ -195,8 +195,8 @@ class TelemetryInstances:
     def _instance(self, key: bytes, attributes: ClientAttributes, connection_id: int, now_ms: int) -> Instance:
         """Return the stored client whose instance id is `key`, and extend its expiry. Stores a new client if there is none, or if it has expired.
 
-        attributes, connection_id: the attributes and the connection of a new client. The stored client is also replaced if any client metrics
-        subscription has changed since it was stored.
+        attributes, connection_id: those of the client, used only if it is stored as a new one. If any client metrics subscription has changed since
+        the client was stored, its entry is computed again from the stored attributes.
         """
         version = self._config.cluster.client_metrics_version
         instance = self._instances.get(key)
