@@ -205,7 +205,7 @@ def _park(sock: socket.socket, index: int, offset: int) -> None:
 def read_metadata_response(sock: socket.socket) -> None:
     """Make 100 Metadata round trips on this connection and ignore the responses.
 
-    The round trips only take time, in which the broker reads the requests that were sent on other connections before.
+    This only gives the broker time to read the requests that were sent on other connections before.
     """
     from kafkaproto.messages.metadata import MetadataRequest
 

@@ -84,8 +84,8 @@ def keys(case: RecordCase) -> dict[str, Work]:
 def columns(case: RecordCase) -> dict[str, Work]:
     """Return functions that split a batch into columns, by the name of the codec. case: says which records the batch has.
 
-    This project's codec ("ours") has a function that does this, and makes arrays of numbers. The others have none, so the function for each of
-    them reads all records and transposes them into one tuple per column.
+    This project's codec ("ours") has a function that does this, and makes arrays of numbers. Other codecs have no such function:
+    for them, the returned function reads all records and transposes them into one tuple per column.
     """
     data = batch_for(case)
     columns_of = columns_function("columns")

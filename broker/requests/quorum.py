@@ -57,7 +57,7 @@ def own_voter(node: Node) -> Voter:
 
 
 def has_dynamic_quorum(node: Node) -> bool:
-    """Return whether the voters of the quorum can change. This needs Kafka 4 and `kraft.version` 1; in Kafka 3.9 this level has no effect."""
+    """Return whether the voters of the quorum can change. This needs Kafka 4 and level 1 of `kraft.version`, which has no effect in 3.9."""
     return node.is_release_4 and KRAFT_VERSION in node.image.features
 
 

@@ -119,7 +119,7 @@ def register(api_key: int, failed: Failed) -> Callable[[H], H]:
 
 
 def load_handler(api_key: int) -> tuple[Handler, Failed]:
-    """Return an API's handler, and the function that makes its error response. The first call imports the module, which takes some milliseconds."""
+    """Return an API's handler, and the function that makes its error response. The first call for an API imports its module (some milliseconds)."""
     if api_key not in _handlers:
         importlib.import_module(f"kafkaproto.broker.handlers.{ApiKey(api_key).name.lower()}")
     return _handlers[api_key]

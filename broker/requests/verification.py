@@ -20,9 +20,8 @@ NO_SEQUENCE = -1
 class Verification(NamedTuple):
     """The result of a verification.
 
-    errors: an error code for each partition, 0 if it is part of the transaction. ended: partitions that were not sent to the coordinator, because
-    the transaction was open there, and in which it has ended before the coordinator responded about the other partitions. The leader rejects their
-    batches (TX-30).
+    errors: an error code for each partition, 0 for none. ended: partitions that needed no verification, because the transaction was already open in
+    them, but in which it ended while the coordinator verified other partitions. The leader rejects the batches for these partitions (TX-30).
     """
 
     errors: Mapping[PartitionKey, int]

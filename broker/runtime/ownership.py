@@ -37,7 +37,7 @@ class Ownership:
 
     @property
     def is_loading(self) -> bool:
-        """Return whether a partition that this broker leads is not loaded yet."""
+        """Return whether this broker is still loading the records of a partition of the internal topic that it leads."""
         return bool(self._loading)
 
     def partition_of(self, key: str) -> int:

@@ -93,7 +93,7 @@ def _default_addresses(container: str | None, variables: Mapping[str, str]) -> l
 
 
 def addresses_in_container(folder: str, variables: Mapping[str, str]) -> list[tuple[str, int]]:
-    """Return (host, port) of each address on which broker 0 of `kafkaproto broker --container FOLDER` listens, without other options.
+    """Return (host, port) of each address on which broker 0 listens if the command is `kafkaproto broker --container FOLDER`.
 
     folder: FOLDER, which may contain a file `server.properties`. variables: the environment variables of that broker. Raises ConfigError if a
     setting in the file or in a variable is invalid.

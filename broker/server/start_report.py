@@ -152,7 +152,7 @@ def _shape(topic: Topic) -> str:
 
 
 def _records(cluster: Cluster, topics: Sequence[Topic]) -> str:
-    """Return the number of records in words, for the start report.
+    """Return the number of records in the topics as text for the start report, such as "3 records".
 
     It begins with "up to" if a topic is compacted: the number is computed from offsets, and compaction removes records.
     """

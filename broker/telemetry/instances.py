@@ -72,8 +72,8 @@ class Instance:
     """A client that sends metrics, and the subscription that applies to it.
 
     version: the version of the settings from which the subscription was computed. connection_id: the connection whose request created this
-    object. requested_ms: when the client last requested its subscription. pushed_ms: when the client last pushed metrics. Requests and pushes
-    that came too early do not count.
+    object. requested_ms: when the client last requested its subscription. pushed_ms: when the client last pushed metrics. A request or
+    push that was rejected because it came too early does not change these times.
     """
 
     client_instance_id: bytes
@@ -195,8 +195,8 @@ class TelemetryInstances:
     def _instance(self, key: bytes, attributes: ClientAttributes, connection_id: int, now_ms: int) -> Instance:
         """Return the stored client whose instance id is `key`, and extend its expiry. Stores a new client if there is none, or if it has expired.
 
-        attributes, connection_id: the attributes and the connection of a new client. The stored client is also replaced if any client metrics
-        subscription has changed since it was stored.
+        attributes, connection_id: those of the client, used only if it is stored as a new one. If any client metrics subscription has changed since
+        the client was stored, its entry is computed again from the stored attributes.
         """
         version = self._config.cluster.client_metrics_version
         instance = self._instances.get(key)

@@ -150,7 +150,7 @@ def produce(
 
 
 def _new_topic(cluster: Cluster, topic: str) -> Topic:
-    """Return the topic that appending to an unknown topic will create, without creating it. Raises KafkaError if auto-creation is off."""
+    """Return the topic that auto-creation would create for an unknown name; creates nothing. Raises KafkaError if auto-creation is off."""
     if not cluster.config.for_broker(-1)["auto.create.topics.enable"]:
         text = f"There is no topic {topic}, and auto.create.topics.enable is false; call create_topic first."
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)

@@ -172,7 +172,7 @@ class TopicMethods(Base):
         self._run(lambda: self.state.log_manager.retention.run(self.state.actions.now_ms))
 
     def compact(self, topic: str, partition: int) -> None:
-        """Compact every replica of a partition now, even if only a small part is dirty: all but the active segment, up to the high watermark.
+        """Compact every replica of a partition now, however small its dirty part is: all segments but the active one, up to the high watermark.
 
         Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is no such partition, POLICY_VIOLATION (44) if the topic is not compacted,
         KAFKA_STORAGE_ERROR (56) if the store is full.

@@ -78,7 +78,7 @@ class TransactionStore:
 
     @property
     def is_loading(self) -> bool:
-        """Return whether a partition that this broker leads is not loaded yet."""
+        """Return whether this broker is still loading transactional ids from a partition of the transaction topic that it leads."""
         return self._ownership.is_loading
 
     def get(self, transactional_id: str) -> Transaction | None:

@@ -17,9 +17,9 @@ from kafkaproto.error_codes import ErrorCode
 class Verifier:
     """Verifies or adds the partitions of transactions for the producers of one broker, with the help of the transaction coordinators.
 
-    coordinator_of: returns the coordinator of a transactional id, or raises KafkaError if there is none. While the previous transaction is being
-    completed, attempts are repeated (TX-31). retry_ms: returns the pause between two attempts in ms. retry_max_ms: returns the maximum time in ms in
-    which attempts are repeated.
+    A request that adds partitions is repeated while the coordinator is completing the producer's previous transaction (TX-31). coordinator_of:
+    returns the coordinator of a transactional id, or raises KafkaError if there is none. retry_ms: returns the pause in ms before a repetition.
+    retry_max_ms: returns the maximum time in ms for which a request is repeated.
     """
 
     def __init__(

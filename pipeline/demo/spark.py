@@ -125,8 +125,8 @@ def _rack_read(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[Cel
 def _received(spark: SparkSession, group: str) -> list[float]:
     """Return the number of bytes received from each broker, from the metrics of Spark's Java consumers.
 
-    group: the beginning of the consumers' group ids. The result is indexed by broker id. Spark keeps the consumers in a pool for a while after the
-    query.
+    group: the beginning of the consumers' group ids. The result is indexed by broker id. The metrics still exist after a query, because Spark keeps
+    its consumers in a pool for a while.
     """
     jvm: Any = spark.sparkContext._jvm
     pattern = jvm.javax.management.ObjectName("kafka.consumer:type=consumer-node-metrics,*")

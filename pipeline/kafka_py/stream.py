@@ -36,8 +36,8 @@ except ImportError:  # before 4.2
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
     """The reader of a streaming query. Offsets have the form of Spark's own source: ``{"topic": {"0": 23}}``.
 
-    With ``trigger(availableNow=True)``, Spark before 4.2 requests the latest offset once and reads up to it. The query then reads all records and
-    ends. If ``maxOffsetsPerTrigger`` is set, it reads only one batch of that size and ends.
+    With ``trigger(availableNow=True)``, Spark before 4.2 requests the end of a batch once, reads up to it and ends. The query
+    then has read all records or, if ``maxOffsetsPerTrigger`` is set, only one batch of that size.
     """
 
     def __init__(self, settings: SourceSettings) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The windows of a live job. A checkpoint folder belongs to a job with the same windows.
+    """The windows of a live job. A job can continue from a checkpoint folder only with the windows with which the folder was created.
 
     window_s: length of a window. slide_s: time between the starts of two windows. late_s: time for which a window accepts late records. All are in
     seconds.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 POLL_INTERVAL_S = 0.2
-"""The time in seconds between two checks that the query is still running. A wait inside the JVM could not be interrupted."""
+"""The time in seconds between two checks that the query still runs. `main` polls, because a signal could not interrupt a wait in the JVM."""
 
 
 class TraceFolder(DataSource):

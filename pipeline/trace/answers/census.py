@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kafkaproto.pipeline.trace.audit.rule import Tables
 
 OLDEST = "2.1"
-"""The oldest release to compare with: Kafka 4 supports no older clients (KIP-896)."""
+"""The oldest release for which `verdicts` says whether its brokers accept a client's requests. Kafka 4 supports no older clients (KIP-896)."""
 
 CLIENTS = f"""
     WITH total AS (SELECT sum(bytes_in + bytes_out) AS bytes FROM {{requests}})

@@ -1,6 +1,6 @@
 """Replay of recorded requests under another byte quota. Each connection is delayed by the throttle times that it would have had.
 
-After it is unmuted, a client waits as long before its next request as in the recording. With the quota of the recording, the replay therefore
+Once its connection is unmuted, a client waits as long before a request as in the recording. With the quota of the recording, the replay therefore
 produces the recorded times and throttle times. This module uses plain Python: it does not depend on Spark or on where requests come from.
 """
 
@@ -57,9 +57,9 @@ class _Connection:
         """The time in ms, in the replay, at which the connection is unmuted and may send again. `was_free_ms` is the same time in the recording."""
         self.was_free_ms: int | None = None
         self.served = False
-        """True if the replay must skip the next recorded request: it repeats a fetch whose records the replay has already sent.
+        """True if the replay must skip the next recorded request: a repetition of a fetch whose records the replay has already sent.
 
-        This happens if the fetch was throttled in the recording, and so had no records, but is not throttled in the replay.
+        This happens after a fetch that was throttled in the recording, and therefore repeated by the client, but is not throttled in the replay.
         """
         self.closed_ms = 0
 

@@ -20,8 +20,8 @@ ANY_SESSION_FETCH = "-1L"
 """SQL: the value of the column `step` for every incremental fetch (KIP-227). `not_early` joins fetches to partitions of responses by this column.
 
 A full fetch has its sequence number in the column, and so matches only the partitions of its own response. An incremental fetch matches the
-partitions of all responses of the connection, because its own response may omit partitions. For both joins, a partition of a response has two rows:
-one with the sequence number of its fetch, one with this value.
+partitions of all responses of the connection, because its own response may omit partitions. To match fetches of both kinds, each partition of a
+response has two rows: one with the sequence number of its fetch, one with this value.
 """
 WRONG_CORRELATION_ID = "problem RLIKE '^the (correlation id of the response|answer.s correlation id) is '"
 """SQL: true for a response with the correlation id of another request. Tables made by earlier versions of this program contain another wording."""

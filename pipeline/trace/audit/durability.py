@@ -170,11 +170,11 @@ def committed(tables: Tables) -> DataFrame:
 def covered(tables: Tables) -> DataFrame:
     """Check that a broker acknowledges an acks=-1 batch only after its recorded high watermark has reached the end of the batch.
 
-    Returns one row per acknowledged partition of a Produce request. Only runs with recorded changes of high watermarks are checked. The highest value
-    since the log was created or truncated counts.
+    Returns one row per acknowledged partition of a Produce request. Only runs with recorded changes of high watermarks are checked. The end of a
+    batch is compared with the highest value since the log was created or truncated.
 
-    Columns: run (the recording), seq (of the Produce), broker, topic, partition, acknowledged_end (the end offset of the batch), high_watermark (the
-    recorded one), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (`acknowledged_end` minus
+    Columns: run (the recording), seq (of the Produce), broker, topic, partition, acknowledged_end (the end offset of the batch), high_watermark
+    (this highest value), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (`acknowledged_end` minus
     `high_watermark`).
     """
     rows = tables.sql(f"""

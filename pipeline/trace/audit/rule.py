@@ -104,7 +104,7 @@ class Tables:
 
     @property
     def is_complete(self) -> bool:
-        """Return True if no run (recording) lacks an entry of its trace, such as a request with its response or an event."""
+        """Return whether the trace of every run (recording) is complete; False if an exchange or event may be missing in one."""
         with self._deriving:
             if self._complete is None:
                 self._complete = self.table("gaps").isEmpty()
@@ -229,7 +229,7 @@ HELD = f"coalesce(held, api_version < {FIRST_NEVER_HELD} AND coalesce(throttle_m
 """SQL: true if the broker may have delayed a Fetch response for its throttle time, instead of sending it at once without records.
 
 If the column `held` of the trace is not null, its value counts. If `held` is null, the API version decides: a broker that accepts a version from 8 on
-is of release 2.0 or later and delays no response (KIP-219), older brokers delay throttled responses.
+is of release 2.0 or later and delays no response (KIP-219). A lower version counts as delayed, because older brokers delay throttled responses.
 """
 NEVER_NS, EVER_NS = "0L", f"{2**63 - 1}L"
 """SQL literals in ns: a time before everything in a run (a recording), and a time after everything."""

@@ -87,7 +87,8 @@ class ReportOptions(NamedTuple):
     """The options of a report.
 
     out: folder of the tables and the page. trace: path of the trace, None to use the existing tables. run: name of the run (recording) to report,
-    None for the latest. against: name of a run to compare with. release: Kafka release to compare the clients with.
+    None for the latest. against: name of another run, with which the reported run is compared. release: Kafka release for which the report checks
+    whether a broker would accept the clients' requests.
     """
 
     out: Path

@@ -59,7 +59,7 @@ class Facts(NamedTuple):
     """The facts at the top of the page.
 
     title: of the page. lines: (name, value, id of the table on the page that has the value, or ""). remarks: notes below the lines. trace: path to
-    show in the command `trace cut`. release: the Kafka release with which clients are compared.
+    show in the command `trace cut`. release: the Kafka release whose rejected API versions are outlined in a figure.
     """
 
     title: str
