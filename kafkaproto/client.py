@@ -52,7 +52,7 @@ class Response(NamedTuple):
 
 
 class UnexpectedResponse(ProtocolError):
-    """Raised for a response whose correlation id is not that of the oldest pending request, or not that of any pending request."""
+    """Raised for a response that does not have the correlation id of the oldest pending request."""
 
 
 class NoCommonVersion(UnsupportedVersion):

@@ -64,23 +64,23 @@ class Features:
     def _check(self, update: FeatureUpdate) -> None:
         """Raise KafkaError if an update is invalid. The order of the checks is that of Kafka."""
         if update.upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
-            raise _invalid(update, "The controller does not support the given upgrade type.")
+            raise _invalid_update(update, "The controller does not support the given upgrade type.")
         if update.level < 0:
-            raise _invalid(update, "A feature version cannot be less than 0.")
+            raise _invalid_update(update, "A feature version cannot be less than 0.")
         self._check_support(update)
         current = self.levels.get(update.feature, 0)
         if update.level < current and update.upgrade_type == UPGRADE:
-            raise _invalid(
+            raise _invalid_update(
                 update,
                 "Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe "
                 "downgrade.",
             )
         if update.level > current and update.upgrade_type != UPGRADE:
-            raise _invalid(update, "Can't downgrade to a newer version.")
+            raise _invalid_update(update, "Can't downgrade to a newer version.")
         if update.feature == METADATA_VERSION:
             self._check_metadata(update, current)
         elif update.feature == KRAFT_VERSION and update.level < current and is_release_4(self.release):
-            raise _invalid(update, "Can't downgrade the version of this feature.")
+            raise _invalid_update(update, "Can't downgrade the version of this feature.")
 
     def _check_support(self, update: FeatureUpdate) -> None:
         supported = supported_features(self.release)
@@ -89,14 +89,14 @@ class Features:
             raise KafkaError(ErrorCode.INVALID_REQUEST, message)
         if update.feature not in supported:
             if update.level:
-                raise _invalid(update, f"Local controller {self.controller_id} does not support this feature.")
+                raise _invalid_update(update, f"Local controller {self.controller_id} does not support this feature.")
             if is_release_4(self.release) and update.feature not in TEST_FEATURES:
-                raise _invalid(update, f"Feature {update.feature} not found.")
+                raise _invalid_update(update, f"Feature {update.feature} not found.")
             return
         lowest, highest = supported[update.feature]
         if not lowest <= update.level <= highest:
             versions = f"only supports versions {lowest}-{highest}"
-            raise _invalid(update, f"Local controller {self.controller_id} {versions}")
+            raise _invalid_update(update, f"Local controller {self.controller_id} {versions}")
 
     def _check_metadata(self, update: FeatureUpdate, current: int) -> None:
         """Raise KafkaError if an update downgrades `metadata.version` so far that metadata would be lost.
@@ -116,7 +116,7 @@ class Features:
         raise KafkaError(ErrorCode.INVALID_UPDATE_VERSION, text)
 
 
-def _invalid(update: FeatureUpdate, reason: str) -> KafkaError:
+def _invalid_update(update: FeatureUpdate, reason: str) -> KafkaError:
     return KafkaError(
         ErrorCode.INVALID_UPDATE_VERSION,
         f"Invalid update version {update.level} for feature {update.feature}. {reason}",

@@ -149,7 +149,9 @@ class Proxy:
                 while data := await reader.read(READ_BYTES):
                     for response in client.receive(data):
                         return response.message
-                raise EOFError("the broker closed the connection without a response")
+                raise EOFError(
+                    f"{self._to[0]}:{self._to[1]} closed the connection without a response to {type(request).__name__}"
+                )
             finally:
                 writer.close()
 

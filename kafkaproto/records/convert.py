@@ -122,7 +122,10 @@ def _check_one_kind(listed: Sequence[Entry]) -> None:
             "RecordBatch.records", "there must be at least one message of magic 0 or 1 to convert (got none)"
         )
     if len(listed) > 1 and any(entry.header.compression for entry in listed):
-        raise EncodeError("Message", f"a compressed message must be the only message (got {len(listed)} messages)")
+        raise EncodeError(
+            "Message",
+            f"messages can be converted only if none is compressed, or if there is a single one (got {len(listed)}, one or more compressed)",
+        )
     magics = {entry.header.magic for entry in listed}
     if len(magics) > 1:
         raise EncodeError("Message.magic", f"a message set must have one magic (got {sorted(magics)})")

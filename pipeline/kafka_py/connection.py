@@ -124,7 +124,9 @@ class Connection:
             response = self.receive()
             asking = self._client.agree(response)
         if response.error_code:
-            raise KafkaError(response.error_code, f"{self.address} rejected the ApiVersions request with an error")
+            raise KafkaError(
+                response.error_code, f"{self.address} rejected the ApiVersions request, the first of each connection"
+            )
 
     def _check_peer(self) -> None:
         """Check that the first bytes from the server can be a Kafka response. The bytes stay in the socket's buffer.

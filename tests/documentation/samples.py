@@ -39,6 +39,7 @@ SHOWN_AFTER = {
     "WrongProtocol": "option kafka.security.protocol: is {protocol}, but ",
     "ExpressionError": "SubscribedTopicRegex `{text}` is not a valid regular expression: ",
     "_unusable": "replica.selector.class={name}: ",
+    "_invalid_update": "Invalid update version {update.level} for feature {update.feature}. ",
 }
 """Errors that reach the user only inside another text, and the start of that text."""
 _SHORTEST = 12

@@ -461,7 +461,7 @@ def test_kafka_py_skips_aborted_records_and_offset_gaps_like_the_connector(spark
 
 @pytest.mark.java
 @pytest.mark.timeout(300)
-def test_kafka_py_stream_from_a_real_kafka_has_the_micro_batches_of_the_connector(
+def test_kafka_py_stream_from_a_real_kafka_has_the_micro_batches_of_spark_kafka(
     spark: Any, real: str, scratch: Path
 ) -> None:
     options = {"subscribe": "txn,compacted", "maxOffsetsPerTrigger": "150", **EARLIEST, **COMMITTED}

@@ -67,7 +67,7 @@ def first_sequences(tables: Tables) -> DataFrame:
 def epochs_in_responses(tables: Tables) -> DataFrame:
     """Check that a coordinator never lowers the epoch of a producer id.
 
-    The response to an InitProducerId without a producer id must have a higher epoch of the returned id than all earlier responses.
+    If an InitProducerId request has no producer id, the epoch in its response must be higher than in all earlier responses with the same producer id.
     Returns one row per response with a producer id that an earlier response contained, too.
 
     Columns: run (the recording), seq (of the request), transactional_id, producer_id, epoch (in the response), before_epoch (the highest earlier one)
