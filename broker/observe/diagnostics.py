@@ -198,7 +198,7 @@ class Diagnostics(Observer):
         self._searches.clear()
 
     def _refused_request(self, peer: Any, frame: memoryview, why: str) -> Refusal:
-        """Return why a request was refused, with advice: its API or version is unsupported, or it cannot be decoded.
+        """Return the log entry of a refused request: whether its API, its version or its bytes are the reason, and advice for the user.
 
         peer: the connection. frame: the request without its length. why: the reason for which the connection was closed, as text.
         """

@@ -289,7 +289,7 @@ def sized(subject: Subject, topic: Topic) -> bytes:
 
 
 @pytest.mark.rule("Q-14")
-def test_fetch_of_a_batch_above_twelve_seconds_of_quota_never_returns_data(subject: Subject) -> None:
+def test_fetch_of_a_batch_above_12_times_the_quota_per_second_never_returns_data(subject: Subject) -> None:
     """The quota is 250 B/s and the response has 4096 bytes, so each repetition of the fetch is throttled and returns no data."""
     topic = new_topic(subject)
     payer = Payer(subject, topic, 250.0)

@@ -1,6 +1,6 @@
 """The distinct wire layouts of a message definition. A layout is the list of wire types of one or more versions.
 
-Two versions share a layout if the text of their ``Message(...)`` is equal. This module does not depend on files.
+Two versions share a layout if the same ``Message(...)`` expression is generated for both. This module does not depend on files.
 """
 
 from __future__ import annotations

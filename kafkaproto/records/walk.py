@@ -79,7 +79,7 @@ class Stretch:
         self.shape = shape
 
     def column(self, b: bytes, at: int) -> bytes:
-        """Return the byte at index ``at`` of each of these records: byte N of the result is from record N.
+        """Return the byte at index ``at`` of each record of the stretch: byte N of the result is from record N.
 
         b: the decompressed records of the batch.
         """
@@ -91,7 +91,7 @@ class Stretch:
         return self._numbers(b, self.shape.offset_at, self.shape.offset_end, base)
 
     def timestamps(self, b: bytes, base: int) -> Sequence[int]:
-        """Return the timestamp of each of these records, in ms. b: the decompressed records of the batch. base: the batch's base timestamp."""
+        """Return the timestamp of each record of the stretch, in ms. b: the decompressed records of the batch. base: the batch's base timestamp."""
         return self._numbers(b, self.shape.timestamp_at, self.shape.offset_at, base)
 
     def keys(self, b: bytes) -> Iterable[bytes | None]:
@@ -123,7 +123,7 @@ class Stretch:
         )
 
     def _numbers(self, b: bytes, at: int, end: int, base: int) -> Sequence[int]:
-        """Return one number of each of these records: ``base`` plus the varint in the bytes ``at`` to ``end`` of the record (``end`` is exclusive).
+        """Return one number of each record of the stretch: ``base`` plus the varint in the bytes ``at`` to ``end`` of the record (without ``end``).
 
         b: the decompressed records of the batch. This is fast if the varints of all records are equal, or each is one larger than the one before.
         """
