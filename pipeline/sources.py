@@ -1,6 +1,6 @@
 """The recordings (runs) in a file or folder of traces or captures, and their rows.
 
-This module does not depend on Spark or the tables' folder.
+This module does not depend on Spark, or on the folder into which tables are written.
 """
 
 from __future__ import annotations

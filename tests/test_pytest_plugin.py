@@ -401,7 +401,7 @@ def test_kafka_async_cluster_without_an_async_plugin_explains_what_to_install(
 # ---- fixtures of other scopes --------------------------------------------------------------------------------------------------------
 
 
-def test_function_cluster_fixture_makes_pytest_fixtures_of_any_scope(outside: pytest.Pytester) -> None:
+def test_cluster_fixture_function_returns_fixtures_of_every_pytest_scope(outside: pytest.Pytester) -> None:
     outside.makeconftest(
         """
         from kafkaproto.testing import cluster_fixture

@@ -75,10 +75,10 @@ def test_last_stable_offset_is_the_log_start_if_open_transaction_data_is_deleted
 @pytest.mark.rule("TX-30")
 @pytest.mark.releases(first="4.0")
 def test_batch_whose_transaction_ends_while_another_batch_is_verified_is_rejected(subject: Subject) -> None:
-    """The transaction is open in the first partition, so only the second one is verified, once the transaction has ended.
+    """A request has batches for two partitions. The transaction is open in the first one, so the leader asks the coordinator about the second only.
 
-    EndTxn version 4 keeps the epoch. The test repeats if the marker comes before the batches or the EndTxn after them, which depends on
-    their timing.
+    An EndTxn of version 4, which keeps the epoch, is sent just before. The leader rejects the first batch if the marker is written while it waits
+    for the coordinator. The test repeats until this happens, because it depends on the timing.
     """
     topic, producer = new_topic(subject, assignment={0: [0], 1: [0]}), Producer(subject)
     producer.init()

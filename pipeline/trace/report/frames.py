@@ -1,6 +1,6 @@
-"""Decoded frames for the worst row of each broken rule, field by field with byte offsets, so that a reader can find them in the trace.
+"""The decoded request and response of the worst violation of each audit rule, field by field with byte offsets, for the report.
 
-This module does not depend on Spark or the page.
+This module does not depend on Spark or on the HTML page of the report.
 """
 
 from __future__ import annotations
