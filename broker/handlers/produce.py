@@ -217,25 +217,29 @@ def _append(
     not ended since the verification began (TX-30), and the batch is valid. If check G or H fails, the response has a log start offset (P-2).
     """
     node = exchange.node
-    partition = node.replicas.partitions.get((topic, data.index))
+    key = topic, data.index
+    partition = node.replicas.partitions.get(key)
     old = exchange.api_version < FIRST_VERSION_WITH_ONE_BATCH
     try:
         if partition is None and node.image.partition(topic, data.index) is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic else _unknown_topic(exchange.api_version))
         records: Any = data.records if data.records is not None else b""
         produced = memoryview(records) if old else only_batch(records, exchange.api_version)
-        if unverified := verification.errors.get((topic, data.index), 0):
+        if unverified := verification.errors.get(key, 0):
             unverified = error_for(exchange.api_key, exchange.api_version, unverified)
             return _error(data.index, unverified, UNVERIFIED_MESSAGES.get(unverified)), None
         _check_request(exchange, topic, request)
         if partition is None or not partition.is_leader:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        validate: Validation = judge_any if old else judge
+        if verification.ended and key in verification.ended:
+            validate = _reject_ended
         appended = node.replicas.append(
             partition,
             produced,
             now_ms,
             acks_all=request.acks == ALL_IN_SYNC,
-            validate=_validation(old, ended=(topic, data.index) in verification.ended),
+            validate=validate,
         )
     except KafkaError as error:
         return _refused(data.index, error, partition), None
@@ -259,19 +263,10 @@ def _append(
     return partition_response, appended.awaited
 
 
-def _validation(old: bool, *, ended: bool) -> Validation:
-    """Return the function that validates the records of one partition.
-
-    old: whether the request version allows messages of magic 0 and 1. ended: whether the transaction has ended since its verification began.
-    """
-    if not ended:
-        return judge_any if old else judge
-
-    def reject(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
-        judge(batch, limits, now_ms)
-        raise InvalidBatch(ErrorCode.INVALID_TXN_STATE, "The transaction of the batch has ended.")
-
-    return reject
+def _reject_ended(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
+    """Validate a batch of a transaction that has ended, and then reject it: raises InvalidBatch in every case (TX-30)."""
+    judge(batch, limits, now_ms)
+    raise InvalidBatch(ErrorCode.INVALID_TXN_STATE, "The transaction of the batch has ended.")
 
 
 def _unknown_topic(version: int) -> ErrorCode:

@@ -120,7 +120,7 @@ def state_of_one(topic: str, partition: int) -> StateOfOne:
 
 
 class Moves:
-    """What is needed to encode trace entries about one replica's offsets; each change of the offsets gets an entry.
+    """Holds the encoder for trace entries about one replica's offsets. Each change of the offsets gets an entry.
 
     packing: the encoder. flags: 1 (`BEGINS`) if the next entry is the first one about this replica, otherwise 0. log: a weak
     reference to the replica's log.
