@@ -123,7 +123,7 @@ def test_local_log_retention_above_the_default_log_retention_is_rejected(subject
 
 @pytest.mark.rule("CF-19")
 @EITHER
-def test_error_names_all_read_only_broker_settings_before_any_value_is_checked(subject: Subject, broker: str) -> None:
+def test_error_lists_all_changed_read_only_broker_settings_and_no_invalid_value(subject: Subject, broker: str) -> None:
     """The error lists up to four read-only settings in the order of a Java hash table, and more than four in the order of a Scala hash table."""
     names = ["broker.rack", "node.id", "num.partitions", "log.dirs", "process.roles", "log.dir", "delete.topic.enable"]
     sets = {
@@ -140,7 +140,9 @@ def test_error_names_all_read_only_broker_settings_before_any_value_is_checked(s
 
 @pytest.mark.rule("CF-19")
 @EITHER
-def test_error_names_all_security_settings_changed_without_a_listener_prefix(subject: Subject, broker: str) -> None:
+def test_error_lists_all_security_settings_that_are_set_without_a_listener_prefix(
+    subject: Subject, broker: str
+) -> None:
     reason = "These security configs can be dynamically updated only per-listener using the listener prefix"
     rejected = "HashSet(ssl.truststore.location, ssl.key.password, ssl.keystore.location)"
     error = checked(
@@ -156,7 +158,7 @@ def test_error_names_all_security_settings_changed_without_a_listener_prefix(sub
 
 
 @pytest.mark.rule("CF-19")
-def test_listener_limits_of_connections_and_threads_can_be_set_for_all_brokers(subject: Subject) -> None:
+def test_connection_and_thread_limits_of_a_listener_can_be_set_for_all_brokers(subject: Subject) -> None:
     prefix = "listener.name.plaintext."
     for name in ("max.connections", "max.connection.creation.rate", "num.network.threads"):
         assert altered(subject, ALL, (prefix + name, SET, "5")) == VALID
@@ -180,7 +182,7 @@ def test_listener_limits_of_connections_and_threads_can_be_set_for_all_brokers(s
     ],
 )
 @pytest.mark.releases(first="4.1")
-def test_invalid_values_are_rejected_before_elr_forbids_broker_min_insync_replicas(
+def test_error_for_invalid_values_precedes_the_elr_ban_of_broker_min_insync_replicas(
     subject: Subject, broker: str, operation: int, expected: str
 ) -> None:
     change = ("min.insync.replicas", operation, "2" if operation == SET else None)

@@ -80,7 +80,9 @@ def not_list(operation: str, setting: str) -> Error:
 
 @pytest.mark.rule("AD-38")
 @pytest.mark.parametrize("validate_only", [False, True])
-def test_changes_of_topic_settings_are_checked_in_the_order_of_kafka(subject: Subject, validate_only: bool) -> None:
+def test_topic_change_with_several_faults_gets_the_error_that_kafka_checks_first(
+    subject: Subject, validate_only: bool
+) -> None:
     """The checks are, in order: repeated and null settings, the operations, the topic's name, its settings, its existence.
 
     Each topic gets the error of the first check that fails. The test uses an existing topic, a missing one, an illegal name and an empty name.
@@ -181,7 +183,7 @@ def test_broker_settings_that_cannot_change_are_rejected_with_the_message_of_kaf
     ("count", "limit"),
     [("100", "value should not be greater than double"), ("1", "value should be at least half")],
 )
-def test_thread_counts_that_change_too_much_are_rejected_with_the_message_of_kafka(
+def test_change_of_a_thread_count_to_more_than_double_or_less_than_half_is_rejected(
     subject: Subject, count: str, limit: str
 ) -> None:
     reason = f"Dynamic thread count update validation failed for num.io.threads={count}, {limit} the current value 8"
@@ -255,7 +257,7 @@ def test_invalid_topic_settings_are_rejected_with_the_message_of_kafka(
 
 
 @pytest.mark.rule("AD-39")
-def test_new_topics_with_null_settings_or_illegal_names_get_the_errors_of_kafka(
+def test_create_topics_rejects_null_settings_and_illegal_topic_names(
     subject: Subject,
 ) -> None:
     nulls: dict[str, str | None] = {"no.such": None, "retention.ms": None}
@@ -332,7 +334,7 @@ EMPTY_ITEM = "Configuration 'cleanup.policy' values must not be empty."
         pytest.param(EMPTY_ITEM, marks=pytest.mark.releases("4.2"), id="4.2"),
     ],
 )
-def test_list_settings_reject_empty_items_in_set_and_appended_values(subject: Subject, message: str) -> None:
+def test_list_settings_reject_empty_items_in_values_that_are_set_or_appended(subject: Subject, message: str) -> None:
     """A set list must have no empty item. An appended list may end with empty items, which Java drops, but must not be empty itself."""
     topic = new_topic(subject).name
     wrong = "Invalid value x for configuration cleanup.policy: String must be one of: compact, delete"

@@ -24,7 +24,7 @@ AWAY_EPOCH, STALE_EPOCH = -2, 9
 
 
 @pytest.mark.rule("GN-67")
-def test_heartbeat_responses_contain_the_heartbeat_interval_of_the_settings(subject: Subject) -> None:
+def test_heartbeat_responses_contain_the_heartbeat_interval_set_at_the_broker(subject: Subject) -> None:
     """The broker's settings for heartbeats and sessions are low, and responses contain this low heartbeat interval.
 
     The intervals are below the default minimums. The broker starts only because the settings for the minimums are lower, too.

@@ -60,7 +60,7 @@ def test_partitions_are_revoked_from_one_member_before_another_member_gets_them(
 
 
 @pytest.mark.rule("GN-12", "SN-30")
-def test_heartbeat_with_the_previous_epoch_and_unassigned_partitions_is_fenced(subject: Subject) -> None:
+def test_member_with_the_previous_epoch_is_fenced_if_it_owns_unassigned_partitions(subject: Subject) -> None:
     """A heartbeat with the previous epoch is accepted only if the member owns a subset of its assignment (scenario SN-30, steps 10 and 11)."""
     group = ConsumerGroup(subject)
     kept, moved = split(group)
@@ -114,7 +114,7 @@ def test_partitions_of_a_topic_that_a_member_unsubscribes_from_are_revoked(subje
 
 
 @pytest.mark.rule("GN-16", "GN-22")
-def test_topic_unsubscribed_during_a_revocation_is_revoked_at_once_from_4_2_on(subject: Subject) -> None:
+def test_member_that_drops_a_topic_while_revoking_must_revoke_it_at_once_from_4_2_on(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     names = [group.topic.name, group.add_topic().name, group.add_topic().name]
     owned = dict.fromkeys(names, ALL)

@@ -108,7 +108,7 @@ def test_member_can_subscribe_by_topic_names_and_a_regular_expression_at_once(gr
 
 
 @pytest.mark.rule("GN-52")
-def test_changed_regex_revokes_partitions_at_once_and_assigns_new_topics_later(group: ConsumerGroup) -> None:
+def test_changed_regex_revokes_partitions_at_once_and_adds_topics_when_resolved(group: ConsumerGroup) -> None:
     other = group.add_topic()
     assert group.result(join(group, "A", whole(group)))[0] == 1
     wait_for_epoch(group, 2)
@@ -137,7 +137,7 @@ def test_new_topic_is_assigned_when_the_regular_expression_is_resolved_again(gro
 
 
 @pytest.mark.rule("GN-51", "GO-5")
-def test_coordinator_writes_a_record_for_a_regular_expression_and_later_a_tombstone(group: ConsumerGroup) -> None:
+def test_coordinator_writes_a_regex_record_and_a_tombstone_when_the_member_leaves(group: ConsumerGroup) -> None:
     log = GroupLog(group)
     assert group.result(join(group, "A", whole(group)))[0] == 1
     wait_for_epoch(group, 2)
@@ -181,7 +181,7 @@ def test_changing_to_a_regex_that_matches_no_topic_starts_a_new_group_epoch(
 
 
 @pytest.mark.rule("GN-52")
-def test_all_regexes_are_resolved_again_when_a_change_leaves_one_regex_unused(group: ConsumerGroup) -> None:
+def test_all_regexes_are_resolved_again_when_the_last_member_with_a_regex_changes_it(group: ConsumerGroup) -> None:
     """A replaces its expression by B's, so that A's old expression is unused. Then all expressions are resolved again at once.
 
     The broker sees that the group has fewer expressions than it has resolved before. It resolves even B's, which has not changed.

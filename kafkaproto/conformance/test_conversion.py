@@ -203,7 +203,7 @@ def test_fetch_of_a_zstd_topic_gets_unsupported_compression_type_before_version_
 
 
 @pytest.mark.rule("F-32")
-def test_old_consumer_fetches_get_unsupported_version_without_down_conversion(subject: Subject) -> None:
+def test_consumer_fetch_before_v4_gets_unsupported_version_if_down_conversion_is_off(subject: Subject) -> None:
     topic = new_topic(subject, replication=2, message_downconversion_enable="false")
     wait_until(subject, lambda: read(topic, 0, 4)[0] == 0, "it can be read")
     assert read(topic, 0, 1)[0] == 35  # also if there is nothing to convert
@@ -281,7 +281,9 @@ def test_messages_of_old_produce_versions_are_stored_as_one_record_batch(
 
 @pytest.mark.rule("P-4")
 @pytest.mark.parametrize("magic", [0, 1])
-def test_old_produce_messages_get_compression_and_append_time_of_their_topic(subject: Subject, magic: int) -> None:
+def test_old_produce_messages_are_compressed_and_timestamped_by_the_topic_settings(
+    subject: Subject, magic: int
+) -> None:
     topic = new_topic(subject, compression_type="gzip", message_timestamp_type="LogAppendTime")
     data = build_message_set(old_records(5, magic), magic=magic)
     partition_response = produced(subject.ask(topic.connect(), produce(topic.name, data), 2))

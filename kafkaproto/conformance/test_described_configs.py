@@ -102,7 +102,7 @@ def test_described_topic_setting_has_type_source_and_synonyms(subject: Subject) 
 
 
 @pytest.mark.rule("CF-1", "CF-7")
-def test_described_broker_setting_lists_dynamic_static_and_default_values(subject: Subject) -> None:
+def test_describe_configs_lists_all_values_of_a_broker_setting_by_precedence(subject: Subject) -> None:
     """The value of the broker comes first, then that of all brokers, then the default."""
     name = "log.cleaner.max.compaction.lag.ms"
     most = str(2**63 - 1)
@@ -129,7 +129,7 @@ def test_described_broker_setting_lists_dynamic_static_and_default_values(subjec
 
 
 @pytest.mark.rule("CF-3", "CF-4", "CF-5", "CF-7")
-def test_described_broker_lists_all_settings_with_their_read_only_flag(subject: Subject) -> None:
+def test_describe_configs_of_a_broker_returns_all_settings_with_their_read_only_flag(subject: Subject) -> None:
     settings = described(subject, BROKER, NODE)
     assert len(settings) > 300
     assert settings["num.partitions"].read_only and not settings["log.retention.ms"].read_only

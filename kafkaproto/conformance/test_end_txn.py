@@ -46,7 +46,7 @@ def test_end_txn_while_a_transaction_ends_gets_concurrent_transactions(subject: 
 @pytest.mark.rule("TX-38", "SN-55")
 @pytest.mark.parametrize("commit", [True, False])
 @pytest.mark.parametrize("version", [3, 5])
-def test_end_txn_v5_checks_no_epoch_or_producer_id_while_a_transaction_ends(
+def test_end_txn_v5_for_an_ending_transaction_checks_neither_epoch_nor_producer_id(
     subject: Subject, commit: bool, version: int
 ) -> None:
     producer, _ = stuck(subject, commit=commit, version=version)
@@ -72,7 +72,7 @@ def test_end_txn_of_an_open_transaction_with_another_epoch_is_fenced(subject: Su
 
 @pytest.mark.releases(first="4.0")
 @pytest.mark.rule("TX-38", "SN-55")
-def test_end_txn_v5_without_a_transaction_aborts_but_does_not_commit(subject: Subject) -> None:
+def test_end_txn_v5_without_an_open_transaction_accepts_an_abort_but_no_commit(subject: Subject) -> None:
     producer = Producer(subject)
     producer.init()
     producer_id, epoch = producer.init()

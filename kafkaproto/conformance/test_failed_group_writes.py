@@ -22,7 +22,7 @@ COMMIT_TIMEOUT_MS = 5_000
 
 
 @pytest.mark.rule("GC-39", "GO-23")
-def test_commits_and_assignments_fail_while_too_few_replicas_are_in_sync(subject: Subject) -> None:
+def test_offset_commit_and_sync_group_fail_while_too_few_replicas_are_in_sync(subject: Subject) -> None:
     """While a replica is stopped, both SyncGroup requests of a group and an offset commit get an error. Commits work again once it is back.
 
     After the failed SyncGroup requests, the group rebalances. The test checks this only for the coordinator before Kafka 4: the coordinator written

@@ -273,7 +273,7 @@ def test_changed_feature_level_is_in_the_next_api_versions_response(subject: Sub
 
 @pytest.mark.releases("3.9", "4.0")
 @pytest.mark.rule("AD-27")
-def test_level_1_of_kraft_version_has_no_effect_before_4_0(subject: Subject, levels: dict[str, int]) -> None:
+def test_kraft_version_1_changes_only_the_finalized_level_before_4_0(subject: Subject, levels: dict[str, int]) -> None:
     change(subject, KRAFT, 1, UPGRADE)
     assert finalized(offered(subject)) == levels | {KRAFT: 1}
     partition = DescribeQuorumRequestTopicData("__cluster_metadata", [DescribeQuorumRequestPartitionData(0)])

@@ -57,7 +57,7 @@ def test_append_that_reaches_min_bytes_completes_a_parked_fetch_with_all_data(su
 
 
 @pytest.mark.rule("F-29", "F-30")
-def test_unreplicated_records_complete_follower_fetches_but_no_consumer_fetches(subject: Subject) -> None:
+def test_unreplicated_record_completes_parked_fetches_of_followers_not_of_consumers(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     with held(subject, topic, 1):
         consumer, follower = topic.connect(), topic.connect()

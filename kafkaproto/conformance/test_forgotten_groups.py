@@ -61,7 +61,7 @@ def hidden_group(subject: Subject) -> ConsumerGroup:
     return group
 
 
-def test_rejected_join_hides_an_empty_group_after_the_next_offsets_topic_record(subject: Subject) -> None:
+def test_rejected_join_hides_an_empty_group_when_another_offsets_record_is_written(subject: Subject) -> None:
     forgets = subject.semantics == "kafka"
     group = empty_group(subject)
     place, key = {group.topic.name: [0]}, (group.topic.name, 0)
@@ -93,7 +93,7 @@ def test_heartbeats_commits_and_deletions_do_not_find_a_group_after_a_rejected_j
     assert result.error_code == (NOT_FOUND if forgets else 0)
 
 
-def test_new_member_of_a_group_hidden_by_a_rejected_join_gets_epoch_1_and_offsets(subject: Subject) -> None:
+def test_new_member_of_a_group_hidden_by_a_rejected_join_has_epoch_1_and_old_offsets(subject: Subject) -> None:
     group = hidden_group(subject)
     assert group.enter("B") == (1 if subject.semantics == "kafka" else 3, ALL)
     assert group.committed() == {(group.topic.name, 0): 5}

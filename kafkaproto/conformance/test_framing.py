@@ -59,7 +59,7 @@ BAD = {
 
 
 @pytest.mark.rule("W-1", "W-3", "W-5", "W-6", "W-8")
-def test_invalid_frames_close_the_connection_and_other_connections_keep_working(subject: Subject) -> None:
+def test_invalid_frames_close_their_connection_but_leave_other_connections_open(subject: Subject) -> None:
     """Invalid sizes, API keys, versions, headers and bodies close only their own connection, without a response.
 
     Corresponds to Kafka's tests `EdgeCaseRequestTest`, `RequestContextTest`, and to `tooBigRequestIsRejected`, `testDisabledRequestIsRejected`.
@@ -106,7 +106,7 @@ def test_api_versions_accepts_only_valid_client_software_names(subject: Subject)
 
 
 @pytest.mark.rule("W-1", "W-2", "W-6", "W-16")
-def test_broker_answers_requests_with_unusual_headers_tags_and_split_frames(subject: Subject) -> None:
+def test_broker_answers_requests_with_null_client_ids_unknown_tags_or_split_frames(subject: Subject) -> None:
     """Null and empty client ids, frames sent byte by byte, unknown tags, and bytes after the body are accepted."""
     for client_id in (None, "", "x" * 300):
         assert len(subject.ask(subject.connect(0, client_id), metadata(), 9).brokers) == len(subject.bootstrap)

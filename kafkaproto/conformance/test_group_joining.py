@@ -49,7 +49,7 @@ def test_first_join_group_returns_a_member_id_and_the_second_join_a_generation(s
 
 @pytest.mark.rule("GC-16", "GC-18", "GC-31", "SN-2")
 @pytest.mark.parametrize(("version", "instance", "prefix"), [(3, None, "pc"), (5, "i1", "i1")])
-def test_old_join_versions_and_static_members_join_without_a_member_id(
+def test_static_members_and_clients_of_old_versions_join_without_a_member_id(
     subject: Subject, version: int, instance: str | None, prefix: str
 ) -> None:
     """Before version 4, and for static members in later versions, the first JoinGroup gets a generation instead of an error (scenario SN-2).
@@ -113,7 +113,7 @@ def test_sync_group_in_a_stable_group_returns_the_current_assignment(subject: Su
 
 
 @pytest.mark.rule("GC-8", "GC-15", "GC-17", "GC-26", "SN-11")
-def test_invalid_join_group_requests_are_rejected_with_their_error_codes(subject: Subject) -> None:
+def test_join_group_rejects_invalid_timeouts_group_ids_protocols_and_member_ids(subject: Subject) -> None:
     """Joins with an invalid session timeout, group id, list of protocols or member id get errors (scenario SN-11)."""
     group = Group(subject)
     invalid: list[tuple[dict[str, Any], int]] = [

@@ -38,7 +38,7 @@ def is_listed(group: Group) -> bool:
     return any(listed_group.group_id == group.id for listed_group in group.ask(ListGroupsRequest(), 4).groups)
 
 
-def test_group_of_a_rejected_commit_is_listed_after_another_group_writes_a_record(subject: Subject) -> None:
+def test_new_group_of_a_rejected_commit_is_listed_when_another_group_writes_a_record(subject: Subject) -> None:
     ConsumerGroup(subject)  # skips the test unless the broker has the coordinator in Java
     group = Group(subject)
     topic = new_topic(subject).name
@@ -62,7 +62,7 @@ def test_new_classic_group_is_listed_when_its_first_join_phase_ends(subject: Sub
 
 @pytest.mark.rule("D12", "GN-63")
 @pytest.mark.parametrize("is_hidden", [False, True])
-def test_rejected_join_and_commit_replace_a_consumer_group_by_an_empty_classic_group(
+def test_consumer_group_becomes_classic_after_a_rejected_join_and_rejected_commit(
     subject: Subject, is_hidden: bool
 ) -> None:
     group = empty_group(subject)
@@ -94,7 +94,7 @@ def test_describe_groups_reports_a_kip_848_group_as_not_classic_from_4_0_on(subj
 
 
 @pytest.mark.rule("GN-10")
-def test_heartbeat_that_leaves_a_classic_group_is_rejected_as_not_a_consumer_group(subject: Subject) -> None:
+def test_consumer_group_heartbeat_cannot_leave_a_classic_group(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     client = group.client(version=3)
     assert client.join().error_code == 0

@@ -42,7 +42,7 @@ class Producer:
 
 
 @pytest.mark.rule("P-17", "P-18", "P-20")
-def test_duplicate_batches_get_their_offsets_and_sequence_gaps_get_an_error(subject: Subject) -> None:
+def test_duplicate_batches_get_the_original_offsets_and_sequence_gaps_get_an_error(subject: Subject) -> None:
     """The broker remembers the last five batches of a producer. Older duplicates and gaps in the sequence numbers get OUT_OF_ORDER_SEQUENCE_NUMBER.
 
     Corresponds to Kafka's test `UnifiedLogTest.testDuplicateAppends`.

@@ -93,7 +93,7 @@ def test_topics_named_twice_in_offset_requests_appear_twice_in_the_response(java
 
 
 @pytest.mark.rule("GO-17")
-def test_error_for_an_unknown_group_depends_on_the_version_of_offset_commit(java: Subject) -> None:
+def test_offset_commit_to_an_unknown_group_gets_illegal_generation_only_before_v9(java: Subject) -> None:
     topic, group = new_topic(java).name, Group(java)
     for version, error in ((8, ILLEGAL_GENERATION), (BY_NAME, NOT_FOUND)):
         member = {"generation_id_or_member_epoch": 3, "member_id": "none"}
@@ -168,7 +168,7 @@ def test_offset_fetch_with_a_member_epoch_but_no_member_id_gets_unknown_server_e
 
 
 @pytest.mark.rule("GO-15", "GC-60")
-def test_kip_848_coordinator_lists_a_partition_as_often_as_offset_delete_names_it(java: Subject) -> None:
+def test_offset_delete_of_a_repeated_partition_returns_a_result_for_each_repetition(java: Subject) -> None:
     topic, group = new_topic(java).name, Group(java)
     assert commit(group, (topic, [(0, 5)]), version=BY_NAME) == [(topic, [(0, 0)])]
     named = [OffsetDeleteRequestPartition(0), OffsetDeleteRequestPartition(0)]

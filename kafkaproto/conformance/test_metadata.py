@@ -69,7 +69,9 @@ def test_metadata_response_has_the_fields_of_its_version(subject: Subject, versi
 
 @pytest.mark.rule("M-1")
 @pytest.mark.parametrize("version", [8, 12])
-def test_metadata_of_missing_topics_and_illegal_names_has_authorised_operations(subject: Subject, version: int) -> None:
+def test_metadata_returns_authorised_operations_for_missing_topics_and_illegal_names(
+    subject: Subject, version: int
+) -> None:
     topics = by_name(subject.new_name("missing"), "a b")
     ghosts = [MetadataRequestTopic(name=None, topic_id=GHOST)] if version >= FIRST_VERSION_BY_ID else []
     more = {"allow_auto_topic_creation": False, "include_topic_authorized_operations": True}
@@ -94,7 +96,7 @@ def test_metadata_returns_all_topics_for_null_and_none_for_an_empty_list(subject
 
 
 @pytest.mark.rule("M-2")
-def test_metadata_rejects_null_topic_names_and_topic_ids_before_version_12(subject: Subject) -> None:
+def test_metadata_before_version_12_rejects_topics_with_a_null_name_or_a_topic_id(subject: Subject) -> None:
     topic = new_topic(subject)
     topic_id = topic.topic_id
     odd = [MetadataRequestTopic(name=None, topic_id=bytes(16)), *by_name(topic.name)]
@@ -139,7 +141,7 @@ def test_metadata_returns_an_error_for_missing_topics_and_for_illegal_names(subj
 
 @pytest.mark.needs(racks=True)
 @pytest.mark.rule("M-7")
-def test_describe_cluster_returns_brokers_controller_and_cluster_id(subject: Subject) -> None:
+def test_describe_cluster_returns_the_brokers_the_controller_and_the_cluster_id(subject: Subject) -> None:
     connection = subject.connect()
     known = ask(subject, 12, None)
     for version in (0, 1):

@@ -79,7 +79,7 @@ def next_kinds(log: GroupLog, count: int) -> list[int]:
 
 
 @pytest.mark.rule("GO-5", "GN-63")
-def test_classic_group_is_stored_before_its_first_generation_from_4_0_on(subject: Subject) -> None:
+def test_classic_group_record_is_written_before_the_first_generation_from_4_0_on(subject: Subject) -> None:
     """The coordinator of Kafka 4 writes a record for a classic group as soon as a first member has an id, before the first generation.
 
     A classic member that joins an empty group of the new protocol replaces the records of that group.

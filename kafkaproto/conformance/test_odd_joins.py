@@ -49,7 +49,7 @@ def test_join_group_that_offers_each_protocol_twice_gets_no_response(subject: Su
 
 
 @pytest.mark.rule("GC-27")
-def test_protocol_that_a_member_offers_once_is_preferred_to_one_offered_twice(subject: Subject) -> None:
+def test_protocol_offered_once_is_preferred_to_a_protocol_offered_twice_by_a_member(subject: Subject) -> None:
     group = Group(subject)
     joined = join(group, ("a", b"1"), ("b", b"2"), ("a", b"3"))
     assert (joined.error_code, joined.protocol_name) == (0, "b")
@@ -109,7 +109,7 @@ def test_member_metadata_may_be_any_bytes_if_the_protocol_type_is_not_consumer(s
 
 
 @pytest.mark.rule("GC-26")
-def test_join_group_at_another_broker_returns_the_member_id_only_before_kip_848(subject: Subject) -> None:
+def test_join_group_error_of_a_non_coordinator_has_the_member_id_only_before_kip_848(subject: Subject) -> None:
     group = Group(subject)
     member_id = "" if has_new_coordinator(subject) else "M"
     for version in (3, 7, 9):
@@ -119,7 +119,7 @@ def test_join_group_at_another_broker_returns_the_member_id_only_before_kip_848(
 
 
 @pytest.mark.rule("GO-32")
-def test_offset_fetch_at_another_broker_has_an_error_per_partition_from_4_0_on(subject: Subject) -> None:
+def test_offset_fetch_v1_at_a_non_coordinator_returns_partition_errors_from_4_0_on(subject: Subject) -> None:
     group = Group(subject)
     topic = new_topic(subject).name
     assert commit(group, {topic: {0: (5, None)}}) == {(topic, 0): 0}

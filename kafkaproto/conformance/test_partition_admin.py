@@ -118,7 +118,7 @@ def test_reassignment_that_cannot_complete_is_listed_and_can_be_cancelled(subjec
 
 
 @pytest.mark.rule("AD-47")
-def test_reassignments_of_a_topic_that_is_named_twice_are_listed_for_each_entry(subject: Subject) -> None:
+def test_reassignment_of_a_partition_is_listed_as_often_as_the_request_names_it(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [0, 1], 1: [0, 1]})
     subject.stop_broker(2)
 

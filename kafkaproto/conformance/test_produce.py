@@ -165,7 +165,7 @@ def test_produce_rejects_internal_topics_and_invalid_acks(subject: Subject) -> N
 
 
 @pytest.mark.rule("P-8", "X-2")
-def test_produce_rejects_wrong_base_offset_size_and_checksum(subject: Subject) -> None:
+def test_produce_rejects_batches_with_a_wrong_base_offset_or_size_or_checksum(subject: Subject) -> None:
     topic = new_topic(subject, max_message_bytes="500")
     for data, error in [
         (patched(batch(b"v"), 0, ">q", 1, sealed=False), 87),

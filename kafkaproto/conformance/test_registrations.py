@@ -41,7 +41,7 @@ def test_unknown_broker_cannot_be_unregistered(subject: Subject, message: str) -
 
 @pytest.mark.needs(brokers=3)
 @pytest.mark.rule("AD-26")
-def test_stopped_broker_is_unregistered_until_it_starts_again(subject: Subject) -> None:
+def test_stopped_broker_can_be_unregistered_and_registers_again_when_it_starts(subject: Subject) -> None:
     subject.stop_broker(2)
     wait_until(subject, lambda: running(subject) == 2, "broker 2 is gone")
     assert unregistered(subject, 2) == (0, "")

@@ -140,7 +140,7 @@ def test_throttled_out_of_sync_follower_gets_no_records_until_the_quota_window_e
     "replica.lag.time.max.ms", "replication.quota.window.num", at_least={"fetch.max.bytes": FETCH_MAX_BYTES}
 )
 @pytest.mark.rule("R-1", "R-2", "R-12", "D10")
-def test_changed_list_of_throttled_replicas_throttles_only_these_replicas_at_once(subject: Subject) -> None:
+def test_changed_list_of_throttled_replicas_applies_at_once_and_only_to_its_replicas(subject: Subject) -> None:
     with out_of_sync(subject) as topic, limited(subject, LEADER_RATE, RATE, None):
         set_list(topic, LEADERS, "*")
         assert [got(topic), got(topic)] == [800_000, 0]

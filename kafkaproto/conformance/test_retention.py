@@ -143,7 +143,7 @@ def reads(topic: Topic) -> list[list[int]]:
 
 
 @pytest.mark.rule("F-14")
-def test_segment_rolls_by_the_timestamps_of_its_batches(subject: Subject) -> None:
+def test_new_segment_begins_at_a_batch_more_than_segment_ms_after_the_first_batch(subject: Subject) -> None:
     topic = new_topic(subject, segment_ms="1000")
     now = subject.epoch_ms()
     topic.fill(*(at(now + later) for later in (0, 1000, -5000, 1001, 1500, 2001, 2002, 900_000, 0)))

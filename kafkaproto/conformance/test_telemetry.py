@@ -163,7 +163,7 @@ def test_telemetry_client_keeps_the_instance_id_of_its_request(subject: Subject,
 
 
 @pytest.mark.rule("AD-12")
-def test_telemetry_subscription_id_depends_on_metrics_interval_and_client(
+def test_telemetry_subscription_id_changes_with_metrics_push_interval_and_client(
     subject: Subject, subscriptions: Subscriptions
 ) -> None:
     client, other_client = Pushing(subject), Pushing(subject)
@@ -175,7 +175,7 @@ def test_telemetry_subscription_id_depends_on_metrics_interval_and_client(
 
 
 @pytest.mark.rule("AD-12")
-def test_telemetry_subscription_id_is_computed_from_prefixes_in_the_order_of_java(
+def test_telemetry_subscription_id_is_computed_from_metrics_in_java_hash_set_order(
     subject: Subject, subscriptions: Subscriptions
 ) -> None:
     names = ["consumer.fetch.", "producer.", "admin.", "consumer.coordinator.", "x", *(f"n{i}." for i in range(9))]

@@ -117,7 +117,7 @@ def test_cluster_metadata_topic_cannot_be_created(subject: Subject) -> None:
 
 
 @pytest.mark.rule("AD-45")
-def test_create_topics_checks_a_topic_in_the_order_of_kafka(subject: Subject) -> None:
+def test_new_topic_with_several_faults_gets_the_error_that_kafka_checks_first(subject: Subject) -> None:
     existing, name = new_topic(subject, name=subject.new_name("a.b")).name, subject.new_name()
     colliding = existing.replace("a.b", "a_b")
     null: dict[str, str | None] = {"no.such.setting": None}
@@ -141,7 +141,7 @@ def test_create_topics_checks_a_topic_in_the_order_of_kafka(subject: Subject) ->
 
 
 @pytest.mark.rule("AD-45")
-def test_create_topics_checks_a_replica_assignment_in_the_order_of_kafka(subject: Subject) -> None:
+def test_assignment_with_several_faults_gets_the_error_that_kafka_checks_first(subject: Subject) -> None:
     name = subject.new_name()
 
     def message(*assignment: tuple[int, Sequence[int]]) -> str | None:

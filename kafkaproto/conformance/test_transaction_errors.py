@@ -111,7 +111,9 @@ def test_requests_with_a_wrong_producer_id_get_invalid_producer_id_mapping(subje
 
 @pytest.mark.rule("TX-21", "TX-25", "TX-28", "TX-41", "TX-68")
 @pytest.mark.parametrize("commit", [True, False])
-def test_transactional_requests_while_a_transaction_ends_get_a_retriable_error(subject: Subject, commit: bool) -> None:
+def test_requests_for_a_transaction_that_is_already_ending_get_a_retriable_error(
+    subject: Subject, commit: bool
+) -> None:
     producer, topic = stuck(subject, commit=commit)
     produced = [NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS, *([CONCURRENT] if bumps_epochs(subject) else [])]
     received = errors(producer, topic, Group(subject))
@@ -124,7 +126,7 @@ def test_transactional_requests_while_a_transaction_ends_get_a_retriable_error(s
 
 
 @pytest.mark.rule("TX-1", "TX-3", "TX-68")
-def test_transactional_requests_to_another_broker_get_not_coordinator(subject: Subject) -> None:
+def test_transactional_requests_to_a_non_coordinator_get_the_error_not_coordinator(subject: Subject) -> None:
     subject.need_broker(1)
     topic = new_topic(subject)
     producer = begun(subject, topic)

@@ -38,7 +38,7 @@ def states(producer: Producer) -> list[tuple[int, int, Partitions | None]]:
 
 
 @pytest.mark.rule("TX-4", "TX-5")
-def test_each_change_of_a_transactional_id_writes_a_record_with_its_partitions(subject: Subject) -> None:
+def test_every_change_of_a_transaction_writes_a_record_that_lists_its_partitions(subject: Subject) -> None:
     topic, group, producer = new_topic(subject, partitions=2), Group(subject), Producer(subject)
     producer.init()
     producer.init()
@@ -66,7 +66,7 @@ def test_each_change_of_a_transactional_id_writes_a_record_with_its_partitions(s
 
 
 @pytest.mark.rule("TX-4")
-def test_transaction_records_have_version_1_with_transaction_version_2(subject: Subject) -> None:
+def test_transaction_log_records_have_format_version_1_if_transaction_version_is_2(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
     producer_id, _ = producer.init()
     producer.add_once_free(topic)

@@ -74,7 +74,7 @@ def test_last_stable_offset_is_the_log_start_if_open_transaction_data_is_deleted
 
 @pytest.mark.rule("TX-30")
 @pytest.mark.releases(first="4.0")
-def test_batch_whose_transaction_ends_while_another_batch_is_verified_is_rejected(subject: Subject) -> None:
+def test_batch_is_rejected_if_its_transaction_ends_while_another_batch_is_verified(subject: Subject) -> None:
     """A request has batches for two partitions. The transaction is open in the first one, so the leader asks the coordinator about the second only.
 
     An EndTxn of version 4, which keeps the epoch, is sent just before. The leader rejects the first batch if the marker is written while it waits

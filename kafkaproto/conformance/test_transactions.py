@@ -254,7 +254,7 @@ def test_end_txn_v5_raises_the_epoch_and_accepts_the_old_epoch_only_in_a_retry(s
 
 @pytest.mark.releases(first="4.0")
 @pytest.mark.rule("TX-31", "TX-32", "TX-33", "TX-38", "TX-41", "TX-75", "SN-56")
-def test_batches_and_offset_commits_add_their_partitions_in_transaction_version_2(subject: Subject) -> None:
+def test_transaction_version_2_implicitly_adds_partitions_of_batches_and_offsets(subject: Subject) -> None:
     topic, group, producer = new_topic(subject, partitions=2), Group(subject), Producer(subject)
     producer.init()
     assert producer.send(topic, 0, version=12) == (0, 0)
