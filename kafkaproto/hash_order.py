@@ -1,34 +1,51 @@
-"""The order in which hash tables of strings iterate in Java and Scala. Kafka's results depend on it in a few places, and so do the broker's.
+"""The order in which hash tables iterate in Java and Scala. Kafka's results depend on it in a few places, and so do the broker's.
+
+The functions that order items of any type take `bits`, which returns the 32 bits of Java's `hashCode()` of an item as a number that is not negative.
 
 This module does not depend on Kafka.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from kafkaproto.partitioner import java_hash_bits
 
 SMALLEST_TABLE = 16
 HASH_BITS, SLOT_BITS = 32, 5
 ALL_BITS = (1 << HASH_BITS) - 1
+SMALL_MAP = 4
+"""The most entries of an immutable Scala `Map` that is no hash table."""
+Item = TypeVar("Item")
 
 
 def hash_order(texts: Iterable[str], table: int = SMALLEST_TABLE) -> list[str]:
     """Return distinct strings in the order of a Java `HashSet` or `HashMap` to which they were added one by one.
 
-    The order differs from Java's if more than eight strings share a bucket of the table, which Java then keeps as a tree. table: the number of
-    buckets of the empty set, a power of two.
+    table: the number of buckets of the empty set, a power of two.
     """
-    added = list(dict.fromkeys(texts))
+    return java_order(texts, java_hash_bits, table)
+
+
+def java_order(items: Iterable[Item], bits: Callable[[Item], int], table: int = SMALLEST_TABLE) -> list[Item]:
+    """Return distinct items in the order of a Java `HashSet` or `HashMap` to which they were added one by one.
+
+    The order differs from Java's if more than eight items share a bucket of the table, which Java then keeps as a tree. table: the number of buckets
+    of the empty set, a power of two.
+    """
+    added = list(dict.fromkeys(items))
     while len(added) * 4 > table * 3:
         table *= 2
-    return sorted(added, key=lambda text: bucket(text, table))
+    return sorted(added, key=lambda item: _bucket(bits(item), table))
 
 
 def bucket(text: str, table: int) -> int:
     """Return the index of a string's bucket in a Java hash table with `table` buckets, a power of two."""
-    bits = java_hash_bits(text)
+    return _bucket(java_hash_bits(text), table)
+
+
+def _bucket(bits: int, table: int) -> int:
     return (bits ^ bits >> 16) & (table - 1)
 
 
@@ -40,30 +57,46 @@ def copy_order(texts: list[str]) -> list[str]:
 
 def scala_order(texts: Iterable[str]) -> list[str]:
     """Return distinct strings in the order of an immutable `HashMap` of Scala 2.13 to which they were added one by one."""
-    return _trie_order(list(dict.fromkeys(texts)), 0)
+    return _trie_order({text: _scala_hash(java_hash_bits(text)) for text in texts}, 0)
 
 
-def _trie_order(texts: list[str], shift: int) -> list[str]:
-    """Return the strings in one node of a Scala `HashMap` in iteration order: strings alone in their slot, then those in child nodes.
+def scala_map_order(items: Iterable[Item], bits: Callable[[Item], int]) -> list[Item]:
+    """Return distinct items in the order of an immutable `Map` of Scala 2.13: up to four in the order of the input, more in that of a `HashMap`."""
+    distinct = list(dict.fromkeys(items))
+    if len(distinct) <= SMALL_MAP:
+        return distinct
+    return _trie_order({item: _scala_hash(bits(item)) for item in distinct}, 0)
 
-    shift: how many low bits of the hashes the parent nodes have used. The next five bits are the number of the slot.
+
+def scala_copy_order(items: Iterable[Item], bits: Callable[[Item], int]) -> list[Item]:
+    """Return distinct items in the order of an immutable `Map` of Scala 2.13 that copies a mutable `HashMap`."""
+    mixed = {item: bits(item) ^ bits(item) >> 16 for item in items}
+    half = 1 << (HASH_BITS - 1)  # the hashes in a bucket are sorted as signed numbers
+    by_bucket = sorted(mixed, key=lambda item: (mixed[item] & (SMALLEST_TABLE - 1), mixed[item] ^ half))
+    return scala_map_order(by_bucket, bits)
+
+
+def _trie_order(hashes: dict[Item, int], shift: int) -> list[Item]:
+    """Return the items in one node of a Scala `HashMap` in iteration order: items alone in their slot, then those in child nodes.
+
+    hashes: maps the items to their hashes. shift: how many low bits of the hashes the parent nodes have used. The next five bits are the number of
+    the slot.
     """
     if shift >= HASH_BITS:  # equal hashes
-        return texts
-    slots: dict[int, list[str]] = {}
-    for text in texts:
-        slots.setdefault(_scala_hash(text) >> shift & (1 << SLOT_BITS) - 1, []).append(text)
+        return list(hashes)
+    slots: dict[int, dict[Item, int]] = {}
+    for item, bits in hashes.items():
+        slots.setdefault(bits >> shift & (1 << SLOT_BITS) - 1, {})[item] = bits
     in_order = [slots[slot] for slot in sorted(slots)]
-    alone = [texts[0] for texts in in_order if len(texts) == 1]
-    return alone + [text for texts in in_order if len(texts) > 1 for text in _trie_order(texts, shift + SLOT_BITS)]
+    alone = [item for items in in_order if len(items) == 1 for item in items]
+    return alone + [item for items in in_order if len(items) > 1 for item in _trie_order(items, shift + SLOT_BITS)]
 
 
-def _scala_hash(text: str) -> int:
-    """Return the hash that Scala's hash maps use for a string, as 32 unsigned bits.
+def _scala_hash(bits: int) -> int:
+    """Return the hash that Scala's immutable hash maps use for an item, as 32 unsigned bits.
 
-    They mix the bits of Java's hash of the string once more; Scala calls this `improve`.
+    They mix the bits of Java's hash of the item once more; Scala calls this `improve`. bits: the bits of Java's hash.
     """
-    bits = java_hash_bits(text)
     bits = bits + ~(bits << 9) & ALL_BITS
     bits ^= bits >> 14
     bits = bits + (bits << 4) & ALL_BITS

@@ -49,6 +49,7 @@ class ClassicMembers:
             if request.requires_member_id and not request.member_id and request.group_instance_id is None:
                 reply(JoinResult(self._members.new_member_id(), ErrorCode.MEMBER_ID_REQUIRED), now_ms)
                 return
+            self._members.check_static(group, request)
             subscription = _subscription_of(request)
             member = self._join(group, request, subscription, entries, now_ms)
         except KafkaError as error:

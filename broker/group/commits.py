@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.group import Group, GroupState
 from kafkaproto.broker.group.migration import AnyGroup
-from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, split_by_metadata
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, is_too_long, split_by_metadata
 from kafkaproto.broker.group.rebalance import Rebalance
 from kafkaproto.broker.group.registry import Registry, release, settle
 from kafkaproto.broker.group.results import UNKNOWN_MEMBER_ID
@@ -85,6 +85,10 @@ class Commits:
         if isinstance(group, Group) and not group.is_in(GroupState.EMPTY):
             self._rebalance.sessions.restart_timeout(group, group.members[member_id], now_ms)
         self._store(group, offsets, now_ms, reply)
+
+    def is_too_long(self, offset: CommittedOffset) -> bool:
+        """Return whether the metadata of an offset is longer than `offset.metadata.max.bytes` (GO-21)."""
+        return is_too_long(offset.metadata, self._rebalance.settings.offset_metadata_max_bytes)
 
     def fetch(
         self, group_id: str, partitions: Iterable[PartitionKey] | None, *, require_stable: bool = False

@@ -129,6 +129,16 @@ class Membership:
             return self._new_member(group, member_id, instance_id)
         return self._take_over(group, holder, member_id, entries)
 
+    def check_static(self, group: ConsumerGroup, request: JoinRequest) -> None:
+        """Check that a static member that sends JoinGroup with a member id has the instance id, without adding a member (GN-57).
+
+        Raises KafkaError UNKNOWN_MEMBER_ID (25) if no member has its instance id, FENCED_INSTANCE_ID (82) if another member has it.
+        """
+        if request.group_instance_id is not None:
+            holder = _holder(group, request.group_instance_id)
+            if request.member_id:
+                _check_static(group, holder, request.member_id, request.group_instance_id)
+
     def find_classic(self, group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
         """Return a member that uses the classic protocol (GN-56). instance_id: None for a dynamic member.
 

@@ -4,7 +4,8 @@ v2 accepts null for all topics, and adds an error for the group; v3 adds throttl
 `require_stable`, with which partitions get UNSTABLE_OFFSET_COMMIT while a commit is not replicated or its transaction is open (GO-29, TX-43); v8
 takes many groups; v9 adds member ids and epochs, which only groups of the new protocol (KIP-848) check (GO-31); v10 names topics by id.
 Behaviour: a partition without a committed offset has offset -1, whatever the group's state. Before 4.0 a request without groups gets no response
-(GO-35). In Kafka, v0 read offsets from ZooKeeper; here it gets error UNSUPPORTED_VERSION (35), as from a KRaft broker.
+(GO-35). In Kafka, v0 read offsets from ZooKeeper; here it gets error UNSUPPORTED_VERSION (35), as from a KRaft broker. GO-36 describes the order of
+topics and partitions in a response.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from functools import partial
 from typing import NamedTuple, Protocol, cast
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, partition_hash_bits
 from kafkaproto.broker.metadata.image import NO_TOPIC_ID, Image
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
+from kafkaproto.hash_order import hash_order, java_order, scala_copy_order, scala_map_order
 from kafkaproto.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestTopics,
@@ -152,7 +154,10 @@ def _fetch(
         return _GroupOffsets(_by_id(node.image, cast("Sequence[OffsetFetchRequestTopics] | None", topics), results))
     if topics is not None and node.groups.is_new_coordinator:
         return _GroupOffsets([_of_topic(topic, results) for topic in topics])
-    return _GroupOffsets(_by_name(results))
+    if node.groups.is_new_coordinator:
+        return _GroupOffsets(_by_name(results))
+    order = scala_copy_order if topics is None else scala_map_order
+    return _GroupOffsets(_by_name({key: results[key] for key in order(results, partition_hash_bits)}))
 
 
 def _of_topic(topic: _RequestedTopic, results: Mapping[PartitionKey, _Fetched]) -> _TopicOffsets:
@@ -202,7 +207,8 @@ def _response(exchange: Exchange, request: OffsetFetchRequest, fetched: Sequence
     if offsets.error_code and exchange.api_version < FIRST_VERSION_WITH_GROUP_ERROR:
         if exchange.api_version >= FIRST_VERSION_IN_KAFKA and not exchange.node.groups.is_release_4:
             return Reply(OffsetFetchResponse())  # the response of version 1 is empty (GO-32)
-        return Reply(OffsetFetchResponse(topics=_all_failed(request, offsets.error_code)))
+        failed = _Fetched(error_code=offsets.error_code)
+        return Reply(OffsetFetchResponse(topics=_topics(_all_failed(exchange, request, failed))))
     return Reply(OffsetFetchResponse(topics=_topics(offsets.topics), error_code=offsets.error_code))
 
 
@@ -226,11 +232,14 @@ def _topics_of_group(topics: Iterable[_TopicOffsets]) -> list[OffsetFetchRespons
     ]
 
 
-def _all_failed(request: OffsetFetchRequest, error_code: int) -> list[OffsetFetchResponseTopic]:
-    return [
-        OffsetFetchResponseTopic(
-            topic.name,
-            [OffsetFetchResponsePartition(index, -1, -1, "", error_code) for index in topic.partition_indexes],
-        )
-        for topic in request.topics or ()
-    ]
+def _all_failed(exchange: Exchange, request: OffsetFetchRequest, failed: _Fetched) -> list[_TopicOffsets]:
+    """Return the result `failed` for the partitions of a request.
+
+    Before 4.0, a partition has one result, in the order of Kafka's hash tables of partitions and of topics (GO-36).
+    """
+    topics = request.topics or ()
+    if exchange.node.groups.is_release_4:
+        return [_TopicOffsets(t.name, [(index, failed) for index in t.partition_indexes]) for t in topics]
+    keys = java_order(((t.name, index) for t in topics for index in t.partition_indexes), partition_hash_bits)
+    by_name = {topic.name: topic for topic in _by_name(dict.fromkeys(keys, failed))}
+    return [by_name[name] for name in hash_order(by_name)]

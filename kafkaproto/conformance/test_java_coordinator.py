@@ -5,6 +5,7 @@ Kafka 4 always uses it; Kafka 3.9 uses it if the new protocol (KIP-848) is enabl
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import pytest
@@ -121,12 +122,19 @@ def test_kip_848_coordinator_ignores_blanks_around_the_states_of_list_groups(jav
     assert group.id in [listed.group_id for listed in group.ask(ListGroupsRequest([" Empty "], []), 5).groups]
 
 
-def classic_join(group: ConsumerGroup, member_id: str, instance_id: str | None = None, kind: str = "consumer") -> Any:
+def classic_join(
+    group: ConsumerGroup,
+    member_id: str,
+    instance_id: str | None = None,
+    kind: str = "consumer",
+    metadata: bytes | None = None,
+) -> Any:
     """Send JoinGroup of the classic protocol to a group of the new protocol, and return the response.
 
-    instance_id: the group instance id; None for a dynamic member. kind: the protocol type.
+    instance_id: the group instance id; None for a dynamic member. kind: the protocol type. metadata: the bytes of the subscription; None for a
+    subscription to the group's topic.
     """
-    protocols = [JoinGroupRequestProtocol("range", subscription(group.topic.name))]
+    protocols = [JoinGroupRequestProtocol("range", subscription(group.topic.name) if metadata is None else metadata)]
     request = JoinGroupRequest(group.id, 10_000, 10_000, member_id, instance_id, kind, protocols)
     return group.ask(request, 9)
 
@@ -140,6 +148,36 @@ def test_rejected_join_group_response_of_a_consumer_group_has_no_member_id(java:
     assert classic_join(group, "", "i").error_code == 0
     fenced = classic_join(group, "B", "i")
     assert (fenced.error_code, fenced.member_id) == (FENCED_INSTANCE, "")
+
+
+@pytest.mark.rule("GN-57")
+@pytest.mark.parametrize(
+    "metadata",
+    [b"", b"m", struct.pack(">h", 1), struct.pack(">hi", -1, 0)],
+    ids=["empty", "short", "no-topics", "negative-version"],
+)
+def test_static_member_is_checked_before_the_subscription_of_a_join_is_decoded(java: Subject, metadata: bytes) -> None:
+    """JoinGroup with a malformed subscription gets UNKNOWN_SERVER_ERROR only if the member id and the instance id belong together.
+
+    metadata: the malformed subscription.
+    """
+    group = ConsumerGroup(java)
+    group.enter("A", instance_id="i")
+    classic_id = classic_join(group, "", "j").member_id
+    for member_id, instance_id, error in (
+        ("B", "new", UNKNOWN_MEMBER),
+        ("A", "new", UNKNOWN_MEMBER),
+        ("B", "i", FENCED_INSTANCE),
+        ("B", "j", FENCED_INSTANCE),
+        ("A", "i", UNKNOWN),
+        (classic_id, "j", UNKNOWN),
+        ("", "i", UNKNOWN),
+        ("", "new", UNKNOWN),
+        ("B", None, UNKNOWN),
+    ):
+        refused = classic_join(group, member_id, instance_id, metadata=metadata)
+        assert (refused.error_code, refused.member_id) == (error, ""), (member_id, instance_id)
+    assert set(group.targets()) == {"A", classic_id}
 
 
 @pytest.mark.rule("GC-50")

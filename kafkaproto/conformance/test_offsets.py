@@ -107,6 +107,29 @@ def test_last_offset_wins_if_an_offset_commit_contains_a_partition_twice(subject
     assert group.committed() == {(topic, 0): 6}
 
 
+@pytest.mark.rule("GO-15", "GO-21")
+def test_long_metadata_rejects_only_its_own_offset_of_a_repeated_partition_from_4_0_on(subject: Subject) -> None:
+    """Before 4.0, the coordinator in Scala sees only the last of the two offsets."""
+    long, short = "x" * 4097, "x"
+    topic = new_topic(subject).name
+    for metadata, errors, committed in (
+        ((short, long), [0, 12], 5),
+        ((long, short), [12, 0], 6),
+        ((long, long), [12, 12], None),
+    ):
+        group = Group(subject)
+        partitions = [
+            OffsetCommitRequestPartition(0, offset, committed_metadata=text)
+            for offset, text in zip((5, 6), metadata, strict=True)
+        ]
+        request = OffsetCommitRequest(group.id, topics=[OffsetCommitRequestTopic(topic, partitions=partitions)])
+        [topic_result] = group.ask(request, 8).topics
+        if not has_new_coordinator(subject):
+            errors, committed = errors[1:], committed if errors[1] == 0 else None
+        assert [p.error_code for p in topic_result.partitions] == errors
+        assert group.committed() == ({} if committed is None else {(topic, 0): committed})
+
+
 @pytest.mark.rule("GO-16", "GO-17", "GO-18", "SN-23")
 def test_offset_commit_of_a_member_needs_the_current_generation(subject: Subject) -> None:
     """A commit with a wrong generation, an unknown member or no member gets an error if the group has members (scenario SN-23)."""
