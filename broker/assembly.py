@@ -205,8 +205,8 @@ def attach_observers(
 ) -> None:
     """Attach observers to `events`: the journal, the observers that write log messages, and `others`.
 
-    The request log is attached only if the journal keeps details of requests. release_name: the emulated release, which
-    log messages about refused clients depend on. timers: run those checks of a client that follow some time after its request.
+    The request log is attached only if the journal keeps details of requests. release_name: the emulated release; log messages about refused clients
+    depend on it. timers: schedule later checks, for example whether a group that a client searched for still does not exist.
     """
     logs = ThrottleLog(), UndeliverableLog(), Diagnostics(release_name, timers, journal)
     for observer in (journal, *others, *logs):

@@ -38,7 +38,7 @@ def _of_cluster(message: Any) -> Places:
 
 
 def _of_quorum(message: Any) -> Places:
-    """Return the addresses of the controllers' listeners in a DescribeQuorum response, to which admin clients may connect (KIP-853)."""
+    """Return the controllers' addresses in a DescribeQuorum response. Admin clients may connect to these addresses (KIP-853)."""
     return ((node.node_id, listener) for node in message.nodes for listener in node.listeners)
 
 

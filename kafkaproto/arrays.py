@@ -68,10 +68,10 @@ class ArrayType(LengthPrefixed):
 
     @cached_property
     def item_weight(self) -> int:
-        """Return how many bytes of memory the decoder counts for each item, before it decodes the items.
+        """Return how many bytes the decoder deducts for each item from the memory that the message may still use, before it decodes the items.
 
-        An item may take `memory.FREE` bytes for each of its encoded bytes uncounted; this is the most memory that it can take in addition. If an
-        item contains arrays, their items are not included: the decoder counts them when it reaches these arrays.
+        This is the most memory that an item can take beyond the `memory.FREE` bytes that each encoded byte may always take. Arrays inside the item
+        are not included: the decoder deducts their items when it reaches these arrays.
         """
         return max(0, self._weight_of_item(memory.FREE))
 

@@ -1,7 +1,8 @@
-"""Handling of `broker` and `pipeline`, if Python finds these folders of a checkout as top-level packages.
+"""Redirection of the packages `broker` and `pipeline` to `kafkaproto.broker` and `kafkaproto.pipeline`.
 
-Their right names are `kafkaproto.broker` and `kafkaproto.pipeline`. A module loaded under both names would exist twice. So the `__init__` of both
-packages calls `redirect` under the short name: `python -m broker` then runs `python -m kafkaproto.broker`, and `import broker` raises ImportError.
+In a checkout, Python also finds the folders of the two packages under the short names. A module loaded under both names would exist twice. So the
+`__init__` of both packages calls `redirect` if it is imported under the short name: `python -m broker` then runs `python -m kafkaproto.broker`, and
+`import broker` raises ImportError.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import NoReturn
 
 
 def redirect(package: str) -> NoReturn:
-    """Run a module under its right name, `kafkaproto.PACKAGE...`, if `python -m PACKAGE...` was called in a checkout. Then exit.
+    """Run the module `kafkaproto.PACKAGE...` and exit, if the command line is `python -m PACKAGE...`.
 
     package: `broker` or `pipeline`, the name under which Python found the module. Raises ImportError if the package is imported in any other way than
     by `-m`; the message names the module to import instead.

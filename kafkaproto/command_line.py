@@ -290,9 +290,9 @@ def _range(versions: tuple[int, int]) -> str:
 def data_names(release: str | None) -> Iterator[str]:
     """Yield the lines of a table of the data inside messages and records, such as ConsumerProtocolSubscription.
 
-    Columns: name, versions, and the topic that contains the record, for data that is the key of a coordinator's record. The version of such a key is
-    the int16 that precedes the key. release: the value of the option --release, None if the option is not given. Raises CommandError if it is given,
-    because --data and --release cannot be combined.
+    Columns: the name of the data, its versions and, if the data is the key of a coordinator's record, the topic of this record. The version of such
+    a key is the int16 that precedes the key. release: the value of the option --release, None if the option is not given. Raises CommandError if it
+    is given, because --data and --release cannot be combined.
     """
     if release:
         raise CommandError(

@@ -28,7 +28,7 @@ from kafkaproto.records.record import Record
 def decode(options: argparse.Namespace) -> Iterator[str]:
     """Yield the lines of JSON that `kafkaproto decode` prints.
 
-    Raises CommandError for options that do not fit together or input that is too short, UnsupportedVersion for an unknown API or version, and
+    Raises CommandError for options that cannot be combined or input that is too short, UnsupportedVersion for an unknown API or version, and
     DecodeError for damaged input.
     """
     _check(options)
@@ -125,8 +125,8 @@ def _parts(
 ) -> Iterator[str]:
     """Yield the lines of a JSON output that shows the message in `data` from index `start` on.
 
-    with_header: whether a request or response header precedes the message. left: the number of input bytes that follow `data`. The JSON contains the
-    number of all bytes after the message, in `data` and following it. api_codec: the codec of the message's API and version.
+    api_codec: the codec of the message's API and version. with_header: whether a request or response header precedes the message. left: the number of
+    input bytes after `data`. The JSON also states how many input bytes follow the message: those in the rest of `data`, plus `left`.
     """
     if is_response and with_header:
         api_codec = codec(api_codec.key, response_version(api_codec.key, api_codec.version, memoryview(data)[start:]))

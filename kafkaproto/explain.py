@@ -65,10 +65,10 @@ def explain_decode_failure(layout: StructType[Any], view: flat.Buffer, pos: int,
 
 
 def skip_sound_items(array: ArrayType, count: int, stream: Window, context: Reading) -> int:
-    """Skip the items of an array before the first that cannot be decoded, or all items. Returns the number of items skipped.
+    """Move the stream to the first item of an array that cannot be decoded, or behind the last item. Returns the number of items skipped.
 
-    The stream is then at the item that cannot be decoded, or after the last item. count: the number of items in the array. context: the state of the
-    message. Its memory limit includes skipped items: the memory that decoding them would take is deducted from what is left, `context.room`.
+    count: the number of items in the array. context: the state of the message. Its `room`, the memory that is left for the message, becomes what it
+    would be if the skipped items had been decoded.
     """
     if array.is_numeric:
         size: int = array.item.size

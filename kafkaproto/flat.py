@@ -97,10 +97,10 @@ class FlatCode:
         self._run.append((fmt, item))
 
     def before(self, *lines: str) -> None:
-        """Add lines to the function before the values that `fixed` has collected, whose code is added later, as one call of `struct`.
+        """Add lines in front of the values that `fixed` has collected, which have no code yet.
 
-        Unlike `line`, this does not end the collection, so later values still join that call. The lines must change neither the decoder's position
-        nor the encoder's output.
+        Unlike `line`, this method does not add the call of `struct` for these values, so that the call can still include later values. The lines
+        must change neither the decoder's position nor the encoder's output.
         """
         self._lines += ["    " * self._depth + line for line in lines]
 

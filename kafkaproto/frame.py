@@ -124,9 +124,9 @@ def spliced_parts(out: bytearray, splices: Splices) -> Iterator[memoryview | Byt
 
 
 class LeftOut:
-    """A stand-in for records in a message, with which the message is encoded without them.
+    """A placeholder for the records in a message: the encoder writes the length of the records, but not their bytes.
 
-    The encoder writes the length of the records, but not their bytes. It adds the position at which they are missing to its list of splices.
+    It adds the position at which the bytes are missing to its list of splices.
     """
 
     __slots__ = ("records",)

@@ -1,9 +1,10 @@
 """Memory limit for decoding: `LIMIT` bytes per input byte, excluding records, plus the constant `SLACK`.
 
-A few bytes can describe large objects: three bytes are an empty name, an empty list and no tags, which Python stores in two hundred bytes. So a
-decoder starts with the memory that the size of the message allows, and deducts the items of each array before it decodes them. Each
-encoded byte may take `FREE` bytes of memory, which are not counted. The *weight* of a wire type is the most memory that a decoded value can take
-beyond those bytes. If no items of a message's arrays can exceed the limit, its decoder counts nothing. Ordinary messages never reach the limit.
+A few bytes can describe large objects: an item of three bytes (an empty name, an empty list and no tags) takes two hundred bytes in Python. So a
+decoder starts with the memory that the size of the message allows, and deducts the memory of the items of each array before it decodes them. `FREE`
+bytes of memory for each encoded byte are always allowed and not deducted. The *weight* of a wire type is the most memory that a decoded value can
+take beyond these bytes. A decoder deducts nothing if the items of the message's arrays can never exceed the limit. Ordinary messages never reach the
+limit.
 
 Sizes are those of CPython, including the garbage collector's header of an object; `docs/explanation/memory.md` explains each constant, and a test
 compares them with `sys.getsizeof`. This module does not depend on wire types.
@@ -21,9 +22,9 @@ LIMIT = 40
 """The memory limit: how many bytes of memory a decoder may use for each byte of a message. Bytes of records do not count."""
 
 HEAVY = LIMIT - 1
-"""How many bytes of memory decoded values may take for each encoded byte. Decoders count only arrays with items that can take more than this.
+"""How many bytes of memory decoded values may take for each encoded byte: one less than `LIMIT`, which includes the decoder's copy of the message.
 
-It is one less than `LIMIT`, because the decoder's copy of the message takes one byte for each encoded byte.
+Decoders check the memory only of those arrays whose items can take more than this.
 """
 
 FREE = 12
@@ -44,9 +45,9 @@ OBJECT = 32  # including the garbage collector's header
 POINTER = 8
 LIST = 56
 LIST_SPARE, ITEM = 20, 12
-"""The memory in bytes that a list of appended items takes: per list at most `LIST_SPARE`, in addition to an empty list; per item at most `ITEM`.
+"""The most memory in bytes that a list takes when items are appended: `LIST_SPARE` more than an empty list, plus `ITEM` for each item.
 
-The items themselves are not included.
+The memory of the item objects is not included.
 """
 SHORTEST_TEXT = 76  # one character beyond Latin-1; shorter texts and Latin-1 characters are shared
 SHORTEST_BYTES = 34
@@ -57,10 +58,10 @@ UNKNOWN_TAG = 83
 
 
 def room_for(size: int) -> int:
-    """Return how many bytes of memory decoders may use for the parts of a message whose memory they count: the items of certain arrays.
+    """Return how many bytes of memory a decoder may deduct for the array items of a message of ``size`` bytes.
 
-    size: the size of the message in bytes. For each of these bytes, decoders may use 1 + `FREE` further bytes of memory, which they do not count: one
-    for a copy of the message, the others for the decoded values.
+    In addition, it may use 1 + `FREE` bytes of memory for each byte of the message without deducting them: 1 for a copy of the message, and `FREE`
+    for the decoded values.
     """
     return SLACK + ROOM_PER_BYTE * size
 

@@ -30,7 +30,7 @@ def partition_of_key(key: bytes, partitions: int) -> int:
 
 
 def java_hash_bits(text: str) -> int:
-    """Return the 32 bits of Java's `String.hashCode()`, which is computed over UTF-16 units, as a number that is not negative."""
+    """Return Java's `String.hashCode()` of a text as an unsigned 32-bit number. The hash is computed over the UTF-16 units of the text."""
     value = 0
     units = text.encode("utf-16-be", "surrogatepass")
     for i in range(0, len(units), 2):

@@ -1,8 +1,8 @@
 """The pytest plugin: fixtures with clusters, and the last requests in the report of a failed test.
 
-`kafka_cluster` is a fresh cluster for each test; `kafka_async_cluster` is too, but runs in the test's own event loop; `kafka_broker` is one broker
-for the whole session. `kafkaproto.testing.cluster_fixture` makes fixtures of other scopes. The plugin registers itself on install and imports the
-broker only when a fixture is used, so that other test suites pay nothing for it.
+`kafka_cluster` and `kafka_async_cluster` start a fresh cluster for each test; that of `kafka_async_cluster` runs in the test's own event loop.
+`kafka_broker` is one broker for the whole session. `kafkaproto.testing.cluster_fixture` makes fixtures of other scopes. The plugin registers itself
+on install and imports the broker only when a fixture is used, so that other test suites pay nothing for it.
 """
 
 from __future__ import annotations

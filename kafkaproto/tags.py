@@ -125,10 +125,10 @@ class Tags(WireType):
                 code.line(f"{target}.{UNKNOWN_TAGS}, p = read_raw_tags(b, p, n, {count})")
 
     def values_weight(self, per_byte: int, defaults: Defaults) -> int:
-        """Return how many bytes to add to ``per_byte`` times the size of the tag section, to get the most memory of its known tagged fields.
+        """Return W, where the known tagged fields take at most ``per_byte`` * (encoded size of the tag section) + W bytes of memory.
 
-        The result may be negative; unknown tags are not included. per_byte: bytes of memory that are
-        assumed for each encoded byte. defaults: maps field names to functions that create the defaults.
+        W may be negative; unknown tags are not included. per_byte: bytes of memory that are assumed for each encoded byte. defaults: maps field
+        names to functions that create the defaults.
         """
         absent = {field.name: memory.size_of_default(defaults[field.name]()) for field in self.fields}
         return sum(max(absent[f.name], f.type.weight(per_byte) - 2 * per_byte) for f in self.fields) - per_byte

@@ -56,10 +56,10 @@ class WireType(Construct):  # type: ignore[misc]  # construct ships no annotatio
         raise NotImplementedError
 
     def weight(self, per_byte: int) -> int:
-        """Return how many bytes to add to ``per_byte`` times a value's encoded size, to get the most memory that the decoded value takes.
+        """Return W, where a decoded value takes at most ``per_byte`` * (its encoded size) + W bytes of memory.
 
-        The result may be negative. per_byte: bytes of memory that are assumed for each encoded byte. Items of arrays are not
-        included. Decoders sum the results to reject messages that would take too much memory (`kafkaproto.memory`).
+        W may be negative. per_byte: bytes of memory that are assumed for each encoded byte. Items of arrays are not included. Decoders add up
+        these numbers to reject messages that would take too much memory (`kafkaproto.memory`).
         """
         raise NotImplementedError
 

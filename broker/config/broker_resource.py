@@ -107,7 +107,7 @@ class BrokerResource:
         own: all settings that are set on this resource after the change.
 
         The checks, in Kafka's order: A. no setting is read-only; B. settings of key stores have the prefix of a listener; C. each value is valid;
-        D. a change for all brokers has no setting that only a single broker can have; E. values of several settings fit together; F. the parts of
+        D. a change for all brokers has no setting that only a single broker can have; E. no two settings contradict each other; F. the parts of
         the broker, such as listeners and thread pools, accept the values; G. `min.insync.replicas` does not change in a way that Kafka forbids
         while eligible leader replicas are enabled.
         """

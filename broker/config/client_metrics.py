@@ -139,8 +139,8 @@ def subscription_settings(config: ClusterConfig, name: str) -> Iterator[Subscrip
 def _items(name: str, text: str, is_typed: bool) -> tuple[str, ...]:
     """Split the value `text` of the list setting `name` into its items.
 
-    From Kafka 4.0 on (`is_typed`) empty text is an empty list, repeated items count once, and an empty item raises KafkaError INVALID_CONFIG (40).
-    Before, empty text is a list with one empty item, empty items at the end are ignored, and repeated items stay.
+    From Kafka 4.0 on (`is_typed`), empty text is an empty list, repeated items are removed, and an empty item raises KafkaError INVALID_CONFIG (40).
+    Before 4.0, empty text is a list with one empty item, empty items at the end are removed, and repeated items are kept.
     """
     if not is_typed:
         return tuple(item.strip() if name == METRICS else item for item in java_split(text))

@@ -107,7 +107,7 @@ class Setting(NamedTuple):
 
 
 class Definitions:
-    """The definitions of all settings in one table, by name. A table has the settings of one Kafka release, and also serves releases close to it.
+    """The definitions of all settings in one of two tables, by name: one for releases before 4.0, one for 4.0 and later.
 
     broker: Kafka's broker settings, including those that can only be set on a running broker (`only_dynamic`), those that exist only in this broker,
     and those that Kafka 3.0 removed and this broker still supports. broker_name_of_topic: maps a topic setting to the broker setting whose value it

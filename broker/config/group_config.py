@@ -34,7 +34,8 @@ class GroupResource:
     def setting(self, name: str) -> Setting:
         """Return a definition of the setting `name` that accepts any text: the value is not checked here.
 
-        Kafka checks all settings of a group together, after all changes of a request. The definition is no list, as no setting of a group is one.
+        Kafka checks all settings of a group together, after all changes of a request. The definition has the type string, because no setting of a
+        group is a list.
         """
         return Setting(name, "string")
 

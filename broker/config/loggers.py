@@ -1,7 +1,8 @@
 """The loggers of the broker as a config resource of type 8: their names, their levels, and changes of levels (KIP-412).
 
-They are Python's logger `kafkaproto`, which clients address as `root`, and the loggers below it. All brokers of a process share them. The functions
-raise KafkaError INVALID_REQUEST (42), or INVALID_CONFIG (40) for an unknown logger or level (AD-42).
+They are Python's logger `kafkaproto`, which clients address as `root`, and the loggers below it. All brokers of a process share them. `change_levels`
+raises KafkaError INVALID_CONFIG (40) for an unknown logger or level, UNKNOWN_SERVER_ERROR (-1) for an unknown operation, and INVALID_REQUEST (42) for
+any other invalid change (AD-42).
 """
 
 from __future__ import annotations

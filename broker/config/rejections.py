@@ -131,7 +131,8 @@ def dynamic_rejection(reason: str) -> str:
 def scala_set(names: list[str], kind: str) -> str:
     """Format names as the text of an immutable Scala set, such as "Set(a, b)".
 
-    Up to four names are in the order of a Java hash table, more in that of a Scala hash table. kind: the class name to write for up to four names.
+    Up to four names are written in the order of a Java hash table, five or more in the order of a Scala hash table. kind: the class name to write
+    for up to four names.
     """
     is_small = len(names) <= SMALL_SET
     in_order = hash_order(names) if is_small else scala_order(names)

@@ -95,9 +95,9 @@ class ConsumerGroup(Group):
     def _wait_until_assigned(self, topic: str) -> None:
         """Wait until the group coordinator knows a new topic.
 
-        A Kafka broker informs its Metadata handler of a new topic before its group coordinator, and the coordinator of each partition separately. So
-        this method creates another group with the same coordinator, waits until a member of that group gets partitions of the topic, and deletes the
-        group.
+        A Kafka broker can list a new topic in Metadata before its group coordinator knows the topic. Each partition of the offsets topic has its own
+        coordinator, which is informed separately. So this method creates another group in the same partition of the offsets topic, waits until a
+        member of that group gets partitions of the new topic, and deletes the group.
         """
         other = Group(self.subject, self.index).id
 

@@ -1,6 +1,6 @@
 """Requirements of a test on the cluster that it checks, and the functions that find the unmet ones.
 
-A marker on the test declares them. A module can set the marker for all its tests with `pytestmark`, and both markers add up:
+A marker on the test declares them. A module can set a marker for all its tests with `pytestmark`; a test then has the requirements of both markers:
 
     @pytest.mark.needs("fetch.max.bytes", racks=True)
 

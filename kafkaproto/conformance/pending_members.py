@@ -41,10 +41,10 @@ LEAVES: list[Leave] = [leave_with_v2, leave_with_v4, leave_beside_an_unknown_mem
 
 
 class Outcome(NamedTuple):
-    """What members of a group see after a pending member has left. state: the state of the group.
+    """The responses that the members of a group get after a pending member has left. state: the state of the group.
 
-    syncs: the error codes of their SyncGroup requests, empty if they sent none. heartbeats: the error codes of their heartbeats. Both in the order in
-    which the members were created.
+    syncs: the error codes of their SyncGroup requests, empty if they sent none. heartbeats: the error codes of their heartbeats. Both tuples have
+    the order in which the members were created.
     """
 
     syncs: tuple[int, ...]
@@ -83,10 +83,13 @@ def outcome_in_sync_phase(subject: Subject, leave: Leave) -> Outcome:
 
 
 def described_in_rebalances(subject: Subject) -> list[tuple[str, list[tuple[bytes, bytes]]]]:
-    """Describe a group of an old and a new member in three phases, and return what DescribeGroups shows in each.
+    """Return what DescribeGroups shows about a group of an old and a new member in three phases.
 
-    The phases: the new member joins the stable group; both have joined, but not synchronized; the old member joins again, which starts a rebalance.
-    Each phase is (state, members), where members has (metadata, assignment) of the old member, then of the new one.
+    1. The new member has sent JoinGroup to the stable group, and the old member has not joined again yet.
+    2. Both members have joined, and neither has sent SyncGroup.
+    3. The old member has sent another JoinGroup, which starts a rebalance.
+
+    For each phase, the result has (state of the group, [(metadata, assignment) of the old member, (metadata, assignment) of the new member]).
     """
     group = Group(subject)
     old, new = group.client(), group.client()

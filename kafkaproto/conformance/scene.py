@@ -66,7 +66,7 @@ Entity = dict[str, str | None]
 def wait_until(subject: Subject, condition: Callable[[], Any], expected_event: str) -> Any:
     """Call `condition` until it returns a true value, and return this value. Raises AssertionError if that takes too long.
 
-    expected_event: a clause for the text of the error.
+    expected_event: the end of the error text "timed out waiting until ...", such as "broker 1 leads".
     """
     for _ in range(ROUNDS):
         if value := condition():
@@ -241,9 +241,9 @@ def _wait_until_known(topic: Topic, assignment: dict[int, list[int]]) -> None:
 
 
 def _leads(topic: Topic, broker_id: int, assignment: dict[int, list[int]]) -> bool:
-    """Return whether a broker has taken over the partitions that it should lead, because it responds to ListOffsets for all of them.
+    """Return whether a broker responds as leader to ListOffsets for all partitions that it should lead.
 
-    assignment: maps partitions of the topic to the ids of their replicas' brokers. The first replica of a partition should lead it.
+    assignment: maps partitions of the topic to the broker ids of their replicas. The first of these brokers should lead the partition.
     """
     partitions = [ListOffsetsPartition(i, -1, EARLIEST) for i, brokers in assignment.items() if brokers[0] == broker_id]
     request = ListOffsetsRequest(-1, 0, [ListOffsetsTopic(topic.name, partitions)])

@@ -24,9 +24,10 @@ VERSION, WITHIN_MS = 1, 10_000
 
 
 def semantics_of(subject: Subject) -> str:
-    """Return what the cluster follows where Kafka's documents and code differ: KIP for the documents, KAFKA for the code.
+    """Return KIP if the cluster follows Kafka's design documents where they differ from Kafka's code, and KAFKA if it follows the code.
 
-    It is KIP if the cluster accepts a list of throttled replicas in the form of KIP-73. Changes nothing in the cluster.
+    The result is KIP if the cluster accepts a list of throttled replicas in the form of KIP-73 and rejects an invalid one; otherwise it is KAFKA.
+    Changes nothing in the cluster.
     """
     with suppress(OSError, Closed, ProtocolError, AssertionError, pytest.skip.Exception):
         accepted = [_error(subject, text) == ErrorCode.NONE for text in (KIP_FORM, INVALID)]

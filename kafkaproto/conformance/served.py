@@ -56,7 +56,10 @@ class Served:
 
 
 def release_of(offered: Ranges | None) -> str | None:
-    """Return the newest Kafka release that offers exactly these API versions, None for none. APIs that this project does not serve are ignored."""
+    """Return the newest Kafka release that offers exactly these API versions, None if no release does.
+
+    Versions of APIs that this project does not serve are not compared.
+    """
     if offered is None:
         return None
     own = restricted(offered)
@@ -111,7 +114,10 @@ class Complete:
         return OFFERED_BY_3_9
 
     def topic_settings(self, settings: Mapping[str, str]) -> dict[str, str]:
-        """Return these topic settings with the names and values that the cluster's release supports."""
+        """Return these topic settings in the form that the cluster's release accepts.
+
+        From Kafka 4.2 on, a small `segment.bytes` is renamed to `internal.segment.bytes`. Nothing else is changed.
+        """
         return dict(settings)
 
     def need_topic_settings(self, settings: Mapping[str, str]) -> None:

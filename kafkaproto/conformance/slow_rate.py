@@ -40,7 +40,7 @@ class SlowRate:
         self.slots[self.current].last_ms = now_ms
 
     def measure(self, now_ms: int) -> tuple[float, int]:
-        """Return (rate per second, length in ms of the time over which it is measured). Resets expired samples (Q-3 to Q-5)."""
+        """Reset expired samples, and return (rate per second, length in ms of the interval over which the rate is measured) (Q-3 to Q-5)."""
         if not self.slots:
             self.slots.append(_Sample(now_ms))
         for sample in self.slots:

@@ -335,7 +335,7 @@ EMPTY_ITEM = "Configuration 'cleanup.policy' values must not be empty."
     ],
 )
 def test_list_settings_reject_empty_items_in_values_that_are_set_or_appended(subject: Subject, message: str) -> None:
-    """A set list must have no empty item. An appended list may end with empty items, which Java drops, but must not be empty itself."""
+    """SET rejects a list with an empty item, such as `delete,`. APPEND accepts empty items at the end, which Java drops, but not an empty text."""
     topic = new_topic(subject).name
     wrong = "Invalid value x for configuration cleanup.policy: String must be one of: compact, delete"
     cases: list[tuple[str, Error, Error]] = [

@@ -217,9 +217,9 @@ def test_static_member_keeps_its_partitions_while_it_is_temporarily_gone(subject
 @pytest.mark.rule("GN-32")
 @pytest.mark.releases(first="4.2")
 def test_dynamic_member_with_partitions_to_revoke_gets_none_if_it_rejoins_as_static(subject: Subject) -> None:
-    """A dynamic member joins again with an instance id. If it had to revoke some of its partitions, it gets no partitions; otherwise, all of its own.
+    """Dynamic members A and B join again, now with an instance id. A gets no partitions, because it had not yet revoked those that B is to get.
 
-    Member A is the first case: B has joined, so A must revoke. Member B is the second case.
+    B had no partitions to revoke, so B gets all partitions that it had before.
     """
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)

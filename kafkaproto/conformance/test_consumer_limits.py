@@ -25,9 +25,9 @@ AWAY_EPOCH, STALE_EPOCH = -2, 9
 
 @pytest.mark.rule("GN-67")
 def test_heartbeat_responses_contain_the_heartbeat_interval_set_at_the_broker(subject: Subject) -> None:
-    """The broker's settings for heartbeats and sessions are low, and responses contain this low heartbeat interval.
+    """The broker's heartbeat interval is set to 500 ms, and heartbeat responses contain this interval.
 
-    The intervals are below the default minimums. The broker starts only because the settings for the minimums are lower, too.
+    The interval and the session timeout are below the minimums that Kafka has by default. The broker's settings lower these minimums, too.
     """
     bounds = [name.replace("consumer.", "consumer.min.") for name in TIMEOUTS]
     assert settings_in_force(subject, [*TIMEOUTS, *bounds]) == dict(
@@ -40,7 +40,7 @@ def test_heartbeat_responses_contain_the_heartbeat_interval_set_at_the_broker(su
 
 @pytest.mark.rule("GN-14", "GN-30")
 def test_consumer_group_member_without_successful_heartbeats_is_removed(subject: Subject) -> None:
-    """B sends only heartbeats that are rejected. After its session timeout, A gets its partitions."""
+    """B sends only heartbeats that are rejected. After the session timeout, B is removed, and A gets all partitions."""
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     assert group.enter("B") == (2, [])
@@ -62,7 +62,7 @@ def test_consumer_group_member_without_successful_heartbeats_is_removed(subject:
 
 @pytest.mark.rule("GN-30", "GN-35")
 def test_static_member_that_stays_away_is_removed_after_its_session_timeout(subject: Subject) -> None:
-    """The timeout counts from the last heartbeat before the member left with epoch -2. Its instance id is free afterwards."""
+    """The timeout starts at the member's last heartbeat before it leaves with epoch -2. Afterwards, another member can join with its instance id."""
     group = ConsumerGroup(subject)
     assert group.enter("A", instance_id="i1") == (1, ALL)
     start_ms = subject.now_ms()

@@ -155,9 +155,10 @@ def test_coordinator_writes_a_regex_record_and_a_tombstone_when_the_member_leave
 
 @pytest.mark.rule("GN-38")
 def test_join_with_an_unresolved_regex_makes_all_target_assignments_empty(group: ConsumerGroup) -> None:
-    """Member C joins with a regular expression. Resolving it starts a new epoch, whose target assignment is not computed yet.
+    """Member C joins with a regular expression. When the broker has resolved it, a new epoch starts, whose target assignment is not computed yet.
 
-    Then B joins with another expression, which matches no topics because it is not resolved yet. The target assignments of B and C are now empty.
+    Then B joins with another expression. It matches no topic, because the broker has not resolved it yet. After this join, the target assignments of
+    both B and C are empty.
     """
     assert group.result(join(group, "C", whole(group))) == (1, [])
     wait_for_epoch(group, 2)
@@ -170,7 +171,10 @@ def test_join_with_an_unresolved_regex_makes_all_target_assignments_empty(group:
 def test_changing_to_a_regex_that_matches_no_topic_starts_a_new_group_epoch(
     group: ConsumerGroup,
 ) -> None:
-    """The second expression matches no topic. Its resolution starts an epoch, because the group no longer subscribes to the topic of the first."""
+    """A member replaces its expression by one that matches no topic.
+
+    When the broker has resolved the new expression, the group subscribes to no topic any more, so a new epoch starts.
+    """
     nothing = f"no-{whole(group)}"
     assert group.result(join(group, "A", whole(group))) == (1, [])
     wait_for_epoch(group, 2)
@@ -182,9 +186,9 @@ def test_changing_to_a_regex_that_matches_no_topic_starts_a_new_group_epoch(
 
 @pytest.mark.rule("GN-52")
 def test_all_regexes_are_resolved_again_when_the_last_member_with_a_regex_changes_it(group: ConsumerGroup) -> None:
-    """A replaces its expression by B's, so that A's old expression is unused. Then all expressions are resolved again at once.
+    """A replaces its expression by B's, so that no member uses A's old expression. The broker then resolves all expressions again at once.
 
-    The broker sees that the group has fewer expressions than it has resolved before. It resolves even B's, which has not changed.
+    It does so because the group has fewer expressions than the broker has resolved. Even B's expression, which has not changed, is resolved again.
     """
     log = GroupLog(group)
     assert group.result(join(group, "A", whole(group))) == (1, [])
@@ -202,9 +206,9 @@ def test_all_regexes_are_resolved_again_when_the_last_member_with_a_regex_change
 
 @pytest.mark.rule("GN-38")
 def test_new_member_without_subscription_gets_partitions_of_another_members_regex(group: ConsumerGroup) -> None:
-    """A joins with a regular expression, which starts an epoch once it is resolved. C then joins and subscribes to nothing.
+    """A joins with a regular expression. When the broker has resolved it, a new epoch starts. C then joins and subscribes to nothing.
 
-    C's join computes the target assignment of the epoch. It gives partitions to C, too, although C has no subscription.
+    At this join the coordinator computes the target assignment of the epoch. It assigns partitions to C, too, although C has no subscription.
     """
     assert group.result(join(group, "A", whole(group))) == (1, [])
     wait_for_epoch(group, 2)

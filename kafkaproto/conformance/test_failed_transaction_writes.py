@@ -14,7 +14,10 @@ NOT_AVAILABLE = 15
 
 @pytest.mark.rule("TX-7", "TX-17")
 def test_transactional_requests_fail_while_too_few_txn_state_replicas_are_in_sync(subject: Subject) -> None:
-    """The transaction stays open. Before Kafka 4, both failed InitProducerId requests raise the epoch in memory to the same value."""
+    """EndTxn, AddPartitionsToTxn for a new partition and two InitProducerId requests fail, and the transaction stays open.
+
+    Before Kafka 4, the first InitProducerId raises the epoch in the coordinator's memory by 1; the second does not raise it again.
+    """
     topic, producer = new_topic(subject, assignment={0: [0], 1: [0]}), Producer(subject, index=0)
     before = producer.log.partition().replica_nodes
     coordinator = producer.coordinator()

@@ -107,7 +107,7 @@ Update = tuple[str, int, int]
 def update(subject: Subject, *updates: Update, version: int = 1, validate_only: bool = False) -> Any:
     """Send UpdateFeatures and return the response. updates: (feature, new level, upgrade type) of each change.
 
-    Version 0 of the request has no upgrade types, which are then ignored, and no `validate_only`.
+    Version 0 of the request has neither upgrade types nor `validate_only`; with this version, the upgrade types in `updates` are ignored.
     """
     keys = [
         FeatureUpdateKey(name, level) if version == 0 else FeatureUpdateKey(name, level, upgrade_type=kind)

@@ -52,9 +52,9 @@ def test_fetch_returns_null_aborted_transactions_unless_it_reads_committed_recor
 
 @pytest.mark.rule("F-15", "F-17", "F-18", "X-2", "D1")
 def test_consumers_read_to_the_high_watermark_and_followers_to_the_log_end(subject: Subject) -> None:
-    """A follower stops fetching, so that the leader has two uncommitted records. A fetch with the follower's id returns them (N-12).
+    """The follower stops fetching, and two more records are produced. They stay uncommitted, so a consumer does not get them.
 
-    A consumer gets only the committed records.
+    A fetch that the test sends with the follower's id returns them (N-12).
     """
     topic = new_topic(subject, replication=2)
     topic.fill(batch(b"a"), batch(b"b"))

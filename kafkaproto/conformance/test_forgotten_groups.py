@@ -52,7 +52,10 @@ def write_record(group: ConsumerGroup) -> None:
 
 
 def hidden_group(subject: Subject) -> ConsumerGroup:
-    """Return a group with a committed offset of 5, after a JoinGroup was rejected and a later record was written; Kafka no longer finds the group."""
+    """Return a group that Kafka no longer finds: a JoinGroup was rejected, and then a record of another group was written.
+
+    The group has the committed offset 5. A cluster that follows the KIPs still finds it.
+    """
     group = empty_group(subject)
     reject_join(group)
     write_record(group)

@@ -13,7 +13,7 @@ from kafkaproto.messages.metadata import MetadataRequest
 
 API_VERSIONS, METADATA, PRODUCE = 18, 3, 0
 FIRST_RESPONSE_WITH_RANGE = 3
-"""The ApiVersions version from which on a broker responds to an unsupported, later version with its own version range (KIP-511)."""
+"""A broker that supports this ApiVersions version responds to a later, unsupported version with the range that it supports (KIP-511)."""
 INTER_BROKER = (4, 5, 6, 7, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82)
 
 

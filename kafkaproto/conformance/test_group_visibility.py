@@ -1,4 +1,4 @@
-"""Tests that the Java coordinator responds to ListGroups and similar requests with the state of groups up to the high watermark (GC-66)."""
+"""Tests of ListGroups and similar requests to the Java coordinator: they ignore changes of groups above the high watermark (GC-66)."""
 
 from __future__ import annotations
 

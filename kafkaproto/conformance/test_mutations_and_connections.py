@@ -60,9 +60,9 @@ def about(subject: Subject, actual_ms: int, expected: int) -> bool:
 @pytest.mark.needs(at_least={"connections.max.idle.ms": MAX_IDLE_MS})
 @pytest.mark.rule("Q-18")
 def test_create_topics_from_version_6_rejects_topics_above_the_mutation_quota(subject: Subject) -> None:
-    """The quota of 11 partitions allows three topics of 5 partitions, because a topic is created if any token is left.
+    """The client has 11 tokens, one for each partition. Three topics of 5 partitions are created, because one remaining token is enough for a topic.
 
-    The fourth topic is rejected with error THROTTLING_QUOTA_EXCEEDED (89).
+    No token is left for the fourth topic, which is rejected with error THROTTLING_QUOTA_EXCEEDED (89).
     """
     with mutating(subject) as connection:
         begun_ms = subject.now_ms()

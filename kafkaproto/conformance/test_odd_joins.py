@@ -93,9 +93,10 @@ def test_join_group_with_an_impossible_subscription_size_gets_no_response(subjec
 def test_group_with_a_truncated_subscription_counts_as_a_reader_of_every_topic(
     subject: Subject, data: bytes, is_read: bool
 ) -> None:
-    """If a member's subscription lacks topics or user data, the group counts as subscribed to every topic. Only these two fields are decoded.
+    """If the topics or the user data are missing in a member's subscription, the group counts as subscribed to every topic.
 
-    data: the subscription in a JoinGroup request. is_read: whether the group counts as subscribed to a topic that is not in it.
+    Later fields do not matter, because the coordinator does not decode them. data: the subscription in a JoinGroup request. is_read: whether the
+    group is expected to count as subscribed to a topic that the subscription does not name.
     """
     group = Group(subject)
     assert join(group, ("range", data)).error_code == 0

@@ -25,7 +25,10 @@ WITH_TIME = 1
 
 @pytest.mark.rule("GO-14", "GO-24", "GC-14", "SN-26")
 def test_committed_offsets_expire_for_empty_groups_and_for_unsubscribed_topics(subject: Subject) -> None:
-    """Offsets of subscribed topics do not expire; others expire a retention time after their commit, or after their group became empty (SN-26)."""
+    """Offsets of subscribed topics do not expire (scenario SN-26).
+
+    Other offsets expire when the retention time has passed since their commit, or since their group became empty.
+    """
     t1, t2 = new_topic(subject).name, new_topic(subject).name
     group, alone = Group(subject), Group(subject)
     client = group.client(version=ONE_JOIN, protocols=[("range", subscription(t1))])

@@ -26,7 +26,7 @@ def stop(subject: Subject, broker_id: int) -> None:
 
 @pytest.mark.rule("GO-2", "AD-26")
 def test_groups_have_no_coordinator_while_too_few_brokers_are_registered(subject: Subject) -> None:
-    """A stopped broker is registered and gets replicas of the offsets topic; one that is unregistered does not count."""
+    """A stopped broker is still registered and gets replicas of the offsets topic. An unregistered broker gets none, so two brokers are too few."""
     topic = Topic(subject, OFFSETS_TOPIC)
     if topic.metadata().error_code == 0:
         pytest.skip("not prepared: needs a cluster without the offsets topic")

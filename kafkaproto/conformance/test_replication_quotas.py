@@ -195,8 +195,8 @@ def test_neither_throttled_bytes_nor_a_new_rate_complete_a_parked_follower_fetch
 def test_throttled_reassignment_takes_the_time_given_by_its_rate(subject: Subject, key: str) -> None:
     """The reassignment copies 2 MB at 500 kB/s and takes between 1.8 s and 7 s.
 
-    It may take less than 4 s, because a broker charges the bytes of the first fetch only before the second fetch. key: the topic setting that lists
-    the throttled replicas, either for leaders or for followers.
+    It need not take 4 s, because the first fetch is not throttled: a broker charges its bytes only before the second fetch. key: the topic setting
+    that lists the throttled replicas, either for leaders or for followers.
     """
     topic = new_topic(subject, assignment={0: [0]})
     topic.fill(*[batch_of_bytes(100_000)] * 20)

@@ -61,9 +61,9 @@ def test_static_member_that_returns_with_another_subscription_starts_a_group_epo
 
 @pytest.mark.rule("GN-32")
 def test_member_that_takes_over_an_instance_id_gets_partitions_at_its_next_heartbeat(subject: Subject) -> None:
-    """B joins again with the instance id of A, which is away, and thereby takes over A's target assignment. The response has no partitions.
+    """B owns all partitions and joins again with the instance id of A, which is away. B thereby takes over A's target assignment.
 
-    All partitions of the topic still belonged to B before it joined again, so the coordinator gives those of A's target only at B's next heartbeat.
+    The response to this join has no partitions, because they all belonged to B until then. B's next heartbeat gets those of A's target assignment.
     """
     group = ConsumerGroup(subject)
     assert group.enter("B", instance_id="i2") == (1, ALL)

@@ -89,7 +89,7 @@ def test_restarted_static_member_in_the_sync_phase_starts_a_rebalance(subject: S
 
 @pytest.mark.rule("GC-35", "GC-46", "GC-48", "GC-50", "SN-14")
 def test_leave_group_removes_a_static_member_by_its_instance_id(subject: Subject) -> None:
-    """LeaveGroup removes a static member named by its instance id alone; with another member id it is rejected (scenario SN-14)."""
+    """LeaveGroup with the instance id of a static member removes the member if the member id is empty; a wrong member id gets an error (SN-14)."""
     group = Group(subject)
     client = group.client(instance="i1")
     make_stable(client)

@@ -1,4 +1,7 @@
-"""Tests of client telemetry (KIP-714): subscriptions to client metrics, and the metrics that clients push. The broker needs no metrics receiver."""
+"""Tests of client telemetry (KIP-714): subscriptions to client metrics, and the metrics that clients push.
+
+They do not need a broker with a plugin that receives the metrics.
+"""
 
 from __future__ import annotations
 

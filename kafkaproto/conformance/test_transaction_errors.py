@@ -64,10 +64,10 @@ def errors(producer: Producer, topic: Topic, group: Group) -> dict[str, list[int
 
 
 def without_change(subject: Subject, error: int, old: int, **others: list[int]) -> dict[str, list[int]]:
-    """Return the expected result of `errors` for a case in which old versions return the error code `old`, and newer versions `error`.
+    """Return the expected result of `errors` if old versions of the APIs return the error code `old`, and all other versions return `error`.
 
-    The result maps APIs to the error codes of all tested versions, in the order of versions. The old versions are InitProducerId v3, and the first
-    two of AddPartitionsToTxn, AddOffsetsToTxn and EndTxn. others: the error codes of APIs that differ from this rule, as in the result.
+    The old versions are version 3 of InitProducerId, and versions 0 and 1 of AddPartitionsToTxn, AddOffsetsToTxn and EndTxn. The result maps the name
+    of an API to the error codes of its tested versions, lowest version first. others: entries of the result that replace those of the same API.
     """
     newer = bumps_epochs(subject)
     return {

@@ -75,10 +75,10 @@ def test_last_stable_offset_is_the_log_start_if_open_transaction_data_is_deleted
 @pytest.mark.rule("TX-30")
 @pytest.mark.releases(first="4.0")
 def test_batch_is_rejected_if_its_transaction_ends_while_another_batch_is_verified(subject: Subject) -> None:
-    """A request has batches for two partitions. The transaction is open in the first one, so the leader asks the coordinator about the second only.
+    """A Produce request has batches for two partitions, and the transaction is open only in the first one. So the leader verifies the second batch.
 
-    An EndTxn of version 4, which keeps the epoch, is sent just before. The leader rejects the first batch if the marker is written while it waits
-    for the coordinator. The test repeats until this happens, because it depends on the timing.
+    Just before the Produce request, the test sends EndTxn version 4, which keeps the producer's epoch. If the transaction marker is written while the
+    leader waits for the coordinator, the leader rejects the first batch. This depends on the timing, so the test repeats until it happens.
     """
     topic, producer = new_topic(subject, assignment={0: [0], 1: [0]}), Producer(subject)
     producer.init()

@@ -131,8 +131,9 @@ DATA_TEXTS = {
 def docstring(struct: Struct, message: Message, names: dict[str, str]) -> str:
     """Return the docstring of a struct's class.
 
-    For a whole message, the docstring states the versions, and the API key or, for data inside messages and records, its kind. For any other struct,
-    it states the fields that hold the struct. names: maps struct names to class names.
+    For a whole message, the docstring states the versions and the API key. For data inside messages or records, which has no API key, it states what
+    the data is, such as the key of a record. For any other struct, it states the fields that have this struct as their type. names: maps struct names
+    to class names.
     """
     if struct.name == message.name:
         if message.kind == "header":
@@ -262,7 +263,7 @@ def struct_layouts(layouts: Layouts, name: str, version: int, written: set[str])
 def layout_text(layout: Layout, cls: str, *, leading: bool) -> str:
     """Return the text of a layout: ``FETCH_REQUEST_V0 = Message(FetchRequest, …)``.
 
-    cls: the name of the dataclass. leading: True for a header, because it leads the bytes of a request or response. The text then sets this option.
+    cls: the name of the dataclass. leading: whether the layout is that of a header; the text then contains ``leading=True``.
     """
     lines = [f"{layout.constant} = Message(", f"    {cls},"]
     lines += [f"    {line}" if line.endswith(("(", ",")) else f"    {line}," for line in layout.lines]

@@ -1,7 +1,7 @@
 """Merge of a message's definitions in two Kafka releases: the newer release lacks old versions, the older release lacks new ones.
 
-Facts about versions up to the older release's highest version come from the older release, and facts about later versions from the newer
-release. This module does not depend on files.
+The highest version in the older release and all versions below it are taken from the older release, later versions from the newer release. This
+module does not depend on files.
 """
 
 from __future__ import annotations

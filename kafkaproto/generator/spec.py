@@ -41,7 +41,7 @@ class Type:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a struct. ``default`` is a Python value; for arrays and structs, None stands for null, and any other value for an empty one.
+    """One field of a struct. ``default`` is a Python value; for an array or struct, None means null, and any other value means empty.
 
     ``name`` is the Python name, ``wire_name`` is Kafka's name. ``tag`` is None for a field that is never tagged; ``flexible`` is None unless the
     definition gives the field flexible versions of its own.

@@ -20,9 +20,9 @@ DEFAULT_LIMIT_BYTES = 128 * 1024 * 1024
 """The default limit on decompressed bytes, larger than any batch that a broker with usual settings accepts."""
 
 LZ4_DEFAULT_LEVEL, LZ4_LEAST_HC_LEVEL = 9, 3
-"""Two levels of lz4 in Kafka (KIP-390): the default, and the lowest level of the slower compressor with high compression.
+"""Two levels of lz4 in Kafka (KIP-390): the default level, and the lowest level of the slow compressor with high compression.
 
-The default would be a level of the slower compressor, but Kafka takes it as a sign to use the fast compressor.
+At the default level, 9, Kafka uses the fast compressor, although all other levels belong to the slow compressor.
 """
 ZSTD_DEFAULT_LEVEL = 3
 GZIP_WINDOW = 31  # zlib's `wbits` for a gzip header and the largest window

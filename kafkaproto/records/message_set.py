@@ -71,7 +71,7 @@ class MessageHeader(NamedTuple):
 
     @property
     def last_offset(self) -> int:
-        """Return the offset of the last record. A wrapper has the offset of its last inner message."""
+        """Return the offset of the last record. For a compressed message, this is the offset of the last message inside."""
         return self.offset
 
     @property
@@ -269,7 +269,7 @@ def build_message_set(
     compression: Compression = Compression.NONE,
     log_append_time_ms: int | None = None,
 ) -> bytes:
-    """Return the records as messages at consecutive offsets: one message for each record, or one wrapper around all of them if compressed.
+    """Return the records as messages at consecutive offsets: one message for each record or, if compressed, one message that contains them all.
 
     ``log_append_time_ms`` becomes the timestamp of all messages; in magic 1 they are also marked as having the broker's time. Raises EncodeError if
     there are no records, if a record has headers or the compression is zstd (magic 0 and 1 support neither), and for values that do not fit.

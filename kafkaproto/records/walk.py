@@ -156,10 +156,10 @@ def _counting_up(width: int) -> tuple[int, list[bytes]]:
 
 
 def _counting(width: int, first: int, count: int) -> list[bytes]:
-    """Return the varints of the ``count`` numbers ``first``, ``first`` + 1, …, to compare them with those in consecutive records.
+    """Return the varints of the ``count`` numbers ``first``, ``first`` + 1, … as columns: column N contains byte N of each varint.
 
-    The result has ``width`` columns; column N contains byte N of each varint. Only numbers whose varints take exactly ``width`` bytes are included:
-    if ``first`` takes less, the result is empty; later numbers that take more are missing from the columns.
+    There are ``width`` columns. Only numbers whose varints take exactly ``width`` bytes are included: if the varint of ``first`` takes fewer, the
+    result is empty; later numbers whose varints take more are missing from the columns.
     """
     smallest, columns = _counting_up(width)
     begin = first - smallest

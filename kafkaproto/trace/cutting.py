@@ -34,10 +34,11 @@ _MESSAGE_HEAD_BYTES = {magic: PREFIX_BYTES + least - _KEY_AND_VALUE_BYTES for ma
 
 
 def cut(out: Buffer, places: Sequence[tuple[int, int, bytes]], flexible: bool) -> bytes:
-    """Return an encoded message whose records fields are replaced by shorter bytes.
+    """Return an encoded message with shorter bytes in place of the records in each records field.
 
-    out: the message, encoded without its records. places: one (byte position in `out` of the missing records, their original length in bytes, their
-    replacement) for each records field, by position; the length field before each position is rewritten. flexible: lengths are encoded as varints.
+    out: the message, encoded without its records. places: for each records field, in ascending order, (byte position in `out` at which the records
+    are missing, their original length in bytes, the bytes to insert there). The length before each position is adjusted. flexible: whether lengths
+    are varints.
     """
     parts: list[Buffer] = []
     copied_to = 0

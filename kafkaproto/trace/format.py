@@ -25,7 +25,7 @@ MAGIC = b"kptrace\n"
 VERSION = 5
 """The version of the trace format that this module encodes. `reading` decodes it and the versions 2 to 4.
 
-Since version 5, a trace contains complete control batches in responses, and more facts in events about transactions.
+Since version 5, a trace contains complete control batches in responses, and events about transactions have more details.
 """
 SUFFIX = ".kptrace"
 EXCHANGE, EVENT, STATE = 1, 2, 3
@@ -39,9 +39,9 @@ was ready, and the response was sent; throttle time in ms, flags; sizes in bytes
 entry; numbers of records fields in request and response; broker's clock in ms at the start of the handler; time in purgatory in ns.
 """
 STATE_FIELDS = Struct(">QiqqH")
-"""The fixed fields of a state entry, which stores the offsets of each log of which an offset has changed (`State`).
+"""The fixed fields of a state entry (`State`). The offsets of each log follow them.
 
-In order: sequence number, broker, clock in ms, time in ns, number of logs.
+In order: sequence number, broker id, broker's clock in ms, monotonic clock in ns, number of logs.
 """
 POSITIONS_FIELDS = Struct(">HiBqqqq")
 """The fixed fields of each log in a state entry (`State`); the topic's name follows them.
@@ -178,8 +178,8 @@ def exchange_layout(lengths: int) -> tuple[int, Callable[..., bytes]]:
     The function packs this start. Its arguments are the length in bytes of the whole entry, the kind of the entry (`EXCHANGE`), the values of
     `EXCHANGE_FIELDS`, and the original length in bytes of each records field. lengths: how many records fields there are.
 
-    Neither `size`, the size of the start in bytes, nor the length of the entry counts the two fields at the beginning of every entry: its length and
-    its kind (`LENGTH_AND_KIND`).
+    `size` is the size of the start in bytes. Every entry begins with its length and its kind (`LENGTH_AND_KIND`); neither `size` nor the length of
+    the entry includes these two fields.
     """
     layout = Struct(f"{LENGTH_AND_KIND.format}{EXCHANGE_FIELDS.format[1:]}{lengths}I")
     return layout.size - LENGTH_AND_KIND.size, layout.pack

@@ -229,6 +229,6 @@ READERS: dict[int, dict[int, Callable[[bytes], Entry]]] = {
 """Maps each supported version of the trace format to a dict of entry kinds to their decoders.
 
 Differences from the current version: traces of version 2 contain no entries with the offsets of logs (`State`), and no times in purgatory. In
-versions 2 and 3, events of kind "problem" have the kind "trouble", and some events have other facts in their JSON. Up to version 4, a control batch
-is stored only as its header, without its record.
+versions 2 and 3, events of kind "problem" have the kind "trouble", and the JSON of some events has other fields. Up to version 4, a control batch is
+stored only as its header, without its record.
 """
