@@ -12,9 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.group import Group, GroupState
 from kafkaproto.broker.group.migration import AnyGroup
-from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, is_too_long, split_by_metadata
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, split_by_metadata
 from kafkaproto.broker.group.rebalance import Rebalance
 from kafkaproto.broker.group.registry import Registry, release, settle
+from kafkaproto.broker.group.repeated_offsets import OffsetsToStore
 from kafkaproto.broker.group.results import UNKNOWN_MEMBER_ID
 from kafkaproto.broker.group.storage import DeletionReply, GroupStorage
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL
@@ -86,9 +87,9 @@ class Commits:
             self._rebalance.sessions.restart_timeout(group, group.members[member_id], now_ms)
         self._store(group, offsets, now_ms, reply)
 
-    def is_too_long(self, offset: CommittedOffset) -> bool:
-        """Return whether the metadata of an offset is longer than `offset.metadata.max.bytes` (GO-21)."""
-        return is_too_long(offset.metadata, self._rebalance.settings.offset_metadata_max_bytes)
+    def to_store(self, offsets: Sequence[tuple[PartitionKey, CommittedOffset]], *, checks_each: bool) -> OffsetsToStore:
+        """Return the offset to store for each partition of a request. checks_each: whether the coordinator is the one in Java (GO-15, GO-21)."""
+        return OffsetsToStore(offsets, self._rebalance.settings.offset_metadata_max_bytes, checks_each=checks_each)
 
     def fetch(
         self, group_id: str, partitions: Iterable[PartitionKey] | None, *, require_stable: bool = False

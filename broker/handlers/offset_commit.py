@@ -9,10 +9,9 @@ the offsets are replicated. In Kafka, v0 stored offsets in ZooKeeper; here it ge
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, errors_by_topic
+from kafkaproto.broker.group.repeated_offsets import OffsetsToStore
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
@@ -42,7 +41,15 @@ def offset_commit(exchange: Exchange, request: OffsetCommitRequest) -> Reply | D
     if exchange.api_version >= FIRST_VERSION_BY_ID:
         for topic in request.topics:
             topic.name = node.image.topic_names.get(topic.topic_id, "")
-    known, is_too_long = _offsets(exchange, request)
+    known = node.groups.commits.to_store(
+        [
+            ((topic.name, p.partition_index), _committed(request, p, exchange.now_ms))
+            for topic in request.topics
+            for p in topic.partitions
+            if node.image.partition(topic.name, p.partition_index) is not None
+        ],
+        checks_each=node.groups.is_new_coordinator,
+    )
     if known and exchange.api_version < FIRST_VERSION_IN_KAFKA:
         return _failed(exchange, request, ErrorCode.UNSUPPORTED_VERSION)
     error = node.refuses_group(request.group_id) if known else 0
@@ -51,7 +58,7 @@ def offset_commit(exchange: Exchange, request: OffsetCommitRequest) -> Reply | D
     delayed = Delayed()
 
     def reply(results: dict[PartitionKey, int], at_ms: int) -> None:
-        delayed.complete(lambda: _with_each_length(request, _response(exchange, request, results), is_too_long), at_ms)
+        delayed.complete(lambda: _checked(exchange, request, results, known), at_ms)
 
     node.groups.commits.commit(
         request.group_id,
@@ -66,50 +73,6 @@ def offset_commit(exchange: Exchange, request: OffsetCommitRequest) -> Reply | D
     return delayed
 
 
-def _offsets(
-    exchange: Exchange, request: OffsetCommitRequest
-) -> tuple[dict[PartitionKey, CommittedOffset], dict[PartitionKey, list[bool]]]:
-    """Return the offset to store for each existing partition, and whether the metadata of each offset of a repeated partition is too long (GO-15).
-
-    Of a repeated partition, the last offset is stored; with the coordinator in Java, the last one whose metadata is not too long. Only this
-    coordinator has repeated partitions in the second dict.
-    """
-    node = exchange.node
-    known: dict[PartitionKey, CommittedOffset] = {}
-    repeated: dict[PartitionKey, list[CommittedOffset]] = {}
-    for topic in request.topics:
-        for p in topic.partitions:
-            if node.image.partition(topic.name, p.partition_index) is not None:
-                key, offset = (topic.name, p.partition_index), _committed(request, p, exchange.now_ms)
-                if key in known and node.groups.is_new_coordinator:
-                    repeated.setdefault(key, [known[key]]).append(offset)
-                known[key] = offset
-    is_too_long = {key: [node.groups.commits.is_too_long(o) for o in offsets] for key, offsets in repeated.items()}
-    for key, offsets in repeated.items():
-        storable = [offset for offset, is_long in zip(offsets, is_too_long[key], strict=True) if not is_long]
-        known[key] = (storable or offsets)[-1]
-    return known, is_too_long
-
-
-def _with_each_length(
-    request: OffsetCommitRequest, reply: Reply, is_too_long: Mapping[PartitionKey, list[bool]]
-) -> Reply:
-    """Change the results of repeated partitions in a response: each result says whether the metadata of its own offset is too long (GO-15).
-
-    is_too_long: for each repeated partition, whether the metadata of each of its offsets in the request is too long.
-    """
-    if is_too_long:
-        names = {topic.topic_id: topic.name for topic in request.topics}
-        remaining = {key: iter(lengths) for key, lengths in is_too_long.items()}
-        assert isinstance(reply.message, OffsetCommitResponse)
-        for topic in reply.message.topics:
-            for p in topic.partitions:
-                key = (topic.name or names[topic.topic_id], p.partition_index)
-                if next(remaining.get(key, iter(())), False) and not p.error_code:
-                    p.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
-    return reply
-
-
 def _committed(request: OffsetCommitRequest, partition: OffsetCommitRequestPartition, now_ms: int) -> CommittedOffset:
     return CommittedOffset(
         partition.committed_offset,
@@ -118,6 +81,22 @@ def _committed(request: OffsetCommitRequest, partition: OffsetCommitRequestParti
         now_ms if partition.commit_timestamp == NOT_GIVEN else partition.commit_timestamp,
         None if request.retention_time_ms == NOT_GIVEN else now_ms + request.retention_time_ms,
     )
+
+
+def _checked(
+    exchange: Exchange, request: OffsetCommitRequest, results: dict[PartitionKey, int], offsets: OffsetsToStore
+) -> Reply:
+    """Return the response to a request whose offsets were checked, with the result of each partition in `results`."""
+    reply = _response(exchange, request, results)
+    if offsets.too_long:
+        names = {topic.topic_id: topic.name for topic in request.topics}
+        assert isinstance(reply.message, OffsetCommitResponse)
+        offsets.set_errors(
+            ((topic.name or names[topic.topic_id], p.partition_index), p)
+            for topic in reply.message.topics
+            for p in topic.partitions
+        )
+    return reply
 
 
 def _response(

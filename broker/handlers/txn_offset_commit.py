@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, errors_by_topic
+from kafkaproto.broker.group.repeated_offsets import OffsetsToStore
 from kafkaproto.broker.group.results import TransactionalCommit
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
@@ -36,14 +37,20 @@ def _failed(exchange: Exchange, request: TxnOffsetCommitRequest, error_code: int
 @register(ApiKey.TXN_OFFSET_COMMIT, _failed)
 def txn_offset_commit(exchange: Exchange, request: TxnOffsetCommitRequest) -> Reply | Delayed:
     node = exchange.node
-    offsets = {
-        (topic.name, p.partition_index): CommittedOffset(
-            p.committed_offset, p.committed_leader_epoch, p.committed_metadata or "", exchange.now_ms, None
-        )
-        for topic in request.topics
-        for p in topic.partitions
-        if node.image.partition(topic.name, p.partition_index) is not None
-    }
+    offsets = node.groups.commits.to_store(
+        [
+            (
+                (topic.name, p.partition_index),
+                CommittedOffset(
+                    p.committed_offset, p.committed_leader_epoch, p.committed_metadata or "", exchange.now_ms, None
+                ),
+            )
+            for topic in request.topics
+            for p in topic.partitions
+            if node.image.partition(topic.name, p.partition_index) is not None
+        ],
+        checks_each=node.groups.is_new_coordinator,
+    )
     error = 0
     if offsets:
         error = node.refuses_group(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
@@ -52,7 +59,7 @@ def txn_offset_commit(exchange: Exchange, request: TxnOffsetCommitRequest) -> Re
     delayed = Delayed()
 
     def reply(results: dict[PartitionKey, int], at_ms: int) -> None:
-        delayed.complete(lambda: _response(exchange, request, results, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), at_ms)
+        delayed.complete(lambda: _checked(exchange, request, results, offsets), at_ms)
 
     def verified(verification: Verification, at_ms: int) -> None:
         moved = node.refuses_group(request.group_id)
@@ -97,6 +104,16 @@ def _commit(
         now_ms,
         reply,
     )
+
+
+def _checked(
+    exchange: Exchange, request: TxnOffsetCommitRequest, results: dict[PartitionKey, int], offsets: OffsetsToStore
+) -> Reply:
+    """Return the response to a request whose offsets were checked, with the result of each partition in `results`."""
+    reply = _response(exchange, request, results, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    assert isinstance(reply.message, TxnOffsetCommitResponse)
+    offsets.set_errors(((topic.name, p.partition_index), p) for topic in reply.message.topics for p in topic.partitions)
+    return reply
 
 
 def _response(

@@ -93,6 +93,29 @@ def test_topics_named_twice_in_offset_requests_appear_twice_in_the_response(java
     ]
 
 
+@pytest.mark.rule("GO-15", "GO-21")
+def test_txn_offset_commit_checks_each_metadata_length_of_a_repeated_partition(java: Subject) -> None:
+    """The last offset whose metadata is short enough is committed."""
+    topic, long, short = new_topic(java), "x" * 4097, "x"
+    for metadata, errors, stored in (
+        ((short, long), [0, 12], {(topic.name, 0): 5}),
+        ((long, short), [12, 0], {(topic.name, 0): 6}),
+        ((long, long), [12, 12], {}),
+    ):
+        group, producer = Group(java), begun(java, topic)
+        assert producer.add_offsets(group) == 0
+        offsets = [
+            TxnOffsetCommitRequestPartition(0, offset, committed_metadata=text)
+            for offset, text in zip((5, 6), metadata, strict=True)
+        ]
+        topics = [TxnOffsetCommitRequestTopic(topic.name, offsets)]
+        request = TxnOffsetCommitRequest(producer.id, group.id, producer.producer_id, producer.epoch, topics=topics)
+        [result] = group.ask(request, 3).topics
+        assert [p.error_code for p in result.partitions] == errors
+        producer.finish(commit=True)
+        assert group.committed() == stored
+
+
 @pytest.mark.rule("GO-17")
 def test_offset_commit_to_an_unknown_group_gets_illegal_generation_only_before_v9(java: Subject) -> None:
     topic, group = new_topic(java).name, Group(java)

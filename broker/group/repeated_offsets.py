@@ -1,0 +1,57 @@
+"""Commits that name a partition more than once: which of its offsets is stored, and the result of each (GO-15)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, is_too_long
+from kafkaproto.error_codes import ErrorCode
+
+
+class Result(Protocol):
+    """The result of one offset in a response."""
+
+    error_code: int
+
+
+class OffsetsToStore(dict[PartitionKey, CommittedOffset]):
+    """The offset to store for each partition of a request.
+
+    Of a repeated partition, the last offset is stored; with the coordinator in Java, the last one whose metadata is not too long.
+    too_long: for each repeated partition of a request to that coordinator, whether the metadata of each of its offsets is too long.
+    """
+
+    def __init__(
+        self, offsets: Sequence[tuple[PartitionKey, CommittedOffset]], max_metadata_bytes: int, *, checks_each: bool
+    ) -> None:
+        """Choose the offset of each partition.
+
+        offsets: the partitions and offsets in the order of the request. max_metadata_bytes: `offset.metadata.max.bytes`. checks_each: whether the
+        coordinator is the one in Java, which checks each offset of a repeated partition.
+        """
+        super().__init__(offsets)
+        self.too_long: dict[PartitionKey, list[bool]] = {}
+        if checks_each and len(self) < len(offsets):
+            self._check_each(offsets, max_metadata_bytes)
+
+    def _check_each(self, offsets: Sequence[tuple[PartitionKey, CommittedOffset]], max_metadata_bytes: int) -> None:
+        offsets_of: dict[PartitionKey, list[CommittedOffset]] = {}
+        for key, offset in offsets:
+            offsets_of.setdefault(key, []).append(offset)
+        for key, each in offsets_of.items():
+            if len(each) == 1:
+                continue
+            self.too_long[key] = [is_too_long(offset.metadata, max_metadata_bytes) for offset in each]
+            storable = [offset for offset, too_long in zip(each, self.too_long[key], strict=True) if not too_long]
+            self[key] = (storable or each)[-1]
+
+    def set_errors(self, results: Iterable[tuple[PartitionKey, Result]]) -> None:
+        """Set OFFSET_METADATA_TOO_LARGE (12) in the results of too long offsets of repeated partitions, unless they have another error.
+
+        results: the partitions and results in the order of the request.
+        """
+        remaining = {key: iter(each) for key, each in self.too_long.items()}
+        for key, result in results:
+            if next(remaining.get(key, iter(())), False) and not result.error_code:
+                result.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
