@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from kafkaproto.broker.config.cluster_config import ALL_BROKERS, MIN_INSYNC_REPLICAS, ClusterConfig, ConfigOwner
-from kafkaproto.broker.config.definitions import Setting
+from kafkaproto.broker.config.definitions import Setting, text_or_list
 from kafkaproto.broker.config.effects import FIXED_AT_START, THREAD_COUNTS
 from kafkaproto.broker.config.group_config import check_value
 from kafkaproto.broker.config.listeners import parse_endpoints
@@ -94,14 +94,11 @@ class BrokerResource:
         """Return a definition of the setting `name` that accepts any text, because Kafka validates all settings of a broker together."""
         self._changed.add(name)
         known = self._cluster.config.dynamic_setting(name)
-        return known if known.foreign else Setting(name, "list" if known.kind == "list" else "string")
+        return known if known.foreign else text_or_list(name, known)
 
     def check_deletion(self, name: str) -> None:
         """Accept the deletion of the setting `name` for now: `check` rejects it if it is invalid."""
         self._changed.add(name)
-
-    def in_force(self, name: str) -> str:
-        return as_text(self._cluster.config.get(self._broker_id, name)) or ""
 
     def check(self, own: Mapping[str, str]) -> None:
         """Raise ConfigError or KafkaError for the first check that fails.

@@ -237,6 +237,24 @@ def test_only_broker_settings_that_are_lists_accept_append_and_subtract(subject:
         assert error == (INVALID_CONFIG, f"Config value {name} is not allowed for config key: broker.rack")
 
 
+@pytest.mark.rule("CF-23")
+def test_append_to_a_list_of_a_broker_ignores_the_value_for_all_brokers(subject: Subject) -> None:
+    name = "log.cleanup.policy"
+
+    def change(broker: str, operation: int, value: str | None, expected: str) -> None:
+        assert altered(subject, broker, (name, operation, value), validate_only=False) == VALID
+        wait_until(subject, lambda: value_of(subject, name) == expected, f"the policy is {expected}")
+
+    change(ALL, SET, "compact", "compact")
+    try:
+        change("0", SUBTRACT, "compact", "delete")
+        change("0", APPEND, "compact", "delete,compact")
+        change("0", DELETE, None, "compact")
+    finally:
+        change("0", DELETE, None, "compact")
+        change(ALL, DELETE, None, "delete")
+
+
 @pytest.mark.rule("CF-20")
 def test_listeners_of_a_broker_can_be_set_to_their_present_value(subject: Subject) -> None:
     host, port = subject.bootstrap[0]
