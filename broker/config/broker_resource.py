@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from kafkaproto.broker.config.cluster_config import ALL_BROKERS, MIN_INSYNC_REPLICAS, ClusterConfig, ConfigOwner
-from kafkaproto.broker.config.definitions import Setting
+from kafkaproto.broker.config.definitions import Setting, text_or_list
 from kafkaproto.broker.config.effects import FIXED_AT_START, THREAD_COUNTS
 from kafkaproto.broker.config.group_config import check_value
 from kafkaproto.broker.config.listeners import parse_endpoints
@@ -21,7 +21,9 @@ from kafkaproto.error_codes import ErrorCode
 
 _KEY_STORE = re.compile(r"ssl\.(keystore\.|truststore\.|key\.password)")
 """Matches the names of settings that Kafka changes at run time for a single listener only (`SslConfigs.RECONFIGURABLE_CONFIGS`)."""
-_LISTENER_SETTINGS_OF_ALL = ("max.connections", "max.connection.creation.rate", "num.network.threads")
+_CONNECTION_LIMITS = ("max.connections", "max.connection.creation.rate")
+_NETWORK_THREADS = "num.network.threads"
+_LISTENER_SETTINGS_OF_ALL = (*_CONNECTION_LIMITS, _NETWORK_THREADS)
 """Settings of a listener that can be set for all brokers (`DynamicBrokerConfig.ClusterLevelListenerConfigs`)."""
 _ADVERTISED, _PROTOCOLS = "advertised.listeners", "listener.security.protocol.map"
 
@@ -92,14 +94,11 @@ class BrokerResource:
         """Return a definition of the setting `name` that accepts any text, because Kafka validates all settings of a broker together."""
         self._changed.add(name)
         known = self._cluster.config.dynamic_setting(name)
-        return known if known.foreign else Setting(name, "list" if known.kind == "list" else "string")
+        return known if known.foreign else text_or_list(name, known)
 
     def check_deletion(self, name: str) -> None:
         """Accept the deletion of the setting `name` for now: `check` rejects it if it is invalid."""
         self._changed.add(name)
-
-    def in_force(self, name: str) -> str:
-        return as_text(self._cluster.config.get(self._broker_id, name)) or ""
 
     def check(self, own: Mapping[str, str]) -> None:
         """Raise ConfigError or KafkaError for the first check that fails.
@@ -129,13 +128,13 @@ class BrokerResource:
                 "Cannot update these configs at default cluster level, broker id must be specified",
                 (name for name, setting in settings.items() if _is_of_one_broker(setting)),
             )
-        threads = self._thread_counts()
+        threads, limits = self._thread_counts(), self._limits_of_listeners()
         new_endpoints = [
             n for n in own if n in FIXED_AT_START and own[n] != before.get(n) and not self._is_current(n, own[n])
         ]
         config.set_dynamic(self._broker_id, own)
         try:
-            self._check_together(threads)
+            self._check_together(threads, limits)
         finally:
             config.set_dynamic(self._broker_id, before)
         for name in new_endpoints:
@@ -143,20 +142,23 @@ class BrokerResource:
         if config.has_eligible_leader_replicas and MIN_INSYNC_REPLICAS in self._changed:
             self._check_min_insync_replicas(own)
 
-    def _check_together(self, threads: Mapping[str, int]) -> None:
+    def _check_together(self, threads: Mapping[str, int], limits: Mapping[str, Mapping[str, int]]) -> None:
         """Raise ConfigError if the current values of the broker's settings contradict each other.
 
-        Called while the changed settings are in force. threads: maps settings for numbers of threads to their values before the change.
+        Called while the changed settings are in force. threads: maps settings for numbers of threads to their values before the change. limits: maps
+        the broker's listeners to the values of their settings before the change.
         """
         config = self._cluster.config
 
         def get(name: str) -> object:
             return config.get(self._checked_id, name)
 
+        config.check_overrides(self._broker_id)
         failed_requirement = unmet_requirement(get)
         if failed_requirement is not None:
             raise ConfigError(f"requirement failed: {failed_requirement}")
-        config.check_connections(self._broker_id)
+        for listener, changed in self._limits_of_listeners().items():
+            _check_listener(limits[listener], changed)
         for name, count in self._thread_counts().items():
             _check_threads(name, threads[name], count)
         reason = local_retention_rejection(get)
@@ -190,6 +192,15 @@ class BrokerResource:
         if current:
             return addresses == parse_endpoints(name, current)
         return addresses == self._cluster.controller.image.brokers[self._broker_id].listeners
+
+    def _limits_of_listeners(self) -> dict[str, dict[str, int]]:
+        """Return the current values of the settings that Kafka checks for each listener of the broker, by listener and setting."""
+        config = self._cluster.config.for_broker(self._checked_id)
+        listeners = self._cluster.controller.image.brokers[self._checked_id].listeners
+        return {
+            listener: {name: config.of_listener(listener, name) for name in _LISTENER_SETTINGS_OF_ALL}
+            for listener in listeners
+        }
 
     def _thread_counts(self) -> dict[str, int]:
         """Return the names and current values of the settings for numbers of threads that are dynamic in this release."""
@@ -240,6 +251,20 @@ def _endpoints_rejection(name: str, text: str) -> str:
 
         return dynamic_rejection("Advertised listeners cannot be altered when using a Raft-based metadata quorum.")
     return f'{name} must keep its present value while the broker runs (got "{text}"); set it when the broker starts'
+
+
+def _check_listener(before: Mapping[str, int], after: Mapping[str, int]) -> None:
+    """Raise ConfigError if a listener rejects its new limits of connections or its new number of threads.
+
+    before, after: map the settings of the listener to their values before and after the change. A limit of 0 is valid until a limit changes.
+    """
+    if any(before[name] != after[name] for name in _CONNECTION_LIMITS):
+        for name in _CONNECTION_LIMITS:
+            if after[name] == 0:
+                from kafkaproto.broker.config.rejections import dynamic_rejection
+
+                raise ConfigError(dynamic_rejection(f"Invalid {name} {after[name]}"))
+    _check_threads(_NETWORK_THREADS, before[_NETWORK_THREADS], after[_NETWORK_THREADS])
 
 
 def _check_threads(name: str, current: int, count: int) -> None:

@@ -89,9 +89,6 @@ class SubscriptionResource:
     def check_deletion(self, name: str) -> None:
         """Accept the deletion of any setting `name`, even of one that does not exist."""
 
-    def in_force(self, name: str) -> str:
-        return self.own.get(name, "")
-
     def check(self, own: Mapping[str, str]) -> None:
         parsed(own, self._cluster.config.release)
 

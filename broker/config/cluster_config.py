@@ -90,7 +90,7 @@ class ClusterConfig:
             layer[name] = parse(self.broker_setting(name), text)
         self.reset()
         for broker_id in (ALL_BROKERS, *self.static_broker):
-            self.check_connections(broker_id)
+            self.check_overrides(broker_id)
             unmet = unmet_requirement(self.for_broker(broker_id).__getitem__)
             if unmet is not None:
                 raise ConfigError(unmet)
@@ -293,18 +293,9 @@ class ClusterConfig:
         of_broker = (self.dynamic_broker.get(broker_id, {}), self.static_broker.get(broker_id, {}))
         return {*self.dynamic_all, *self.static_all, *self._profile}.union(*of_broker)
 
-    def check_connections(self, broker_id: int) -> None:
-        """Raise ConfigError for connection settings that are invalid by themselves or together (`KafkaConfig`, KIP-402, KIP-612)."""
-        overrides = connection_overrides(self.get(broker_id, "max.connections.per.ip.overrides"))
-        if self.get(broker_id, "max.connections.per.ip") == 0 and not overrides:
-            raise ConfigError(
-                "max.connections.per.ip must be at least 1 (got 0) unless there are overrides, for example "
-                "max.connections.per.ip.overrides=127.0.0.1:10"
-            )
-        for layer in (self.dynamic_all, self.dynamic_broker.get(broker_id, {})):
-            for name, value in layer.items():
-                if value == 0 and self.dynamic_setting(name).per_listener:
-                    raise ConfigError(f"{name} must be at least 1 while the broker runs (got 0)")
+    def check_overrides(self, broker_id: int) -> None:
+        """Raise ConfigError if `max.connections.per.ip.overrides` of one broker, or of all brokers (ALL_BROKERS), cannot be parsed."""
+        connection_overrides(self.get(broker_id, "max.connections.per.ip.overrides"))
 
     def for_broker(self, broker_id: int) -> BrokerConfig:
         return BrokerConfig(self, broker_id)

@@ -106,6 +106,16 @@ class Setting(NamedTuple):
         return "a text that is not empty"
 
 
+def text_or_list(name: str, known: Setting | None) -> Setting:
+    """Return a definition that accepts any text, of the setting `name`. It is a list with Kafka's default if the setting is a list.
+
+    known: Kafka's definition of the setting, None if there is none.
+    """
+    if known is None or known.kind != "list":
+        return Setting(name, "string")
+    return Setting(name, "list", default_text=known.default_text)
+
+
 class Definitions:
     """The definitions of all settings in one of two tables, by name: one for releases before 4.0, one for 4.0 and later.
 

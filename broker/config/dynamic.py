@@ -22,11 +22,11 @@ from kafkaproto.broker.config.broker_resource import BrokerResource as BrokerRes
 from kafkaproto.broker.config.broker_resource import BrokersController, ConfiguredBrokers
 from kafkaproto.broker.config.client_metrics import SubscriptionResource
 from kafkaproto.broker.config.cluster_config import ALL_BROKERS as ALL_BROKERS
-from kafkaproto.broker.config.definitions import Setting
+from kafkaproto.broker.config.definitions import Setting, text_or_list
 from kafkaproto.broker.config.group_config import GroupResource, check_value
 from kafkaproto.broker.config.java_text import java_split
 from kafkaproto.broker.config.release import has_client_metrics
-from kafkaproto.broker.config.values import ConfigError, as_text
+from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.error_codes import ErrorCode
 
@@ -91,13 +91,13 @@ class Resource(Protocol):
         """Return the settings that are set on this topic, broker or group itself, by name, without inherited values."""
 
     def setting(self, name: str) -> Setting:
-        """Return the definition with which a new value of the setting `name` is checked: its type, whether Kafka knows it, the allowed values."""
+        """Return the definition with which a new value of the setting `name` is checked: its type, whether Kafka knows it, the allowed values.
+
+        The definition of a list has Kafka's default as `default_text`.
+        """
 
     def check_deletion(self, name: str) -> None:
         """Raise KafkaError if the setting must not be deleted from this resource. Deleting a setting that is not set is no error."""
-
-    def in_force(self, name: str) -> str:
-        """Return the current value of a setting as text, whether it is set on this resource or inherited."""
 
     def check(self, own: Mapping[str, str]) -> None:
         """Raise ConfigError or KafkaError if the settings cannot be set. own: all settings that are set on the resource itself after the change."""
@@ -107,31 +107,27 @@ class Resource(Protocol):
 
 
 class TopicResource:
-    """The settings of a topic, whose changes are validated in Kafka's order. Settings that it lacks are inherited from broker `broker_id`.
+    """The settings of a topic, whose changes are validated in Kafka's order.
 
     First the operations of the request are checked, then the topic's name, then the new settings, and finally whether the topic exists.
     """
 
     bad_value = ErrorCode.INVALID_CONFIG
 
-    def __init__(self, cluster: Configured, broker_id: int, name: str) -> None:
+    def __init__(self, cluster: Configured, name: str) -> None:
         configs = cluster.controller.topic_configs(name)
         self.own = configs or {}
         self._exists = configs is not None
         self._name = name
         self._cluster = cluster
-        self._broker_id = broker_id
 
     def setting(self, name: str) -> Setting:
         """Return a definition of the setting `name` that accepts any text, because Kafka validates all settings of a topic together."""
         known = self._cluster.config.definitions.topic.get(name)
-        return Setting(name, "list" if known is not None and known.kind == "list" else "string")
+        return text_or_list(name, known)
 
     def check_deletion(self, name: str) -> None:
         """Accept the deletion of any setting `name`, even of one that the topic does not have."""
-
-    def in_force(self, name: str) -> str:
-        return as_text(self._cluster.config.topic_value(self._broker_id, self.own, name)) or ""
 
     def check(self, own: Mapping[str, str]) -> None:
         """Raise KafkaError for an illegal name of the topic, then for invalid settings `own`, then if the topic does not exist."""
@@ -158,7 +154,7 @@ def resource(node: ConfiguredBroker, resource_type: int, name: str) -> Resource:
     another broker, an empty name of a topic and an unknown type, and the errors of the resource, such as UNKNOWN_TOPIC_OR_PARTITION (3).
     """
     if resource_type == TOPIC:
-        return TopicResource(node.cluster, node.broker_id, name)
+        return TopicResource(node.cluster, name)
     if resource_type == GROUP and node.cluster.config.definitions.group:
         return GroupResource(node.cluster, node.broker_id, name)
     if resource_type == CLIENT_METRICS and has_client_metrics(node.cluster.config.release):
@@ -226,8 +222,7 @@ def applied(resource: Resource, changes: Iterable[Change], strict_kip: bool) -> 
                     f"{change.name} is an unknown setting: it can be set or deleted, but not changed as a list",
                 )
             _check_list(resource, setting, change.operation)
-            held = own[change.name] if change.name in own else resource.in_force(change.name)
-            text = _edited(change.operation, held, text)
+            text = _edited(change.operation, own.get(change.name, setting.default_text or ""), text)
         check_value(setting, text, strict_kip)
         own[change.name] = text
     return own
@@ -256,9 +251,10 @@ def _check_list(resource: Resource, setting: Setting, operation: int) -> None:
 
 
 def _edited(operation: int, held: str, text: str) -> str:
-    """Return the new text of a list setting. operation: APPEND or SUBTRACT. held: the current text. text: the items to append or subtract.
+    """Return the new text of a list setting. operation: APPEND or SUBTRACT. text: the items to append or subtract.
 
-    An empty item is appended like any other; the later check of the new value rejects it.
+    held: the text that is set on the resource itself, or Kafka's default. An empty item is appended like any other; the later check of the new
+    value rejects it.
     """
     items = [item for item in java_split(held) if item]
     if operation == Operation.APPEND:

@@ -129,19 +129,18 @@ DIFFERENT_RANGES = {
 
 THREAD_COUNTS = (
     "background.threads",
-    "log.cleaner.threads",
-    "num.io.threads",
-    "num.network.threads",
     "num.recovery.threads.per.data.dir",
     "num.replica.fetchers",
+    "num.io.threads",
+    "log.cleaner.threads",
     "remote.log.manager.copier.thread.pool.size",
     "remote.log.manager.expiration.thread.pool.size",
     "remote.log.manager.follower.thread.pool.size",
     "remote.log.reader.threads",
 )
-"""Settings for numbers of threads. One change may at most double or halve each of them.
+"""Settings for numbers of threads, in the order in which they are checked. One change may at most double or halve each of them.
 
-From `DynamicThreadPool`, `LogCleaner`, `DataPlaneAcceptor` and, from 4.0, `DynamicRemoteLogConfig`.
+From `DynamicThreadPool`, `LogCleaner` and, from 4.0, `DynamicRemoteLogConfig`. `num.network.threads` is checked for each listener instead.
 """
 
 OWN: tuple[tuple[str, str, int | None, int | None], ...] = (

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from kafkaproto.broker.config.client_metrics import Configured
 from kafkaproto.broker.config.definitions import Setting
-from kafkaproto.broker.config.values import ConfigError, as_text, parse
+from kafkaproto.broker.config.values import ConfigError, parse
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.error_codes import ErrorCode
 
@@ -41,11 +41,6 @@ class GroupResource:
 
     def check_deletion(self, name: str) -> None:
         """Accept the deletion of any setting `name`, even of one that does not exist."""
-
-    def in_force(self, name: str) -> str:
-        if name not in self._cluster.config.definitions.group:
-            return ""
-        return as_text(self._cluster.config.group_value(self._broker_id, self.own, name)) or ""
 
     def check(self, own: Mapping[str, str]) -> None:
         """Check all settings that a group would have after a change. own: maps their names to their text.

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kafkaproto.broker.config.values import connection_overrides
+
 _MIB = 1024 * 1024
 _AS_RETENTION = -2
 """The value of `log.local.retention.*` that means: use the value of `log.retention.*`."""
@@ -27,6 +29,8 @@ def unmet_requirement(get: Get) -> str | None:
     threads = get("log.cleaner.threads")
     if threads and get("log.cleaner.dedupe.buffer.size") // threads <= _MIB:
         return "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread."
+    if get("max.connections.per.ip") == 0 and not connection_overrides(get("max.connections.per.ip.overrides")):
+        return "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set."
     return None
 
 

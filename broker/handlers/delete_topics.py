@@ -3,7 +3,8 @@
 v1 adds throttle time; v4 is flexible; v5 adds messages and may return THROTTLING_QUOTA_EXCEEDED (KIP-599); v6 accepts topic ids as well as names.
 Behaviour: each topic is handled independently. A topic that is named twice, or by name and by id, gets one result, with error INVALID_REQUEST (42).
 An entry with both name and id, or with neither, gets the same error and a result of its own (AD-44). With a timeout of 0 or less all topics get error
-REQUEST_TIMED_OUT (AD-43). The partitions of a topic that can be deleted are charged to the controller mutation quota (Q-18).
+REQUEST_TIMED_OUT (AD-43). With `delete.topic.enable=false` no topic is looked up, and all entries get the same error (AD-44). The partitions of a
+topic that can be deleted are charged to the controller mutation quota (Q-18).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from kafkaproto.messages.delete_topics import (
     DeleteTopicState,
 )
 
+FIRST_VERSION_WITH_DISABLED_ERROR = 3
 FIRST_STRICT_VERSION = 5
 FIRST_VERSION_BY_ID = 6
 NO_SUCH_ID = "This server does not host this topic ID."
@@ -47,6 +49,9 @@ def _failed(exchange: Exchange, request: DeleteTopicsRequest, error_code: int) -
 
 @register(ApiKey.DELETE_TOPICS, _failed)
 def delete_topics(exchange: Exchange, request: DeleteTopicsRequest) -> Reply:
+    if not exchange.node.config["delete.topic.enable"]:
+        is_old = exchange.api_version < FIRST_VERSION_WITH_DISABLED_ERROR
+        raise KafkaError(ErrorCode.INVALID_REQUEST if is_old else ErrorCode.TOPIC_DELETION_DISABLED)
     topics = _requested_topics(exchange, request)
     named = Counter(t.name for t in topics if t.name is not None and t.topic_id == NO_TOPIC_ID)
     identified = Counter(t.topic_id for t in topics if t.name is None and t.topic_id != NO_TOPIC_ID)
@@ -78,10 +83,6 @@ def delete_topics(exchange: Exchange, request: DeleteTopicsRequest) -> Reply:
 
 def _delete(exchange: Exchange, mutations: MutationCharge, topic: Topic) -> DeletableTopicResult:
     try:
-        if not exchange.node.config["delete.topic.enable"]:
-            raise KafkaError(
-                ErrorCode.TOPIC_DELETION_DISABLED, "Topic deletion is disabled: delete.topic.enable is false."
-            )
         mutations.take(len(topic.partitions))
         exchange.node.cluster.controller.delete_topic(topic.name)
     except KafkaError as error:

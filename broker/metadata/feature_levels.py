@@ -15,6 +15,8 @@ from kafkaproto.error_codes import ErrorCode
 from kafkaproto.hash_order import hash_order
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
+LOWEST_METADATA_VERSION = 4
+"""The lowest level of `metadata.version` that a cluster before 4.0 can have, 3.3-IV0, although its brokers support lower ones."""
 METADATA_CHANGES = (1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23)
 """The levels of `metadata.version` that add metadata (`MetadataVersion.didMetadataChange`). Kafka cannot downgrade below such a level."""
 
@@ -103,6 +105,9 @@ class Features:
 
         current: the finalized level of `metadata.version` before the update.
         """
+        if update.level < LOWEST_METADATA_VERSION and not is_release_4(self.release):
+            reason = "Unable to set a metadata.version less than 3.3-IV0"
+            raise KafkaError(ErrorCode.INVALID_UPDATE_VERSION, f"Invalid metadata.version {update.level}. {reason}")
         if not any(update.level < change <= current for change in METADATA_CHANGES):
             return
         if update.upgrade_type == SAFE_DOWNGRADE:

@@ -98,7 +98,7 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
             return min(refill_ms(sensor.bucket.tokens, client.limit), LONGEST_THROTTLE_MS)
         sensor.rate.record(partitions, now_ms)
         tokens = sensor.bucket.record(partitions, client.limit, now_ms)
-        return None if strict or tokens >= 0 else min(refill_ms(tokens, client.limit), LONGEST_THROTTLE_MS)
+        return None if strict or not tokens < 0 else min(refill_ms(tokens, client.limit), LONGEST_THROTTLE_MS)
 
     def throttled(self, user: str, client_id: str | None, partitions: int, wait_ms: int, now_ms: int) -> ThrottleReason:
         """Record that a client is throttled by the controller mutation quota. Returns the reason, for the journal of throttles that tests read.

@@ -16,6 +16,11 @@ def refill_ms(tokens: float, bound: float) -> int:
     return round_half_up(-tokens / bound * 1000)
 
 
+def _lower(burst: float, tokens: float) -> float:
+    """Return the lower number. If `tokens` is NaN, the result is NaN, as that of Java's `Math.min`, so that the tokens remain NaN with any bound."""
+    return burst if tokens >= burst else tokens
+
+
 class TokenBucket:
     """A bucket that gains `bound` tokens a second, and holds at most as many as it gains in `samples` windows of `window_ms`.
 
@@ -37,13 +42,13 @@ class TokenBucket:
     def measure(self, bound: float, now_ms: int) -> float:
         """Return the tokens in the bucket at `now_ms`. Below zero, the quota is exhausted. bound: the tokens that the bucket gains per second."""
         elapsed_seconds = (now_ms - self._updated_ms) / 1000.0
-        self.tokens = min(self._burst(bound), self.tokens + bound * elapsed_seconds)
+        self.tokens = _lower(self._burst(bound), self.tokens + bound * elapsed_seconds)
         self._updated_ms = now_ms
         return self.tokens
 
     def record(self, value: float, bound: float, now_ms: int) -> float:
         """Take `value` tokens, even if the bucket has fewer, and return how many are left. bound: the tokens that the bucket gains per second."""
-        self.tokens = min(self._burst(bound), self.measure(bound, now_ms) - value)
+        self.tokens = _lower(self._burst(bound), self.measure(bound, now_ms) - value)
         return self.tokens
 
     def _burst(self, bound: float) -> float:

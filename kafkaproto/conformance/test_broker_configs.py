@@ -172,6 +172,44 @@ def test_connection_and_thread_limits_of_a_listener_can_be_set_for_all_brokers(s
         assert error == (INVALID_REQUEST, wrong_type)
 
 
+@pytest.mark.rule("CF-18", "W-12")
+@EITHER
+def test_connection_limits_of_0_are_rejected_after_failed_requirements(subject: Subject, broker: str) -> None:
+    name, limit, rate = "max.connections.per.ip", "max.connections", "max.connection.creation.rate"
+    only = f"requirement failed: {name} can be set to zero only if {name}.overrides property is set."
+    assert altered(subject, broker, (name, SET, "0")) == (INVALID_REQUEST, only)
+    assert altered(subject, broker, (name, SET, "0"), (f"{name}.overrides", SET, "127.0.0.9:10")) == VALID
+    assert altered(subject, broker, (limit, SET, "0"), (name, SET, "0")) == (INVALID_REQUEST, only)
+    retention = "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
+    assert altered(subject, broker, (name, SET, "0"), (RETENTION, SET, "0")) == (INVALID_REQUEST, retention)
+    for setting in (limit, rate):
+        for prefix in ("", "listener.name.plaintext."):
+            assert altered(subject, broker, (prefix + setting, SET, "0")) == invalid(f"Invalid {setting} 0")
+        assert altered(subject, broker, (f"listener.name.other.{setting}", SET, "0")) == VALID
+    assert altered(subject, broker, (rate, SET, "0"), (limit, SET, "0")) == invalid(f"Invalid {limit} 0")
+    assert altered(subject, broker, ("num.io.threads", SET, "100"), (limit, SET, "0")) == invalid(f"Invalid {limit} 0")
+    assert altered(subject, broker, (limit, SET, "0"), (f"listener.name.plaintext.{limit}", SET, "5")) == VALID
+
+
+@pytest.mark.rule("CF-18")
+@EITHER
+def test_network_threads_of_a_listener_can_at_most_double_or_halve(subject: Subject, broker: str) -> None:
+    name = "num.network.threads"
+    of_listener = f"listener.name.plaintext.{name}"
+    present = int(value_of(subject, name) or 0)
+    failed = "Dynamic thread count update validation failed for"
+    limit = f"value should not be greater than double the current value {present}"
+    above = str(2 * present + 1)
+    for setting in (name, of_listener):
+        assert altered(subject, broker, (setting, SET, str(2 * present))) == VALID
+        assert altered(subject, broker, (setting, SET, str(max(1, present // 2)))) == VALID
+        for other in ((), (("num.io.threads", SET, "100"),)):
+            error = altered(subject, broker, (setting, SET, above), *other)
+            assert error == invalid(f"{failed} {name}={above}, {limit}")
+    assert altered(subject, broker, (name, SET, above), (of_listener, SET, str(present))) == VALID
+    assert altered(subject, broker, (f"listener.name.other.{name}", SET, above)) == VALID
+
+
 @pytest.mark.rule("CF-19")
 @pytest.mark.parametrize(
     ("broker", "operation", "expected"),
@@ -199,6 +237,24 @@ def test_only_broker_settings_that_are_lists_accept_append_and_subtract(subject:
     for operation, name in ((APPEND, "append"), (SUBTRACT, "subtract")):
         error = altered(subject, broker, ("broker.rack", operation, "x"), ("node.id", SET, "3"))
         assert error == (INVALID_CONFIG, f"Config value {name} is not allowed for config key: broker.rack")
+
+
+@pytest.mark.rule("CF-23")
+def test_append_to_a_list_of_a_broker_ignores_the_value_for_all_brokers(subject: Subject) -> None:
+    name = "log.cleanup.policy"
+
+    def change(broker: str, operation: int, value: str | None, expected: str) -> None:
+        assert altered(subject, broker, (name, operation, value), validate_only=False) == VALID
+        wait_until(subject, lambda: value_of(subject, name) == expected, f"the policy is {expected}")
+
+    change(ALL, SET, "compact", "compact")
+    try:
+        change("0", SUBTRACT, "compact", "delete")
+        change("0", APPEND, "compact", "delete,compact")
+        change("0", DELETE, None, "compact")
+    finally:
+        change("0", DELETE, None, "compact")
+        change(ALL, DELETE, None, "delete")
 
 
 @pytest.mark.rule("CF-20")

@@ -260,6 +260,20 @@ def test_update_features_rejects_an_upgrade_type_that_does_not_fit_the_level(
     assert finalized(offered(subject)) == levels
 
 
+@pytest.mark.rule("AD-20")
+@pytest.mark.releases("3.9", "4.0")
+def test_downgrade_of_metadata_version_below_3_3_has_a_message_of_its_own(subject: Subject) -> None:
+    for level in (1, 3):
+        text = f"Invalid metadata.version {level}. Unable to set a metadata.version less than 3.3-IV0"
+        for kind in (SAFE, UNSAFE):
+            response = update(subject, (METADATA, level, kind), validate_only=True)
+            assert error_of(response) == (INVALID_UPDATE, text)
+        response = update(subject, (METADATA, level, UPGRADE), validate_only=True)
+        assert error_of(response) == (INVALID_UPDATE, invalid(METADATA, level, NO_TYPE))
+    response = update(subject, (METADATA, 4, SAFE), validate_only=True)
+    assert error_of(response) == (INVALID_UPDATE, f"Invalid metadata.version 4. {LOSES}")
+
+
 @pytest.mark.rule("AD-22", "SN-69")
 def test_changed_feature_level_is_in_the_next_api_versions_response(subject: Subject, levels: dict[str, int]) -> None:
     epoch, level = offered(subject).finalized_features_epoch, levels[METADATA] - 2

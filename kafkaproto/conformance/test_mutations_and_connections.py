@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -75,6 +76,18 @@ def test_create_topics_from_version_6_rejects_topics_above_the_mutation_quota(su
         subject.ask(connection, ApiVersionsRequest(), 0)
         muted_ms = subject.now_ms() - begun_ms
         assert muted_ms >= throttle_ms - subject.early_ms - subject.jitter_ms - subject.clock_slack_ms
+
+
+@pytest.mark.needs(at_least={"connections.max.idle.ms": MAX_IDLE_MS})
+@pytest.mark.rule("Q-22")
+def test_client_with_a_former_mutation_quota_of_nan_is_not_throttled(subject: Subject) -> None:
+    client_id = subject.new_name("maker")
+    connection = subject.connect(0, client_id)
+    for rate in (math.nan, RATE):
+        with limited(subject, ({"client-id": client_id}, {MUTATIONS: rate})):
+            for _ in range(2):
+                _, codes, throttle_ms = created(subject, connection, 6, 15)
+                assert (codes, throttle_ms) == ([0], 0)
 
 
 @pytest.mark.rule("Q-18")

@@ -236,7 +236,7 @@ class Faults:
             setting: world.chance.choice([None, "*", "*", f"0:{world.chance.randrange(BROKERS)}"])
             for setting in (LEADER_REPLICAS, FOLLOWER_REPLICAS)
         }
-        self._set(TopicResource(world.cluster.state, 0, name), f"topic {name}", listed)
+        self._set(TopicResource(world.cluster.state, name), f"topic {name}", listed)
 
     def throttle_replication(self) -> None:
         """Limit the replication rates of one broker or of all."""
@@ -258,7 +258,7 @@ class Faults:
         for name, topic in sorted(self.world.topics.items()):
             listed = {LEADER_REPLICAS, FOLLOWER_REPLICAS} & topic.configs.keys()
             if listed:
-                resource = TopicResource(self.world.cluster.state, 0, name)
+                resource = TopicResource(self.world.cluster.state, name)
                 self._set(resource, f"topic {name}", dict.fromkeys(sorted(listed)))
 
     def _set(self, resource: BrokerResource | TopicResource, of: str, values: dict[str, str | None]) -> None:

@@ -54,7 +54,7 @@ def conversation(ask: Ask, logger: str) -> list[Any]:
         ("0", [(logger, SET, "INFO"), ("no.such.logger", SET, "INFO")]),
         ("0", [("no.such.logger", SET, "LOUD")]),
         ("0", [("no.such.logger", APPEND, "INFO")]),
-        *((broker, [(logger, SET, "INFO")]) for broker in ("1", "-1", "", "x")),
+        *((broker, [(logger, SET, "INFO")]) for broker in ("1", "-1", "", "x", "00", "+0")),
         ("0", [("root", SET, "WARN"), (logger, DELETE, None)]),
         ("0", [("root", DELETE, None)]),
         ("0", [("root", SET, "INFO")]),
@@ -64,6 +64,7 @@ def conversation(ask: Ask, logger: str) -> list[Any]:
     for broker, operations in alterations:
         results += [alter(ask, broker, *operations), describe(ask, "0", logger)]
     results += [alter(ask, "0", (logger, SET, "TRACE"), validate_only=True), describe(ask, "0", logger, "root")]
+    results += [describe(ask, broker, logger) for broker in ("00", "+0")]
     results += [describe(ask, "0", "no.such.logger"), describe(ask, "0", logger, version=1)]
     replaced = AlterConfigsRequest([ReplacedResource(LOGGERS, "0", [ReplacedConfig(logger, "INFO")])])
     result = ask(replaced, 2).responses[0]

@@ -146,6 +146,22 @@ def test_throttled_replica_lists_can_be_appended_to_and_subtracted_from(cluster:
     assert own()[0] == "0:2"
 
 
+@pytest.mark.rule("CF-23")
+@pytest.mark.parametrize(("resource_type", "name"), [(BROKER, "0"), (BROKER, ""), (TOPIC, "t")])
+def test_append_to_a_list_that_is_not_set_starts_with_the_default_of_kafka(resource_type: int, name: str) -> None:
+    cluster = VirtualCluster(config={"log.cleanup.policy": "compact"})
+    cluster.topic("t")
+    policy = "cleanup.policy" if resource_type == TOPIC else "log.cleanup.policy"
+
+    def value() -> Any:
+        return described(cluster, resource_type, name, policy)[policy][0]
+
+    assert alter(cluster, resource_type, name, (policy, SUBTRACT, "compact")) == 0
+    assert value() == "delete"
+    assert alter(cluster, resource_type, name, (policy, APPEND, "compact")) == 0
+    assert value() == "delete,compact"
+
+
 def test_append_operation_on_a_broker_list_setting_adds_to_its_current_value(cluster: VirtualCluster) -> None:
     policy = "log.cleanup.policy"
     assert alter(cluster, BROKER, "0", (policy, APPEND, "compact")) == 0

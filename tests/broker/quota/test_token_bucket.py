@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 
@@ -49,6 +50,14 @@ def test_changed_token_bucket_rate_applies_at_once_to_existing_tokens() -> None:
     assert refill_ms(bucket.tokens, 1) == 8000
     assert bucket.measure(4, NOW_MS + 1000) == -4
     assert bucket.measure(0.1, NOW_MS + 3_600_000) == 0.1 * 11
+
+
+@pytest.mark.rule("Q-22")
+def test_tokens_of_a_bucket_remain_nan_after_a_bound_of_nan() -> None:
+    bucket = TokenBucket()
+    bucket.record(30, math.nan, NOW_MS)
+    for bound in (1.0, 0.5):
+        assert math.isnan(bucket.record(30, bound, NOW_MS + 1000)) and refill_ms(bucket.tokens, bound) == 0
 
 
 def test_token_bucket_rejects_windows_of_zero_length() -> None:
