@@ -69,8 +69,8 @@ def _check(options: argparse.Namespace) -> None:
         )
     if options.version is not None and (is_batch or (options.api is None and options.data is None)):
         raise CommandError(
-            "drop --version: this input contains its version; "
-            "--version can be given only with --api or with --data other than record-batch"
+            "drop --version, because the version stands in the input: "
+            "whole request frames and record batches contain their version"
         )
     if options.response and options.api is None:
         raise CommandError(

@@ -307,7 +307,7 @@ class Partition:
         if not 0 <= meant <= self.log.high_watermark:
             raise KafkaError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"Records of {self.topic}-{self.index} can be deleted before an offset from 0 to the high watermark "
+                f"The offset before which records of {self.topic}-{self.index} are deleted must be from 0 to the high watermark "
                 f"{self.log.high_watermark} (got {offset}).",
             )
         if meant > self.log.log_start_offset:

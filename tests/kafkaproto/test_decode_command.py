@@ -112,11 +112,11 @@ def test_decode_command_decodes_an_unsupported_api_versions_response_in_version_
         (("--data", "voters-record", "--hex", "00"), "--version N is missing"),
         (
             ("--version", "3", "--hex", "00"),
-            "drop --version: this input contains its version; --version can be given only with --api",
+            "drop --version, because the version stands in the input: whole request frames and record batches contain",
         ),
         (
             ("--data", "record-batch", "--version", "2", "--hex", "00"),
-            "drop --version: this input contains its version; --version can be given only with --api",
+            "drop --version, because the version stands in the input: whole request frames and record batches contain",
         ),
         (
             ("--data", "record-batch", "--frame", "--hex", "00"),
