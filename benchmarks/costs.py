@@ -34,8 +34,8 @@ WITHOUT, WITH = "without", "with"
 def cells(of_batches: float, of_requests: float) -> list[Cell]:
     """Return those measurements of `benchmarks.race` that are short enough for many rounds, each as a `Cell` with its required ratio.
 
-    The ratio is the broker's speed with a feature divided by its speed without it. of_batches: the least ratio where most of the time goes into
-    batches. of_requests: the least ratio where most of the time goes into requests.
+    The ratio is the broker's speed with a feature divided by its speed without it. of_batches: the required ratio of measurements that spend most
+    time on batches. of_requests: the required ratio of measurements that spend most time on requests.
     """
     large, small = ({WITH: 0.0, WITHOUT: ratio} for ratio in (of_batches, of_requests))
     return [

@@ -93,7 +93,8 @@ def measured(spark: SparkSession, address: str, cell: Cell, records: int, rounds
     """Return the median rows per second of each source, by name of the source.
 
     address: host:port of the broker. cell: the benchmark row. records: the approximate number of records to read. rounds: how often each source reads
-    them, besides a first round that warms up and does not count. Raises RuntimeError if the sources return different records, or not all records.
+    them, besides a first round, whose time is discarded because it warms up Spark. Raises RuntimeError if the sources return different records, or
+    not all records.
     """
     topics, written = filled(address, cell, records)
     seconds: dict[str, list[float]] = {CONNECTOR: [], OURS: []}

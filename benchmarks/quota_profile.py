@@ -1,7 +1,7 @@
 """Profile the time that quotas add to a produce request: the same requests with quotas that are never reached, and without.
 
-The broker runs under cProfile with the CPU clock of its process, so other processes do not count. A profiler makes short functions look
-slower than they are; the numbers of calls are exact. The program writes docs/benchmarks.md.
+The broker runs under cProfile with the CPU clock of its process, so the time of other processes is not included. A profiler makes short functions
+look slower than they are; the numbers of calls are exact. The program writes docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Spent(NamedTuple):
 
 
 def per_request(with_quotas: bool) -> dict[str, Spent]:
-    """Return the cost of each function for one produce request of 1 KB: a long run minus a short one, so that the start does not count.
+    """Return the cost of each function for one produce request of 1 KB: a long run minus a short one, which excludes the broker's start.
 
     with_quotas: whether quotas are set for many clients, including this one; they are never reached.
     """

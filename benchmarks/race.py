@@ -1,6 +1,6 @@
 """Send the same requests to this broker, kfake, a real Kafka and a minimal asyncio server, compare the speeds, and write docs/benchmarks.md.
 
-Only ratios count: all programs run on the same machine at the same time, rounds are interleaved, and medians are compared. Topics are
+The results are ratios of speeds: all programs run on the same machine at the same time, rounds are interleaved, and medians are compared. Topics are
 deleted after each row. The minimal asyncio server is `benchmarks.floor`.
 
 `make race` runs this module.

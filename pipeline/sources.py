@@ -38,7 +38,7 @@ def runs_of(path: Path, ports: Iterable[int] = ()) -> tuple[list[Run], list[Noti
 
 
 def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield (table name, rows) for the part of a run (a recording) that the tables lack.
+    """Yield (table name, rows) for the part of a run (a recording) that is not in the tables yet.
 
     note: called regularly with the number of bytes read from a trace.
     """

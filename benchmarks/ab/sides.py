@@ -106,7 +106,7 @@ def _side(name: str, folder: Path, checkout: Path) -> Side:
 
 
 def compile_modules(side: Side) -> None:
-    """Compile the modules of a commit (`side`) that changed since the last time: an installed broker starts from compiled modules, too."""
+    """Compile all modules of a commit (`side`) that have changed since they were compiled, because an installed broker has compiled modules, too."""
     modules = [str(side.folder / name) for name in LINKED if (side.folder / name).exists()]
     command = [side.python, "-P", "-m", "compileall", "-q", *modules]
     completed = subprocess.run(command, env=side.environment(), capture_output=True, text=True, check=False)

@@ -59,9 +59,9 @@ def broker(side: Side, brokers: int = 1) -> Program:
 def raced(sides: Sequence[Side], rows: Sequence[Row], rounds: int) -> dict[str, dict[str, list[float]]]:
     """Measure benchmark rows with the brokers of both commits. Returns the speed in each round, by name of the row and then of the side.
 
-    sides: the two commits. Their order alternates from round to round, and client and broker run on different cores. Rows whose median misses
-    the limit are measured for as many rounds again, and all their rounds count: more rounds separate a real difference from the noise of a
-    busy machine.
+    sides: the two commits. Their order alternates from round to round, and client and broker run on different cores. Rows whose median misses the
+    limit are measured for as many rounds again, and the result has all their rounds: more rounds separate a real difference from the noise of a busy
+    machine.
     """
     speeds: dict[str, dict[str, list[float]]] = {}
     for brokers in sorted({row.brokers for row in rows}):
@@ -94,9 +94,9 @@ def _is_slow(programs: Sequence[Program], name: str) -> bool:
 
 
 def idle_mb(sides: Sequence[Side], starts: int = STARTS) -> dict[str, float]:
-    """Return the resident memory in MiB of each commit's broker after one request, by name of the side: the median of `starts` starts.
+    """Return the resident memory in MiB of each commit's broker after one request, by name of the side: the median of several starts.
 
-    sides: the two commits, whose starts alternate.
+    sides: the two commits, whose starts alternate. starts: how often each broker is started.
     """
     resident_mb_by_side: dict[str, list[float]] = {side.name: [] for side in sides}
     for number in range(starts):

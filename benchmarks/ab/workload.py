@@ -187,7 +187,7 @@ class Work(NamedTuple):
 
     key, version: API key and version of the request that is measured. frames: yields the frames of the next requests. step: sends one frame.
     expected: takes the content of a response and returns whether the broker did what is to be measured, such as throttle the request. finish: called
-    once after the last request; its work counts as part of the measured work.
+    once after the last request; its instructions are counted, too.
     """
 
     peer: Peer

@@ -1,7 +1,7 @@
 """Compare the codec with kafka-python, aiokafka, kio and stock construct on the same bytes, and write docs/benchmarks.md.
 
-A case is a message, or a kind of work with records. Each case runs in a process of its own, in several passes over all cases. In a
-process the codecs alternate in short rounds; a ratio is computed within each round, and the median of all rounds counts.
+A case is a message, or a kind of work with records. Each case runs in a process of its own, in several passes over all cases. In a process the codecs
+alternate in short rounds. A ratio is computed in each round; the result is the median of all rounds.
 
 usage: python -m benchmarks.codec      (make bench)
 """

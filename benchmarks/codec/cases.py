@@ -191,7 +191,7 @@ MIN_RECORDS_RATIOS: dict[str, float | None] = {
 }
 """Maps a kind of work with records to the minimum ratio of the time of aiokafka's C extension to this codec's; None for no minimum."""
 MIN_PURE_RATIO, MIN_PURE_MEDIAN_RATIO = 1.0, 2.0
-"""The benchmark's requirements against codecs in pure Python: the least ratio of their time to this codec's, in each case and as the median."""
+"""Minimum ratios of the time of the fastest pure Python codec to this codec's time: in each case, and for the median of all cases."""
 
 
 def message_cases() -> list[MessageCase]:

@@ -164,14 +164,14 @@ class Partition:
         self.lag_max_ms = lag_max_ms
         self.min_isr = 1
         self.deletes = True
-        """Whether the topic's `cleanup.policy` allows records to be deleted."""
+        """Whether the topic's `cleanup.policy` allows DeleteRecords requests."""
         self.limits: TopicLimits
         self.down_converts = True
         self.retention = RetentionLimits()
         self.cleaning: CleaningLimits | None = None
         """The limits of compaction, None if the topic is not compacted."""
         self.expiry: Expiry | None = None
-        """The result of the latest check for expired records, None before the first one."""
+        """When the oldest segment of the log expires by age, as the latest check computed it; None before the first check."""
         self._soon = soon
         self._change_isr = change_isr
         self._is_alive = is_alive
@@ -267,9 +267,10 @@ class Partition:
         return follower_end >= self.log.high_watermark and follower_end >= self.epoch_start_offset
 
     def advance_high_watermark(self, now_ms: int) -> bool:
-        """Raise the high watermark to the smallest log end offset of the in-sync replicas, unless fewer than min.insync.replicas are in sync (P-15).
+        """Raise the high watermark to the smallest log end offset of the in-sync replicas, unless the ISR has fewer than min.insync.replicas (P-15).
 
-        Live followers that were caught up recently but are not yet in the ISR count as in sync here. Returns whether the high watermark changed.
+        A live follower that was caught up recently also limits the high watermark, even if it is not yet in the ISR. Returns whether the high
+        watermark changed.
         """
         if len(self.isr) < self.effective_min_isr:
             return False
@@ -356,14 +357,14 @@ class Partition:
             self.following.refetch_soon(self, now_ms)
 
     def bytes_in_rate(self, now_ms: int) -> float:
-        """Return the bytes per second that producers have written to the partition since this replica was created. Only for leaders."""
+        """Return the average bytes per second that producers have written since this replica was created. Only a leader reports this rate."""
         since_ms, before = self.held_from
         return (self.log.store.end_position - before) * 1000 / max(1, now_ms - since_ms)
 
     # ---- waiting requests -----------------------------------------------------------------------------------------------------
 
     def changed(self) -> None:
-        """Schedule a check of parked requests and followers' fetches, because an offset or the leadership of this replica changed."""
+        """Schedule a check of requests in purgatory and of followers' fetches, because an offset or the leadership of this replica changed."""
         if not self._woken and (self.watchers or self.fetchers):
             self._woken = True
             self._soon(self._wake)

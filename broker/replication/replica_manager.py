@@ -126,7 +126,7 @@ class ReplicaManager:
     def _list_throttled(self, name: str, configs: Mapping[str, str]) -> None:
         """Store which replicas of a topic on this broker are throttled, according to the topic's settings `configs` (R-1).
 
-        Fetches that are waiting are not completed by this change (R-12).
+        Fetches in purgatory are not completed by this change (R-12).
         """
         before = self.leader_quota.active
         self.leader_quota.list_topic(name, partitions_on(configs.get(LEADER_REPLICAS, ""), self.broker_id))
@@ -134,7 +134,7 @@ class ReplicaManager:
         self._leader_quota_changed(before)
 
     def limit_replication(self) -> None:
-        """Set the limits of both replication quotas to the rates in the settings. They also apply to bytes counted before (R-2)."""
+        """Set the leader's and the follower's replication quota to the rates in the settings, which also apply to bytes counted before (R-2)."""
         before = self.leader_quota.active
         self.leader_quota.limit(self._config[LEADER_RATE])
         self.follower_quota.limit(self._config[FOLLOWER_RATE])
@@ -206,7 +206,7 @@ class ReplicaManager:
                 self._configure(partition, settings)
 
     def _drop(self, name: str) -> None:
-        """Drop all replicas of a deleted topic. The cluster deletes their records, also those of stopped brokers."""
+        """Drop this broker's replicas of a deleted topic. The cluster deletes the records, because the replicas of all brokers share them."""
         for index in list(self._by_topic.get(name, {})):
             self._drop_replica(name, index)
         self.following.forget_topic(name)
@@ -229,7 +229,7 @@ class ReplicaManager:
     # ---- following -----------------------------------------------------------------------------------------------------------
 
     def release(self, topic: str, index: int) -> None:
-        """Remove the stop offset (hold) and the delay that a test has set for this replica's fetches, even while the replica does not follow."""
+        """Undo the hold (stop offset) and the delay that a test has set for this replica's fetches. The replica need not be a follower now."""
         self.following.release(topic, index)
 
     def cut_link(self, leader_id: int, cut: bool, now_ms: int) -> None:

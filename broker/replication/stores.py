@@ -17,7 +17,7 @@ from kafkaproto.broker.runtime.events import Events
 class Shelf(Protocol):
     """Interface of a data directory: gives each partition a folder for its segment files and a keeper that persists the state of its log.
 
-    The next process restores segments and state from it.
+    When the broker's process has been restarted, it restores the segments and the state from the data directory.
     """
 
     def folder(self, topic_id: bytes, index: int) -> SegmentFolder: ...
@@ -83,7 +83,7 @@ class Stores:
         return self.budget.limit_bytes, max(0, self.budget.limit_bytes - self.budget.used_bytes)
 
     def began(self) -> None:
-        """Discard the log states that the previous process persisted. Called at the end of the start, when all replicas are restored.
+        """Drop the restored log states from memory. Called at the end of the start, when every replica has its log.
 
         Replicas that are created later start with an empty log.
         """

@@ -175,10 +175,10 @@ def charge_fetch(
     now_ms: int,
     forced: Charged | None = None,
 ) -> Charged:
-    """Charge a client's fetch. If it is throttled, the charge of its bytes is removed, because its response is sent without data (T-4, Q-13).
+    """Charge a client's fetch. If the client is throttled, its response is sent without data, so its bytes are uncharged (T-4, Q-13).
 
-    The data is charged when the client fetches it again. The throttle time is nevertheless computed with the data, as in KIP-219. Request time is
-    charged first, then bytes. The longer of the two throttle times applies; if equal, that of request time (Q-12, Q-17).
+    The client is charged for the data when it fetches them again. The throttle time is computed as if the data were sent, as in KIP-219. Request time
+    is charged first, then bytes. The longer of the two throttle times applies; if they are equal, that of request time (Q-12, Q-17).
 
     response_bytes: 4 plus the size of the encoded body with data. request_percent: the handler time in percent of one second of one thread. forced:
     the throttle from a test's rule, which replaces the computed one; None if no rule matches.

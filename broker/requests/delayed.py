@@ -40,12 +40,12 @@ class Delayed:
         build_at: Callable[[int], Outcome],
         expire: Callable[[], None] | None = None,
     ) -> Delayed:
-        """Wait for changed partitions, at most until `deadline_ms`. Returns this object.
+        """Wait for a change of partitions that makes `is_due` true, at most until `deadline_ms`. Returns this object.
 
-        keys: the `watchers` of the partitions, in which this object registers itself, so that each change of a partition calls `check`. is_due:
-        called at each check with the current time (ms); the request completes when it returns true. build_at: called with the current time (ms)
-        when the request completes, to build the outcome. expire: called before `build_at` if the deadline has passed. timers: schedules the
-        deadline.
+        keys: the dict `watchers` of each partition. This object adds itself to each dict, so that every change of the partition calls `check`.
+        is_due: a function that is called at each check with the current time (ms); if it returns true, the request completes. build_at: a function
+        that is called with the current time (ms) when the request completes, and returns the outcome. expire: called before `build_at` if the
+        deadline has passed. timers: schedules the deadline.
         """
         self._is_due = is_due
         self._build_at = build_at

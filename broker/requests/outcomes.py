@@ -46,12 +46,12 @@ class NoReply:
 
 
 class FetchReply:
-    """The outcome of a Fetch. It is encoded before its bytes are charged (Q-12), and the fetch session changes only when it is sent (S-10).
+    """The outcome of a Fetch. The response is encoded before its bytes are charged (Q-12); the fetch session changes when it is sent (S-10).
 
-    message: the response with its records and without a session id. session: the fetch session; None if the request failed before its session was
-    known. results: (key of the partition in the session, what was read from it) for each partition. read: called when the response is sent, to
-    report the fetch to observers or note what a follower received; its argument is True if the response has its records, False if they were
-    removed because the client is throttled.
+    message: the response, with its records and without a session id. session: the fetch session; None if the request failed before its session was
+    known. results: (key of the partition in the session, result of the read) for each partition. read: a function that is called when the response is
+    sent: it reports the fetch to observers, or notes what a follower received. Its argument is True if the response has its records, False if they
+    were removed because the client is throttled.
     """
 
     __slots__ = ("_now_ms", "_read", "_results", "_session", "charge", "message")
@@ -74,7 +74,7 @@ class FetchReply:
         self._now_ms = now_ms
 
     def delivered(self) -> tuple[int, int]:
-        """Update the fetch session, because the response is sent with its records. Returns (error code, session id) to write into the response."""
+        """Update the fetch session for a response that is sent with its records. Returns (error code, session id) to write into the response."""
         error_code, session_id = self.message.error_code, 0
         if self._session is not None:
             fields = self._session.commit(self._results, self._now_ms)
@@ -84,7 +84,7 @@ class FetchReply:
         return error_code, session_id
 
     def emptied(self) -> tuple[int, int]:
-        """Return (error code, session id) to write into the response, which is sent without records because the client is throttled.
+        """Return (error code, session id) to write into a response that is sent without records because the client is throttled.
 
         The fetch session stays unchanged (T-4).
         """

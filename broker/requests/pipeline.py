@@ -209,10 +209,10 @@ def _resume(exchange: Exchange, build: Build, now_ms: int) -> None:
 
 
 def settle(exchange: Exchange, outcome: Outcome) -> None:
-    """Charge a handled request to its client's quotas, throttle the client and send the response.
+    """Charge a request to its client's quotas after its handler has run, throttle the client if necessary, and send the response.
 
-    outcome: the handler's result: a response and the quotas to charge. If a test forces a throttle of this request, the forced throttle time
-    applies instead of the time that the quotas demand.
+    outcome: the handler's result: a response and the quotas to charge. If a test forces a throttle of this request, the forced throttle time applies
+    instead of the time that the quotas demand.
     """
     node = exchange.node
     forced = None

@@ -1,4 +1,4 @@
-"""The APIs of the broker: the versions that its handlers support, and the handlers, each imported by the first request of its API.
+"""The APIs of the broker: the versions that its handlers support, and the handlers. The first request of an API imports its handler.
 
 `register` adds a handler. `advertised` limits the APIs to the versions of a Kafka release.
 """
@@ -150,7 +150,7 @@ def registration_of(api_key: int, min_version: int, max_version: int) -> Registr
 
 
 REGISTRY: Mapping[int, Registration] = {key: registration_of(key, *versions) for key, versions in VERSIONS.items()}
-"""All APIs in all versions that the handlers support, by API key."""
+"""Maps each API key to the registration of its API, in all versions that the handler supports."""
 
 
 def advertised(release_ranges: Mapping[int, tuple[int, int]]) -> dict[int, Registration]:

@@ -1,4 +1,4 @@
-"""The errors of transactions by API and version (TX-18, TX-22, TX-28, TX-36, TX-68): one table for all handlers.
+"""Tables of the errors that each version of an API returns for transactions, for all handlers (TX-18, TX-22, TX-28, TX-36, TX-68).
 
 The transaction coordinator and the group coordinator have one error for each situation. Older versions of an API do not define every error; in these
 versions the broker returns another error instead. This module does not depend on wire messages.

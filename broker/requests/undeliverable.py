@@ -70,7 +70,7 @@ def report_undeliverable(exchange: Exchange, message: FetchResponse, reason: obj
 
 
 def note_delivered(exchange: Exchange, message: FetchResponse) -> None:
-    """Record that a response is sent with its records, so that no batch of its partitions counts as undeliverable to this client."""
+    """Record that a response is sent with its records: batches of its partitions are no longer reported as undeliverable to this client."""
     undeliverable = exchange.node.quotas.fetch.undeliverable
     for topic, partition, _ in _with_records(exchange, message):
         key = exchange.client_id, topic, partition

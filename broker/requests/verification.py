@@ -20,8 +20,8 @@ NO_SEQUENCE = -1
 class Verification(NamedTuple):
     """The result of a verification.
 
-    errors: an error code for each partition, 0 for none. ended: partitions that needed no verification, because the transaction was already open in
-    them, but in which it ended while the coordinator verified other partitions. The leader rejects the batches for these partitions (TX-30).
+    errors: an error code for each partition, 0 for none. ended: partitions that needed no verification because the transaction was open in them,
+    until it ended there while the coordinator verified other partitions. The leader rejects the batches for these partitions (TX-30).
     """
 
     errors: Mapping[PartitionKey, int]
@@ -37,11 +37,11 @@ def verify(
     *,
     adds: bool,
 ) -> None:
-    """Check that partitions that this broker leads are part of a producer's transaction, or add the missing ones.
+    """Check that a producer's transaction contains partitions, or add the missing ones. Skips partitions that this broker does not lead.
 
-    producer: (transactional id, producer id, epoch). sequences: maps each partition to the first sequence number of its batch. adds: True
-    if the producer uses transaction version 2, so that missing partitions are added; False to check only. done: called with the result and
-    the time (ms), at once or when the coordinator has responded. It is not called if the broker stops before the response.
+    producer: (transactional id, producer id, epoch). sequences: maps each partition to the first sequence number of its batch. adds: True if the
+    producer uses transaction version 2, so that missing partitions are added; False to check only. done: a function that is called with the result
+    and the time (ms), at once or when the coordinator has responded. It is not called if the broker stops before the response.
     """
     transactional_id, producer_id, epoch = producer
     errors: dict[PartitionKey, int] = {}

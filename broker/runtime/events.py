@@ -15,7 +15,7 @@ logger = logging.getLogger("kafkaproto.events")
 CLIENT_ENDED, SOCKET_GONE = "client closed its side", "connection lost"
 """The two texts with which the argument `why` of the event `connection_closed` begins if the client, not the broker, closed the connection."""
 UNDELIVERABLE = "undeliverable"
-"""The `kind` that `Observer.noted` gets if a fetch is throttled whose batch is too large for the client's quota, however long it waits (Q-14)."""
+"""The `kind` that `Observer.noted` gets for a throttled fetch whose batch is so large that the client's quota never allows it (Q-14)."""
 
 
 class Observer:

@@ -27,7 +27,7 @@ logger = logging.getLogger("kafkaproto.server")
 BACKLOG = 512
 """How many connections may wait to be accepted if `socket.listen.backlog.size` is not set. Kafka's 50 are too few for parallel test suites."""
 BUFFER_OPTIONS = {"socket.send.buffer.bytes": socket.SO_SNDBUF, "socket.receive.buffer.bytes": socket.SO_RCVBUF}
-"""Settings of the socket buffers, which connections inherit from their listener. Unless set, or with -1, the operating system chooses the size."""
+"""Maps settings to the buffer options of a listener, which its connections inherit. Without a value, or with -1, the system picks the size."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 HIGHEST_PORT = 65535
 FREE_PORT_TRIES = 16
@@ -188,10 +188,10 @@ class Server(Observer):
             self._opening.append(asyncio.ensure_future(self._listen_again(self.cluster.nodes[broker_id])))
 
     async def _listen_again(self, node: Node) -> None:
-        """Open the listeners of a restarted broker, while no other broker of this server opens listeners.
+        """Open the listeners of a restarted broker. Calls for several brokers run one after the other.
 
-        If the broker restarts again before its ports are open, a second call starts. It waits until the first call is done, and then opens nothing,
-        because the ports are open already.
+        If the broker restarts again before its ports are open, a second call waits until the first one is done. It then opens nothing, because the
+        ports are open already.
         """
         async with self._one_opens:
             if node.running and node.broker_id not in self._open:

@@ -96,7 +96,7 @@ def _check_shared_ports(listeners: str, brokers: int, settings: Mapping[str, str
 
 
 def log_settings_without_effect(config: ClusterConfig, from_command_line: Sequence[str]) -> None:
-    """Log the settings that have no effect: each `-c` setting in a line, and all settings of files in one line.
+    """Log the settings that have no effect: a warning for each setting of `-c`, and one line for all other settings.
 
     from_command_line: the names of the `-c` settings, as "<name>" or "<broker id>.<name>".
     """

@@ -42,9 +42,9 @@ def run_name(wall_ms: int) -> str:
 class TraceWriter:
     """The files of one trace, to which a thread writes the entries passed to `put`, until `close`.
 
-    run: the name of the recording, with which each file name begins. meta: the content of each file's header. queue_pieces, queue_bytes: the limits
-    of the queue, as a number of `put` calls and as their bytes. file_bytes: the size beyond which a new file is started. Raises ConfigError if the
-    folder cannot be written, or already has a trace with this name.
+    run: the name of the recording, with which each file name begins. meta: the content of each file's header. queue_pieces, queue_bytes: the maximum
+    number of byte strings and of bytes in the queue; each call of `put` adds one byte string. file_bytes: a new file is started before a file exceeds
+    this size. Raises ConfigError if the folder cannot be written, or already has a trace with this name.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class TraceWriter:
     def _write(self, data: bytes, *, queued: bool = True) -> None:
         """Write a byte string to the current file, or to a new file if the current one has no room for it.
 
-        queued: whether the bytes come from the queue, and so no longer count against its limits.
+        queued: True if the bytes were in the queue. The queue then has room for as many new bytes.
         """
         if self._written + len(data) > self._file_bytes:
             self._file.close()

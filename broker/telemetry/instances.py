@@ -193,10 +193,10 @@ class TelemetryInstances:
                 del self._instances[key]
 
     def _instance(self, key: bytes, attributes: ClientAttributes, connection_id: int, now_ms: int) -> Instance:
-        """Return the stored client whose instance id is `key`, and extend its expiry. Stores a new client if there is none, or if it has expired.
+        """Return the stored client whose instance id is `key`, and extend its expiry. If there is none, or it has expired, store a new client.
 
-        attributes, connection_id: those of the client, used only if it is stored as a new one. If any client metrics subscription has changed since
-        the client was stored, its entry is computed again from the stored attributes.
+        attributes, connection_id: those of the new client. If the settings of any subscription to client metrics have changed since the stored
+        client's own subscription was computed, its subscription is computed again from the stored attributes.
         """
         version = self._config.cluster.client_metrics_version
         instance = self._instances.get(key)

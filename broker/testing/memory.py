@@ -179,7 +179,7 @@ class MemoryClient:
         self._client.sent[correlation_id] = api_key, version
 
     def send_bytes(self, data: bytes, *, patch_length: bool = False) -> None:
-        """Send any bytes. Bytes that the broker does not read yet are sent later, as if they stayed in the kernel's buffer.
+        """Send any bytes. While the broker does not read from the connection, they wait, as in the kernel's buffer.
 
         patch_length: True if `data` is one frame with a wrong length prefix, which this method corrects before sending.
         """

@@ -128,7 +128,7 @@ class TestCluster(Handle):
                 self._end()
 
     def _refuse_in_condition(self) -> None:
-        """Raise RuntimeError if a condition of `wait_for` calls this: it runs in the broker's thread, which would wait for itself forever."""
+        """Raise RuntimeError if called by a condition of `wait_for`. A condition runs in the broker's thread, which cannot wait for itself."""
         if self._thread is threading.current_thread():
             raise RuntimeError(
                 "the condition of wait_for must not stop the cluster or wait, because it runs inside the broker; it may only read the cluster"

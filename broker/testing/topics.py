@@ -1,4 +1,4 @@
-"""The methods of a test cluster for topics and records, which need no client."""
+"""The methods of a test cluster for topics and records. Tests can call them without a Kafka client."""
 
 from __future__ import annotations
 

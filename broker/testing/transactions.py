@@ -226,10 +226,10 @@ def for_transaction(transactional_id: str, state: str) -> Wait:
 
 
 class _Result:
-    """Receives the result of a change that a test makes to a transactional id, such as an abort. Pass it as `reply`, in a `with` block.
+    """The callback for a change that a test makes to a transactional id, such as an abort. Pass it as `reply`, in a `with` block.
 
-    If the change fails within the `with` block, KafkaError is raised at the end of the block. A later failure is logged as a warning.
-    KafkaError CONCURRENT_TRANSACTIONS (51) is raised at the start if an earlier change is not replicated yet.
+    If the coordinator rejects the change within the block, KafkaError is raised at the end of the block. A later failure is logged as a warning. If
+    an earlier change is not replicated yet, KafkaError CONCURRENT_TRANSACTIONS (51) is raised at the start of the block.
     """
 
     def __init__(self, transaction: Transaction) -> None:

@@ -1,4 +1,7 @@
-"""A change of a transactional id, as observers receive it. This module is separate because it loads quickly, and observers import it."""
+"""A change of a transactional id, as observers receive it.
+
+It has a module of its own, so that observers can import it without loading the transaction coordinator.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ class TransactionChange(NamedTuple):
 
     @property
     def is_load(self) -> bool:
-        """Return whether a coordinator loaded the id from `__transaction_state`, so that nothing has changed for clients."""
+        """Return whether the coordinator only loaded the id from `__transaction_state`. Such a change has no effect for clients."""
         return self.cause is Cause.LOADED
 
     @property

@@ -28,7 +28,7 @@ _RETRIED = frozenset(
     }
 )
 _DEPOSED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
-"""The errors of writing a marker after which a coordinator writes no more: a newer coordinator or epoch has ended the transaction (TX-49)."""
+"""The errors of a marker's append after which the coordinator gives up: a newer coordinator or epoch has ended the transaction (TX-49)."""
 
 
 class MarkerWriter(Protocol):

@@ -122,12 +122,13 @@ class TransactionCoordinator:
     def _prepare_epoch(
         self, transaction: Transaction, timeout_ms: int, expected: tuple[int, int] | None, now_ms: int
     ) -> None:
-        """Set the pending state with a producer's next epoch, or with a raised epoch that shuts out the producer of an open transaction (TX-12).
+        """Prepare a state with a producer's next epoch, or with a raised epoch that fences the producer of an open transaction (TX-12).
 
-        The result is in `transaction.pending`; nothing is written. timeout_ms: the transaction timeout in the request. expected: the (producer id,
-        epoch) in the request, None for a new producer. Raises KafkaError CONCURRENT_TRANSACTIONS (51) if another state is pending or the transaction
-        is ending, PRODUCER_FENCED (90) if the producer id or epoch in the request is outdated, UNKNOWN_SERVER_ERROR (-1) for an outdated epoch when
-        the epochs of the producer id are exhausted, and an error if a new producer id is needed and not available.
+        The state is stored in `transaction.pending`; nothing is written to the log. timeout_ms: the transaction timeout in the request. expected: the
+        (producer id, epoch) in the request, None for a new producer. Raises KafkaError CONCURRENT_TRANSACTIONS (51) if another state is pending or
+        the transaction is ending, PRODUCER_FENCED (90) if the producer id or epoch in the request is outdated, UNKNOWN_SERVER_ERROR (-1) for an
+        outdated epoch when the epochs of the producer id are exhausted, and the error of `next_producer_id` if a new producer id is needed and
+        not available.
         """
         data = transaction.data
         if transaction.pending is not None:
@@ -337,10 +338,10 @@ class TransactionCoordinator:
 
 
 def _may_continue(data: TransactionData, producer_id: int, epoch: int) -> bool:
-    """Return whether the producer id in an InitProducerId request is the current one, or the previous one with an exhausted epoch (TX-12).
+    """Return whether an InitProducerId request has the current producer id, or the previous one with an exhausted epoch (TX-12).
 
-    data: the stored state of the transactional id; the result is True if it has no epoch yet. producer_id, epoch: the values in the request.
-    Whether the epoch is the current one is checked later.
+    data: the stored state of the transactional id. If this state has no epoch yet, the result is True. producer_id, epoch: the values in the request.
+    For the current producer id, this function does not check the epoch; that is done later.
     """
     if data.epoch == NO_EPOCH or producer_id == data.producer_id:
         return True

@@ -1,4 +1,7 @@
-"""The requests and results of the transaction coordinator. This module is separate because it loads quickly, and every broker imports it."""
+"""The requests and results of the transaction coordinator.
+
+They have a module of their own, so that other modules can import them without loading the coordinator.
+"""
 
 from __future__ import annotations
 

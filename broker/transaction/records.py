@@ -20,7 +20,10 @@ Entry = tuple[bytes, bytes | None]
 
 
 def entry(transactional_id: str, data: TransactionData | None, value_version: int) -> Entry:
-    """Return the record of a transactional id; None as `data` makes a tombstone. value_version: 1 from transaction version 1 on, otherwise 0."""
+    """Return the record of a transactional id. If `data` is None, the record is a tombstone.
+
+    value_version: the version of the value: 1 from transaction version 1 on, otherwise 0.
+    """
     key = write_key(TransactionLogKey(transactional_id), _KEY_VERSION)
     if data is None:
         return key, None

@@ -267,10 +267,10 @@ class Transaction:
         return self.pending
 
     def take_fenced_epoch(self, *, bumps: bool) -> None:
-        """Drop the pending state whose raised epoch shuts out the producer, so that the abort can become the pending state.
+        """Drop the pending state that fences the producer with a raised epoch, so that the abort can become the pending state.
 
-        bumps: False to make the raised epoch the current one. True if the abort raises the epoch itself, as with transaction version 2; then the
-        raised epoch is dropped.
+        bumps: True if the abort itself raises the epoch, as with transaction version 2; the epoch of the dropped state is then lost. If False, that
+        epoch becomes the current one.
         """
         assert self.pending is not None
         if not bumps:
@@ -283,7 +283,7 @@ class Transaction:
         self.data, self.pending = self.pending, None
 
     def show_start(self, start_ms: int) -> None:
-        """Set the start time that a transaction shows after its end, because Kafka before 4.0 still reports it. The log does not store it (TX-70)."""
+        """Set the start time of the last transaction, which Kafka before 4.0 reports even after InitProducerId. The log does not store it (TX-70)."""
         self.data = self.data._replace(start_ms=start_ms)
 
     def cancel(self) -> None:

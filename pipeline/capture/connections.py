@@ -1,4 +1,4 @@
-"""Finds the TCP connections between two endpoints in captured segments, which endpoint is the client, and whether the connection speaks Kafka.
+"""Finds the TCP connections between two endpoints in captured segments, and for each connection its client and whether it speaks Kafka.
 
 Each handshake starts a new connection, also between the same endpoints. The state of a connection is dropped when the connection ends. This module
 does not depend on the contents of frames.
@@ -246,10 +246,10 @@ class Connection:
         return self._likely_client if client is None and self._is_full() else client
 
     def _looks_like_request(self, by: int, data: bytes) -> bool:
-        """Return True if a segment starts like a request of an endpoint that may be the client, and remember the probable client.
+        """Return True if a segment starts like a request and comes from an endpoint that may be the client. Also updates the probable client.
 
         by: index of the endpoint that sent `data`. This detects requests that are too large to be buffered. The result may be True for a response,
-        because one with a low correlation id looks like a Produce request. If the client is not known, an endpoint is therefore remembered as the
+        because a response with a low correlation id looks like a Produce request. If the client is not known, an endpoint therefore becomes the
         probable client only after two successive requests.
         """
         header = header_of(data)

@@ -74,10 +74,10 @@ class Conversation:
         """True after the response to a SaslHandshake of version 0. SASL tokens without headers follow it (KIP-43)."""
         self._stretch = 0
         self._ordered_stretch: int | None = None
-        """The number of gaps before those requests whose responses come in order (`PendingRequest.stretch`); None if a response may be missing.
+        """The `PendingRequest.stretch` of the requests whose responses must come in order; None if a response may be missing.
 
-        If the oldest pending request has this number of gaps before it, the next response belongs to it. In all other cases, the correlation id shows
-        to which request a response belongs.
+        If the oldest pending request has this value, the next response belongs to it. Otherwise, the correlation id shows to which request a response
+        belongs (`_is_next`).
         """
         self.requests = Finder(self._request_begins, self._find_request)
         self.responses = Finder(self._response_begins, self._find_response)

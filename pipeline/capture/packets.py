@@ -40,7 +40,7 @@ class CapturePass:
 
     @property
     def read_bytes(self) -> int:
-        """Return a count: how many bytes of the file `segments` has read."""
+        """Return the number of bytes of the file that `segments` has read so far."""
         return 0 if self._capture is None else self._capture.read_bytes
 
     def segments(self) -> Iterator[tuple[Endpoints, DirectedSegment]]:

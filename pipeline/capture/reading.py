@@ -57,7 +57,7 @@ def runs_of(path: Path, ports: Iterable[int]) -> tuple[list[Run], list[Notice]]:
 
 
 class ConnectionRows:
-    """Converts the entries of a capture's connections to table rows, and collects facts about the cluster on the way.
+    """Converts the entries of a capture's connections to table rows, and collects the server addresses, broker ids and topic names in them.
 
     cluster: broker ids and topic names from the responses. servers: addresses of the servers as host:port.
     """
@@ -129,10 +129,10 @@ def _is_address(name: str) -> bool:
 
 
 def events(run: Run, filled: ResolvedFacts, left_out: Counter[str]) -> list[Row]:
-    """Return the first rows of the table `events` for a capture, those about the capture as a whole; further rows come from its connections.
+    """Return the rows of the table `events` that describe a capture as a whole. The other rows of that table come from its connections.
 
-    The rows have the capture's header, and the number of packets that were left out, by reason. filled: facts that are known only after the whole
-    capture was read. The brokers' API versions in `filled` are added to the header.
+    The returned rows have the capture's header, and the number of packets that were left out, by reason. filled: facts that are known only after the
+    whole capture was read. The brokers' API versions in `filled` are added to the header.
     """
     rows = Rows(run.name, run.meta["wall_ms"], run.meta["at_ns"])
     common = {"seq": 0, "clock_ms": 0, "at_ns": run.meta["at_ns"], "broker": UNKNOWN_BROKER}

@@ -56,13 +56,13 @@ class Rows:
         self._columns = Columns(memoryview(b""), *(array("q") for _ in range(6)))
         """The columns of all collected batches, one after another: byte positions, offsets and timestamps.
 
-        The positions of a record count from the start of the payload of its own batch (`_shifts`).
+        A byte position is relative to the start of the payload of the record's own batch (`_shifts`).
         """
         self._shifts, self._kinds = array("q"), array("i")
         """Two arrays with an entry for each record.
 
-        `_shifts`: the sum of the sizes in bytes of all payloads before that of the record's batch. It turns a position in the payload of the batch
-        into one in all payloads joined together. `_kinds`: the timestamp type.
+        `_shifts`: the byte position at which the payload of the record's batch starts if all payloads are joined. Added to a position in the payload
+        of the batch, it gives the position in the joined payloads. `_kinds`: the timestamp type.
         """
         self._first_offsets = array("q")
         self._cuts = False

@@ -28,7 +28,7 @@ try:
 except ImportError:  # before 4.2
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
-        """An empty substitute for the class of this name, which versions of Spark before 4.2 lack and do not need."""
+        """An empty substitute for the class of this name, which Spark has from version 4.2 on. Earlier versions do not need the class."""
 
     ReadAllAvailable = ReadMaxRows = None
 
@@ -117,10 +117,11 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
         return self._initial
 
     def _begun(self, start: Offsets, end: Offsets) -> Offsets:
-        """Return the offsets at which a batch starts: those in `start`, lowered to those in `end` where a partition is read from its latest offset.
+        """Return the offsets at which a batch starts: those in `start`, or lower ones for partitions that are read from their latest offset.
 
         start, end: the offsets between which Spark plans the batch. If Spark plans the first batch again after a restart, the latest offset of a
-        partition may have passed the end of the batch. The lower offset loses no records, because the batch had no records of such a partition.
+        partition may meanwhile be above the batch's end. In this case, the partition's offset in `end` is returned. No record is lost, because the
+        batch had no records of that partition.
         """
         if self._initial is None or start != self._initial.offsets:
             return start

@@ -24,7 +24,7 @@ try:
 except ImportError:  # before 4.1, Spark requires the batch writer's class in streams, too
 
     class DataSourceStreamArrowWriter(DataSourceStreamWriter, DataSourceArrowWriter):  # type: ignore[no-redef,misc]
-        """A substitute for the class of this name in Spark 4.1: the base of a stream writer that receives Arrow batches."""
+        """A substitute for the class of this name, which Spark has from version 4.1 on: the base of a stream writer that receives Arrow batches."""
 
 
 BYTES = ("binary", "string")

@@ -78,8 +78,8 @@ def by_client(journal: DataFrame, windows: Windows) -> DataFrame:
 
     journal: the broker's journal, a row per entry. windows: length of the windows, and the time between their starts.
 
-    Columns: window (struct of start and end), window_start_ms, window_end_ms, client_id, throttles (number of throttle times), throttled_ms,
-    share, longest_ms (the longest throttle time), lag_max and lag_last.
+    Columns: window (struct of start and end), window_start_ms, window_end_ms, client_id, throttles (how often the client was throttled),
+    throttled_ms, share, longest_ms (the longest throttle time), lag_max and lag_last.
 
     throttled_ms: sum of the throttle times decided in the window, over all connections. share: throttled_ms divided by the length of the window; it
     may exceed 1, because connections are throttled at the same time. lag_max, lag_last: the largest and the latest lag of the client in any
@@ -223,7 +223,7 @@ class Job:
 
 
 def claim(folder: Path, journal: str, windows: Windows) -> None:
-    """Write a file into the folder that describes its job: the name of the journal topic (`journal`) and the windows.
+    """Write the file `job.json` into the folder. It names the job to which the folder belongs: its journal topic (`journal`) and its windows.
 
     Raises FolderError if the folder belongs to a job with another journal or other windows, contains other files, or cannot be written to.
     """

@@ -24,8 +24,8 @@ FINGERPRINT = sha256(json.dumps([FORM, {table: ddl(table) for table in TABLES}])
 class Place(NamedTuple):
     """A position in a trace: the tables contain every entry before it.
 
-    file: name of the trace file. offset: byte position in that file. meta: header of the file. carried: what was learnt from the entries before the
-    position and is needed for the rows of those after it, such as open fetch sessions and topic names, as `Rows.carried` returned it.
+    file: name of the trace file. offset: byte position in that file. meta: header of the file. carried: the state that the rows of later entries need
+    from the entries before the position, such as open fetch sessions and topic names, as `Rows.carried` returned it.
     """
 
     file: str

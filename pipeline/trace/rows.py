@@ -62,7 +62,7 @@ class Rows:
         self._sessions = Sessions()
         self._cluster = ClusterFacts() if cluster is None else cluster
         self._reported: dict[tuple[Any, ...], Any] = {}
-        """Maps a topic name or a broker id to the topic id or rack that the responses of a broker reported last.
+        """The topic id of each topic and the rack of each broker, as they were reported last. Every broker has entries for its own responses.
 
         The keys are (responding broker, "named", topic name) for a topic id, and (responding broker, "rack", broker id) for a rack.
         """
@@ -76,7 +76,7 @@ class Rows:
         """Maps the sequence number of an exchange (a request and its response) to the problem that the recorder reported for it."""
 
     def carried(self) -> Row:
-        """Return what is known from the entries so far and needed for the rows of later ones, as JSON values.
+        """Return the state that the rows of later entries need, such as open fetch sessions and topic names, as JSON values.
 
         A later job passes it to `from_carried` to continue here. If the structure of the result changes, increase the version number `FORM` in the
         module `kafkaproto.pipeline.trace.place`, so that older saved states are not used.

@@ -96,8 +96,8 @@ def runs_of(path: Path) -> tuple[list[Run], list[Notice]]:
 def resumable_place(run: Run, before: Mapping[str, int], text: str) -> Place | None:
     """Return the position (`Place`) from which reading of `run` can continue; None if the run (recording) must be read from the start.
 
-    before: maps the names of the files from which the tables were made to their sizes in bytes then, in the order of the run. text: the saved
-    position as JSON.
+    before: maps the name of each file from which the tables were made to the file's size in bytes at that time, in the order of the run. text: the
+    saved position as JSON.
     """
     try:
         place = parse_place(text)

@@ -118,7 +118,7 @@ class Sessions:
         """Update the session of a fetch, and return which partitions the fetch covers and whether its response has the right ones.
 
         Call it for each fetch, in their order. response: None if the trace lacks it. throttle_ms: the throttle time of the response. If it is not 0,
-        the response has no partitions (KIP-219), so that none counts as missing.
+        the response has no partitions (KIP-219), so that no partition is reported as missing.
         """
         named = {
             (t.topic, t.topic_id, p.partition): RequestedPartition(
@@ -213,9 +213,9 @@ class Sessions:
     ) -> None:
         """Store which high watermarks a fetch response has shown to its client, and which other sessions must report them.
 
-        A session with the same partition, whose client knows only a lower high watermark, must report the new one in a later response. The
-        `due_since_ns` of that session gets the time of this response for the partition, unless an earlier time is stored.
-        response_partitions: maps the partitions in the response to their data.
+        If the client of another session with the same partition was shown a lower high watermark last, that session must report the new one in a
+        later response. Its `due_since_ns` stores the time of this response for the partition, unless an earlier time is stored. response_partitions:
+        maps the partitions in the response to their data.
         """
         own_key = (exchange.broker, response.session_id)
         session = self._open.get(own_key)

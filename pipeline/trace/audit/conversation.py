@@ -19,9 +19,9 @@ UNSUPPORTED_VERSION = 35
 ANY_SESSION_FETCH = "-1L"
 """SQL: the value of the column `step` for every incremental fetch (KIP-227). `not_early` joins fetches to partitions of responses by this column.
 
-A full fetch has its sequence number in the column, and so matches only the partitions of its own response. An incremental fetch matches the
-partitions of all responses of the connection, because its own response may omit partitions. To match fetches of both kinds, each partition of a
-response has two rows: one with the sequence number of its fetch, one with this value.
+For a full fetch, the column has the sequence number of the fetch, so that it matches only the partitions of its own response. An incremental fetch
+must match the partitions of all responses of the connection, because its own response may omit partitions. Each partition of a response therefore has
+two rows: one with the sequence number of its fetch, for full fetches, and one with this value, for incremental fetches.
 """
 WRONG_CORRELATION_ID = "problem RLIKE '^the (correlation id of the response|answer.s correlation id) is '"
 """SQL: true for a response with the correlation id of another request. Tables made by earlier versions of this program contain another wording."""
@@ -101,7 +101,7 @@ def in_time(tables: Tables) -> DataFrame:
 
 
 def not_early(tables: Tables) -> DataFrame:
-    """Check that the broker does not respond to a fetch with fewer than `min_bytes` before `max_wait_ms`. Returns one row per checked fetch.
+    """Check that a fetch response with less than `min_bytes` is not sent before `max_wait_ms` has passed. Returns one row per checked fetch.
 
     - A response without records is always checked.
     - A response with records is checked only if nothing else explains an early response: it contains all partitions, no partition has further

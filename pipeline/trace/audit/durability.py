@@ -117,8 +117,8 @@ def in_sequence(tables: Tables) -> DataFrame:
 def once(tables: Tables) -> DataFrame:
     """Check that a batch which an idempotent producer sends again gets the same base offset as the first time, so that it is stored once.
 
-    Returns one row per acknowledged batch of an idempotent producer with acks=-1, which compares it to the first batch with the same sequence number
-    and content. A batch that was sent once is compared to itself.
+    Returns one row per acknowledged batch of an idempotent producer with acks=-1. The row compares the batch to the first batch with the same
+    sequence number and content. A batch that was sent once is compared to itself.
 
     Columns: run (the recording), seq (of the Produce), topic, partition, producer_id, producer_epoch, base_sequence, first_seq (of the first Produce
     of the batch), first_offset (its base offset there), base_offset, broken (true: the row is a fault; null: undecided, because entries are missing)

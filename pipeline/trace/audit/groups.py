@@ -42,10 +42,10 @@ def _floors(checks: str) -> str:
     checks: SQL for the rows, with columns run, seq, broker, group_id, member_id, epoch, begun_ns, ready_ns and detail (string). Rows of groups that
     use the consumer group protocol are dropped.
 
-    - SyncGroup responses of every broker count, because the coordinator has stored the generation before it sends them. JoinGroup responses count
-      only if they come from the broker of the row.
-    - Responses from before a restart of the generations do not count. Generations start again in two cases: the group was deleted, or a member joined
-      at generation 1 although neither it nor the leader had joined before.
+    - SyncGroup responses of every broker are considered, because the coordinator has stored the generation before it sends them. JoinGroup responses
+      are considered only if they come from the broker of the row.
+    - After a restart of the generations, earlier responses are ignored. Generations start again in two cases: the group was deleted, or a member
+      joined at generation 1 although neither it nor the leader had joined before.
     """
     return f"""
         WITH joined AS (
@@ -87,7 +87,7 @@ def generations(tables: Tables) -> DataFrame:
     """Check that generations and epochs in responses never fall, in a classic group and for each member of a consumer group.
 
     Returns one row per JoinGroup or ConsumerGroupHeartbeat response. A member that joins a consumer group must get at least the epoch of every other
-    member. When a member joins again, its own earlier epochs do not count.
+    member. When a member joins again, its own earlier epochs are ignored.
 
     Columns: run (the recording), seq (of the request), group_id, member_id, epoch (the generation or epoch in the response), before_epoch (the
     highest earlier one) and before_seq (of the response that contained it), broken (true: the row is a fault; null: undecided, because entries are

@@ -21,7 +21,7 @@ def overlaps(tables: Tables) -> DataFrame:
     """Check that batches do not overlap, within a response and among all acknowledged batches of a partition.
 
     Returns one row per pair of successive batches. A batch with acks=1 may exist only on its leader, so it is compared only with other acks=1 batches
-    that this broker acknowledged. A repeated batch of an idempotent producer counts once.
+    that this broker acknowledged. A batch that an idempotent producer sent several times is compared only once.
 
     Columns: run (the recording), seq (of the request with the later batch), api, topic, partition, base_offset (of the later batch),
     before_last_offset (last offset of the earlier batch), broken (true: the row is a fault; null: undecided, because entries are missing) and excess
@@ -86,9 +86,9 @@ def watermarks(tables: Tables) -> DataFrame:
     than in the previous response, the row compares only these two responses: the shorter the time between them, the less likely a truncation explains
     the fall. A missing offset is -1 and is not compared.
 
-    Columns: run (the recording), seq (of the fetch), broker, topic, partition; the three offsets high_watermark, last_stable_offset and log_start;
-    each with the prefix `before_` for the offset that it is compared with, broken (true: the row is a fault; null: undecided, because entries are
-    missing) and excess (the largest fall of one of the three, as a number of offsets).
+    Columns: run (the recording), seq (of the fetch), broker, topic, partition, high_watermark, last_stable_offset, log_start, before_high_watermark,
+    before_last_stable_offset and before_log_start (the offsets that these are compared with), broken (true: the row is a fault; null: undecided,
+    because entries are missing) and excess (the largest fall of one of the three, as a number of offsets).
     """
     names = ("high_watermark", "last_stable_offset", "log_start")
     highest = ", ".join(f"max(struct({name} AS reported, ready_ns AS at_ns)) OVER p AS most_{name}" for name in names)
@@ -123,9 +123,9 @@ def moves(tables: Tables) -> DataFrame:
 
     Returns one row per pair of successive recorded changes.
 
-    Columns: run (the recording), seq (of the later change), broker, topic, partition; high_watermark, last_stable_offset and log_start after the
-    later change; each with the prefix `before_` for its value after the earlier change, broken (true: the row is a fault; null: undecided, because
-    entries are missing) and excess (the largest fall of one of the three, as a number of offsets).
+    Columns: run (the recording), seq (of the later change), broker, topic, partition, high_watermark, last_stable_offset and log_start (after the
+    later change), before_high_watermark, before_last_stable_offset and before_log_start (after the earlier change), broken (true: the row is a fault;
+    null: undecided, because entries are missing) and excess (the largest fall of one of the three, as a number of offsets).
     """
     names = ("high_watermark", "last_stable_offset", "log_start")
     before = ", ".join(f"lag({name}) OVER p AS before_{name}" for name in names)
@@ -289,9 +289,9 @@ def earliest_at(tables: Tables) -> DataFrame:
     """Check that ListOffsets for a timestamp returns the first record with that timestamp or a later one.
 
     Returns one row per partition looked up by timestamp. A row breaks the rule if the returned record is older than the timestamp, or if a fetched
-    batch before this record contains the timestamp or a later one. Only logs whose start never moved, according to all responses, are checked. If
-    records may be removed from the middle of the log (compacted topics, and topics with unknown policy), the earlier batch counts only if it was
-    fetched after the ListOffsets.
+    batch before this record has a record with the same or a later timestamp. Only logs whose start never moved, according to all responses, are
+    checked. If records may be removed from the middle of the log (compacted topics, and topics with unknown policy), the earlier batch is considered
+    only if it was fetched after the ListOffsets.
 
     Columns: run (the recording), seq (of the ListOffsets), topic, partition, requested_timestamp, found_offset, returned_timestamp, reached_before
     (largest timestamp of the fetched batches before `found_offset`), broken (true: the row is a fault; null: undecided, because entries are missing)

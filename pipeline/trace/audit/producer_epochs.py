@@ -44,8 +44,8 @@ def epochs_in_logs(tables: Tables) -> DataFrame:
 def first_sequences(tables: Tables) -> DataFrame:
     """Check that the first batch of a producer with a newer epoch has sequence number 0. Returns one row per such batch.
 
-    Columns: run (the recording), seq (the number of a trace entry, of a fetch with the batch), topic, partition, producer_id, producer_epoch,
-    base_offset, base_sequence, broken (true: the row is a fault) and excess (`base_sequence`).
+    Columns: run (the recording), seq (of a fetch with the batch), topic, partition, producer_id, producer_epoch, base_offset, base_sequence, broken
+    (true: the row is a fault) and excess (`base_sequence`).
     """
     return tables.sql(
         """
@@ -95,8 +95,8 @@ def epochs_in_responses(tables: Tables) -> DataFrame:
 def fenced_requests(tables: Tables) -> DataFrame:
     """Check that no request of a producer is accepted after a coordinator returned a newer epoch of its producer id.
 
-    Returns one row per accepted request (for Produce, per batch) that began after a response with any epoch of its producer id, and compares its
-    epoch with the newest of these. Two kinds of requests are special:
+    Returns one row per accepted request (for Produce, per batch) that began after a response with any epoch of its producer id. The row compares the
+    epoch of the request with the newest epoch in these responses. Two kinds of requests are special:
 
     - Produce below version 11 is not checked: a partition leader learns of a newer epoch only from records or markers, and only brokers from 3.8 on
       ask the coordinator.

@@ -228,8 +228,8 @@ FIRST_NEVER_HELD = 8
 HELD = f"coalesce(held, api_version < {FIRST_NEVER_HELD} AND coalesce(throttle_ms, 1) > 0)"
 """SQL: true if the broker may have delayed a Fetch response for its throttle time, instead of sending it at once without records.
 
-If the column `held` of the trace is not null, its value counts. If `held` is null, the API version decides: a broker that accepts a version from 8 on
-is of release 2.0 or later and delays no response (KIP-219). A lower version counts as delayed, because older brokers delay throttled responses.
+The column `held` of the trace says so, unless it is null. Then the API version decides: a broker that accepts version 8 or later is of release 2.0 or
+later and delays no response (KIP-219). With a lower version, a throttled response may have been delayed, because older brokers do that.
 """
 NEVER_NS, EVER_NS = "0L", f"{2**63 - 1}L"
 """SQL literals in ns: a time before everything in a run (a recording), and a time after everything."""
@@ -280,8 +280,8 @@ GAPS = f"""
   entries with the numbers before and after it.
 - Trace of a proxy: the same, but the time ends `LONGEST_EXCHANGE_NS` later. A proxy sees a change of topics, brokers or quotas only as a request with
   its response, which may come that much later.
-- Capture: its numbers do not show what is missing. Only events that report lost packets count: the time from `LONGEST_EXCHANGE_NS` before such an
-  event until as long after it.
+- Capture: its numbers do not show what is missing. Only events that report lost packets show it. Entries may be missing from `LONGEST_EXCHANGE_NS`
+  before such an event until as long after it.
 """
 ALL = -1
 """The value of the column `acks` for a Produce whose response waits until all in-sync replicas have the records."""

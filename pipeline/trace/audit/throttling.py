@@ -81,12 +81,13 @@ def taken_back(tables: Tables) -> DataFrame:
     """Check that a broker does not count the bytes of a throttled fetch against the quota. Returns one row per pair of successive throttled fetches.
 
     A pair is two successive throttled fetches of one client under the same consumer quota. With each, the broker reported the bytes in the quota's
-    windows, including those of this fetch. If the bytes of the first were then subtracted, the second number is at most: the first number - bytes of
-    the first fetch + bytes sent in between + bytes of the second fetch. A quota that several client ids share (one of a user alone) is not checked.
+    windows, including those of this fetch: `before` with the first, `total` with the second. If the broker then subtracted the bytes of the first
+    fetch, `total` is at most `before` - `before_value` + `sent_between` + `quota_value`. A quota that several client ids share (one of a user alone)
+    is not checked.
 
-    Columns: run (the recording), seq (of the second fetch), client_id, quota_entity, before_seq (of the first fetch), before and total (bytes in the
-    windows with the first and the second fetch), before_value and quota_value (bytes of the first and the second fetch), sent_between, broken (true:
-    the row is a fault; null: undecided, because entries are missing) and excess (number of bytes by which `total` is too large).
+    Columns: run (the recording), seq (of the second fetch), client_id, quota_entity, before_seq (of the first fetch), before and total (see above),
+    before_value and quota_value (bytes of the first and the second fetch), sent_between (bytes sent between them), broken (true: the row is a fault;
+    null: undecided, because entries are missing) and excess (number of bytes by which `total` is too large).
     """
     rows = tables.sql(f"""
         WITH counted AS (

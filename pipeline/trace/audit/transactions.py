@@ -70,8 +70,8 @@ def _listed(tables: Tables, committed: bool) -> DataFrame:
 def aborted_listed(tables: Tables) -> DataFrame:
     """Check that a read_committed response lists each aborted transaction that has a batch in the response.
 
-    Returns one row per response and aborted transaction. That a transaction was aborted is known from its marker, or, if the trace does not say what
-    the marker decided, from another response that lists the transaction. A transaction extends from its first offset to the next marker of its
+    Returns one row per response and aborted transaction. The marker of a transaction shows that it was aborted. If the trace does not say what the
+    marker decided, another response that lists the transaction shows it. A transaction extends from its first offset to the next marker of its
     producer. It is checked only if the trace has every offset from the first one to the marker: another marker may lie in a part that was not
     fetched.
 

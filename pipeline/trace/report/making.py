@@ -102,8 +102,8 @@ class Report(NamedTuple):
     """What `make` returns about the report page that it has written.
 
     path: path of the page. run: name of the run (recording) on the page. outcomes: results of the rules for that run. notes: problems of the trace.
-    others: the same results for the other runs of the trace: maps the name of a run to the results of those rules that had anything to check in it.
-    Empty if the user chose the run of the page, because only that run is then checked.
+    others: maps the name of each other run of the trace to the results of those rules that had anything to check in it. The dict is empty if the user
+    chose the run of the page, because the rules are then evaluated for that run only.
     """
 
     path: Path
