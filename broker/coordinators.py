@@ -1,6 +1,6 @@
 """Functions that build the group and transaction coordinators of a broker from its settings, when they are first used.
 
-Most clusters have neither groups nor transactions, so the modules of the coordinators are imported with the first coordinator.
+Most clusters have neither groups nor transactions. Therefore the modules of a coordinator are imported only when this coordinator is first used.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ DEFAULT_REGEX_REFRESH_MS = 600_000
 
 
 def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -> Callable[[], GroupCoordinator]:
-    """Return a function that creates the group coordinator of one broker, with no groups.
+    """Return a function that creates the group coordinator of one broker. The new coordinator has no groups.
 
-    The settings are read and checked now, but the modules of the coordinator are imported only when the returned function is called. replicas: the
-    broker's replicas, through which the coordinator writes to the offsets topic. rng: generates member ids. Raises ConfigError for an assignor that
-    this broker does not have. shared: the state that all brokers of the cluster share.
+    The settings are read and checked before this function returns; only the returned function imports the modules of the coordinator. shared: the
+    state that all brokers of the cluster share. replicas: the broker's replicas, through which the coordinator writes to the offsets topic. rng:
+    generates member ids. Raises ConfigError for an assignor that this broker does not have.
     """
     get = shared.config.for_broker(replicas.broker_id)
     settings = GroupSettings(
@@ -166,9 +166,9 @@ def assignor_name(given: str) -> str:
 
 
 class TransactionParts:
-    """Creates the transaction coordinator of one broker and its components on first use. Their modules are imported only then.
+    """The transaction coordinator of one broker and its components. Each is created, and its module imported, on first use.
 
-    running: a function that returns the broker with an id, None while it is stopped.
+    running: a function of a broker id that returns this broker, None while it is stopped.
     """
 
     def __init__(self, shared: SharedState, replicas: ReplicaManager, running: Callable[[int], Node | None]) -> None:
@@ -188,8 +188,8 @@ class TransactionParts:
     def find_coordinator(self, transactional_id: str) -> TransactionCoordinator:
         """Return this broker's transaction coordinator, for a request with a transactional id.
 
-        With profile `test` the first such request creates the transaction topic; with profile `kafka` only FindCoordinator does. Raises KafkaError
-        COORDINATOR_NOT_AVAILABLE (15) if the topic cannot be created.
+        If the transaction topic is missing, this method creates it in a cluster with the profile `test`. With the profile `kafka`, only
+        FindCoordinator creates the topic, as in Kafka. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if the topic cannot be created.
         """
         if TRANSACTION_TOPIC not in self._shared.controller.image.topics and self._shared.profile == "test":
             self.coordinator_id(transactional_id)
@@ -280,10 +280,11 @@ class TransactionParts:
         return node.transactions.coordinator
 
     def _ended(self, key: tuple[str, int], marker: TransactionMarker, now_ms: int) -> None:
-        """Make the offsets that a transaction committed for groups visible, or drop them if the transaction was aborted (TX-44).
+        """Complete the offset commits of a transaction whose marker is replicated (TX-44).
 
-        Called for each partition in which the transaction's marker is replicated. key: this partition, as (topic, index). Only a
-        partition of the offsets topic contains such offsets; for others nothing is done. marker: has the producer id and the outcome.
+        If the transaction was committed, its offsets become visible to OffsetFetch. If it was aborted, they are dropped. key: a partition with the
+        replicated marker, as (topic, index); nothing is done unless it is a partition of the offsets topic. marker: contains the producer id and
+        whether the transaction was committed.
         """
         node = self._running(self._replicas.broker_id)
         if key[0] == OFFSETS_TOPIC and node is not None and node.has_groups:

@@ -232,8 +232,8 @@ class Node:
         self.counted_ms = 0.0
         """The total time in ms that request handlers of this broker have run.
 
-        While a handler runs, it can complete parked requests. Their time is added to this total and counts for their own request quotas. It is
-        subtracted from the time of the handler that completed them, so that no time counts twice.
+        While a handler runs, it can complete parked requests. The time of such a request is added to this total, and counts for the request quota of
+        its own client. It is subtracted from the time of the handler, so that no time counts twice.
         """
         self.reader = Reader(replicas, cluster.strict_kip)
         self.quotas = self._new_quotas()
@@ -327,7 +327,7 @@ class Node:
         self.replicas.limit_replication()
 
     def scripted_cost_ms(self, api_key: int) -> float:
-        """Return how many ms a test has set as the handler time of one request of this API on a manual clock; 0 by default."""
+        """Return the handler time in ms that a test has set for each request of this API, for a cluster with a manual clock; 0 by default."""
         return self.cluster.request_cost_ms.get(APIS[api_key].name, 0.0)
 
     def complain(self, about: str, message: object, now_ms: int) -> None:

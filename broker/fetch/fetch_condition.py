@@ -66,10 +66,13 @@ class FetchCondition:
     def _pointless(self, now_ms: int) -> bool:
         """Return whether waiting for more records is pointless, because one of these cases applies to a partition of the fetch.
 
-        A. The partition was deleted. B. Its leadership or leader epoch changed. C. The requested offset is below the log start offset, or above the
-        offset up to which this client may read, such as the high watermark (D1). D. A log segment ends before that second offset, so that one read
-        cannot reach it; this case is ignored if the replication quota throttles the fetch (R-6). E. The epochs of the client's log and this log
-        diverge. F. The fetch comes from a follower that knows an outdated high watermark (D5).
+        A. The partition was deleted.
+        B. Its leadership or leader epoch changed.
+        C. The requested offset is below the log start offset, or above the limit up to which this client may read, such as the high watermark (D1).
+        D. The segment of the requested offset ends before that limit, so that one read cannot reach the limit. This case is ignored while the
+           replication quota throttles the partition (R-6).
+        E. The client's log diverges from the log of this broker.
+        F. The fetch comes from a follower that knows an outdated high watermark (D5).
         """
         for fetch, partition in self._partitions:
             if partition.gone or self._reader.check(self._params, fetch, partition):
@@ -86,9 +89,10 @@ class FetchCondition:
         return False
 
     def _available(self, now_ms: int) -> int:
-        """Return the number of bytes that the client may read from the requested offsets on (F-30).
+        """Return the number of bytes that the client may read now from the requested offsets on (F-30).
 
-        Each partition counts at most its own limit, and a throttled partition counts 0 bytes (R-6).
+        The bytes of each partition are limited to the maximum that the client requested for it. A partition that the replication quota throttles has
+        0 bytes (R-6).
         """
         total = 0
         for fetch, partition in self._partitions:

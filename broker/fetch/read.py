@@ -116,10 +116,10 @@ class Reader:
     def read_all(
         self, params: FetchParams, fetches: Sequence[PartitionFetch], image: Image, now_ms: int
     ) -> list[PartitionRead]:
-        """Read all partitions in order (F-6 to F-11). When the byte limit is reached, later partitions get their real offsets and no records.
+        """Read all partitions in order (F-6 to F-11). Once the byte limit is reached, the results have no records, but still the current offsets.
 
         params: the parameters of the Fetch request, such as its byte limit. fetches: its partitions; the results have the same order. image: the
-        metadata of the cluster, by which a closer replica is chosen.
+        metadata of the cluster, with which a closer replica is chosen for a consumer.
         """
         remaining = params.max_bytes
         privileged = params.version >= FIRST_VERSION_WITH_PRIVILEGE
@@ -227,8 +227,9 @@ class Reader:
     ) -> PartitionRead | None:
         """Return an error result if the requested offset is not readable (F-16, F-17, D1); None if it is readable.
 
-        params: the parameters of the Fetch request. fetch: its entry for this partition. result: a result that has the offsets of this replica. It is
-        returned with the error code set. Only for OFFSET_OUT_OF_RANGE with the setting `semantics=kafka`, a new result without offsets is returned.
+        params: the parameters of the Fetch request. fetch: its entry for this partition. result: a result that already contains the offsets of this
+        replica. This method sets the error code in it and returns it, with one exception: for the error OFFSET_OUT_OF_RANGE with the setting
+        `semantics=kafka`, it returns a new result without offsets.
         """
         log, offset = partition.log, fetch.offset
         high_watermark = log.high_watermark  # under `kip` a follower's high watermark may be beyond its log end (D2)

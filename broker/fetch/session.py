@@ -43,7 +43,7 @@ class PartitionRequest(NamedTuple):
 
 
 class PartitionResult(Protocol):
-    """The fields of a partition in a fetch response that the session remembers. preferred_read_replica: -1 for none."""
+    """The part of a fetch response for one partition, with the fields that a fetch session uses. preferred_read_replica: -1 for none."""
 
     @property
     def has_records(self) -> bool: ...
@@ -223,7 +223,7 @@ class IncrementalContext(Generic[K, R]):
 
 
 class ErrorContext(Generic[K, R]):
-    """A fetch whose session id, session epoch or use of topic ids matches no session. The response has only an error, nothing is read (S-3)."""
+    """A fetch with a wrong session id, epoch or kind of topic keys (names or ids). Nothing is read, the response has only an error (S-3)."""
 
     __slots__ = ("error_code", "names")
 
@@ -282,11 +282,11 @@ class SessionCache:
         privileged: bool,
         now_ms: int,
     ) -> FetchContext[K, PartitionResult]:
-        """Apply a request to its session, and return the context in which the fetch is handled.
+        """Apply a request to its fetch session, and return the context: an object with the methods for the further steps of this fetch.
 
         partitions: in the order of the request; if a partition is repeated, the position of the first entry and the data of the last one count (F-6).
-        forgotten: the keys of partitions to remove. uses_topic_ids: true from version 13 on. privileged: whether a follower sent the request.
-        Versions before 7 have the session id 0 and the epoch -1.
+        forgotten: the keys of partitions to remove. uses_topic_ids: true from version 13 on. privileged: whether a follower sent the request. For
+        versions before 7, pass session id 0 and epoch -1.
         """
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if session_id != NO_SESSION:

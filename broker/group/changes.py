@@ -58,10 +58,11 @@ class GroupChanges:
             self._notes.setdefault(group_id, {}).setdefault(member_id, Cause(kind, member_id))
 
     def note_request(self, group: Group, member_id: str, before: Protocols, after: Protocols) -> None:
-        """Store the cause for the next report when a current member of a classic group sends JoinGroup again.
+        """Store why a current member of a classic group sent JoinGroup again, for the next report.
 
-        The cause is a changed subscription, or a rebalance of a group that was not in its join phase; otherwise nothing is stored. before, after: the
-        previous and the new protocols of the member. Only the topics in the first protocol are compared.
+        If the topics of its subscription changed, this change is the cause. Otherwise, if the group is Stable or CompletingRebalance, the cause is
+        that the member joined again. In other states, nothing is stored. before, after: the previous and the new protocols of the member, of which
+        only the first one is compared.
         """
         if self._events.group_changed is None:
             return
@@ -85,8 +86,8 @@ class GroupChanges:
     def loaded(self, group: Group | ConsumerGroup, now_ms: int) -> None:
         """Publish that a group was loaded from the offsets topic.
 
-        A group of which a change was published before is loaded again only to undo a failed change. For such a group, this method publishes the
-        differences from its last published state instead, as an ordinary change.
+        If a change of this group was published before, the group was loaded again only to undo a change that could not be stored. This method then
+        publishes an ordinary change instead: how the group differs from its last published state.
         """
         if self._events.group_changed is None:
             return
@@ -173,11 +174,12 @@ def _causes(before: _Seen, after: _Seen, notes: dict[str | None, Cause]) -> tupl
 
     notes: maps member ids to the causes that were passed to `GroupChanges.note`.
 
-    a. A removed static member was replaced if another member now has its instance id. Causes about the removed member in `notes` are ignored.
+    a. If a static member is missing in `after` and a new member has its instance id, it was replaced. Causes about the missing member in `notes` are
+       ignored.
     b. Any other member that is only in `after` has joined. A member that is only in `before` has the cause in `notes`, or was removed.
-    c. A member in both snapshots may have left temporarily, have another subscription, or have a cause in `notes`.
-    d. The group may have changed its protocol.
-    e. If the group epoch grew and the partitions of subscribed topics changed, the topics are the cause.
+    c. For a member in both snapshots, the cause is the first of these: it left temporarily, its subscription changed, the cause in `notes`.
+    d. If the group was converted between the classic and the new protocol, the conversion is a cause.
+    e. Otherwise, if the group epoch grew and the partitions of subscribed topics changed, the topics are a cause.
     """
     owners = {instance: member_id for member_id, (instance, _, _) in before.members.items() if instance is not None}
     causes: list[Cause] = []
@@ -225,8 +227,8 @@ def _changed_topics(before: _Seen, after: _Seen) -> tuple[str, ...]:
     """Return the names of the topics that were created or deleted, or whose number of partitions changed.
 
     before: the snapshot of the group when its last change was published. after: the snapshot of its state now. Topics that members started or stopped
-    subscribing to are left out. A deleted topic whose name is unknown is returned as the hexadecimal digits of its id. It is left out, too, if any
-    subscription changed, because then the topic may still exist without a subscriber.
+    subscribing to are left out. If the name of a deleted topic is unknown, the result contains the hexadecimal digits of its id, but only if no
+    subscription changed. If one changed, the topic may still exist and merely have no subscriber any more.
     """
     old, new = ({name for _, topics, _ in seen.members.values() for name in topics} for seen in (before, after))
     names = set()

@@ -109,8 +109,8 @@ class Commits:
     def _fetched(self, group_id: str, require_stable: bool) -> AnyGroup | None:
         """Return the group whose offsets OffsetFetch returns; None if there is none.
 
-        require_stable: whether to return the newest state. If False, the state up to the high watermark is returned: a new group may not be visible
-        yet, and a group that was removed without a record may still be visible (GC-66, GN-63).
+        require_stable: True returns the newest state. False returns the state up to the high watermark of the group's partition: a new group may not
+        exist in it yet, and a group that was removed without a record may still exist in it (GC-66, GN-63).
         """
         return self._groups.get_any(group_id) if require_stable else self._groups.get_visible(group_id)
 

@@ -162,7 +162,7 @@ class ConsumerGroup:
         return ConsumerGroupState.RECONCILING if self.unreconciled else ConsumerGroupState.STABLE
 
     def successor(self) -> ConsumerGroup:
-        """Return a new group without members that has this group's id and shares its offsets."""
+        """Return a new group without members. It has the id of this group, and shares its committed and pending offsets."""
         return ConsumerGroup(
             self.group_id,
             offsets=self.offsets,

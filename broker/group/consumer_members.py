@@ -31,9 +31,9 @@ MEMBER_ID_BYTES = 16
 class Changes(NamedTuple):
     """The changes that a request made to a member.
 
-    has_other_names: whether the topic names that it subscribes to changed. regex_before: the previous regular expression; None if it is unchanged.
-    has_new_instance: whether the member has an instance id that no member had before. new_assignor: the assignor that the member now prefers, if no
-    member preferred this assignor before the request; otherwise None. is_new: whether the group got one member more.
+    has_other_names: whether the topic names that the member subscribes to changed. regex_before: the previous regular expression; None if it is
+    unchanged. has_new_instance: whether the member has an instance id that no member had before. new_assignor: the assignor that the member prefers,
+    if no member preferred it before the request; otherwise None. is_new: whether the request added the member to the group.
     """
 
     has_other_names: bool
@@ -292,9 +292,9 @@ def _unknown_member(member_id: str, group: ConsumerGroup) -> KafkaError:
 
 
 def _holder(group: ConsumerGroup, instance_id: str) -> ConsumerMember | None:
-    """Return the member to which `instance_id` was given last, even if the member has another instance id now; None if there is no such member.
+    """Return the member that the group has recorded for `instance_id`, even if it has another instance id now; None if there is none.
 
-    Raises KafkaError UNKNOWN_MEMBER_ID (25) if that member changed its instance id and was removed since (GN-34).
+    Raises KafkaError UNKNOWN_MEMBER_ID (25) if that member changed its instance id and was removed afterwards (GN-34).
     """
     member_id = group.static_ids.get(instance_id)
     if member_id is None:

@@ -186,10 +186,10 @@ class GroupCoordinator:
     ) -> JoinResult | None:
         """Handle a JoinGroup request from a current member. Returns the result if it is known now; None if `reply` is called with it later.
 
-        a. During the join phase the member joins the new generation.
-        b. During the sync phase, with unchanged protocols, the member gets the JoinGroup response again, because it has missed the first one.
-        c. In a stable group, with unchanged protocols, a member other than the leader gets the current generation, and may sync.
-        d. Otherwise all members must join again. The leader of a stable group forces a rebalance by joining again.
+        a. During the join phase, the member joins the new generation.
+        b. During the sync phase, a member with unchanged protocols must have missed its JoinGroup response. It gets this response again.
+        c. In a stable group, a member with unchanged protocols gets the current generation and may sync, unless it is the leader.
+        d. Otherwise all members must join again. The leader of a stable group forces a rebalance in this way.
         """
         unchanged = member.protocols == request.protocols
         if group.is_in(GroupState.COMPLETING_REBALANCE) and unchanged:

@@ -31,7 +31,10 @@ class ForgottenGroups:
         return iter([*self._groups.values()])
 
     def add(self, group: ConsumerGroup) -> None:
-        """Keep a group that the coordinator has just removed: its offsets, and the group itself for read requests."""
+        """Store a group that the coordinator has just removed.
+
+        Its offsets are kept for a new group with the same id. Read requests, such as ListGroups, see the group until a later record is replicated.
+        """
         for group_id in [*self._visible]:
             if self.get_visible(group_id) is not None:
                 break
@@ -44,13 +47,13 @@ class ForgottenGroups:
         return self._groups.get(group_id)
 
     def take(self, group_id: str) -> ConsumerGroup | None:
-        """Return a group that has offsets and was removed without a record, and drop it here because its id is used again; None if there is none."""
+        """Remove a group from this object because its id is used again, and return it; None if no group with offsets has this id."""
         return self._groups.pop(group_id, None)
 
     def visible(self) -> list[ConsumerGroup]:
         """Return the groups that were removed without a record and that ListGroups, ConsumerGroupDescribe and OffsetFetch still show.
 
-        These requests read the state up to the high watermark, so they see the group until the next record of its partition is replicated.
+        These requests read the state up to the high watermark. They see a removed group until the next record in the group's partition is replicated.
         """
         return [group for group_id in [*self._visible] if (group := self.get_visible(group_id)) is not None]
 

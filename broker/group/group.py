@@ -171,7 +171,12 @@ class Group:
         return ErrorCode.NONE if generation_id == self.generation_id else ErrorCode.ILLEGAL_GENERATION
 
     def accepts(self, member_id: str, max_size: int) -> bool:
-        """Return whether a member may join; False if the group already has `max_size` other members (`group.max.size`)."""
+        """Return whether a member may join a group of at most `max_size` members (`group.max.size`).
+
+        An empty group accepts every member. During the join phase, the group accepts a member whose JoinGroup is already parked, and any other member
+        while fewer than `max_size` JoinGroup requests are parked. Otherwise it accepts its current members, and a new one while it has fewer than
+        `max_size` members.
+        """
         if self.is_in(GroupState.EMPTY, GroupState.DEAD):
             return True
         member = self.members.get(member_id)
@@ -268,7 +273,7 @@ class Group:
         self.subscribed = self._subscribed_topics()
 
     def choose_protocol(self) -> str | None:
-        """Return the protocol with the most votes; None if there is none.
+        """Return the protocol with the most votes; None if there are no members or one of them cannot vote.
 
         Each member votes for the first of its protocols that all members support. A protocol counts as supported by all if it is offered as often as
         there are members. As in Kafka, a member that offers it twice counts twice (GC-27). If several protocols have the most votes, the first of

@@ -33,9 +33,10 @@ _VERSION = struct.Struct(">h")
 def to_consumer_group(classic: Group, topics: Mapping[str, Topic], *, is_release_4: bool) -> ConsumerGroup:
     """Return a group of the new protocol with the members, the assignments and the offsets of a classic group (GN-55).
 
-    The epochs of the result equal the generation of the classic group. topics: the topics of the cluster by name. is_release_4: whether
-    the rules of Kafka 4.0 and later apply: a member need not have an assignment, and user data in one is an error. Before 4.0, each member needs one,
-    and its user data is dropped. Raises KafkaError GROUP_ID_NOT_FOUND (69) if the subscription or the assignment of a member cannot be converted.
+    The epochs of the result equal the generation of the classic group. topics: the topics of the cluster by name. is_release_4: whether the rules of
+    Kafka 4.0 and later apply. With them, a member without an assignment is allowed, and an assignment with user data is an error. Before 4.0, a
+    member without an assignment is an error, and user data is dropped. Raises KafkaError GROUP_ID_NOT_FOUND (69) for these errors, and if the
+    subscription or the assignment of a member is malformed.
     """
     group_id = classic.group_id
     group = ConsumerGroup(
@@ -188,11 +189,11 @@ def partitions_by_id(listed: Iterable[tuple[str, Sequence[int]]], topics: Mappin
 
 
 def _assigned(assignment: bytes, topics: Mapping[str, Topic], group_id: str, *, is_release_4: bool) -> Assignment:
-    """Return a member's decoded assignment, by topic id.
+    """Return the partitions in a member's encoded assignment, by topic id.
 
     assignment: the encoded assignment from SyncGroup. topics: the topics of the cluster by name. group_id: for the error message. is_release_4:
-    whether the rules of Kafka 4.0 and later apply: empty bytes stand for no partitions, and user data raises KafkaError GROUP_ID_NOT_FOUND (69).
-    Raises DecodeError if the assignment is malformed; before 4.0, empty bytes are malformed, too.
+    whether the rules of Kafka 4.0 and later apply. With them, empty bytes stand for no partitions, and user data raises KafkaError GROUP_ID_NOT_FOUND
+    (69). Raises DecodeError if the assignment is malformed; before 4.0, empty bytes are malformed, too.
     """
     if not assignment and is_release_4:  # the member has joined and was never assigned partitions
         return {}

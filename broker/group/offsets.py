@@ -96,15 +96,17 @@ def errors_by_topic(
     *,
     repeats: bool = False,
 ) -> list[tuple[K, list[tuple[int, int]]]]:
-    """Return the error codes for a response to OffsetCommit or OffsetDelete as [(topic, [(partition, error), ...]), ...], in Kafka's order (GO-15).
+    """Return the error codes for a response to OffsetCommit or OffsetDelete, in Kafka's order (GO-15).
 
-    topics: the topics of the request, by name or by id, with their partition indexes. results: the error codes of the partitions that were handled,
-    by (topic, partition index). otherwise: a function of a topic that returns the error code of its partitions that are not in `results`.
-    unknown_topics: the topics of the request that do not exist; they are listed even without partitions. repeats: whether a partition that the
-    request repeats is listed each time, as in Kafka's new group coordinator (default from 4.0 on); otherwise it is listed once.
+    The result has the form [(topic, [(partition, error), ...]), ...]. topics: the topics of the request, by name or by id, with their partition
+    indexes. results: maps (topic, partition index) to the error code of each partition that was processed. otherwise: a function of a topic that
+    returns the error code of its other partitions. unknown_topics: the topics of the request that do not exist; they are listed even without
+    partitions. repeats: whether a processed partition that the request repeats is listed each time, as in Kafka's new group coordinator (default from
+    4.0 on); otherwise it is listed once.
 
-    Topics that do not exist or have partitions outside `results` come first, and in each topic these partitions come first. With `repeats`, the order
-    of the request is kept instead if all partitions are in `results` and all topics exist.
+    The order: topics that do not exist, or that have a partition outside `results`, come before the other topics. In each topic, the partitions
+    outside `results` come first. There is one exception: with `repeats`, if all topics exist and all partitions are in `results`, the order is that
+    of the request.
     """
     if repeats and not unknown_topics and all((key, index) in results for key, indexes in topics for index in indexes):
         return [(key, [(index, int(results[(key, index)])) for index in indexes]) for key, indexes in topics if indexes]

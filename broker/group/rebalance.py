@@ -33,7 +33,7 @@ def _stop_sync_timer_if_settled(group: Group) -> None:
 
 
 class Rebalance:
-    """Moves classic groups from state to state: members join and leave, and rebalances start and end.
+    """Changes the state of classic groups: adds and removes members, starts and ends rebalances.
 
     `settings` may be replaced at run time. `sessions` has the session timers of members. `changes` reports changes of groups to observers; the code
     for groups of the new protocol (KIP-848) uses it, too.
@@ -124,7 +124,7 @@ class Rebalance:
         _stop_sync_timer_if_settled(group)
 
     def remove_pending_member(self, group: Group, member_id: str, now_ms: int, *, rebalances: bool = False) -> None:
-        """Remove a member id that was given to a new member, because the member left or did not join with it in time.
+        """Remove a member id that was given to a new member, because the member left or did not join again with this id in time.
 
         rebalances: whether to start a rebalance if none is in progress, as Kafka's new group coordinator does after LeaveGroup (GC-48).
         """
@@ -164,7 +164,11 @@ class Rebalance:
             self.complete_join_if_all_are_here(group, now_ms)
 
     def complete_join_if_all_are_here(self, group: Group, now_ms: int) -> None:
-        """End the join phase if all members have joined, unless group.initial.rebalance.delay.ms applies because the group was empty before."""
+        """End the join phase if all members have joined.
+
+        Does nothing in the first rebalance of a previously empty group. That join phase lasts until the timer of group.initial.rebalance.delay.ms
+        fires.
+        """
         if not group.initial_join and group.all_joined:
             self._complete_join(group, now_ms)
 

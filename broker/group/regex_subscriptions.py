@@ -38,10 +38,13 @@ class RegexSubscriptions:
     ) -> bool:
         """Update the regular expressions of a group after a request, and return whether a new epoch must start at once.
 
-        If the request replaced an expression that no other member uses, the expression is removed, and its tombstone is added to the list `entries`.
-        If an expression is new, topics were created, or the last match is too old, a timer matches all expressions with the topics after this method
-        has returned. changes: what the request changed about `member`. Returns True if the request changed the member's expression, and the member
-        now has none or one that has been matched before; otherwise the timer starts the epoch.
+        a. If the request replaced an expression that no other member uses, the expression is removed, and its tombstone is added to the list
+           `entries`.
+        b. If an expression is new, topics were created, or the last match is too old, a timer is set that fires after this method has returned. It
+           matches all expressions with the topics, and starts a new epoch if the result or the subscribed topics changed.
+        c. The result is True if the request changed the member's expression, and the member now has none or one that has been matched before.
+
+        changes: what the request changed about `member`.
         """
         is_resolved, regex_before, resolved_count = False, changes.regex_before, len(group.regexes)
         if regex_before is not None:
@@ -55,8 +58,8 @@ class RegexSubscriptions:
     def _is_due(self, group: ConsumerGroup, resolved_count: int, now_ms: int) -> bool:
         """Return whether the group's regular expressions must be matched with the topics now.
 
-        resolved_count: the number of expressions that had been matched with the topics before this request. As in Kafka, it includes one that this
-        request removed.
+        resolved_count: the number of expressions that had been matched with the topics before this request. As in Kafka, an expression that this
+        request removed is included in this number.
         """
         if not group.regex_subscribers:
             return False

@@ -115,8 +115,8 @@ class Registry:
     def create_consumer(self, group_id: str, now_ms: int) -> ConsumerGroup:
         """Create a consumer group without members. Its first record is not written yet.
 
-        If a rejected JoinGroup has removed an empty group with this id, the new group takes its offsets. The removed group is kept in case `reload`
-        undoes the creation (GN-63).
+        If an empty group with this id was removed because of a rejected JoinGroup, the new group gets the offsets of the removed one. The removed
+        group is still stored in `forgotten`, in case `reload` undoes the creation (GN-63).
         """
         forgotten = self.forgotten.get(group_id)
         group = ConsumerGroup(group_id) if forgotten is None else forgotten.successor()
@@ -237,9 +237,9 @@ class Registry:
         """Delete the offsets that a group has committed for the partitions `keys`, and write their tombstones.
 
         Pending transactional offsets of these partitions are deleted, too. Returns an error code, 0 for success; after an error nothing is deleted.
-        is_check: whether the periodic check for expired offsets calls this method. A group without members is deleted with its last offset, but with
-        Kafka's new group coordinator (default from 4.0 on) only if `is_check`, and with the old one only if it had no pending transactional offsets
-        (GC-64).
+        is_check: whether the periodic check for expired offsets calls this method.
+        A group that then has neither members nor offsets may be deleted, too (GC-64). Kafka's new group coordinator (default from 4.0 on) deletes it
+        only if `is_check` is true, the old one only if it had no pending transactional offsets.
         """
         is_new = self._storage.is_new_coordinator
         keys = dict.fromkeys(keys)
@@ -306,8 +306,8 @@ class Registry:
     ) -> int:
         """Store the offsets of a group that an earlier version of this broker kept in its metadata log. Returns the error code, 0 if they are stored.
 
-        protocol_type: the group's protocol type, such as "consumer"; None if it has none. The group must not exist yet. The write does not wait for
-        replicas: it is complete before a client can commit.
+        protocol_type: the group's protocol type, such as "consumer"; None if it has none. The group must not exist yet. The records are only appended
+        to the leader's log, without waiting for replicas, so that all offsets are stored before the first client can commit.
         """
         group = self.create(group_id, now_ms)
         group.offsets.update(offsets)

@@ -114,8 +114,8 @@ def _result(group: Group, new_id: str, leader_before: str, request: JoinRequest)
     """Return the JoinGroup result for a restarted member that keeps its generation (GC-33).
 
     new_id: the member's new member id. leader_before: the member id of the leader before the restart. A client that does not support
-    `skip_assignment` gets `leader_before` as the leader. If this is the client's own previous id, the client does not recognise it, and therefore
-    computes no assignment.
+    `skip_assignment` gets `leader_before` as the leader. If this member was the leader, the client thus gets its previous id, does not recognise
+    itself as the leader, and computes no assignment.
     """
     result = group.current_generation(new_id)
     if request.can_skip_assignment:

@@ -59,7 +59,7 @@ class LoggedRecord(KeyedRecord, Protocol):
 
     @property
     def producer_id(self) -> int:
-        """Return the id of the producer whose transaction contains the record, or is ended by the record; -1 without a transaction."""
+        """Return the id of the producer in whose transaction the record is, or whose transaction this marker ends; -1 without a transaction."""
         ...
 
     @property
@@ -286,7 +286,7 @@ class GroupStorage:
         return -1 if self._log is None else self._log.end_offset(self.partition_of(group_id))
 
     def creation_offset(self, group_id: str) -> int:
-        """Return the value of `created_at` for a group created now: `ALWAYS` with Kafka's old coordinator, which shows new groups at once."""
+        """Return `created_at` for a new group: the end offset of its partition, but `ALWAYS` with the old coordinator, which shows it at once."""
         return self.end_offset(group_id) if self.is_new_coordinator else ALWAYS
 
     def high_watermark(self, group_id: str) -> int:

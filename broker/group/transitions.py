@@ -115,9 +115,9 @@ class Transitions:
     def assign(self, group: ConsumerGroup, new_assignor: str | None, entries: list[Entry], *, were_equal: bool) -> None:
         """Compute the target assignment of the current epoch, and add its records to `entries` (GN-18, GN-48).
 
-        new_assignor: the assignor that the current request prefers, if no member preferred it before; otherwise None. were_equal: whether Kafka
-        treats the subscriptions of all members as equal, because they were equal before the current request. If so, partitions are assigned as if
-        each member had the subscription of the member that comes first in Kafka's hash table (GN-38).
+        new_assignor: the assignor that the current request prefers, if no member preferred it before; otherwise None. were_equal: whether all members
+        had the same subscription before the current request. Kafka then treats their subscriptions as still equal: partitions are assigned as if each
+        member had the subscription of the member that comes first in Kafka's hash table (GN-38).
         """
         members = [
             MemberSubscription(
@@ -339,10 +339,10 @@ def _have_changed(names: Iterable[str], before: Mapping[str, object], after: Map
 
 
 def _were_equal(group: ConsumerGroup, member: ConsumerMember, changes: Changes) -> bool:
-    """Return whether Kafka treats the subscriptions of all members as equal, because they were equal before the current request (GN-38).
+    """Return whether all members had the same subscription before the current request, so that Kafka treats them as still equal (GN-38).
 
-    This is possible only if the request changed a regular expression or added a member; otherwise the result is False. member: the member that sent
-    the request. changes: what the request changed.
+    The result is False if the request neither changed a regular expression nor added a member, or if the members subscribed to both names and an
+    expression. member: the member that sent the request. changes: what the request changed.
     """
     if changes.regex_before is None and not changes.is_new:
         return False

@@ -124,7 +124,7 @@ def _keys(topics: Sequence[AddPartitionsToTxnTopic]) -> list[tuple[str, int]]:
 
 
 def _as_requested(topics: Sequence[AddPartitionsToTxnTopic], error_code: int) -> Results:
-    """Return one result for each topic and partition that the request names, repeated ones and topics without partitions included.
+    """Return one result for each topic and partition in the request, including repeated ones, and topics without partitions.
 
     error_code: the error code of every partition, 0 for none.
     """

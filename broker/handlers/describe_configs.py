@@ -148,9 +148,9 @@ def _subscription(exchange: Exchange, name: str) -> Iterable[Described]:
 
 
 def _described(setting: SubscriptionSetting) -> Described:
-    """Return the description of one setting of a subscription to client metrics, in the form that all settings have in DescribeConfigs.
+    """Return one setting of a client metrics subscription in the form in which DescribeConfigs describes every setting.
 
-    Its list of synonyms has only its own value. The list is empty if the setting is not set, or if Kafka does not know it (`kind` is None).
+    The list of synonyms contains only the setting's own value. It is empty if the setting is not set, or if Kafka does not know it (`kind` is None).
     """
     source = Source.CLIENT_METRICS if setting.is_set else Source.DEFAULT
     synonyms = (Synonym(setting.name, setting.value, source),) if setting.is_set and setting.kind else ()

@@ -112,9 +112,9 @@ def _list_partition(
 def _old_style(partition: Partition, replica_id: int, requested: ListOffsetsPartition, now_ms: int) -> list[int]:
     """Return up to `max_num_offsets` offsets for version 0, newest first: the log end and the first offsets of segments.
 
-    A segment counts if it was last written at or before the requested timestamp. Timestamp -1 selects all offsets, -2 only the oldest one.
-    Kafka takes the time of the last write from the file system; this broker uses the largest timestamp in the segment. replica_id: -1 for a
-    consumer, which gets no offset above the high watermark. Source: `UnifiedLog.legacyFetchOffsetsBefore`.
+    Segments that were last written after the requested timestamp are left out. Timestamp -1 selects all offsets, -2 only the oldest one. Kafka takes
+    the time of the last write from the file system; this broker uses the largest timestamp in the segment. replica_id: -1 for a consumer, which gets
+    no offset above the high watermark. Source: `UnifiedLog.legacyFetchOffsetsBefore`.
     """
     log = partition.log
     starts = log.segment_starts()

@@ -1,8 +1,8 @@
 """OffsetCommit (key 8, versions 0-10): store the committed offsets of a group.
 
 v1 adds generation and member, and a timestamp for each partition (v1 only); v2 to v4 have a retention time; v3 adds throttle time; v6 adds leader
-epochs; v7 adds static members; v8 is flexible; v9 allows a member epoch as the generation, which classic groups do not have; v10 names
-topics by id.
+epochs; v7 adds static members; v8 is flexible; v9 lets members of the new protocol (KIP-848) send their member epoch in the field of the generation;
+v10 names topics by id.
 Behaviour: `group.commits` decides which requests may commit. Unknown partitions get error UNKNOWN_TOPIC_OR_PARTITION (3). The response is sent when
 the offsets are replicated. In Kafka, v0 stored offsets in ZooKeeper; here it gets error UNSUPPORTED_VERSION (35), as from a KRaft broker.
 """

@@ -55,7 +55,7 @@ UNVERIFIED_MESSAGES: dict[int, str] = {
     ErrorCode.INVALID_TXN_STATE: "Partition was not added to the transaction",
     ErrorCode.NOT_ENOUGH_REPLICAS: "Unable to verify the partition has been added to the transaction.",
 }
-"""Maps an error code that verifying a transaction can have to the error message in the Produce response (TX-28)."""
+"""Maps each error code with which the verification of a transaction may fail to the error message in the Produce response (TX-28)."""
 
 
 def _failed(exchange: Exchange, request: ProduceRequest, error_code: int, message: str | None = None) -> Outcome:
@@ -143,10 +143,10 @@ def _append_all(
     now_ms: int,
     delayed: Delayed | None,
 ) -> Outcome | Delayed:
-    """Append the records of all partitions, and return the outcome, or the request that waits for replication.
+    """Append the records of all partitions. Returns the outcome, or the delayed request if it must wait for replication.
 
-    topics: the topics of the request, with their names. verification: the result of the verification. Partitions that have an error in it, or
-    whose transaction has ended, are not appended. delayed: the request if it already waited for verification, None if it did not.
+    topics: the topics of the request, with their names. verification: the result of the verification. Partitions that have an error in it, or whose
+    transaction has ended, are not appended. delayed: the delayed request if it has already waited for verification, otherwise None.
     """
     response = ProduceResponse()
     awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]] = []

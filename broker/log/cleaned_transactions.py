@@ -22,9 +22,9 @@ class CleanedTransactions:
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
         self._to_come = deque(sorted(aborted, key=lambda transaction: transaction.first_offset))
         self._aborted: dict[int, AbortedTransaction] = {}
-        """Maps producer ids to aborted transactions of which the start has been read, but not yet the end."""
+        """Maps producer ids to their aborted transaction that is partly read: its start has been read, but not yet its end."""
         self._with_batch: set[int] = set()
-        """The producer ids in `_aborted` whose aborted transaction had at least one batch in the part of the log that has been read."""
+        """The ids of those producers in `_aborted` whose aborted transaction has at least one batch in the part of the log read so far."""
         self.remaining: list[AbortedTransaction] = []
         """The aborted transactions that still have both a batch and a marker after compaction, in the order of their markers.
 

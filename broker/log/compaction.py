@@ -81,10 +81,10 @@ class Cleanable(NamedTuple):
 
 
 def cleanable(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> Cleanable:
-    """Return the segments that may be cleaned.
+    """Return the segments that may be cleaned: the oldest ones, up to the first segment that must wait.
 
-    These are the oldest segments, before the first one that may not be cleaned: the active segment, a segment that ends above the last stable offset,
-    or a dirty segment whose newest record is younger than min.compaction.lag.ms. limits: the topic's compaction settings.
+    A segment must wait if it is the active segment, if it ends above the last stable offset, or if it is dirty (not compacted yet) and its newest
+    record is younger than min.compaction.lag.ms. limits: the topic's compaction settings.
     """
     closed = list(log.runs.segments())[:-1]
     clean = sum(segment.end_offset <= log.first_dirty_offset for segment in closed)

@@ -58,10 +58,10 @@ class SparseIndex:
         return self._positions[entry] if entry >= low else start
 
     def floor_position(self, start: int, position: int) -> int:
-        """Return the position of the batch at which a search for the batch that contains `position` can begin.
+        """Return the position from which to scan for the batch that contains byte `position` of the store.
 
-        All positions are bytes of the store. The result is the last index entry at or before `position`. It is `start`, which must be the position of
-        a batch as well, if there is no such entry or it lies before `start`.
+        It is the position of the last index entry at or before `position`. If there is no such entry, or it lies before `start`, the result is
+        `start`, at which a batch must begin, too.
         """
         entry = bisect_right(self._positions, position) - 1
         return max(start, self._positions[entry]) if entry >= 0 else start

@@ -152,9 +152,10 @@ class ProducerStates:
             raise _stale_epoch(producer_id, epoch, entry)
 
     def check_end_of_transaction(self, producer_id: int, epoch: int) -> None:
-        """Check the epoch of a marker of transaction version 2 (TX-48). Without an open transaction a repeated marker is accepted.
+        """Check the epoch of a marker of transaction version 2 (TX-48).
 
-        Raises InvalidBatch with error INVALID_PRODUCER_EPOCH (47) if `epoch` is not newer than that of the producer's open transaction.
+        Raises InvalidBatch with error INVALID_PRODUCER_EPOCH (47) if the producer has an open transaction, and `epoch` is not newer than the
+        producer's epoch. Without an open transaction every epoch is accepted here, because the marker may be a repeated one.
         """
         entry = self.producers.get(producer_id)
         if entry is not None and entry.first_open_offset != NONE and epoch <= entry.epoch:
@@ -270,9 +271,10 @@ class ProducerStates:
                 del self.verifications[producer_id]
 
     def longest_idle_since_ms(self) -> int | None:
-        """Return the time in ms of the last batch or marker of the producer that has been idle longest; None if no producer is idle.
+        """Return since when the longest idle producer has been idle, as a time in ms; None if no producer is idle.
 
-        Producers with an open transaction do not count. A transaction being verified counts as idle since its verification began.
+        It is the time of the producer's last batch or marker. For a producer whose transaction is being verified, it is the time when the
+        verification began. Producers with an open transaction are not idle.
         """
         idle = [entry.last_timestamp for entry in self.producers.values() if entry.first_open_offset == NONE]
         return min([*idle, *(verification.since_ms for verification in self.verifications.values())], default=None)

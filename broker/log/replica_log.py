@@ -1,8 +1,9 @@
 """One replica's log: its batches in the shared store, its offsets, leader epochs and producers.
 
-Log start and log end offset change only by the methods here. The partition sets the high watermark (`commit`); truncation and a raised log start keep
-it between log start and log end. A rejected append changes nothing. Corresponds to `UnifiedLog` and `LocalLog` in Kafka. This module does not depend
-on leadership, the ISR, wire messages or the clock: the time in its events is that of the request or timer which is being handled.
+Log start and log end offset change only by the methods here. The partition sets the high watermark (`commit`). If a truncation or a raised log start
+leaves the high watermark outside of the log, the log moves it to its new end or start. A rejected append changes nothing. Corresponds to `UnifiedLog`
+and `LocalLog` in Kafka. This module does not depend on leadership, the ISR, wire messages or the clock: the time in its events is that of the request
+or timer which is being handled.
 """
 
 from __future__ import annotations
@@ -113,9 +114,9 @@ class Keeper(Protocol):
 
 
 class Origin(NamedTuple):
-    """Where the events that a log publishes come from: the broker and the partition of the replica that owns the log.
+    """The broker and the partition of the replica to which a log belongs, for the events that the log publishes.
 
-    turn: the clock of the request or timer that the broker is handling. Its `now_ms` is the time of the events.
+    turn: has the time of the events, `now_ms`. It is the time of the request or timer that the broker is handling.
     """
 
     broker_id: int
@@ -487,7 +488,7 @@ class ReplicaLog:
         """Remove the batch that contains `offset` and all batches after it (E-4).
 
         A high watermark above the new log end is lowered. If `offset` is below the log start, the log becomes empty and starts at `offset`. If
-        `offset` is the log end, no batch is removed. The latest epoch is then removed if it has no batches, because the next leader may use other
+        `offset` is the log end, no batch is removed, but the latest epoch is removed if it has no batches, because the next leader may use other
         epochs.
         """
         if offset >= self.log_end_offset:

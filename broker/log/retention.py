@@ -44,8 +44,8 @@ def expire(log: ReplicaLog, limits: RetentionLimits, now_ms: int) -> bool:
 class Expiry(NamedTuple):
     """The time at which the oldest segment of a log expires by age: `at_ms`, None if never. Appends to this segment may postpone it.
 
-    log_start_offset, log_end_offset, limits: the log's offsets and retention limits when the time was computed; if they change, the time may no
-    longer hold. The end offset is -1 if the log had no segment that can expire.
+    log_start_offset, log_end_offset, limits: the log's offsets and retention limits when the time was computed. `holds` compares them with the
+    current ones. log_end_offset is -1 if the log had no segment that can expire.
     """
 
     at_ms: int | None

@@ -105,7 +105,7 @@ class Runs:
         return 0 if begins_segment else self._deleted_bytes
 
     def forget_deleted(self) -> None:
-        """Set `deleted_bytes` to 0: the segment of the batches before the log start was deleted, so that Kafka would not store them either."""
+        """Set `deleted_bytes` to 0, because Kafka would not store the batches before the log start any more, either."""
         self._deleted_bytes = 0
 
     def extend(self, position: int, size_bytes: int, base_offset: int, end_offset: int) -> None:
@@ -168,8 +168,8 @@ class Runs:
     def upper_bound(self, offset: int, size_bytes: int) -> int:
         """Return an offset above all records of a read: `size_bytes` bytes that begin with the batch that holds `offset`.
 
-        Like Kafka's `fetchUpperBoundOffset` it may be higher than needed, because only batches in the index are looked up. It is the last offset of
-        the first batch after these bytes that has an index entry, or the end offset of the segment if it has no such batch.
+        Like Kafka's `fetchUpperBoundOffset`, the result may be higher than necessary, because only batches with an index entry are looked up. It is
+        the last offset of the first such batch after these bytes. If the rest of the segment has no such batch, it is the end offset of the segment.
         """
         place = self.locate(offset)
         run, segment_end = place.run, self.store.segment_end(place.position)
@@ -179,10 +179,10 @@ class Runs:
         return run.end_offset if segment_end >= run.end else base_offset_at(self.store, segment_end)
 
     def readable_end(self, place: Place, bound_offset: int) -> int:
-        """Return the position at which a read that begins with the batch `place` must end. Positions are bytes of the partition's `Store`.
+        """Return the position in the partition's `Store`, in bytes, at which a read that begins with the batch `place` must end.
 
-        The read ends where the batch that holds `bound_offset` begins, or at the end of the segment if that comes first. It also ends with the run:
-        behind it, the store has bytes that are not part of this replica.
+        The read ends where the batch that holds `bound_offset` begins, where the segment ends, or where the run ends, whichever comes first. The
+        bytes of the store after a run do not belong to this replica.
         """
         run = place.run
         end = run.end if bound_offset >= run.end_offset else self.locate(bound_offset).position
@@ -237,9 +237,9 @@ class Runs:
         self.become(self.replaced_below(offset, ranges))
 
     def replaced_below(self, offset: int, ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
-        """Return the runs (contiguous ranges of batches) that `replace_below` would produce, without changing anything.
+        """Return the runs (contiguous ranges of batches) that the replica would have after `replace_below`. Changes nothing.
 
-        ranges: the runs that take the place of all batches below `offset`. In the result, they come first, then the runs of the other batches.
+        ranges: the runs that replace all batches below `offset`. They come first in the result, followed by the runs of the other batches.
         """
         left = [run for run in self.as_ranges() if run.end_offset > offset]
         if left:

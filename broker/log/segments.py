@@ -71,7 +71,7 @@ class Segment(Protocol):
         """Return a copy of `length` bytes of the segment. start: the index of the first byte to return, counted from the start of the segment."""
 
     def drop(self) -> None:
-        """Delete the bytes. Ranges of them in responses that are being sent stay readable."""
+        """Delete the bytes. Responses that are being sent can still read them."""
 
     def close(self) -> None:
         """Release memory and descriptors of the segment. A named file stays on the disk."""
@@ -339,7 +339,7 @@ class NamedSegment(_Extent):
             self._open_to_append(start)
 
     def _open_to_append(self, size: int) -> None:
-        """Open the file and remove bytes of a failed append after the first `size` bytes."""
+        """Open the file. If bytes of a failed append are left in it, remove all bytes after the first `size` bytes."""
         if self.path is None:
             self.path = self._folder.path_of(self.base, self.is_cleaned)
         if self.has_leftover:

@@ -125,7 +125,7 @@ class Store:
         The file is the first possible one of these:
 
         A. a memory file, if the memory budget allows it; the bytes in plain memory move to the file;
-        B. a part of the spill file, which small segments share; if the segment is small or connections need the remaining descriptors;
+        B. a part of the spill file, which small segments share, if this segment is small or connections need the remaining descriptors;
         C. a temporary file.
 
         In cases B and C, bytes in plain memory stay there. The active segment of the log then consists of several segments of the store.
@@ -148,7 +148,7 @@ class Store:
         self._use_last_segment()
 
     def flush_append(self, position: int, records: int) -> None:
-        """Flush the last append, of `records` records at `position`, if flush.messages is reached. Undo it and raise StorageError if that fails."""
+        """Flush the last append (`records` records at `position`) if flush.messages is reached. If this fails, undo it and raise StorageError."""
         unflushed = self._unflushed + records
         if unflushed < self.flush_messages:
             self._unflushed = unflushed
@@ -270,7 +270,7 @@ class Store:
     # Releasing space
 
     def add_reader(self) -> int:
-        """Add a replica of the partition as a reader of the store, and return its number. It needs no bytes until `reader_needs` is called."""
+        """Add a replica of the partition as a reader, and return the reader's number. Until `reader_needs` is called, no bytes are kept for it."""
         self._needs.append(NOTHING_NEEDED)
         return len(self._needs) - 1
 
@@ -334,7 +334,7 @@ class Store:
         self.resume([self._empty_segment(0)], self.end_position)
 
     def close(self) -> None:
-        """Delete all bytes, because the partition is deleted. Should bytes be appended nevertheless, positions continue from the current end."""
+        """Delete all bytes, because the partition is deleted. Positions of later appends, if there are any, continue from the current end."""
         for segment in self.segments:
             segment.drop()
         self.resume([self._empty_segment(0)], self.end_position)

@@ -25,7 +25,7 @@ class FoundRecord(NamedTuple):
 
 
 def first_at_or_after(runs: Runs, timestamp: int, log_start_offset: int) -> FoundRecord | None:
-    """Return the first record from offset `log_start_offset` on whose timestamp is `timestamp` (ms) or later; None if there is none (L-6).
+    """Return the first record with offset >= `log_start_offset` and timestamp >= `timestamp` (ms); None if there is none (L-6).
 
     runs: the ranges of the store that contain the log's batches.
     """
@@ -56,9 +56,9 @@ def largest_timestamp(store: Store, start: int, end: int) -> int:
 
 
 def latest(runs: Runs, log_start_offset: int) -> FoundRecord | None:
-    """Return the record with the largest timestamp in the log, the first one if there are several; None if there is no record (L-7).
+    """Return the first record with the largest timestamp in the log; None if the log has no record (L-7).
 
-    runs: the ranges of the store that contain the log's batches. log_start_offset: the search begins with the batch that contains it.
+    runs: the ranges of the store that contain the log's batches. log_start_offset: the search begins with the batch that contains this offset.
     """
     store = runs.store
     best: tuple[int, BatchHeader] | None = None

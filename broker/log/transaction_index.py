@@ -81,10 +81,10 @@ class TransactionIndex:
         del self._aborted[bisect_left(self._aborted, offset, key=attrgetter("last_offset")) :]
 
     def cleaned_below(self, offset: int, remaining: Iterable[AbortedTransaction]) -> list[AbortedTransaction]:
-        """Return what the aborted transactions of the log would be if its part below `offset` were compacted. Changes nothing.
+        """Return the aborted transactions that the log would have after a compaction of its part below `offset`. Changes nothing.
 
-        They are `remaining`, followed by the transactions whose marker is at `offset` or later. remaining: the transactions that would still have
-        both a batch and their marker in the compacted part.
+        The result is `remaining`, followed by the transactions whose marker is at `offset` or later. remaining: the transactions that would still
+        have both a batch and their marker in the compacted part.
         """
         return [*remaining, *self._aborted[bisect_left(self._aborted, offset, key=attrgetter("last_offset")) :]]
 

@@ -1,9 +1,9 @@
 """Validation of the bytes that a client produces to one partition, in Kafka's order of checks.
 
-Follows `ProduceRequest.validateRecords`, `UnifiedLog.analyzeAndValidateRecords` and `LogValidator` in Kafka; rules P-4, P-8 to P-12. For
-an uncompressed batch and a topic with default settings, only the 61-byte header and the checksum are checked; records are decoded only if
-a setting requires it. So malformed records with a correct checksum reach the log, and consumers. `old_messages` validates requests before
-version 3. This module does not depend on log offsets, producers' sequences or the topic's name.
+Follows `ProduceRequest.validateRecords`, `UnifiedLog.analyzeAndValidateRecords` and `LogValidator` in Kafka; rules P-4, P-8 to P-12. For an
+uncompressed batch and a topic with default settings, only the 61-byte header and the checksum are checked; records are decoded only if a setting
+requires it. Malformed records with a correct checksum are therefore stored in the log and returned to consumers. `old_messages` validates requests
+before version 3. This module does not depend on log offsets, producers' sequences or the topic's name.
 """
 
 from __future__ import annotations

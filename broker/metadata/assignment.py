@@ -34,9 +34,9 @@ def assign(
     """Return the replicas of each partition as broker ids, the preferred leader first.
 
     partitions: how many partitions to assign. first: the number of the first of them, when partitions are added to a topic. racks: maps the ids of
-    all brokers to racks, None for a broker without one. down: the ids of stopped brokers: they never lead, and as followers they are chosen after
-    the running brokers of their rack. At least one broker must be running. With each round over the brokers the followers shift by one, so that
-    the partitions of a stopped leader spread over the other brokers.
+    all brokers to racks, None for a broker without one. down: the ids of stopped brokers: they never lead, and become followers only after the
+    running brokers of their rack. At least one broker must be running. Each time every broker has been leader once more, the followers shift by one,
+    so that the partitions of a stopped leader spread over the other brokers.
     """
     order = by_turns_of_racks(racks)
     leaders = [broker_id for broker_id in order if broker_id not in down]

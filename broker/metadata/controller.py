@@ -295,9 +295,9 @@ class Controller:
         return topic
 
     def publish(self, image: Image, changed: Sequence[str]) -> None:
-        """Make `image` the current one, for a change that a client requested. changed: the names of the topics that differ.
+        """Make `image` the current metadata image, because a client requested a change. changed: the names of the topics that differ.
 
-        Raises KafkaError KAFKA_STORAGE_ERROR (56) if it cannot be persisted; then nothing has changed.
+        Raises KafkaError KAFKA_STORAGE_ERROR (56) if the image cannot be persisted; then nothing has changed.
         """
         image = with_eligible(self.image, image, changed, self._config)
         if self._remember is not None:
@@ -305,10 +305,10 @@ class Controller:
         self._show(image, changed)
 
     def _follow(self, image: Image, changed: Sequence[str]) -> None:
-        """Make `image` the current one after an event that cannot be rejected, such as the stop of a broker.
+        """Make `image` the current metadata image after an event that cannot be rejected, such as the stop of a broker.
 
-        Unlike a change that a client requests, the new image takes effect even if it cannot be persisted.
-        changed: the names of the topics that differ.
+        Unlike after a change that a client requests, the image takes effect even if it cannot be persisted. changed: the names of the topics that
+        differ.
         """
         image = with_eligible(self.image, image, changed, self._config)
         if self._remember_if_possible is not None:

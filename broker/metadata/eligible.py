@@ -45,10 +45,10 @@ def removed(image: Image, names: Iterable[str]) -> Image:
 
 
 def _updated(before: PartitionState, after: PartitionState, min_isr: int) -> PartitionState:
-    """Return a changed partition with its eligible leader replicas and, if it has no leader, its last leader.
+    """Return a changed partition with its eligible leader replicas and, if it has no in-sync replicas, its last leader.
 
-    After an unclean election it has no eligible leader replicas and no last leader. before: the partition before the change. min_isr: the topic's
-    min.insync.replicas, 0 without the feature (KIP-966).
+    After an unclean election, a partition has no eligible leader replicas and no last leader. before: the partition before the change. min_isr: the
+    topic's min.insync.replicas, 0 without the feature (KIP-966).
     """
     if (before.isr, before.leader, before.replicas) == (after.isr, after.leader, after.replicas):
         return after

@@ -111,7 +111,7 @@ class Image:
         return None if name is None else self.topics[name]
 
     def missing(self, names: Iterable[str]) -> set[str]:
-        """Return the names in `names` that are not names of existing topics."""
+        """Return those of `names` that are not the name of an existing topic."""
         return {name for name in names if name not in self.topics}
 
     def is_alive(self, broker_id: int) -> bool:

@@ -119,7 +119,8 @@ def _check_count(partitions: int) -> None:
 def _check_metric_name(image: Image, name: str) -> None:
     """Raise KafkaError INVALID_TOPIC_EXCEPTION (17) if the name collides with that of another topic.
 
-    Two names collide if they differ only by dots instead of underscores, which are equal in Kafka's metric names.
+    Kafka's metric names have an underscore for each dot of a topic name. Therefore two names collide if they differ only by dots and underscores,
+    such as "a.b" and "a_b".
     """
     if "." in name or "_" in name:
         plain = name.replace(".", "_")

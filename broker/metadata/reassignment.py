@@ -29,8 +29,8 @@ def begun(state: PartitionState, target: Sequence[int]) -> PartitionState:
 def settled(state: PartitionState) -> PartitionState:
     """Return the partition with its reassignment completed if all added replicas are in sync; otherwise unchanged.
 
-    The old replicas are then removed. The leader may be among them, so a new election may be needed. Removing a replica starts a new leader epoch, so
-    that records which the removed replica writes later can be recognised (`triggerLeaderEpochBumpForReplicaReassignmentIfNeeded`).
+    Completing it removes the old replicas. The leader may be among them, so that a new election may be needed. If a replica is removed, the leader
+    epoch grows, so that later writes of this replica can be recognised (`triggerLeaderEpochBumpForReplicaReassignmentIfNeeded`).
     """
     if not (state.adding or state.removing):
         return state

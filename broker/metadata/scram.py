@@ -58,7 +58,7 @@ Credentials = Mapping[CredentialKey, ScramCredential]
 def altered(
     credentials: Credentials, deletions: Iterable[Deletion], upsertions: Iterable[Upsertion]
 ) -> tuple[dict[CredentialKey, ScramCredential], dict[str, KafkaError | None]]:
-    """Return all credentials after the changes of a request, and a dict of the request's users to their errors, None for success (AD-30).
+    """Return (all credentials after the changes of a request, errors). The errors map each user in the request to an error or None (AD-30).
 
     deletions, upsertions: the changes. A user with an error keeps the old credentials, and the other users are changed nevertheless. A user with two
     changes gets an error. If a user has several errors, the first one is returned.

@@ -49,7 +49,7 @@ class Acceptor:
         self._report = report
         self._waiting: deque[Caller] = deque()
         self._until_ms: int | None = None
-        """The time (ms) at which the rate limit admits the first waiting connection; None until that connection is counted in the rate."""
+        """When the rate limit admits the first waiting connection (ms); None while that connection is not yet counted in the connection rate."""
         self._timer: Timer | None = None
         self._held: dict[Caller, Timer] = {}
         self._working = False
@@ -80,7 +80,10 @@ class Acceptor:
             self._working = False
 
     def _may_pass(self, now_ms: int) -> bool:
-        """Return whether the first waiting connection has waited long enough for the rate limit, and max.connections allows one more."""
+        """Return whether the rate limit and max.connections admit the first waiting connection now.
+
+        The first call for a connection counts it in the connection rate and reports if it must wait.
+        """
         if self._until_ms is None:
             wait_ms = self._quotas.arrived(self.listener, now_ms)
             self._until_ms = now_ms + wait_ms

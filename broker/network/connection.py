@@ -51,7 +51,7 @@ class Skin(Protocol):
         ...
 
     def call_soon(self) -> None:
-        """Call `Connection.proceed` of the connection whose socket this object owns, but in a later iteration of the event loop.
+        """Let the connection continue in a later iteration of the event loop, by a call of `Connection.proceed`.
 
         Until then, other connections can handle frames.
         """

@@ -153,7 +153,10 @@ class FrameReader:
             self._pool.give_back(own)
 
     def _room_for(self, left: int) -> int:
-        """Return the size of the buffer for a frame of which `left` bytes have arrived: twice `left`, or the frame's size if it is smaller."""
+        """Return the size of the buffer for an incomplete frame of which `left` bytes have arrived.
+
+        It is twice `left` but at least FIRST_BUFFER_BYTES, or the frame's size if that is smaller, plus 64 bytes.
+        """
         size = max(2 * left, FIRST_BUFFER_BYTES)
         if left >= LENGTH_BYTES:
             start = self._start

@@ -198,7 +198,7 @@ class Diagnostics(Observer):
         self._searches.clear()
 
     def _refused_request(self, peer: Any, frame: memoryview, why: str) -> Refusal:
-        """Return the log entry of a refused request: whether its API, its version or its bytes are the reason, and advice for the user.
+        """Return the log entry of a refused request: whether it was refused for its API, its version or its bytes, and advice for the user.
 
         peer: the connection. frame: the request without its length. why: the reason for which the connection was closed, as text.
         """

@@ -1,7 +1,7 @@
 """The journal: a bounded list of requests, throttles and state changes, which tests read instead of sleeping.
 
-It holds facts, never frames or records, and drops the oldest entries, so that a long run needs no more memory than a short one. This module
-does not depend on asyncio.
+It contains data about them, but no frames and no records. When it is full, the oldest entries are dropped, so that a long test needs no more memory
+than a short one. This module does not depend on asyncio.
 """
 
 from __future__ import annotations
@@ -189,8 +189,8 @@ def throttle_of(exchange: Exchange, throttle_ms: int, reason: Reason, held: bool
 class Journal(Observer):
     """The journal of one cluster. `requests()`, `throttles()` and `events()` return its entries, oldest first.
 
-    capacity: the maximum number of entries of each of these kinds; beyond it, the oldest are dropped. `total` counts every entry ever added
-    and every end of a throttle, so it grows whenever the journal changes.
+    capacity: the maximum number of requests, of throttles and of events; beyond it, the oldest are dropped. `total` grows by one with every new entry
+    and with every end of a throttle, so that it shows whether the journal has changed.
     """
 
     is_guarded = False

@@ -93,9 +93,9 @@ class Reached:
     def note(self, topic: str, index: int, client_id: str | None, broker_id: int, connection_id: int, end: int) -> None:
         """Store, after a fetch response, how far a client has read in a partition.
 
-        index: the partition number. broker_id, connection_id: the broker that sent the response, and the connection on which it did so. end: the
-        offset after the records that the client has read. If more than 10,000 such offsets are stored, those of the partition that was added first
-        are removed.
+        index: the partition number. broker_id: the broker that sent the response. connection_id: the connection on which it was sent. end: the offset
+        after the records that the client has read. If more than 10,000 such offsets are stored, all offsets of one partition are removed: the one
+        that was added first.
         """
         clients = self._of.setdefault((topic, index), {})
         self._count += client_id not in clients

@@ -1,6 +1,7 @@
-"""A limit for log lines: one per key and period. Further events of the key are counted, and the next line can report their number.
+"""A limit for log lines about repeated events: at most one line per key and period.
 
-The number of keys in memory is bounded.
+A key identifies events that repeat each other, such as refusals of one client for one reason. The events without a line are counted, and the next
+line can report their number. The number of keys in memory is bounded.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from collections.abc import Hashable
 
 
 class OncePerPeriod:
-    """Decides which events are logged: at most one of each key per period. period_ms: the length of the period, which starts with a logged event.
+    """Decides which events are logged: for each key, at most one event in `period_ms`. A key identifies events that repeat each other.
 
-    most_keys: the maximum number of remembered keys; beyond it, keys whose period is over are dropped, then the oldest.
+    The period of a key starts with a logged event. most_keys: the maximum number of remembered keys; beyond it, keys whose period is over are
+    dropped, then the oldest.
     """
 
     def __init__(self, period_ms: int, most_keys: int) -> None:

@@ -97,10 +97,10 @@ offsets, which is encoded later, too: (function that encodes it, arguments of th
 
 
 class StateOfOne(NamedTuple):
-    """An encoder of the trace entries about the offsets of one log (`State`). It stores the encoded fields that all these entries share.
+    """An encoder of the trace entries about the offsets of one log (`State`), with the encoded fields that all these entries have in common.
 
-    This is faster than `kafkaproto.trace.format.encoded`, which returns the same bytes. pack: a function that returns an encoded entry. Its
-    arguments are (head, seq, broker, clock_ms, at_ns, log, flags, four offsets, name). head, log and name are the encoded fields. head: length and
+    It is faster than `kafkaproto.trace.format.encoded` and returns the same bytes. pack: a function that returns an encoded entry. Its arguments are
+    (head, seq, broker, clock_ms, at_ns, log, flags, four offsets, name), of which this class stores the following, already encoded. head: length and
     kind of the entry. log: the number of logs (1), the length of the topic name, and the partition. name: the topic name.
     """
 
@@ -120,10 +120,10 @@ def state_of_one(topic: str, partition: int) -> StateOfOne:
 
 
 class Moves:
-    """Holds the encoder for trace entries about one replica's offsets. Each change of the offsets gets an entry.
+    """The encoder of the trace entries about the offsets of one replica, with the flags of the next entry. Each change gets an entry.
 
-    packing: the encoder. flags: 1 (`BEGINS`) if the next entry is the first one about this replica, otherwise 0. log: a weak
-    reference to the replica's log.
+    packing: the encoder. flags: 1 (`BEGINS`) if the next entry is the first one about this replica, otherwise 0. log: a weak reference to the
+    replica's log.
     """
 
     __slots__ = ("flags", "log", "packing")
@@ -135,7 +135,7 @@ class Moves:
 
 
 class MovesByLog:
-    """Maps the log of each replica to the `Moves` for trace entries about its offsets. A log that is deleted is removed."""
+    """Maps the log of each replica to the encoder of trace entries about its offsets (`Moves`). A log that is deleted is removed."""
 
     def __init__(self) -> None:
         self._moves: dict[
@@ -143,11 +143,11 @@ class MovesByLog:
         ] = {}  # keyed by `id`, because looking up a weak reference takes several times as long
 
     def of(self, log: ReplicaLog) -> Moves | None:
-        """Return the `Moves` for trace entries about the offsets of `log`; None if `add` was not called for this log."""
+        """Return the encoder of trace entries about the offsets of `log`; None if `add` was not called for this log."""
         return self._moves.get(id(log))
 
     def add(self, log: ReplicaLog, topic: str, index: int, flags: int) -> Moves:
-        """Add the log of partition `index` of a topic, and return the `Moves` for trace entries about its offsets.
+        """Add the log of partition `index` of a topic, and return the encoder of trace entries about its offsets.
 
         flags: the field `flags` of the first entry: 1 (`BEGINS`) if the trace has no earlier entry about the log, otherwise 0.
         """

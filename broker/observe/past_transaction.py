@@ -1,4 +1,7 @@
-"""One transaction in the history, as the test API shows it. This module is separate so that brokers start faster: the first transaction loads it."""
+"""One transaction in the history, as the test API shows it.
+
+The code is in a module of its own so that brokers start faster: it is imported with the first transaction.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""One push of a client's metrics, as the test API shows it. This module is separate so that brokers start faster: the first push loads it."""
+"""One push of a client's metrics, as the test API shows it.
+
+The code is in a module of its own so that brokers start faster: it is imported with the first push.
+"""
 
 from __future__ import annotations
 

@@ -83,8 +83,8 @@ class ClusterPersistence:
     the cluster can be built; `go_on` then restores the rest. path: the data directory. new_cluster_id: the cluster id if the directory is empty.
     Raises ConfigError for a directory that cannot be used.
 
-    The cluster passes each change to one of the `remember...` methods before it makes the change. They raise KafkaError KAFKA_STORAGE_ERROR (56)
-    if the change cannot be written. The cluster must then not make the change.
+    Before the cluster makes a change, it passes the change to one of the `remember...` methods. If the change cannot be written, the method raises
+    KafkaError KAFKA_STORAGE_ERROR (56), and the cluster must not make the change. Only `remember_if_possible` never raises.
     """
 
     def __init__(self, cluster: PersistedState, path: str | os.PathLike[str], new_cluster_id: str) -> None:

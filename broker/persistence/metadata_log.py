@@ -1,8 +1,8 @@
 """The metadata log: persists a cluster's changes, and restores the cluster at the start.
 
-`note` writes a change that must survive. If the write fails, `note` raises, and the change must not be made. `note_if_possible` writes a
-change that cannot be rejected: the next process can derive it from the segment files, or it is an election that has already happened. If
-this write fails, the whole log is rewritten later. Until the rewrite succeeds, no batches can be appended to partitions.
+`note` writes a change that must survive. If the write fails, `note` raises, and the change must not be made. `note_if_possible` writes a change that
+cannot be rejected, such as an election that has already happened, or a change that the next process can also derive from the segment files. If this
+write fails, the whole log is rewritten later. Until the rewrite succeeds, no batches can be appended to partitions.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class MetadataLog:
     def _refuse_to_forget(self) -> None:
         """Raise ConfigError if there are segment files of partitions that the metadata log does not contain.
 
-        The start fails in this case, because the files would otherwise be deleted although the metadata log may be the part that is wrong.
+        Otherwise `begin` would delete these files, although the metadata log may be incomplete.
         """
         for path in self._unknown_partitions():
             self._facts.close()

@@ -82,8 +82,9 @@ def recover(store: Store, facts: LogFacts, verify: bool, now_ms: int) -> Recover
 def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], now_ms: int) -> list[NamedSegment]:
     """Return the segments in `folder` in order, and delete the others: empty files and the files of an unfinished compaction.
 
-    runs: where the log's batches are, as ranges of byte positions in the store. They include the output of each finished compaction, so a file that
-    compaction wrote outside of them is from an unfinished one. now_ms: stands for the unknown time of the last append to each segment.
+    runs: where the log's batches are, as ranges of byte positions in the store. They include the output of each finished compaction. A file that
+    compaction wrote is therefore from an unfinished compaction if it is outside of all runs. now_ms: stands for the unknown time of the last append
+    to each segment.
     """
     kept = []
     for on_disk in folder.segments():
@@ -185,10 +186,10 @@ class _Files:
             raise _Damage(position)
 
     def cut(self, position: int, needed: Sequence[OffsetRange]) -> int:
-        """Delete the bytes from `position` of the store on, where the log is damaged, and return how many. Their positions are not used again.
+        """Delete the bytes of the store from `position` on, because the log is damaged there. Returns how many bytes were deleted.
 
-        needed: the ranges of byte positions whose batches must stay. A segment that begins at `position` or later is kept if it overlaps one of
-        these ranges, or if compaction wrote it.
+        The deleted positions are not used again. needed: the ranges of byte positions whose batches must stay. A segment that begins at `position` or
+        later is kept if it overlaps one of these ranges, or if compaction wrote it.
         """
         cut_bytes = 0
         kept: list[NamedSegment] = []
@@ -248,8 +249,8 @@ def _kept_runs(store: Store, files: _Files, runs: Sequence[OffsetRange]) -> tupl
 def _take_tail(log: ReplicaLog, files: _Files, facts: LogFacts) -> int:
     """Append the batches that were written after the log's last persisted state. Returns the number of damaged bytes that were removed.
 
-    If the offset of a batch lies below the end of the log, a new leader had truncated the log there, so the log is truncated first. files: the
-    partition's segment files. facts: the log's persisted state, and the later changes of its start offset.
+    If the offset of a batch is below the end of the log, a new leader had truncated the log to this offset before it appended the batch. The log is
+    then truncated here, too. files: the partition's segment files. facts: the log's persisted state, and the later changes of its start offset.
     """
     starts = deque(facts.starts)
     for segment in files.segments:

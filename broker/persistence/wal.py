@@ -109,7 +109,7 @@ def _payload(data: bytes, at: int) -> memoryview | None:
 def _is_fact_behind(data: bytes, at: int) -> bool:
     """Return whether a complete record (a fact) follows the damaged one, which begins at index `at` of the file's content `data`.
 
-    If so, an interrupted write is not the only damage, because a process that is interrupted in a write writes no further record.
+    If so, the damage does not come from an interrupted write alone: the interrupted process could not have written a further record.
     """
     payload_at = data.find(_BEGINNING, at + _HEAD.size + 1)
     while payload_at >= 0:

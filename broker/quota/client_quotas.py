@@ -56,10 +56,10 @@ class QuotaManager(ClientSensors[Sensor]):
         self.longest_window_ms = longest_window_ms(samples, window_ms)
         """The longest time in ms over which a rate is measured."""
         self.undeliverable: dict[tuple[str | None, str, int], Any] = {}
-        """Maps (client id, topic, partition) to an `UndeliverableBatch`: a batch too large for the client's quota, however long it waits (Q-14).
+        """Maps (client id, topic, partition) to a batch that the client can never fetch, because it is too large for the client's quota (Q-14).
 
-        The entry prevents a second warning about the batch. Its value becomes None if the client does receive records of the partition later, for
-        example after it skipped the batch. All entries are removed when a quota of this type changes.
+        The value is an `UndeliverableBatch`; the entry prevents a second warning about the batch. If the client later receives records of the
+        partition, for example because it skipped the batch, the value becomes None. All entries are removed when a quota of this type changes.
         """
         # Kafka measures unlimited clients too, and measuring drops obsolete samples (Q-3): so no shortcut for them.
         super().__init__(name, key, store, semantics, timers, lambda: Sensor(SampledRate(samples, window_ms)), math.inf)
@@ -97,8 +97,8 @@ class QuotaManager(ClientSensors[Sensor]):
     def max_bytes_in_window(self, user: str, client_id: str | None) -> int:
         """Return the largest number of bytes that the client's quota allows in one fetch response (F-4, Q-14).
 
-        It is the smaller of two numbers: the largest int32; and, if the client has a quota, its bytes per second times the length of all windows
-        but one.
+        It is the quota in bytes per second times the duration of all windows except one, at most the largest int32. For a client without a quota, it
+        is the largest int32.
         """
         bound = self.bound(user, client_id)
         if bound is None:

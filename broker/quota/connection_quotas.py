@@ -111,8 +111,8 @@ class ConnectionQuotas:
     def address_throttle_ms(self, listener: str, address: str, now_ms: int) -> int:
         """Count a new connection in the rate of its IP address. Returns 0 if the rate is within the limit.
 
-        Otherwise the connection is removed from the rates of its address, of `listener` and of the broker again, and the result is the time in ms
-        after which the connection must be closed.
+        If the rate exceeds the limit, the connection is subtracted again from the rates of its address, of `listener` and of the broker. The result
+        is then the time in ms after which the connection must be closed.
         """
         address = canonical(address)
         limit = self._ip_limits.get(address, self._default_ip_limit)
@@ -167,7 +167,7 @@ class ConnectionQuotas:
     def slot_available(self, listener: str) -> bool:
         """Return whether the listener may admit one more connection under its own max.connections and that of the broker.
 
-        The limit of the broker does not apply to an inter-broker listener beside other listeners.
+        The limit of the broker does not apply to its inter-broker listener if the broker has other listeners, too.
         """
         limits = self._current()
         if self._by_listener[listener] >= limits.of_listener[listener][0]:
@@ -185,7 +185,7 @@ class ConnectionQuotas:
         return max(0, self.total - self._current().connections)
 
     def is_protected(self, listener: str) -> bool:
-        """Return whether a listener is exempt from the broker-wide limits: only an inter-broker listener beside other listeners is exempt."""
+        """Return whether the broker-wide limits do not apply to a listener: it is the inter-broker listener, and the broker has other listeners."""
         return len(self._by_listener) > 1 and listener == self._current().inter_broker_listener
 
     def entered(self, listener: str, address: str) -> None:

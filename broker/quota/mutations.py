@@ -85,11 +85,12 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
         return MutationCharge(self, user, client_id, strict, now_ms)
 
     def take(self, user: str, client_id: str | None, partitions: int, strict: bool, now_ms: int) -> int | None:
-        """Take one token per partition from the client's bucket. Returns the throttle time in ms (until the bucket is refilled), or None for none.
+        """Take one token per partition from the client's bucket. Returns the client's throttle time in ms, or None if it is not throttled.
 
-        strict: whether the request version allows to reject topics. If it does and the bucket is below zero, no tokens are taken, and the result is
-        the throttle time for the error response; if the bucket is not below zero, the result is None. If `strict` is False, tokens are always taken,
-        and the result is the throttle time if the bucket is then below zero.
+        The throttle time is the time until the bucket is no longer below zero. strict: whether the request version has an error for rejected topics.
+        If True and the bucket is below zero, no tokens are taken, and the topic must be rejected with the throttle time. If True and the bucket is
+        not below zero, the result is always None. If False, the tokens are always taken, and the client is throttled if the bucket is then below
+        zero.
         """
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         sensor = client.sensor

@@ -29,9 +29,9 @@ class Levels(IntFlag):
 
 
 class Binding(NamedTuple):
-    """The quota that applies to one client, and the tags that tell which clients it shares its measurements with.
+    """The quota that applies to one client, and the tags of the measurement that the client shares with other clients.
 
-    user, client_id: the tags; all clients with the same tags are measured together, and "" stands for any user or client id. bound: the quota per
+    user, client_id: the tags. All clients with the same tags are measured together, and "" stands for any user or client id. bound: the quota per
     second, None for no limit. entity: the entity for which the quota is configured.
     """
 
@@ -66,10 +66,10 @@ def resolve(lookup: Lookup, levels: Levels, user: str, client_id: str, semantics
 
 
 def of_tags(lookup: Lookup, user_tag: str, client_tag: str) -> Binding:
-    """Return the quota for the clients whose requests are measured together under these tags, a user name and a client id (Q-9).
+    """Return the quota of the clients that are measured together under a user tag and a client-id tag (Q-9).
 
-    lookup: a function that returns the configured quota of an entity, None if there is none. user_tag, client_tag: a name, or "" if the measurement
-    does not distinguish clients by it. No client is measured under ("", ""), so there is no limit for these tags.
+    lookup: a function that returns the configured quota of an entity, None if there is none. user_tag, client_tag: a user name and a client id; ""
+    stands for any. No client is measured under ("", ""), so there is no limit for these tags.
     """
     if user_tag and client_tag:
         return _first(lookup, user_tag, client_tag, _of_pair(user_tag, client_tag))

@@ -31,10 +31,10 @@ MOST_KNOWN_CLIENTS = 65_536
 class ThrottleReason:
     """Why a client is throttled, for the journal that tests read: `rate` over `window_ms` exceeded `bound`, the quota of `entity`.
 
-    quota: "Produce", "Fetch", "Request" or "ControllerMutation". user, client_id: the clients that are measured together; "" if the quota does not
-    distinguish by it. value: the last recorded value: bytes, percent of one thread for "Request", partitions for "ControllerMutation". samples: the
-    samples of the rate as (start in ms, sum), oldest first. "ControllerMutation" uses a token bucket: its `rate` is the number of tokens left, which
-    is below zero, and its `window_ms` is the time in which an empty bucket fills.
+    quota: "Produce", "Fetch", "Request" or "ControllerMutation". user, client_id: the clients that are measured together; "" stands for any user or
+    client id. value: the last recorded value, in bytes, in percent of one thread for "Request", or in partitions for "ControllerMutation". samples:
+    the samples of the rate as (start in ms, sum), oldest first. "ControllerMutation" uses a token bucket: its `rate` is the number of tokens left,
+    which is below zero, and its `window_ms` is the time in which an empty bucket fills.
     """
 
     quota: str

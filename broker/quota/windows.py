@@ -98,8 +98,8 @@ class SampledRate:
     def measured_window_ms(self, now_ms: int) -> int:
         """Return the time in ms by which `measure` divides the sum of the values (Q-4).
 
-        As in Kafka, at least `samples` - 1 full windows count. Windows before the first event count as empty, so this time is long even if the first
-        event was just now.
+        As in Kafka, this is at least the duration of `samples` - 1 windows, even if the first event was just now: the time before it is counted as
+        windows without events.
         """
         if not self._sums:
             self._open_slot(now_ms)
@@ -194,7 +194,7 @@ class SampledRate:
 class SimpleRate(SampledRate):
     """A rate like `SampledRate`, but divided by the time that really passed since the oldest sample began, at least one window (R-3).
 
-    Unlike in `SampledRate`, no windows before the first event count: a burst in the first instant counts as if it had come within one window.
+    Unlike `SampledRate`, it counts no windows before the first event: values recorded in the first instant are divided by one window.
     """
 
     __slots__ = ()

@@ -2,13 +2,13 @@
 
 There is one fetcher per pair of brokers, the follower's and the leader's. A fetch without new records is parked: it waits at the leader, in Kafka's
 purgatory. An append at the leader completes it at once, within the handling of the append, and the next fetch acknowledges the records. An idle
-fetcher needs no timer. Kafka's follower would send an empty fetch every replica.fetch.wait.max.ms; this fetcher computes these fetches
-afterwards, once it matters when the follower was last caught up. While the leader's replication quota is active, the fetcher sends each empty
-fetch when it is due, because the quota counts every response (R-5).
+fetcher needs no timer. Kafka's follower would send an empty fetch every replica.fetch.wait.max.ms. This fetcher reports these fetches to the leader
+afterwards, when the leader needs to know when the follower was last caught up. While the leader's replication quota is active, the fetcher sends each
+empty fetch when it is due, because the quota counts every response (R-5).
 
-Throttled partitions wait as in Kafka. While the leader's quota is exceeded, a throttled partition gets no records before the wait of the parked
-fetch is over (R-6). While the follower's quota is exceeded, fetches leave the partition out. If a fetcher leaves out every partition, it builds its
-next fetch after replica.fetch.backoff.ms (R-7). This module does not depend on wire messages or clients.
+Throttled partitions wait as in Kafka. While the leader's quota is exceeded, a throttled partition gets no records before the wait of the parked fetch
+is over (R-6). While the follower's quota is exceeded, fetches leave the partition out. If a fetcher leaves out every partition, it builds its next
+fetch after replica.fetch.backoff.ms (R-7). This module does not depend on wire messages or clients.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class ReplicaFetcher:
 
     @property
     def lag(self) -> int:
-        """Return the number of records that the leader has and this follower lacks, over all partitions."""
+        """Return how many offsets the leader has that this follower lacks, summed over all partitions."""
         return sum(followed.missing for followed in self._followed.values())
 
     # ---- changes by tests ----------------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ class ReplicaFetcher:
             self._wait_until(self._end_of_wait_ms(now_ms))
 
     def _end_of_wait_ms(self, now_ms: int) -> int:
-        """Return the time in ms when the fetch parked at the leader times out. Without a parked fetch, return this time for one that starts now."""
+        """Return the time in ms when the parked fetch times out. If no fetch is parked, return when a fetch that is sent now would time out."""
         return (now_ms if self._parked_ms is None else self._parked_ms) + self._settings.wait_max_ms
 
     def note_idle_fetches(self, now_ms: int) -> None:
@@ -194,7 +194,7 @@ class ReplicaFetcher:
             self._wait_until(self._wait_ends_ms)
 
     def _fetch_next(self, followed: FollowedPartition, now_ms: int, delay_ms: int) -> None:
-        """Schedule the next fetch of a partition in `delay_ms` ms, or after the delay that a test has set for the partition."""
+        """Schedule a partition's next fetch in `delay_ms` ms, or after the delay set by a test, unless that delay is already running."""
         if followed.is_delayed(now_ms):
             return
         followed.due = True

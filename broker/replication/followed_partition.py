@@ -42,7 +42,7 @@ class FetcherOverrides:
 class FollowedPartition:
     """The leader's and the follower's replica of one partition, and the state of the fetches between them.
 
-    due: whether the next response, from the time `ready_ms` on, includes the partition. requested: whether the fetch in progress includes the
+    due: whether the next response that is sent at `ready_ms` or later includes the partition. requested: whether the fetch in progress includes the
     partition. left_out: whether the follower's quota keeps the partition out of fetches (R-7). lag: how many offsets the follower was behind the
     leader's high watermark after the last response with records, None before the first response. reported: (high watermark, log start offset) in the
     last response, None before the first one and after the partition was left out.
@@ -98,7 +98,7 @@ class FollowedPartition:
     # ---- what the leader has that the follower lacks -------------------------------------------------------------------------
 
     def has_more(self) -> bool:
-        """Return whether the leader has records that the follower may fetch. A test may have set an offset at which the follower stops."""
+        """Return whether the leader has records that the follower lacks and may fetch: those below the stop offset (hold), if a test has set one."""
         end = self.leader.log.log_end_offset
         bound = end if self.hold_at is None else min(end, self.hold_at)
         # The runs end before the log where compaction left a gap at the end and a new leader wrote nothing yet.
@@ -199,7 +199,8 @@ class FollowedPartition:
     def repeat(self, at_ms: int) -> None:
         """Report the previous fetch to the leader again, with the time `at_ms`.
 
-        Does nothing while a test stops the fetches of the partition, or if it is due or left out: its next fetch then informs the leader.
+        Does nothing while a test stops the fetches of the partition. If the partition is due or left out, nothing is done either, because the next
+        fetch of the partition informs the leader.
         """
         known = self.leader.followers.get(self.follower.broker_id)
         if known is not None and not self.is_held and not self.due and not self.left_out:

@@ -68,11 +68,11 @@ class Follower:
         self.leader_end_at_fetch = 0
 
     def fetched(self, offset: int, log_start_offset: int, leader_end: int, now_ms: int) -> None:
-        """Record a fetch at `offset`, made at `now_ms` while the leader's log ended at `leader_end`, and when the follower was last caught up (N-11).
+        """Record a fetch of this follower, and when the follower was last caught up (N-11).
 
-        log_start_offset: where the follower's log starts. If `offset` has reached `leader_end`, the follower is caught up at `now_ms`. If it has only
-        reached what was the leader's log end at the previous fetch, it was caught up at the time of that fetch. Otherwise
-        `caught_up_ms` stays unchanged.
+        offset: the fetch offset. log_start_offset: where the follower's log starts. leader_end: the leader's log end offset at the time `now_ms` of
+        the fetch. If `offset` has reached `leader_end`, the follower is caught up at `now_ms`. If it has only reached what was the leader's log end
+        at the previous fetch, the follower was caught up at the time of that fetch. Otherwise `caught_up_ms` stays unchanged.
         """
         if offset >= leader_end:
             self.caught_up_ms = max(self.caught_up_ms, now_ms)
