@@ -7,7 +7,7 @@ usage: python -m tests.documentation.samples draw KIND SEED > sample.json
        python -m tests.documentation.samples keep sample.json FIRST.json SECOND.json
        python -m tests.documentation.samples         print the outcome of all samples
 
-KIND is docstrings, messages (errors, log lines and what programs write to stderr) or tests (test names).
+KIND is docstrings, messages (errors, log lines and what programs write to stderr, but no text of Kafka) or tests (test names).
 A rating is a JSON list of booleans, in the order of the texts.
 """
 
@@ -28,6 +28,8 @@ from typing import Any, NamedTuple
 from tests.documentation.blocks import ROOT
 
 KEPT = Path(__file__).with_name("samples.json")
+OF_KAFKA = Path(__file__).with_name("texts_of_kafka.json")
+"""The error texts that Kafka sends, too, by `tests.support.oracle.texts_of_kafka`: maps each to the Kafka class that contains it."""
 PACKAGES = ("kafkaproto", "broker", "pipeline", "benchmarks")
 GENERATED = ("kafkaproto/messages/", "kafkaproto/broker", "kafkaproto/pipeline")
 """Generated code, and the links to folders that are searched by themselves."""
@@ -276,9 +278,15 @@ def unclear(kind: str) -> set[str]:
     }
 
 
+def of_kafka() -> set[str]:
+    """Return the error texts that Kafka sends, too. They are not rated, because the broker must send them word for word."""
+    return set(json.loads(OF_KAFKA.read_text()))
+
+
 def draw(kind: str, seed: int) -> dict[str, Any]:
     """Return a sample: kind, seed, commit, and the texts with their files. At most `MOST_PER_FILE` texts come from one file."""
-    candidates = list(texts_of(kind))
+    excluded = of_kafka() if kind == "messages" else set()
+    candidates = [(path, text) for path, text in texts_of(kind) if text not in excluded]
     random.Random(seed).shuffle(candidates)
     per_file: dict[str, int] = defaultdict(int)
     chosen: list[dict[str, str]] = []

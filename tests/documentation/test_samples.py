@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,15 +11,6 @@ from typing import Any
 import pytest
 
 from tests.documentation import samples
-from tests.documentation.blocks import ROOT
-
-UNCLEAR_BY_KAFKA = {
-    "Default topic resources are not allowed.": "kafkaproto/conformance/test_config_errors.py",
-    "Unknown match type {component.match_type}": "kafkaproto/conformance/test_quota_apis.py",
-    "Cannot remove voter {voter} from the set of voters [{own}]": "tests/broker/metadata/test_feature_levels.py",
-    "The replication factor is changed from {factor} to {len(target)}": "kafkaproto/conformance/test_partition_admin.py",
-}
-"""Kafka's own sentences, which stay although both readers of a sample found them unclear. Maps each to a test that expects it."""
 
 MODULE = '''
 """A module."""
@@ -133,17 +123,8 @@ def test_clarity_sample_passes_only_if_each_reader_rates_enough_texts_as_clear(t
 
 @pytest.mark.parametrize("kind", samples.KINDS)
 def test_texts_that_both_readers_of_a_sample_found_unclear_are_reworded(kind: str) -> None:
-    unclear = samples.unclear(kind) - UNCLEAR_BY_KAFKA.keys()
+    unclear = samples.unclear(kind) - samples.of_kafka()
     assert [(path, text) for path, text in samples.texts_of(kind) if text in unclear] == []
-
-
-@pytest.mark.parametrize(("text", "path"), UNCLEAR_BY_KAFKA.items())
-def test_unclear_message_may_stay_only_if_a_test_requires_its_text(text: str, path: str) -> None:
-    """A listed text that the broker no longer sends must leave the list."""
-    assert text in {text for _, text in samples.texts_of("messages")}
-    assert text in samples.unclear("messages")
-    words = [part for part in re.split(r"\{.*?\}", text) if len(part) > 1]
-    assert words and re.search('"' + '[^"]+'.join(map(re.escape, words)), (ROOT / path).read_text())
 
 
 def test_every_stored_clarity_sample_is_complete_and_has_its_own_seed() -> None:

@@ -1,0 +1,56 @@
+"""Which of the broker's error texts are Kafka's own: they occur in the class files of Kafka's jars.
+
+The broker sends them word for word, so they are not reworded and not rated in the samples of `tests.documentation.samples`.
+
+usage: python -m tests.support.oracle.texts_of_kafka     write them to tests/documentation/texts_of_kafka.json
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import zipfile
+from collections.abc import Iterable
+
+from benchmarks.rivals.jars import KAFKA_VERSION, NEWER_VERSION, kafka_jars
+from tests.documentation.samples import OF_KAFKA, texts_of
+
+ROOMS = ("config", "group", "handlers", "log", "metadata", "quota", "requests")
+"""The folders of `broker/` that send texts of Kafka."""
+FEWEST_WORDS = 3
+"""A text with fewer words between its placeholders, such as `{name} must be {value}`, is in many classes by chance."""
+LONGEST_CHANCE = len("must be")
+
+
+def literals(text: str) -> list[bytes]:
+    """Return the parts of a text between its placeholders `{...}`, split into sentences, without punctuation at their ends."""
+    parts = (re.sub(r"^[^A-Za-z]+|[^A-Za-z]+$", "", part) for part in re.split(r"\{.*?\}+|(?<=\.) ", text))
+    return [part.encode() for part in parts if part]
+
+
+def texts_of_kafka() -> dict[str, str]:
+    """Return the error texts of the broker that Kafka has, too. Maps each to the class file of 3.9.1 or 4.2.0 that contains all its literals."""
+    texts = {text for path, text in texts_of("messages") if path.startswith(tuple(f"broker/{room}/" for room in ROOMS))}
+    return dict(sorted(_classes_with({text: literals(text) for text in sorted(texts)})))
+
+
+def _classes_with(candidates: dict[str, list[bytes]]) -> Iterable[tuple[str, str]]:
+    remaining = {
+        text: parts
+        for text, parts in candidates.items()
+        if sum(len(part.split()) for part in parts) >= FEWEST_WORDS and max(map(len, parts), default=0) > LONGEST_CHANCE
+    }
+    for version in (KAFKA_VERSION, NEWER_VERSION):
+        for jar in sorted(kafka_jars(version).glob("kafka*.jar")):
+            with zipfile.ZipFile(jar) as archive:
+                for name in archive.namelist():
+                    content = archive.read(name) if name.endswith(".class") else b""
+                    for text in [text for text, parts in remaining.items() if all(part in content for part in parts)]:
+                        del remaining[text]
+                        yield text, f"{jar.name}: {name}"
+
+
+if __name__ == "__main__":
+    OF_KAFKA.write_text(json.dumps(texts_of_kafka(), indent=1, ensure_ascii=False) + "\n")
+    sys.stdout.write(f"{OF_KAFKA} is written\n")
