@@ -17,7 +17,7 @@ from kafkaproto.broker.requests.registry import VERSIONS as SERVED
 from kafkaproto.broker.server.settings_command import row
 from kafkaproto.cli import COMMANDS
 from kafkaproto.pipeline.trace.schema import TABLES, Column
-from kafkaproto.releases import versions
+from kafkaproto.releases import Ranges, versions
 from tests.documentation import clients, status
 from tests.documentation.blocks import ROOT
 from tests.support.admin_client.comparing import FIELDS, NOT_CALLED, cases
@@ -129,7 +129,25 @@ def _apis() -> Iterator[str]:
         for key in keys
     )
     yield table(("API", "key", "this broker", *SHOWN_RELEASES), rows)
-    yield f"## Releases\n\n`--release` takes {', '.join(f'`{release}`' for release in RELEASES)}.\n"
+    yield (
+        "## Changes by release\n\n"
+        "`--release` takes each of these releases. A row lists the APIs whose versions differ from the release before it, as a real broker of the\n"
+        "release offers them; an API *without versions* was removed. Together with the first row, this gives the versions in every release.\n"
+    )
+    yield table(("release", "APIs"), _changes())
+
+
+def _changes() -> Iterator[tuple[str, str]]:
+    """Yield each release with its APIs whose versions differ from the release before."""
+    before: Ranges = {}
+    for release in RELEASES:
+        offered = {key: range_of for key, range_of in versions(release).items() if key in APIS}
+        changed = [key for key in sorted(before.keys() | offered.keys()) if before.get(key) != offered.get(key)]
+        yield (
+            release,
+            ", ".join(f"{APIS[key].name} {_range(offered.get(key)) or 'without versions'}" for key in changed),
+        )
+        before = offered
 
 
 def _range(versions_of_api: tuple[int, int] | None) -> str:
