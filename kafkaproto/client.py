@@ -52,11 +52,11 @@ class Response(NamedTuple):
 
 
 class UnexpectedResponse(ProtocolError):
-    """Raised for a response that does not have the correlation id of the oldest pending request."""
+    """Raised for a response whose correlation id belongs to no pending request or, with `Client(in_order=True)`, not to the oldest one."""
 
 
 class NoCommonVersion(UnsupportedVersion):
-    """Raised if the broker offers an API in no version that the client speaks, or if versions are not negotiated yet."""
+    """Raised if client and broker have no version of an API in common, or have not negotiated versions yet."""
 
     def __init__(self, api_key: int, spoken: VersionRange) -> None:
         super().__init__(api_key)

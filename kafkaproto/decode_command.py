@@ -125,8 +125,9 @@ def _parts(
 ) -> Iterator[str]:
     """Yield the lines of a JSON output that shows the message in `data` from index `start` on.
 
-    api_codec: the codec of the message's API and version. with_header: whether a request or response header precedes the message. left: the number of
-    input bytes after `data`. The JSON also states how many input bytes follow the message: those in the rest of `data`, plus `left`.
+    api_codec: the codec of the message's API and version. is_response: False for a request. with_header: whether a header precedes the message.
+    left: the number of input bytes after `data`. The JSON also states how many input bytes follow the message: those in the rest of `data`, plus
+    `left`.
     """
     if is_response and with_header:
         api_codec = codec(api_codec.key, response_version(api_codec.key, api_codec.version, memoryview(data)[start:]))

@@ -126,7 +126,7 @@ def spliced_parts(out: bytearray, splices: Splices) -> Iterator[memoryview | Byt
 class LeftOut:
     """A placeholder for the records in a message: the encoder writes the length of the records, but not their bytes.
 
-    It adds the position at which the bytes are missing to its list of splices.
+    The encoder also adds this object, with the position at which the bytes are missing, to its list of splices.
     """
 
     __slots__ = ("records",)

@@ -16,7 +16,7 @@ SMALLEST_TABLE = 16
 HASH_BITS, SLOT_BITS = 32, 5
 ALL_BITS = (1 << HASH_BITS) - 1
 SMALL_MAP = 4
-"""The most entries of an immutable Scala `Map` that is no hash table."""
+"""An immutable `Map` of Scala with at most this many entries keeps their order; a larger one is a hash table."""
 Item = TypeVar("Item")
 
 
@@ -31,8 +31,8 @@ def hash_order(texts: Iterable[str], table: int = SMALLEST_TABLE) -> list[str]:
 def java_order(items: Iterable[Item], bits: Callable[[Item], int], table: int = SMALLEST_TABLE) -> list[Item]:
     """Return distinct items in the order of a Java `HashSet` or `HashMap` to which they were added one by one.
 
-    The order differs from Java's if more than eight items share a bucket of the table, which Java then keeps as a tree. table: the number of buckets
-    of the empty set, a power of two.
+    The order differs from Java's if more than eight items share a bucket of the table, which Java then keeps as a tree. bits: a function that returns
+    the 32 bits of an item's `hashCode()` in Java. table: the number of buckets of the empty set, a power of two.
     """
     added = list(dict.fromkeys(items))
     while len(added) * 4 > table * 3:
@@ -61,7 +61,10 @@ def scala_order(texts: Iterable[str]) -> list[str]:
 
 
 def scala_map_order(items: Iterable[Item], bits: Callable[[Item], int]) -> list[Item]:
-    """Return distinct items in the order of an immutable `Map` of Scala 2.13: up to four in the order of the input, more in that of a `HashMap`."""
+    """Return distinct items in the order of an immutable `Map` of Scala 2.13: up to four in the order of the input, more in that of a `HashMap`.
+
+    bits: a function that returns the 32 bits of an item's `hashCode()` in Java.
+    """
     distinct = list(dict.fromkeys(items))
     if len(distinct) <= SMALL_MAP:
         return distinct
@@ -69,7 +72,10 @@ def scala_map_order(items: Iterable[Item], bits: Callable[[Item], int]) -> list[
 
 
 def scala_copy_order(items: Iterable[Item], bits: Callable[[Item], int]) -> list[Item]:
-    """Return distinct items in the order of an immutable `Map` of Scala 2.13 that copies a mutable `HashMap`."""
+    """Return distinct items in the order of an immutable `Map` of Scala 2.13 that copies a mutable `HashMap`.
+
+    bits: a function that returns the 32 bits of an item's `hashCode()` in Java.
+    """
     mixed = {item: bits(item) ^ bits(item) >> 16 for item in items}
     half = 1 << (HASH_BITS - 1)  # the hashes in a bucket are sorted as signed numbers
     by_bucket = sorted(mixed, key=lambda item: (mixed[item] & (SMALLEST_TABLE - 1), mixed[item] ^ half))

@@ -183,7 +183,7 @@ class Message(StructType[T]):
         return self._unwritable(error)
 
     def _unwritable(self, error: Exception) -> EncodeError:
-        """Return the error for an exception that the encoder does not expect, for example for an object without one of its fields."""
+        """Return an EncodeError for an exception of an encoder that is none itself, such as an AttributeError for a missing field."""
         return EncodeError(self.cls.__name__, f"cannot be written: {error!r}", self.versions)
 
     @contextmanager

@@ -68,7 +68,10 @@ class Whole(Struct):
 
     @classmethod
     def layout(cls, version: int) -> Message[Self]:
-        """Return the wire layout of a version, which has its fields in wire order. Raises UnsupportedVersion, naming the versions that exist."""
+        """Return the wire layout of a version: its fields in wire order, with their wire types.
+
+        Raises UnsupportedVersion, naming the versions that exist.
+        """
         try:
             return cls.layouts[version]
         except KeyError:

@@ -91,7 +91,7 @@ class BrokerResource:
         return self._cluster.config.dynamic_texts(self._broker_id)
 
     def setting(self, name: str) -> Setting:
-        """Return a definition of the setting `name` that accepts any text, because Kafka validates all settings of a broker together."""
+        """Return a definition of the setting `name` that accepts any text: `check` validates all settings of the broker together, as Kafka does."""
         self._changed.add(name)
         known = self._cluster.config.dynamic_setting(name)
         return known if known.foreign else text_or_list(name, known)

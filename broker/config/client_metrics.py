@@ -80,7 +80,7 @@ class SubscriptionResource:
         return self._cluster.config.client_metrics.get(self._name, {})
 
     def setting(self, name: str) -> Setting:
-        """Return a definition of the setting `name` that accepts any text, because Kafka validates all settings of a subscription together.
+        """Return a definition of the setting `name` that accepts any text: `check` validates all settings together, as Kafka does.
 
         The type is a string even for a list, so clients cannot append to it or subtract from it.
         """

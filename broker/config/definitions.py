@@ -107,9 +107,10 @@ class Setting(NamedTuple):
 
 
 def text_or_list(name: str, known: Setting | None) -> Setting:
-    """Return a definition that accepts any text, of the setting `name`. It is a list with Kafka's default if the setting is a list.
+    """Return a definition of the setting `name` that accepts any text.
 
-    known: Kafka's definition of the setting, None if there is none.
+    If the setting is a list in Kafka, the definition has the type list and Kafka's default; otherwise it has the type string. known: Kafka's
+    definition of the setting, None if there is none.
     """
     if known is None or known.kind != "list":
         return Setting(name, "string")

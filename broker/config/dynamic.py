@@ -122,7 +122,7 @@ class TopicResource:
         self._cluster = cluster
 
     def setting(self, name: str) -> Setting:
-        """Return a definition of the setting `name` that accepts any text, because Kafka validates all settings of a topic together."""
+        """Return a definition of the setting `name` that accepts any text: `check` validates all settings of the topic together, as Kafka does."""
         known = self._cluster.config.definitions.topic.get(name)
         return text_or_list(name, known)
 
@@ -151,7 +151,7 @@ def resource(node: ConfiguredBroker, resource_type: int, name: str) -> Resource:
     """Return the topic, broker, group or subscription to client metrics whose settings a request changes.
 
     node: the broker that got the request. name: for a broker, the id of `node`, or empty for all brokers. Raises KafkaError INVALID_REQUEST (42) for
-    another broker, an empty name of a topic and an unknown type, and the errors of the resource, such as UNKNOWN_TOPIC_OR_PARTITION (3).
+    another broker, an unknown type, and an empty name of a group or subscription. A topic is checked later, by `Resource.check`.
     """
     if resource_type == TOPIC:
         return TopicResource(node.cluster, name)

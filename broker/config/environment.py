@@ -58,8 +58,8 @@ def settings_of_environment(
 
     variables: the names and values of environment variables. Without KAFKA_LISTENERS, the broker listens on every address with the ports of
     KAFKA_ADVERTISED_LISTENERS, as in the image. An unknown setting is left out, as Kafka ignores it. warn: called once for each unknown setting, with
-    a text that names the variable. Raises ConfigError for an invalid value, and for a malformed Unicode escape in a value; the message names the
-    variable.
+    a text that names the variable. definitions: the known settings. Raises ConfigError for an invalid value, and for a malformed Unicode escape in a
+    value; the message names the variable.
     """
     given = {name: variables[name] for name in sorted(variables) if name.startswith(PREFIX)}
     if not given.get(LISTENERS) and given.get(ADVERTISED_LISTENERS):
@@ -85,7 +85,8 @@ def _settings_of(variable: str, value: str, definitions: Definitions, warn: Call
     """Return the settings that one variable defines.
 
     A value with several lines defines several settings, because the image apache/kafka writes each variable as a line `name=value` into a properties
-    file. An unknown setting is left out. warn: called once for each unknown setting, with a text that names the variable.
+    file. An unknown setting is left out. definitions: the known settings. warn: called once for each unknown setting, with a text that names the
+    variable.
     """
     settings: dict[str, str] = {}
     try:

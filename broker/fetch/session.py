@@ -284,7 +284,7 @@ class SessionCache:
     ) -> FetchContext[K, PartitionResult]:
         """Apply a request to its fetch session, and return the context: an object with the methods for the further steps of this fetch.
 
-        partitions: in the order of the request; if a partition is repeated, the position of the first entry and the data of the last one count (F-6).
+        partitions: in the order of the request; a repeated partition gets the position of its first entry and the data of its last one (F-6).
         forgotten: the keys of partitions to remove. uses_topic_ids: true from version 13 on. privileged: whether a follower sent the request. For
         versions before 7, pass session id 0 and epoch -1.
         """

@@ -88,7 +88,11 @@ class Commits:
         self._store(group, offsets, now_ms, reply)
 
     def to_store(self, offsets: Sequence[tuple[PartitionKey, CommittedOffset]], *, checks_each: bool) -> OffsetsToStore:
-        """Return the offset to store for each partition of a request. checks_each: whether the coordinator is the one in Java (GO-15, GO-21)."""
+        """Return the offset to store for each partition of a request, which may name a partition more than once.
+
+        checks_each: False stores the last offset of a repeated partition. True, as in the coordinator in Java, stores the last one whose metadata is
+        not too long (GO-15, GO-21).
+        """
         return OffsetsToStore(offsets, self._rebalance.settings.offset_metadata_max_bytes, checks_each=checks_each)
 
     def fetch(

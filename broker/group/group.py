@@ -232,7 +232,10 @@ class Group:
             self.leader_id = new_id
 
     def elect_joined_leader(self) -> bool:
-        """Keep the leader if it has joined again; otherwise the first member that has joined becomes leader. Returns False if no member has."""
+        """Keep the leader if it has joined again; otherwise the first member that has joined becomes leader.
+
+        Returns False if no member has joined.
+        """
         leader = self.members.get(self.leader_id or "")
         if leader is not None and leader.join_reply is not None:
             return True

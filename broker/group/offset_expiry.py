@@ -51,7 +51,8 @@ class OffsetExpiry:
         b. In a stable classic group of consumers, offsets of subscribed topics are kept. For other topics retention counts from each commit.
         c. In a classic group that never had members, retention counts from each commit.
         d. In a group of the new protocol (KIP-848), offsets of subscribed topics are kept; others expire as in b, in any state of the group.
-        e. In other classic groups (during a rebalance, or with another protocol than that of consumers) nothing expires.
+        e. In other classic groups nothing expires: during a rebalance, with another protocol than that of consumers, or if a subscription cannot be
+           decoded.
         """
         retention_ms = self._rebalance.settings.offsets_retention_ms
         none: frozenset[str] = frozenset()

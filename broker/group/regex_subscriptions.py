@@ -40,8 +40,8 @@ class RegexSubscriptions:
 
         a. If the request replaced an expression that no other member uses, the expression is removed, and its tombstone is added to the list
            `entries`.
-        b. If an expression is new, topics were created, or the last match is too old, a timer is set that fires after this method has returned. It
-           matches all expressions with the topics, and starts a new epoch if the result or the subscribed topics changed.
+        b. If the expressions must be matched again, for example because one is new, a timer is set that fires after this method has returned. The
+           timer matches all expressions with the topics, and starts a new epoch if the result or the subscribed topics changed.
         c. The result is True if the request changed the member's expression, and the member now has none or one that has been matched before.
 
         changes: what the request changed about `member`.
@@ -57,6 +57,9 @@ class RegexSubscriptions:
 
     def _is_due(self, group: ConsumerGroup, resolved_count: int, now_ms: int) -> bool:
         """Return whether the group's regular expressions must be matched with the topics now.
+
+        They are matched at once if none has been matched before. Later they are matched again if an expression is new or was removed, if topics were
+        created, or if the last match is too old, but never within `LEAST_INTERVAL_MS` after the last match.
 
         resolved_count: the number of expressions that had been matched with the topics before this request. As in Kafka, an expression that this
         request removed is included in this number.

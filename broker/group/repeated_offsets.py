@@ -19,13 +19,14 @@ class OffsetsToStore(dict[PartitionKey, CommittedOffset]):
     """The offset to store for each partition of a request.
 
     Of a repeated partition, the last offset is stored; with the coordinator in Java, the last one whose metadata is not too long.
-    too_long: for each repeated partition of a request to that coordinator, whether the metadata of each of its offsets is too long.
+    too_long: maps each repeated partition to a list with a bool for each of its offsets: whether the metadata is too long. Only filled with the
+    coordinator in Java.
     """
 
     def __init__(
         self, offsets: Sequence[tuple[PartitionKey, CommittedOffset]], max_metadata_bytes: int, *, checks_each: bool
     ) -> None:
-        """Choose the offset of each partition.
+        """Choose the offset to store for each partition.
 
         offsets: the partitions and offsets in the order of the request. max_metadata_bytes: `offset.metadata.max.bytes`. checks_each: whether the
         coordinator is the one in Java, which checks each offset of a repeated partition.
@@ -47,7 +48,7 @@ class OffsetsToStore(dict[PartitionKey, CommittedOffset]):
             self[key] = (storable or each)[-1]
 
     def set_errors(self, results: Iterable[tuple[PartitionKey, Result]]) -> None:
-        """Set OFFSET_METADATA_TOO_LARGE (12) in the results of too long offsets of repeated partitions, unless they have another error.
+        """Set OFFSET_METADATA_TOO_LARGE (12) in each result of a repeated partition if the offset's metadata is too long and there is no other error.
 
         results: the partitions and results in the order of the request.
         """

@@ -127,7 +127,10 @@ class GroupOverview(NamedTuple):
 
 
 class DescribedMember(NamedTuple):
-    """One member of a described group; metadata and assignment are empty unless the group is stable."""
+    """One member of a described group. metadata: empty unless the group is stable.
+
+    assignment: empty unless the group is stable or, as with Kafka's new group coordinator, shows its previous assignments in a rebalance (GC-52).
+    """
 
     member_id: str
     group_instance_id: str | None

@@ -85,8 +85,8 @@ def _handle(
 ) -> None:
     """Add or verify the partitions of one transaction. `done` is called once, with the results of its topics and the current time (ms).
 
-    As in Kafka, if the coordinator has added or refused the partitions, the results list the topics and partitions exactly as the request does, with
-    repetitions. Otherwise each partition is listed once (TX-19).
+    As in Kafka, if the request adds partitions, and all of them exist and are permitted, the results list the topics and partitions exactly as the
+    request does, with repetitions. Otherwise each partition is listed once (TX-19).
     """
     node, now_ms = exchange.node, exchange.now_ms
     keys = _keys(transaction.topics)

@@ -86,7 +86,11 @@ def _committed(request: OffsetCommitRequest, partition: OffsetCommitRequestParti
 def _checked(
     exchange: Exchange, request: OffsetCommitRequest, results: dict[PartitionKey, int], offsets: OffsetsToStore
 ) -> Reply:
-    """Return the response to a request whose offsets were checked, with the result of each partition in `results`."""
+    """Return the response to a request after the coordinator has stored or refused its offsets.
+
+    results: maps (topic, partition) to an error code. offsets: what was to be stored. If a repeated partition has an offset
+    with too long metadata, this offset's result gets an error.
+    """
     reply = _response(exchange, request, results)
     if offsets.too_long:
         names = {topic.topic_id: topic.name for topic in request.topics}

@@ -233,9 +233,10 @@ def _topics_of_group(topics: Iterable[_TopicOffsets]) -> list[OffsetFetchRespons
 
 
 def _all_failed(exchange: Exchange, request: OffsetFetchRequest, failed: _Fetched) -> list[_TopicOffsets]:
-    """Return the result `failed` for the partitions of a request.
+    """Return the same result, `failed`, for each partition of a request.
 
-    Before 4.0, a partition has one result, in the order of Kafka's hash tables of partitions and of topics (GO-36).
+    From 4.0 on, the order is that of the request. Before, a repeated partition has one result, and topics and partitions are in the order of Kafka's
+    hash tables (GO-36).
     """
     topics = request.topics or ()
     if exchange.node.groups.is_release_4:

@@ -109,7 +109,11 @@ def _commit(
 def _checked(
     exchange: Exchange, request: TxnOffsetCommitRequest, results: dict[PartitionKey, int], offsets: OffsetsToStore
 ) -> Reply:
-    """Return the response to a request whose offsets were checked, with the result of each partition in `results`."""
+    """Return the response to a request after the coordinator has stored or refused its offsets.
+
+    results: maps (topic, partition) to an error code. offsets: what was to be stored. If a repeated partition has an offset
+    with too long metadata, this offset's result gets an error.
+    """
     reply = _response(exchange, request, results, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     assert isinstance(reply.message, TxnOffsetCommitResponse)
     offsets.set_errors(((topic.name, p.partition_index), p) for topic in reply.message.topics for p in topic.partitions)

@@ -114,7 +114,7 @@ class ProducerStates:
 
         Returns None if the batch may be appended. If it is a duplicate, returns the original batch, whose offsets go into the response (P-18). Raises
         InvalidBatch with error INVALID_PRODUCER_EPOCH (47) for an older epoch (P-19), OUT_OF_ORDER_SEQUENCE_NUMBER (45) for a sequence that does not
-        follow (P-20, TX-33), INVALID_TXN_STATE (48) for a batch outside the producer's open transaction (TX-34).
+        follow (P-20, TX-33), INVALID_TXN_STATE (48) for a batch that is not transactional while the producer has an open transaction (TX-34).
         """
         producer_id, first, epoch = header.producer_id, header.base_sequence, header.producer_epoch
         entry = self.producers.get(producer_id)

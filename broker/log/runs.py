@@ -125,7 +125,10 @@ class Runs:
         self._tail_position = position
 
     def locate(self, offset: int) -> Place:
-        """Return the first batch whose last offset is not below `offset`, as its run, position in the store, size and base offset. It must exist."""
+        """Return the first batch whose last offset is not below `offset`, as its run, position in the store, size and base offset.
+
+        The log must have such a batch.
+        """
         runs = self._runs
         if offset >= self._tail_offset:  # most fetches read the last batch
             run, position = runs[-1], self._tail_position

@@ -96,7 +96,7 @@ class Group:
         return self.subject.connect(self.coordinator(), "pc")
 
     def describe(self, broker_id: int | None = None) -> Any:
-        """Return the group's entry of a DescribeGroups response, with version 5."""
+        """Return the group's entry of a DescribeGroups response of version 5. broker_id: the broker to ask, by default the coordinator."""
         broker_id = self.coordinator() if broker_id is None else broker_id
         [described] = self.subject.ask_once(DescribeGroupsRequest([self.id]), 5, broker_id).groups
         return described
@@ -147,7 +147,10 @@ class Group:
         return group
 
     def committed(self, partitions: Mapping[str, Sequence[int]] | None = None) -> dict[tuple[str, int], int]:
-        """Return the committed offsets by topic and partition. Checks that there is no error."""
+        """Return a dict of (topic, partition) to committed offset. Checks that there is no error.
+
+        partitions: maps topics to the partitions to fetch; None for all partitions that have a committed offset.
+        """
         group = self.fetch(partitions)
         assert group.error_code == 0
         assert all(p.error_code == 0 for topic in group.topics for p in topic.partitions)

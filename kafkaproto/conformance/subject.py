@@ -68,7 +68,7 @@ class Subject(Complete, ABC):
     def connect(
         self, broker_id: int = 0, client_id: str | None = "conformance", address: str | None = None
     ) -> Connection:
-        """Open a connection to one broker, which is closed at the end of the test.
+        """Open a connection to one broker. The test need not close it: it is closed at the end of the test.
 
         client_id: the client id in the headers of the requests. address: the local IP address to connect from; None for any.
         """

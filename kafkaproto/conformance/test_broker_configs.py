@@ -124,7 +124,10 @@ def test_local_log_retention_above_the_default_log_retention_is_rejected(subject
 @pytest.mark.rule("CF-19")
 @EITHER
 def test_error_lists_all_changed_read_only_broker_settings_and_no_invalid_value(subject: Subject, broker: str) -> None:
-    """The error lists up to four read-only settings in the order of a Java hash table, and more than four in the order of a Scala hash table."""
+    """Kafka orders up to four settings in the error like a Java hash table, and more than four like a Scala hash table.
+
+    Each request also changes a dynamic setting to an invalid value, which the error does not list. broker: a broker id, or "" for all brokers.
+    """
     names = ["broker.rack", "node.id", "num.partitions", "log.dirs", "process.roles", "log.dir", "delete.topic.enable"]
     sets = {
         1: "Set(broker.rack)",

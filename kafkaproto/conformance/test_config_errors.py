@@ -335,7 +335,11 @@ EMPTY_ITEM = "Configuration 'cleanup.policy' values must not be empty."
     ],
 )
 def test_list_settings_reject_empty_items_in_values_that_are_set_or_appended(subject: Subject, message: str) -> None:
-    """SET rejects a list with an empty item, such as `delete,`. APPEND accepts empty items at the end, which Java drops, but not an empty text."""
+    """SET rejects a list with an empty item, such as `delete,`, but accepts empty text.
+
+    APPEND rejects empty text, and accepts empty items at the end of a list, which Java's `String.split` drops. SUBTRACT rejects no value of the test.
+    message: the error message for a list with an empty item.
+    """
     topic = new_topic(subject).name
     wrong = "Invalid value x for configuration cleanup.policy: String must be one of: compact, delete"
     cases: list[tuple[str, Error, Error]] = [

@@ -43,7 +43,10 @@ def members(group: ConsumerGroup) -> dict[str, tuple[str | None, int, list[int],
 
 @pytest.mark.rule("GN-22", "GN-26", "GO-11", "GO-12")
 def test_partition_revocation_begun_by_one_coordinator_is_completed_by_the_next(subject: Subject) -> None:
-    """The coordinator moves after it has asked A to revoke partitions, and before A has done so. B gets them only when A has revoked them."""
+    """The coordinator moves when it has asked member A to revoke partitions for member B, and A has not done so yet.
+
+    The new coordinator assigns the partitions to B only after A has revoked them.
+    """
     group = ConsumerGroup(subject, 0)
     before = group.coordinator()
     after = (before + 1) % len(subject.bootstrap)
@@ -71,7 +74,10 @@ def test_partition_revocation_begun_by_one_coordinator_is_completed_by_the_next(
 
 @pytest.mark.rule("GN-32", "GN-35", "GO-11", "GO-12")
 def test_temporarily_gone_static_member_keeps_its_partitions_at_a_new_coordinator(subject: Subject) -> None:
-    """B leaves with epoch -2 before the move. Another process takes its place at the new coordinator, without a new group epoch."""
+    """Static member B leaves with epoch -2 before the coordinator moves.
+
+    At the new coordinator, member C joins with B's instance id. C gets B's partitions, and the group epoch does not change.
+    """
     group = ConsumerGroup(subject, 0)
     before = group.coordinator()
     after = (before + 1) % len(subject.bootstrap)

@@ -217,9 +217,10 @@ def test_static_member_keeps_its_partitions_while_it_is_temporarily_gone(subject
 @pytest.mark.rule("GN-32")
 @pytest.mark.releases(first="4.2")
 def test_dynamic_member_with_partitions_to_revoke_gets_none_if_it_rejoins_as_static(subject: Subject) -> None:
-    """Dynamic members A and B join again, now with an instance id. A gets no partitions, because it had not yet revoked those that B is to get.
+    """Members A and B join without an instance id, and later join again with one.
 
-    B had no partitions to revoke, so B gets all partitions that it had before.
+    A still owns partitions that it must revoke for B, so the response to A's second join has no partitions. B has nothing to revoke, so the response
+    to B's second join has B's partitions.
     """
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)

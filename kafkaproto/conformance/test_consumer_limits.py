@@ -40,7 +40,7 @@ def test_heartbeat_responses_contain_the_heartbeat_interval_set_at_the_broker(su
 
 @pytest.mark.rule("GN-14", "GN-30")
 def test_consumer_group_member_without_successful_heartbeats_is_removed(subject: Subject) -> None:
-    """B sends only heartbeats that are rejected. After the session timeout, B is removed, and A gets all partitions."""
+    """A and B are members. B sends only heartbeats that are rejected, so after the session timeout B is removed, and A gets all partitions."""
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     assert group.enter("B") == (2, [])

@@ -73,7 +73,7 @@ def test_member_with_the_previous_epoch_is_fenced_if_it_owns_unassigned_partitio
 
 @pytest.mark.rule("GN-27", "SN-31")
 def test_heartbeat_that_contains_all_fields_always_gets_the_assignment(subject: Subject) -> None:
-    """A heartbeat with all fields gets the assignment, even if it has not changed; a short heartbeat does not (scenario SN-31)."""
+    """The response to a heartbeat without the optional fields has the assignment only if the assignment has changed (scenario SN-31)."""
     group = ConsumerGroup(subject)
     kept, moved = split(group)
     assert group.beat("A", 1, kept) == (2, None)
@@ -85,7 +85,10 @@ def test_heartbeat_that_contains_all_fields_always_gets_the_assignment(subject: 
 
 @pytest.mark.rule("GN-16", "GN-18", "GN-46", "SN-33")
 def test_member_that_changes_its_subscribed_topics_starts_a_new_group_epoch(subject: Subject) -> None:
-    """B also subscribes to a second topic. In the new epoch, B gets all partitions of that topic, and A all partitions of the first (SN-33)."""
+    """Members A and B share a topic. When B subscribes to a second topic, too, a new epoch starts (scenario SN-33).
+
+    In this epoch, B gets all partitions of the second topic, and A all partitions of the first.
+    """
     group = ConsumerGroup(subject)
     other = group.add_topic()
     kept, moved = split(group)

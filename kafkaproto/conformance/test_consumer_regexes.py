@@ -157,8 +157,8 @@ def test_coordinator_writes_a_regex_record_and_a_tombstone_when_the_member_leave
 def test_join_with_an_unresolved_regex_makes_all_target_assignments_empty(group: ConsumerGroup) -> None:
     """Member C joins with a regular expression. When the broker has resolved it, a new epoch starts, whose target assignment is not computed yet.
 
-    Then B joins with another expression. It matches no topic, because the broker has not resolved it yet. After this join, the target assignments of
-    both B and C are empty.
+    Then B joins with another expression, which matches no topic until the broker has resolved it. B's join computes the target assignment. As in
+    Kafka, it counts the subscriptions as equal and gives C the topics of B: none. So the target assignments of both are empty.
     """
     assert group.result(join(group, "C", whole(group))) == (1, [])
     wait_for_epoch(group, 2)
@@ -208,7 +208,7 @@ def test_all_regexes_are_resolved_again_when_the_last_member_with_a_regex_change
 def test_new_member_without_subscription_gets_partitions_of_another_members_regex(group: ConsumerGroup) -> None:
     """A joins with a regular expression. When the broker has resolved it, a new epoch starts. C then joins and subscribes to nothing.
 
-    At this join the coordinator computes the target assignment of the epoch. It assigns partitions to C, too, although C has no subscription.
+    C's join computes the target assignment of the epoch. As in Kafka, it counts the subscriptions as equal and uses the topics of A for C, too.
     """
     assert group.result(join(group, "A", whole(group))) == (1, [])
     wait_for_epoch(group, 2)

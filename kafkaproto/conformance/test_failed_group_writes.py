@@ -23,10 +23,10 @@ COMMIT_TIMEOUT_MS = 5_000
 
 @pytest.mark.rule("GC-39", "GO-23")
 def test_offset_commit_and_sync_group_fail_while_too_few_replicas_are_in_sync(subject: Subject) -> None:
-    """While a replica is stopped, both SyncGroup requests of a group and an offset commit get an error. Commits work again once it is back.
+    """While a replica is stopped, the SyncGroup requests of both members and an offset commit get an error.
 
-    After the failed SyncGroup requests, the group rebalances. The test checks this only for the coordinator before Kafka 4: the coordinator written
-    in Java loses the members of classic groups here, which this broker does not imitate.
+    Commits succeed again when the replica is back. After the failed SyncGroup requests, the group rebalances. The test checks the rebalance only with
+    the coordinator before Kafka 4: the coordinator written in Java loses the members of classic groups here, which this broker does not imitate.
     """
     topic = new_topic(subject).name
     syncing, alone = Group(subject, 0), Group(subject, 0)

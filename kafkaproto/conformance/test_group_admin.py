@@ -211,7 +211,7 @@ def _delete_topic(group: Group, topic: str) -> None:
 def test_group_with_only_a_pending_member_is_deleted_with_its_last_offset(
     subject: Subject, delete: Callable[[Group, str], None]
 ) -> None:
-    """A client has got a member id but not joined yet. When the last offset is deleted, its group is deleted, too.
+    """A client of the group has got a member id, but has not joined yet. When the group's last offset is deleted, the group is deleted, too.
 
     Kafka's old group coordinator (in Scala) does this at once, so the client's second JoinGroup is rejected. delete: a function that deletes the
     offset of a topic, either with OffsetDelete or by deleting the topic.

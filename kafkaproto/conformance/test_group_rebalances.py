@@ -153,9 +153,9 @@ def test_member_without_heartbeats_is_removed_after_its_session_timeout(subject:
 
 @pytest.mark.rule("GC-29", "GC-45")
 def test_member_with_a_parked_join_outlives_its_session_timeout(subject: Subject) -> None:
-    """A's join waits for B longer than A's session timeout, because B sends only heartbeats. A stays in the group.
+    """Member A joins again, and its request waits for member B, which sends only heartbeats, for longer than A's session timeout.
 
-    After the rebalance, A's session starts again.
+    A stays in the group. When B joins, too, the rebalance ends, and A's session timeout starts again.
     """
     group = Group(subject)
     a, b = group.client(session_ms=SESSION_MS), group.client(session_ms=60_000)

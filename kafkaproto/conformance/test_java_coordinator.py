@@ -95,7 +95,10 @@ def test_topics_named_twice_in_offset_requests_appear_twice_in_the_response(java
 
 @pytest.mark.rule("GO-15", "GO-21")
 def test_txn_offset_commit_checks_each_metadata_length_of_a_repeated_partition(java: Subject) -> None:
-    """The last offset whose metadata is short enough is committed."""
+    """A TxnOffsetCommit request names a partition twice, with short metadata or with metadata that is too long.
+
+    An offset with too long metadata gets error OFFSET_METADATA_TOO_LARGE (12). The last of the other offsets is committed.
+    """
     topic, long, short = new_topic(java), "x" * 4097, "x"
     for metadata, errors, stored in (
         ((short, long), [0, 12], {(topic.name, 0): 5}),
@@ -180,9 +183,9 @@ def test_rejected_join_group_response_of_a_consumer_group_has_no_member_id(java:
     ids=["empty", "short", "no-topics", "negative-version"],
 )
 def test_static_member_is_checked_before_the_subscription_of_a_join_is_decoded(java: Subject, metadata: bytes) -> None:
-    """JoinGroup with a malformed subscription gets UNKNOWN_SERVER_ERROR only if the member id and the instance id belong together.
+    """If the member id and the instance id in JoinGroup do not belong together, the error is UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID.
 
-    metadata: the malformed subscription.
+    If they do, or if one of the two ids is missing, the malformed subscription gets UNKNOWN_SERVER_ERROR. metadata: this subscription.
     """
     group = ConsumerGroup(java)
     group.enter("A", instance_id="i")

@@ -135,8 +135,9 @@ def test_list_offsets_response_has_one_entry_per_topic_from_release_4_on(subject
 
 @pytest.mark.rule("L-4")
 def test_only_the_leader_answers_list_offsets_and_checks_the_leader_epoch(subject: Subject) -> None:
-    """Only the leader serves consumers and followers; other brokers return NOT_LEADER_OR_FOLLOWER (6). Wrong epochs get an error.
+    """Only the leader serves consumers and followers; other brokers return NOT_LEADER_OR_FOLLOWER (6). A wrong epoch gets an error.
 
+    Every replica serves requests with replica id -2, which debugging tools send.
     Corresponds to Kafka's tests `ListOffsetsRequestTest.testListOffsetsErrorCodes`, `testCurrentEpochValidation`.
     """
     topic = new_topic(subject, replication=2)

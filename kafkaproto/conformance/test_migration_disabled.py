@@ -1,4 +1,4 @@
-"""A test of groups under migration policy `disabled` (KIP-848)."""
+"""A test that migration policy `disabled` lets no group change between the classic and the new protocol (KIP-848)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A test of groups under migration policy `downgrade` (KIP-848)."""
+"""A test that migration policy `downgrade` lets consumer groups become classic groups, but not the reverse (KIP-848)."""
 
 from __future__ import annotations
 

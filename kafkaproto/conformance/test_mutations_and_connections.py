@@ -54,7 +54,10 @@ def mutating(subject: Subject) -> Iterator[Connection]:
 
 
 def about(subject: Subject, actual_ms: int, expected: int) -> bool:
-    """Return whether a throttle time is `expected` ms, within tolerances. It may be shorter, because the quota's tokens are refilled with time."""
+    """Return whether the throttle time `actual_ms` equals `expected`, in ms, within the tolerances of the cluster's clock.
+
+    It may be shorter than expected, because the quota gains tokens with time.
+    """
     return expected - subject.clock_slack_ms * 10 <= actual_ms <= expected + subject.jitter_ms
 
 

@@ -31,7 +31,7 @@ def flat(topics: Requested) -> list[tuple[str, int]]:
 
 
 def by_topic(partitions: list[tuple[str, int]]) -> Requested:
-    """Group partitions by topic. A topic stands where its first partition is."""
+    """Group partitions by topic. The topics are in the order of their first partitions."""
     indexes: dict[str, list[int]] = {}
     for name, index in partitions:
         indexes.setdefault(name, []).append(index)
@@ -48,7 +48,10 @@ def listed(response: Any) -> Requested:
 
 
 def requests(first: str, second: str) -> list[Requested]:
-    """Return topics with repeated topics and partitions: at most four different partitions, exactly four, and more."""
+    """Return five lists of topics to request: three with up to four different partitions, and two with more, which Scala orders otherwise.
+
+    All but one repeat topics or partitions. first, second: the names of two topics.
+    """
     return [
         [(first, [1, 0, 1])],
         [(first, [0]), (second, [0]), (first, [0])],

@@ -111,7 +111,11 @@ def test_offset_delete_that_finds_no_offset_deletes_the_group_only_before_kip_84
 def test_pending_member_id_cannot_join_with_a_group_instance_id(
     subject: Subject, version: int, name: str | None
 ) -> None:
-    """The response is UNKNOWN_SERVER_ERROR without a member id. The id stays pending. name: the protocol name in the response."""
+    """A client that has got a member id, but has not joined with it yet, sends the id together with a group instance id.
+
+    The response has error UNKNOWN_SERVER_ERROR and an empty member id. Afterwards the client can still join with the id it has got, without an
+    instance id. name: the expected protocol name in the response.
+    """
     group = Group(subject)
     client = group.client(version=version)
     assert client.join().error_code == PENDING

@@ -26,10 +26,10 @@ EXACT, DEFAULT, ANY = 0, 1, 2
 def described(
     subject: Subject, *components: tuple[str, int, str | None], strict: bool = False
 ) -> tuple[int, list[dict[str, str | None]] | None]:
-    """Send DescribeClientQuotas and return (error, entities). components: filter components as (entity type, kind of match, name).
+    """Send DescribeClientQuotas and return (error, entities); entities is None if the response has no list.
 
-    Each entity is a dict of types to names. entities: None if the response has no list. strict: whether entities with other types than those of the
-    components are excluded.
+    Each entity is a dict of types to names. components: (entity type, match type, name) of each filter component; the match type is 0 for the given
+    name, 1 for the default entity, 2 for any. strict: whether entities with other types than those of the components are excluded.
     """
     request = DescribeClientQuotasRequest([ComponentData(*component) for component in components], strict)
     response = subject.ask_once(request, 1)
@@ -40,7 +40,7 @@ def described(
 
 @pytest.mark.rule("Q-19", "Q-21")
 def test_describe_client_quotas_returns_as_many_entities_as_kafka_for_each_filter(subject: Subject) -> None:
-    """The test sets quotas of 11 users and clients and of two IP addresses, and counts the entities that match each filter.
+    """The test sets quotas for 11 combinations of user and client id and for two IP addresses, and counts the entities that match each filter.
 
     Corresponds to Kafka's test `ClientQuotasRequestTest`.
     """

@@ -39,9 +39,10 @@ def test_former_instance_id_of_a_member_stays_reserved_even_after_the_member_lea
 def test_static_member_that_returns_with_another_subscription_starts_a_group_epoch(
     subject: Subject, assignor: str
 ) -> None:
-    """A new process takes over an instance id and subscribes to another topic. It keeps only partitions that are in the new target assignment.
+    """Static member A leaves temporarily. B joins with A's instance id and subscribes to another topic.
 
-    The other partitions of the old member are released at once.
+    B gets the partitions of that topic at once. A's partitions are free at once, too, so the third member gets them with its next heartbeat.
+    assignor: the assignor that all members prefer.
     """
     group = ConsumerGroup(subject)
     first, second = group.topic.name, group.add_topic().name
@@ -61,9 +62,10 @@ def test_static_member_that_returns_with_another_subscription_starts_a_group_epo
 
 @pytest.mark.rule("GN-32")
 def test_member_that_takes_over_an_instance_id_gets_partitions_at_its_next_heartbeat(subject: Subject) -> None:
-    """B owns all partitions and joins again with the instance id of A, which is away. B thereby takes over A's target assignment.
+    """Member B owns all partitions. Static member A has left temporarily, and B joins again with A's instance id.
 
-    The response to this join has no partitions, because they all belonged to B until then. B's next heartbeat gets those of A's target assignment.
+    B thereby gives up its own partitions and gets A's target assignment. The response to this join has no partitions yet, because B owned them until
+    then. The response to B's next heartbeat has the partitions of A's target assignment.
     """
     group = ConsumerGroup(subject)
     assert group.enter("B", instance_id="i2") == (1, ALL)

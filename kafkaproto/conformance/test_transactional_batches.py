@@ -18,10 +18,7 @@ LATEST, EARLIEST = -1, -2
 
 @pytest.mark.rule("TX-27")
 def test_leader_does_not_verify_a_batch_with_the_epoch_of_the_open_transaction(subject: Subject) -> None:
-    """The leader does not verify a batch whose epoch is that of the open transaction.
-
-    The batches have a transactional id that does not exist: if the leader asks the coordinator to verify one, an error is returned.
-    """
+    """The test sends batches with a transactional id that does not exist, so the coordinator rejects each batch that it must verify."""
     topic, producer, newer = new_topic(subject), Producer(subject), bumps_epochs(subject)
     producer.init()
     producer.init()

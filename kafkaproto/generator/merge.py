@@ -68,10 +68,10 @@ def _structs(older: Json, newer: Json, last: int) -> list[Json]:
 
 
 def _fields(where: str, older: list[Json], newer: list[Json], last: int) -> list[Json]:
-    """Merge the fields of both definitions, and return them in wire order.
+    """Merge the fields that a struct has in the older and in the newer release, and return them in wire order.
 
-    A field that only one release has is placed after the field that precedes it in that release. where: the path of the struct, for errors. last: the
-    highest version taken from the older release.
+    A field that only one release has is placed after the field that precedes it in that release. where: the path of the struct, for errors. older,
+    newer: the definitions of the fields in the two releases. last: the highest version taken from the older release.
     """
     old = {field["name"]: field for field in older}
     new = {field["name"]: field for field in newer}

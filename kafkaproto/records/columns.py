@@ -115,7 +115,7 @@ def _gather() -> ModuleType | None:
 
 
 def walked_columns(b: bytes, header: BatchHeader) -> Columns:
-    """Return the fields of a batch's records as arrays, one per field, without numpy. It decodes record after record with `walk`.
+    """Return the fields of a batch's records as arrays, one per field. Uses `walk`, which decodes the records in order, instead of numpy.
 
     b: the decompressed records of the batch. header: its header. Raises DecodeError for damaged records.
     """

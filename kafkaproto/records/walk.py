@@ -87,7 +87,7 @@ class Stretch:
         return b[self.pos + at : self.pos + self.count * stride : stride]
 
     def offsets(self, b: bytes, base: int) -> Sequence[int]:
-        """Return the offset of each record. base: the base offset of the batch."""
+        """Return the offset of each record of the stretch. b: the decompressed records of the batch. base: the batch's base offset."""
         return self._numbers(b, self.shape.offset_at, self.shape.offset_end, base)
 
     def timestamps(self, b: bytes, base: int) -> Sequence[int]:
@@ -167,7 +167,7 @@ def _counting(width: int, first: int, count: int) -> list[bytes]:
 
 
 def walk(b: bytes, count: int) -> Iterator[SingleRecord | Stretch]:
-    """Yield the ``count`` records of ``b`` in order, as single records or as stretches of similar records.
+    """Yield the ``count`` decompressed records in ``b``, in order: consecutive similar records as one `Stretch`, others as `SingleRecord`.
 
     Raises DecodeError, with the number of the record, for damage. Bytes left after the last record count as damage.
     """

@@ -141,7 +141,7 @@ class Event(NamedTuple):
 Entry = Exchange | State | Event
 
 _ANSWERED_AT = Exchange._fields.index("answered")
-"""The index of the field `answered` in `Exchange`. The encoder writes the fields before it unchanged, and converts those from it on."""
+"""The index of the field `answered` in `Exchange`. The encoder writes all earlier fields unchanged, and converts this one and the later ones."""
 
 
 def header(meta: dict[str, Any]) -> bytes:
