@@ -350,7 +350,8 @@ class RecordsType(BytesType):
             return super()._build(obj, stream, context, path)
         if splices is None:
             raise EncodeError(
-                path, f"expected bytes (got {shown(obj)}); a ByteRange needs an encoder with a list of splices"
+                path,
+                f"expected bytes (got {shown(obj)}); to encode bytes of a file, pass the argument splices to the encoder",
             )
         self.build_length(len(obj), stream, path)
         splices.append((stream.tell(), obj))

@@ -33,7 +33,7 @@ def merge(older: Json, newer: Json) -> Json:
     if new.highest <= old.highest:
         if new.lowest < old.lowest:
             raise MergeError(
-                f"{older['name']}: the newer release must begin at version {old.lowest} or later, as the older one does (got version {new.lowest})"
+                f"{older['name']}: the lowest version in the newer release must be at least {old.lowest}, that of the older one (got {new.lowest})"
             )
         return older
     if new.lowest > old.highest + 1:
@@ -118,6 +118,6 @@ def _range(where: str, key: str, older: Json, newer: Json, last: int) -> str:
     high = VersionRange.parse(newer.get(key, "none")).intersect(VersionRange(last + 1, OPEN_ENDED))
     if low and high and low.highest + 1 != high.lowest:
         raise MergeError(
-            f"{where}: {key} is {low} in the older release, so it must begin at version {low.highest + 1} in the newer one (got {high})"
+            f"{where}: {key} is {low} in the older release, so its newer versions must begin at {low.highest + 1} in the newer release (got {high})"
         )
     return str(VersionRange(low.lowest, high.highest) if low and high else low or high)

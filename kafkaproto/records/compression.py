@@ -200,7 +200,7 @@ def _decompress_into(unpack: Callable[[bytes, mmap], int], data: bytes, limit_by
         try:
             return buffer[: unpack(data, buffer)]
         except cramjam.DecompressionError as error:
-            reason = f"the data does not decompress to at most {limit_bytes} bytes, the limit: {error}"
+            reason = f"the data cannot be decompressed, or it takes more than the limit of {limit_bytes} bytes: {error}"
     raise _damaged(name, reason)
 
 

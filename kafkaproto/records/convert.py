@@ -124,7 +124,7 @@ def _check_one_kind(listed: Sequence[Entry]) -> None:
     if len(listed) > 1 and any(entry.header.compression for entry in listed):
         raise EncodeError(
             "Message",
-            f"messages can be converted only if none is compressed, or if there is a single one (got {len(listed)}, one or more compressed)",
+            f"several messages can be converted to a record batch only if none of them is compressed (got {len(listed)}, of which one or more are)",
         )
     magics = {entry.header.magic for entry in listed}
     if len(magics) > 1:

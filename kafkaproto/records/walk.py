@@ -267,7 +267,9 @@ def _read_one(b: bytes, p: int) -> tuple[SingleRecord, int]:  # noqa: C901 - var
         value_at, p = p, p + (size >> 1)
         value_end = p
     if p >= end:
-        raise ValueError(f"the record ends at byte {end}, but its header count would begin at byte {p}")
+        raise ValueError(
+            f"the record has no header count: it ends at byte {end}, but the count would begin at byte {p}"
+        )
     if b[p]:
         headers, p = read_headers(b, p, end)
     else:

@@ -149,7 +149,9 @@ def _exchange(body: bytes, layout: Struct = EXCHANGE_FIELDS, defaults: tuple[int
     layout: the fixed fields in a version of the format. defaults: values of the last fields, if the version lacks them.
     """
     if len(body) < layout.size:
-        raise ValueError(f"the trace entry of an exchange takes at least {layout.size} bytes (got {len(body)})")
+        raise ValueError(
+            f"a trace entry with a request and its response takes at least {layout.size} bytes (got {len(body)})"
+        )
     fields: tuple[int, ...] = (*layout.unpack_from(body), *defaults)
     (
         *before,
@@ -167,7 +169,9 @@ def _exchange(body: bytes, layout: Struct = EXCHANGE_FIELDS, defaults: tuple[int
     at = layout.size + 4 * count
     if at + request_left + response_left != len(body):
         announced = at + request_left + response_left
-        raise ValueError(f"the trace entry of an exchange has {len(body)} bytes, but its fields take {announced} bytes")
+        raise ValueError(
+            f"a trace entry with a request and its response has {len(body)} bytes, but its fields take {announced}"
+        )
     lengths: Sequence[int] = _lengths(count).unpack_from(body, layout.size)
     return Exchange._make(
         (
@@ -197,20 +201,24 @@ def _state(body: bytes) -> State:
     for _ in range(count):
         if at + POSITIONS_FIELDS.size > len(body):
             raise ValueError(
-                f"the trace entry of a state announces {count} logs, but its {len(body)} bytes end before the last log"
+                f"a trace entry with offsets of replicas announces {count} replicas, but its {len(body)} bytes end before the last of them"
             )
         name_bytes, partition, flags, *offsets = POSITIONS_FIELDS.unpack_from(body, at)
         at += POSITIONS_FIELDS.size + name_bytes
         logs.append(Positions(body[at - name_bytes : at].decode(), partition, bool(flags & BEGINS), *offsets))
     if at != len(body):
-        raise ValueError(f"the trace entry of a state has {len(body)} bytes, but its {count} logs end at byte {at}")
+        raise ValueError(
+            f"a trace entry with offsets of replicas has {len(body)} bytes, but its {count} replicas end at byte {at}"
+        )
     return State(seq, broker, clock_ms, at_ns, tuple(logs))
 
 
 def _event(body: bytes) -> Event:
     facts = json.loads(body)
     if not isinstance(facts, dict) or not isinstance(facts.get("kind"), str):
-        raise ValueError(f"an event must be a JSON object with a string 'kind' (got {str(facts)[:80]})")
+        raise ValueError(
+            f"a trace entry with an event must be a JSON object with a string 'kind' (got {str(facts)[:80]})"
+        )
     return Event(facts.pop("kind"), facts)
 
 

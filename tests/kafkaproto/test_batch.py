@@ -166,7 +166,10 @@ def test_wrong_record_count_in_a_batch_is_rejected(count: int, text: str) -> Non
         ("the record takes 70 bytes", b"\x8c\x01" + b"\x00" * 12),
         ("the record takes -1 bytes", b"\x01"),
         ("is cut off", b"\x0c\x00\x00\x00\x64\x00\x00"),
-        ("ends at byte 7, but its header count would begin at byte 8", b"\x0c\x00\x00\x00\x01\x04\x00\x00\x00\x00"),
+        (
+            "has no header count: it ends at byte 7, but the count would begin at byte 8",
+            b"\x0c\x00\x00\x00\x01\x04\x00\x00\x00\x00",
+        ),
         ("32 bits", b"\x18\x00\x00\x80\x80\x80\x80\x10\x01\x01\x00\x00\x00"),
         ("headers", b"\x0c\x00\x00\x00\x01\x01\x7e"),
         ("headers", b"\x0c\x00\x00\x00\x01\x01\x01"),

@@ -226,7 +226,7 @@ def test_up_conversion_keeps_offsets_unless_a_base_offset_is_given() -> None:
     ("text", "data"),
     [
         ("at least one message", b""),
-        ("only if none is compressed", of_magic(1, 0, Compression.GZIP) + of_magic(1, 3)),
+        ("only if none of them is compressed", of_magic(1, 0, Compression.GZIP) + of_magic(1, 3)),
         ("must have one magic", of_magic(0, 0) + of_magic(1, 3)),
         ("offsets must increase", of_magic(1, 5) + of_magic(1, 0)),
         ("must be 0 or 1", of_magic(2, 0)),

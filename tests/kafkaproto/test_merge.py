@@ -87,7 +87,11 @@ def test_merged_field_is_ignorable_if_the_newer_release_marks_the_field_ignorabl
     ("older", "newer", "text"),
     [
         (message("0-3"), message("5-6"), r"between 0-3 \(older release\) and 5-6"),
-        (message("2-3"), message("0-3"), "must begin at version 2 or later, as the older one does"),
+        (
+            message("2-3"),
+            message("0-3"),
+            "the lowest version in the newer release must be at least 2, that of the older one",
+        ),
         (
             message("0-3", field("A")),
             message("2-5", field("A", type_="string")),
@@ -96,7 +100,7 @@ def test_merged_field_is_ignorable_if_the_newer_release_marks_the_field_ignorabl
         (
             message("0-3", field("A", "0-1")),
             message("2-5", field("A", "4+")),
-            "M.A: versions is 0-1 in the older release, so it must begin at version 2 in the newer one",
+            "M.A: versions is 0-1 in the older release, so its newer versions must begin at 2 in the newer release",
         ),
         (message("0-3", commonStructs=[{"name": "C"}]), message("2-5"), "M.C is missing from the common structs"),
     ],
