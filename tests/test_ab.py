@@ -58,7 +58,7 @@ def test_ab_benchmark_accepts_a_speed_drop_of_at_most_5_percent(now: float, miss
     assert paired("produce", [100.0] * 3, [now] * 3).missed is missed
 
 
-def test_ab_benchmark_row_without_a_measurement_counts_as_a_missed_limit() -> None:
+def test_ab_benchmark_result_without_a_measurement_counts_as_a_missed_limit() -> None:
     unmeasured = at_most("metadata", 100.0, None, 1.03, "{:.0f}", "now: ImportError: no such module")
     assert unmeasured.missed
     assert "MISSED: now: ImportError: no such module" in table([unmeasured])
@@ -391,7 +391,7 @@ def test_ab_benchmark_row_that_fails_or_crashes_shows_the_reason() -> None:
     }
 
 
-def test_ab_benchmark_workload_finds_the_broker_as_a_subpackage_of_kafkaproto(tmp_path: Path) -> None:
+def test_ab_benchmark_workload_imports_the_broker_of_a_wheel_as_kafkaproto_broker(tmp_path: Path) -> None:
     """The broker is found as `kafkaproto.broker`, its place in a wheel."""
     (tmp_path / "kafkaproto" / "broker" / "testing").mkdir(parents=True)
     for folder in ("kafkaproto", "kafkaproto/broker", "kafkaproto/broker/testing"):

@@ -56,7 +56,7 @@ def test_ab_benchmark_instruction_count_is_reproducible_and_grows_with_work(tmp_
     assert slower > first * 1.05, (slower, first)
 
 
-def test_ab_benchmark_counts_broker_start_instructions_until_ready_and_until_exit() -> None:
+def test_ab_benchmark_counts_instructions_of_the_broker_until_ready_and_until_exit() -> None:
     counts = instructions.of_start(side_of(ROOT))
     ready, whole = counts[instructions.START], counts[instructions.POSTPONED]
     assert ready.instructions is not None and whole.instructions is not None, ready.why or whole.why

@@ -66,7 +66,7 @@ def test_every_benchmark_case_has_a_unique_name() -> None:
 
 
 @pytest.mark.slow
-def test_growth_benchmark_prints_growth_by_partitions_connections_and_log_length() -> None:
+def test_growth_benchmark_prints_costs_by_partitions_connections_and_log_length() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.growth", "--quick"], capture_output=True, text=True, check=False
     )
@@ -76,7 +76,7 @@ def test_growth_benchmark_prints_growth_by_partitions_connections_and_log_length
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the race reads /proc and pins cores")
-def test_broker_benchmark_compares_the_round_trips_of_broker_and_bare_asyncio_server() -> None:
+def test_broker_benchmark_compares_round_trips_with_those_of_a_bare_asyncio_server() -> None:
     from benchmarks import race
 
     racers = [race.ours(), race.floor()]

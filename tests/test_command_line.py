@@ -198,7 +198,7 @@ def test_broker_command_logs_that_a_static_replication_rate_has_no_effect(start:
     assert "leader.replication.throttled.rate is accepted, but has no effect" in err
 
 
-def test_broker_command_at_log_level_error_prints_only_errors_to_stderr(start: Start) -> None:
+def test_broker_command_at_log_level_error_prints_nothing_if_no_error_occurs(start: Start) -> None:
     out, err, _ = start("--port", "0", "--log-level", "error").end()
     assert (out, err) == ("", "")
 

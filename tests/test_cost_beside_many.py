@@ -27,12 +27,12 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("api", heartbeat_rows.PREPARED)
-def test_heartbeat_cost_with_1000_idle_members_is_close_to_the_cost_with_10(api: str) -> None:
+def test_heartbeat_costs_about_as_much_in_a_group_of_1000_idle_members_as_of_10(api: str) -> None:
     compare(heartbeat_rows.__file__, *(heartbeat_rows.row(api, n) for n in (heartbeat_rows.FEW, heartbeat_rows.MANY)))
 
 
 @pytest.mark.parametrize("request_name", transaction_rows.PREPARED)
-def test_request_cost_with_1000_open_transactions_is_close_to_the_cost_with_10(request_name: str) -> None:
+def test_request_costs_about_as_much_with_1000_open_transactions_as_with_10(request_name: str) -> None:
     counts = transaction_rows.FEW, transaction_rows.MANY
     compare(transaction_rows.__file__, *(transaction_rows.row(request_name, n) for n in counts))
 

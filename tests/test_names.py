@@ -77,7 +77,7 @@ def test_no_name_in_the_code_is_a_general_purpose_word() -> None:
         "match 1:\n    case {**found}: ...",
     ],
 )
-def test_name_check_covers_every_way_to_bind_a_name(tmp_path: Path, code: str) -> None:
+def test_name_check_reports_a_forbidden_word_in_every_construct_that_binds_a_name(tmp_path: Path, code: str) -> None:
     (tmp_path / "pipeline").mkdir()
     (tmp_path / "pipeline/module.py").write_text(f"\n{code}\n")
     line = 2 + code[: code.rindex("found")].count("\n")
@@ -85,7 +85,7 @@ def test_name_check_covers_every_way_to_bind_a_name(tmp_path: Path, code: str) -
 
 
 @pytest.mark.parametrize("code", ["print(found)", "not_found = 1", "text = 'found'", "call(found=1)", "thing.found()"])
-def test_name_check_ignores_allowed_names_and_words_that_bind_no_name(tmp_path: Path, code: str) -> None:
+def test_name_check_accepts_a_forbidden_word_that_binds_no_name_or_is_part_of_a_name(tmp_path: Path, code: str) -> None:
     (tmp_path / "broker").mkdir()
     (tmp_path / "broker/module.py").write_text(code)
     assert problems(tmp_path) == []

@@ -83,7 +83,7 @@ def test_pytest_fixture_imports_each_module_under_one_name_only(environment: dic
         ("from pipeline.kafka_py.source import KafkaPy", ["kafkaproto.pipeline"]),
     ],
 )
-def test_old_import_names_raise_an_error_with_the_new_names(
+def test_importing_a_renamed_module_raises_an_error_that_contains_its_new_name(
     environment: dict[str, str], statement: str, names: list[str]
 ) -> None:
     done = run(environment, "-c", f"import kafkaproto.api; {statement}")

@@ -175,7 +175,7 @@ def test_readme_starts_with_installation_and_names_existing_extras(metadata: Mes
     assert {"spark", "demo", "conformance"} <= extras <= {*metadata.get_all("Provides-Extra", [])}
 
 
-def test_installed_package_has_types_that_mypy_uses(python: Path, tmp_path: Path) -> None:
+def test_mypy_checks_a_program_against_the_types_of_the_installed_package(python: Path, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(TYPED)
     command = ["-m", "mypy", "--strict", "--python-executable", str(python), "--cache-dir", str(tmp_path / "cache")]
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "MYPYPATH")}
@@ -255,7 +255,7 @@ def test_installed_command_builds_tables_of_a_trace(python: Path, tmp_path: Path
     assert "kafkaproto.zip" in run(python, tmp_path, "-c", program, PYTHONPATH="kafkaproto.zip")
 
 
-def test_demo_of_an_installed_package_writes_its_trace_below_the_current_folder(python: Path, tmp_path: Path) -> None:
+def test_demo_of_an_installed_package_writes_its_trace_into_the_current_folder(python: Path, tmp_path: Path) -> None:
     arguments = ("-m", "kafkaproto.pipeline.demo", "--without-spark", "--only", "limits")
     assert "DIFFERS" not in run(python, tmp_path, *arguments)
     assert list((tmp_path / "build" / "demo" / "trace").glob("*.kptrace"))

@@ -365,7 +365,7 @@ def test_async_cluster_used_through_nested_fixtures_in_another_loop_is_an_error(
     )
 
 
-def test_anyio_test_shares_its_event_loop_with_the_cluster_beside_pytest_asyncio(pytester: pytest.Pytester) -> None:
+def test_anyio_test_and_its_cluster_share_a_loop_even_if_pytest_asyncio_is_installed(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\ntimeout = 30\n")
     pytester.makepyfile(
         WITH_A_CLIENT

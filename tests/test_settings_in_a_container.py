@@ -24,7 +24,7 @@ def listeners(folder: Path, *arguments: str, **variables: str) -> list[list[List
     return [listeners_of(node.config, "not used", 1) for node in cluster.nodes]
 
 
-def test_container_options_override_variables_which_override_properties_files(tmp_path: Path) -> None:
+def test_container_option_overrides_environment_variable_and_both_override_the_files(tmp_path: Path) -> None:
     lines = [f"{name}=mounted" for name in ("broker.rack", "metric.reporters", "log.dir", "log.dirs")]
     (tmp_path / "server.properties").write_text("\n".join(lines))
     (tmp_path / "own.properties").write_text("metric.reporters=config\nlog.dir=config\nlog.dirs=config\n")
@@ -39,7 +39,7 @@ def test_container_options_override_variables_which_override_properties_files(tm
     assert settings_read["log.dirs"] == "option"
 
 
-def test_environment_variables_are_settings_only_in_a_container() -> None:
+def test_kafka_environment_variables_are_ignored_by_a_broker_outside_a_container() -> None:
     assert settings_of_options(parser().parse_args([]), {"KAFKA_BROKER_RACK": "a"}) == {}
 
 

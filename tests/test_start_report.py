@@ -140,7 +140,7 @@ def test_start_report_after_a_restart_lists_the_recovered_data(
 
 
 @pytest.mark.parametrize("option", ["orders:6", "orders:3:2"])
-def test_topic_option_that_differs_from_the_data_directory_logs_a_warning(
+def test_topic_option_that_differs_from_the_stored_topic_is_ignored_with_a_warning(
     start: Start, tmp_path: Path, option: str
 ) -> None:
     folder = str(tmp_path / "data")
@@ -152,7 +152,7 @@ def test_topic_option_that_differs_from_the_data_directory_logs_a_warning(
     assert warning in running.stop()
 
 
-def test_topic_option_without_numbers_uses_default_partition_and_replica_counts(start: Start, tmp_path: Path) -> None:
+def test_topic_option_with_only_a_name_uses_default_partition_and_replica_counts(start: Start, tmp_path: Path) -> None:
     settings = ("--brokers", "2", "-c", "num.partitions=4", "-c", "default.replication.factor=2")
     folder = str(tmp_path / "data")
     running = start(*settings, "--data-dir", folder, "--topic", "orders")

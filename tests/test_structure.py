@@ -76,7 +76,7 @@ def is_misplaced_helper(place: Path) -> bool:
     return not place.name.startswith("test_") and place.name not in ("conftest.py", "__init__.py")
 
 
-def test_helpers_are_in_the_support_folder_and_no_test_module_is_imported() -> None:
+def test_shared_helpers_are_in_the_support_folder_and_no_test_imports_a_test_module() -> None:
     assert problems(ROOT) == []
 
 

@@ -19,7 +19,7 @@ from kafkaproto.testing import TestCluster
 from tests.testing_api import LIST, class_lines, lines, undocumented, undocumented_in
 
 
-def test_public_test_api_equals_the_committed_list() -> None:
+def test_public_classes_and_methods_of_kafkaproto_testing_equal_the_committed_list() -> None:
     committed = LIST.read_text().splitlines()
     difference = list(difflib.unified_diff(committed, lines(), "committed", "now", n=0, lineterm=""))
     if difference:
@@ -80,7 +80,7 @@ def test_missing_docstring_in_the_public_test_api_is_reported() -> None:
     assert sorted(undocumented_in(Half)) == ["Half.hidden", "Half.method", "Half.silent"]
 
 
-def test_kafkaproto_testing_without_pytest_offers_everything_but_cluster_fixture() -> None:
+def test_without_pytest_kafkaproto_testing_has_all_names_except_cluster_fixture() -> None:
     program = """
 import sys
 sys.modules["pytest"] = None  # as if it were not installed

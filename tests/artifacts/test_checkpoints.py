@@ -42,7 +42,7 @@ def kafka(folder: Path) -> Iterator[TestCluster]:
         yield made
 
 
-def test_spark_query_with_source_kafka_py_resumes_from_a_checkpoint_of_an_old_commit(
+def test_spark_query_with_kafka_py_resumes_from_a_checkpoint_of_an_older_version(
     spark: Any, kafka: TestCluster, folder: Path
 ) -> None:
     assert expected("streams")["read by kafka_py"] == [COUNT, COUNT] and len(kafka.records("t")) == 2 * COUNT
@@ -52,7 +52,7 @@ def test_spark_query_with_source_kafka_py_resumes_from_a_checkpoint_of_an_old_co
     assert run_kafka_py(spark, kafka.bootstrap, folder / "kafka_py") == []
 
 
-def test_live_spark_job_resumes_from_a_checkpoint_written_by_an_old_commit(
+def test_live_spark_job_resumes_from_a_checkpoint_written_by_an_older_version(
     spark: Any, kafka: TestCluster, folder: Path
 ) -> None:
     before = expected("streams")["table of the live job"]
@@ -73,7 +73,7 @@ def test_live_spark_job_resumes_from_a_checkpoint_written_by_an_old_commit(
     assert len(kafka.records(ALERTS)) == alerts + 1
 
 
-def test_spark_reads_trace_tables_written_by_an_old_commit(spark: Any, tmp_path: Path) -> None:
+def test_spark_reads_all_rows_of_trace_tables_written_by_an_older_version(spark: Any, tmp_path: Path) -> None:
     out = unpack("trace", tmp_path) / "tables"
     [run] = json.loads((out / "_manifest.json").read_text())["runs"].values()
     assert {table: tables.read(spark, out, table).count() for table in TABLES} == dict.fromkeys(TABLES, 0) | run["rows"]

@@ -25,7 +25,7 @@ def write(cluster: VirtualCluster, topic: str, data: bytes, index: int = 0) -> t
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_broker_recovers_all_data_from_a_data_directory_of_an_old_commit(name: str, tmp_path: Path) -> None:
+def test_broker_recovers_all_data_from_a_data_directory_of_an_older_version(name: str, tmp_path: Path) -> None:
     cluster = recovered(unpack(name, tmp_path))
     recovered_topics = contents(cluster)
     cluster.state.close()
@@ -35,7 +35,7 @@ def test_broker_recovers_all_data_from_a_data_directory_of_an_old_commit(name: s
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_records_added_to_a_data_directory_of_an_old_commit_survive_a_restart(name: str, tmp_path: Path) -> None:
+def test_records_added_to_a_data_directory_of_an_older_version_survive_a_restart(name: str, tmp_path: Path) -> None:
     cluster = recovered(unpack(name, tmp_path))
     expected_contents = expected(name)
     for topic, index in (("events", 0), ("events", 1), ("table", 0), ("trimmed", 0)):
@@ -56,7 +56,7 @@ def test_records_added_to_a_data_directory_of_an_old_commit_survive_a_restart(na
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_producers_continue_their_sequences_after_recovery_of_an_old_data_directory(name: str, tmp_path: Path) -> None:
+def test_producer_sequence_numbers_continue_in_a_data_directory_of_an_older_version(name: str, tmp_path: Path) -> None:
     cluster = recovered(unpack(name, tmp_path))
     end = expected(name)["topics"]["events"]["partitions"]["0"]["high_watermark"]
 

@@ -57,7 +57,7 @@ def under_new_names(table: str, row: dict[str, Any]) -> dict[str, Any]:
     return {new_names.get(name, name): value for name, value in row.items()}
 
 
-def test_trace_tables_of_an_old_commit_have_the_same_rows_as_rebuilt_tables(folder: Path) -> None:
+def test_trace_tables_of_an_older_version_have_the_same_rows_as_rebuilt_tables(folder: Path) -> None:
     build(folder / "trace", folder / "fresh")
     counted = manifest(folder / "tables")["rows"]
     assert {table: len(rows(folder / "tables", table)) for table in counted} == counted
@@ -71,7 +71,7 @@ def test_trace_tables_of_an_old_commit_have_the_same_rows_as_rebuilt_tables(fold
         assert old_rows == rows(folder / "fresh", table), table
 
 
-def test_trace_tables_of_an_old_commit_are_rebuilt_from_the_start_of_the_trace(folder: Path) -> None:
+def test_trace_tables_of_an_older_version_are_rebuilt_from_the_start_of_the_trace(folder: Path) -> None:
     counts, notices = build(folder / "trace", folder / "tables")
     build(folder / "trace", folder / "fresh")
     assert notices == [] and [*counts.values()] == [manifest(folder / "tables")["rows"]]
@@ -81,7 +81,7 @@ def test_trace_tables_of_an_old_commit_are_rebuilt_from_the_start_of_the_trace(f
     assert build(folder / "trace", folder / "tables") == ({}, []) and parquet(folder / "tables") == before
 
 
-def test_rebuilding_trace_tables_of_an_old_commit_adds_the_rows_of_a_longer_trace(folder: Path) -> None:
+def test_rebuilding_trace_tables_of_an_older_version_adds_the_rows_of_a_longer_trace(folder: Path) -> None:
     counts, notices = build(folder / "whole", folder / "tables")
     build(folder / "whole", folder / "fresh")
     assert notices == [] and [*counts.values()] == [manifest(folder / "fresh")["rows"]]
@@ -99,7 +99,7 @@ def test_rebuilding_trace_tables_of_an_old_commit_adds_the_rows_of_a_longer_trac
 @pytest.mark.spark
 @pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
-def test_spark_reads_trace_tables_of_an_old_commit_with_the_new_column_names(spark: Any, folder: Path) -> None:
+def test_spark_reads_trace_tables_of_an_older_version_with_the_new_column_names(spark: Any, folder: Path) -> None:
     """No trace is left to make them again. The other run of the folder has the new format."""
     old = {table: rows(folder / "tables", table) for table in TABLES}
     [old_run] = json.loads((folder / "tables" / MANIFEST).read_text())["runs"]

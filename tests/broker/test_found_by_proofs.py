@@ -109,7 +109,7 @@ def test_fetch_response_lists_unknown_topic_ids_before_unknown_partitions() -> N
 
 
 @pytest.mark.rule("P-12")
-def test_batch_with_the_log_append_time_flag_keeps_its_time_when_recompressed() -> None:
+def test_recompressed_batch_loses_its_log_append_time_flag_but_keeps_its_timestamp() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", compression_type="zstd")
     data = made({"values": [5, 5], "codec": Compression.LZ4, "damage": "log append time"})

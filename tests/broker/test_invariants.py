@@ -47,7 +47,7 @@ VERSIONS = [(key, version) for key, versions in OFFERED.items() for version in v
 
 @pytest.mark.rule("X-1")
 @pytest.mark.parametrize(("key", "version"), VERSIONS, ids=[f"{APIS[k].name} v{v}" for k, v in VERSIONS])  # type: ignore[index]
-def test_every_supported_version_returns_a_complete_response(key: int, version: int) -> None:
+def test_request_of_each_api_version_gets_a_response_without_extra_bytes(key: int, version: int) -> None:
     """A default request is answered at once or at its deadline, and no bytes are left after the response."""
     cluster = VirtualCluster(2)
     cluster.topic("t", 2, 2)
@@ -149,7 +149,7 @@ class Work:
 
 @pytest.mark.rule("X-2", "X-3", "X-4")
 @pytest.mark.parametrize("seed", range(25))
-def test_random_requests_never_violate_the_rules_for_offsets_sizes_and_visibility(seed: int) -> None:
+def test_random_requests_violate_no_invariant_of_offsets_fetch_sizes_and_visibility(seed: int) -> None:
     work = Work(seed)
     steps = [work.produce, work.produce, work.produce, work.fetch, work.fetch, work.hold, work.refuse]
     for _ in range(120):

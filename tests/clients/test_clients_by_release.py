@@ -18,12 +18,12 @@ REWRITE = "run python -m tests.support.by_release --write if the change is inten
 
 
 @pytest.mark.parametrize("release", [pytest.param(release, marks=programs) for release in expected.RELEASES])
-def test_client_tasks_with_brokers_of_each_release_have_the_documented_outcomes(release: str) -> None:
+def test_client_libraries_succeed_or_fail_with_each_broker_release_as_documented(release: str) -> None:
     assert not (found := expected.differences(release, expected.observe(release))), [*found, REWRITE]
 
 
 @pytest.mark.parametrize("release", [pytest.param(release, marks=programs) for release in ("3.9", "4.2")])
-def test_client_tasks_have_the_same_outcomes_with_a_real_kafka_as_with_this_broker(release: str) -> None:
+def test_client_libraries_succeed_or_fail_with_a_real_kafka_as_with_this_broker(release: str) -> None:
     """For the older releases `python -m tests.support.by_release --real` compares the same; in all tests it would take too long."""
     assert expected.differences(release, expected.observe_real(release)) == []
 
@@ -35,7 +35,7 @@ def test_documented_outcomes_were_recorded_with_the_installed_client_versions() 
     assert {name: version(name) for name in packages} == {name: expected.pinned(name) for name in packages}
 
 
-def test_documentation_has_an_outcome_of_every_client_task_for_every_release() -> None:
+def test_documented_outcomes_of_client_libraries_cover_every_task_and_release() -> None:
     documented = expected.load()
     assert tuple(documented) == CLIENTS
     for client, entry in documented.items():
@@ -80,7 +80,7 @@ def test_one_changed_result_of_a_client_is_reported_as_one_difference(change: An
     assert len(expected.differences("2.8", seen)) == 1
 
 
-def test_client_task_reported_as_successful_must_have_an_effect_on_the_broker() -> None:
+def test_client_task_that_succeeds_without_an_effect_on_the_broker_is_detected() -> None:
     with ours("3.9") as kafka:
         kafka.produce("java-produce", [b"value"])
         outcomes = {"java": Outcomes({"connect": WORKS, "produce": WORKS, "group": WORKS, "new group": WAITS}, None)}

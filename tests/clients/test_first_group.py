@@ -42,7 +42,9 @@ async def test_list_topics_of_a_new_cluster_returns_an_empty_list() -> None:
             await admin.close()
 
 
-async def test_first_consumer_group_takes_at_most_twice_as_long_as_the_second(caplog: pytest.LogCaptureFixture) -> None:
+async def test_first_consumer_group_of_a_cluster_reads_at_most_twice_as_slowly_as_the_next(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     first, second = [], []
     with caplog.at_level(logging.INFO, "aiokafka"):
         for _ in range(ROUNDS):
@@ -81,7 +83,7 @@ with cluster(topics={"orders": 1}) as c:
 
 
 @pytest.mark.slow
-def test_first_client_of_a_process_takes_at_most_twice_as_long_as_the_second_client() -> None:
+def test_first_client_of_a_process_is_at_most_twice_as_slow_as_its_second_client() -> None:
     """Without preloading it took 17 times as long as the second client. The rest is the first use of aiokafka itself."""
     pairs = []
     for _ in range(2 * ROUNDS):

@@ -64,7 +64,7 @@ def test_conformance_test_fails_if_the_broker_does_not_answer_an_offered_version
         subject.ask(subject.connect(), fetch(), 11)
 
 
-def test_conformance_suite_assumes_all_api_versions_if_api_versions_gets_no_response() -> None:
+def test_conformance_suite_tries_every_version_if_the_broker_lists_no_api_versions() -> None:
     with answering(b"\0\0\0\2xx") as port:
         subject = Foreign([("127.0.0.1", port)], "kip")
         assert subject.served(ApiKey.FETCH, (0, 99)) == [0, 99] and subject.version(ApiKey.FETCH, 11, 5) == 11
@@ -163,7 +163,7 @@ def test_conformance_test_is_skipped_if_the_cluster_release_rejects_a_topic_sett
         new_topic(subject, segment_bytes="300")
 
 
-def test_conformance_test_sets_internal_segment_bytes_for_small_segments_in_4_2() -> None:
+def test_conformance_sets_internal_segment_bytes_for_small_segments_in_kafka_4_2() -> None:
     with foreign("4.2") as subject:
         topic = new_topic(subject, segment_bytes="300")
         topic.fill(*[batch_of_bytes(100)] * 4)

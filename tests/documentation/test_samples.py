@@ -122,7 +122,7 @@ def test_clarity_sample_passes_only_if_each_reader_rates_enough_texts_as_clear(t
 
 
 @pytest.mark.parametrize("kind", samples.KINDS)
-def test_texts_that_both_readers_of_a_sample_found_unclear_are_reworded(kind: str) -> None:
+def test_texts_that_both_readers_of_a_sample_rated_unclear_no_longer_exist(kind: str) -> None:
     unclear = samples.unclear(kind) - samples.of_kafka()
     assert [(path, text) for path, text in samples.texts_of(kind) if text in unclear] == []
 

@@ -14,7 +14,7 @@ from kafkaproto.releases import versions
 
 
 @pytest.mark.rule("M-10")
-def test_codec_has_all_api_versions_of_kafka_3_9_and_4_2() -> None:
+def test_codec_has_all_api_versions_of_kafka_3_9_and_kafka_4_2() -> None:
     expected_versions: dict[int, set[int]] = {}
     for release in ("3.9", "4.2"):
         for key, (low, high) in versions(release).items():

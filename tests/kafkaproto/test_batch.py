@@ -45,7 +45,7 @@ GOLDEN = bytes.fromhex(
 )
 
 
-def test_record_batch_has_the_expected_bytes() -> None:
+def test_built_record_batch_equals_a_fixed_byte_string_and_is_decoded_from_it() -> None:
     record = NewRecord(b"v", key=b"k", timestamp=1_700_000_000_000, headers=[("h", b"w")])
     assert build_batch([record], base_offset=5, leader_epoch=2) == GOLDEN
     assert list(records(GOLDEN)) == [Record(5, 1_700_000_000_000, b"k", b"v", (("h", b"w"),))]
@@ -61,7 +61,7 @@ def test_records_survive_a_round_trip_in_every_compression(kind: Compression) ->
     assert list(records(memoryview(bytearray(data)))) == expected
 
 
-def test_batch_header_fields_survive_a_round_trip() -> None:
+def test_header_fields_of_a_built_batch_are_read_back_unchanged() -> None:
     data = build_batch(
         SOME,
         base_offset=70,
@@ -110,7 +110,7 @@ def test_batch_checksum_covers_all_bytes_from_the_attributes_on() -> None:
         assert check_crc(damaged) == (at < 17)
 
 
-def test_batches_are_found_in_a_buffer_without_copying() -> None:
+def test_batches_in_a_buffer_are_returned_as_views_without_copying_bytes() -> None:
     parts = [build_batch(SOME[:n], base_offset=n, compression=kind) for n, kind in zip((1, 2, 3), KINDS, strict=False)]
     buffer = bytearray(b"".join(parts))
     batch_views = list(batches(buffer))
@@ -196,7 +196,7 @@ def with_payload(payload: bytes, count: int = 1) -> bytes:
     return bytes(header) + payload
 
 
-def test_records_of_a_batch_are_decoded_lazily() -> None:
+def test_records_before_a_damaged_record_are_decoded_before_the_error_is_raised() -> None:
     good = build_batch(SOME[:1])[HEADER_BYTES:]
     decoded_records = records(with_payload(good + b"\x01", count=2))
     assert next(decoded_records).value == b"one"

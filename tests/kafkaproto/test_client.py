@@ -30,7 +30,7 @@ def metadata_response(correlation_id: int, version: int = 4) -> bytes:
     return response_frame(MetadataResponse(cluster_id="c"), ApiKey.METADATA, version, correlation_id)
 
 
-def test_request_frame_equals_the_bytes_that_kafka_sends() -> None:
+def test_heartbeat_request_frame_equals_a_fixed_byte_string() -> None:
     # length 14; key 12, version 0, correlation id 7, client id "me", then an empty group, generation 1, an empty member
     expected = "00000014000c00000000000700026d650000000000010000"
     assert request_frame(HeartbeatRequest("", 1, ""), 0, 7, "me").hex() == expected
@@ -77,7 +77,7 @@ def test_client_decodes_responses_split_at_any_byte(cuts: list[int], count: int)
     assert [response.correlation_id for response in responses] == list(range(1, count + 1)) and client.pending == 0
 
 
-def test_unexpected_or_out_of_order_response_is_rejected() -> None:
+def test_client_rejects_an_out_of_order_response_and_a_response_without_a_request() -> None:
     client = Client("me")
     client.send(MetadataRequest([]), 4)
     client.send(HeartbeatRequest(), 0)

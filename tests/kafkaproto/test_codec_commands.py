@@ -171,7 +171,7 @@ def test_encode_command_names_the_invalid_field(capsys: pytest.CaptureFixture[st
     assert "ListOffsetsRequest.replica_id" in capsys.readouterr().err
 
 
-def test_json_that_is_too_deep_or_too_large_is_reported_in_one_line(
+def test_encode_command_reports_too_deep_json_and_a_too_large_number_in_one_line(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     ops = f'[{{"key": "k", "value": 1{"0" * 400}, "remove": false}}]'
@@ -185,7 +185,7 @@ def test_json_that_is_too_deep_or_too_large_is_reported_in_one_line(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
-def test_output_that_cannot_be_written_is_reported_in_one_line() -> None:
+def test_apis_command_reports_a_full_disk_for_its_output_in_one_line() -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run([sys.executable, "-m", "kafkaproto.cli", "apis"], stdout=full, stderr=subprocess.PIPE)
     assert (done.returncode, done.stderr) == (
@@ -194,7 +194,7 @@ def test_output_that_cannot_be_written_is_reported_in_one_line() -> None:
     )
 
 
-def test_codec_commands_support_data_formats_such_as_offset_commit_values(
+def test_codec_commands_encode_and_decode_data_formats_such_as_offset_commit_values(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     options = ("--data", "offset-commit-value", "--version", "3")

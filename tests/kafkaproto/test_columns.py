@@ -93,7 +93,7 @@ def test_timestamps_beyond_64_bits_are_rejected_in_record_columns() -> None:
         columns(build_batch(made, max_timestamp=0))
 
 
-def test_walk_over_records_groups_those_with_equal_sizes_and_varint_lengths() -> None:
+def test_consecutive_records_of_equal_size_and_varint_lengths_are_scanned_as_a_group() -> None:
     """The shape changes where the varints of offsets get wider (64 and 8192) and where sizes and nulls change."""
     made = [NewRecord(b"v" * 50, b"k", 0)] * 9000 + [NewRecord(None, b"k", 0)] * 100 + [NewRecord(b"v", None, 0)] * 100
     _, b = payload(build_batch(made))

@@ -19,7 +19,7 @@ SIZES = [0, 1, 1000, SNAPPY_BLOCK_BYTES - 1, SNAPPY_BLOCK_BYTES, SNAPPY_BLOCK_BY
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("size", SIZES)
-def test_compressed_data_survives_a_round_trip(kind: Compression, size: int) -> None:
+def test_compressed_data_is_decompressed_into_the_original_bytes(kind: Compression, size: int) -> None:
     for data in (random.Random(size).randbytes(size), b"a" * size):
         assert decompress(kind, compress(kind, data)) == data
         assert decompress(kind, memoryview(compress(kind, data))) == data

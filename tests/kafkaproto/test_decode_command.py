@@ -170,7 +170,7 @@ def test_decode_command_shows_that_a_batch_checksum_is_wrong(capsys: pytest.Capt
     assert shown["crcIsValid"] is False
 
 
-def test_decode_command_decodes_messages_of_old_magic(capsys: pytest.CaptureFixture[str]) -> None:
+def test_decode_command_decodes_a_message_set_of_magic_1(capsys: pytest.CaptureFixture[str]) -> None:
     data = build_message_set([NewRecord(b"v", b"k", 5)], magic=1)
     [shown] = decoded(capsys, data, "--data", "record-batch")["batches"]
     assert (shown["header"]["magic"], shown["records"][0]["value"]) == (1, "v")

@@ -143,7 +143,7 @@ def test_verification_checks_messages_inside_compressed_wrappers(magic: int) -> 
     assert [problem.field for problem in problems(damaged)] == ["Message.crc"]
 
 
-def test_delete_horizon_is_the_base_timestamp_and_record_timestamps_are_unchanged() -> None:
+def test_delete_horizon_is_stored_as_base_timestamp_and_changes_no_record_timestamp() -> None:
     """The rule is from KIP-534."""
     data = build_batch(MADE, delete_horizon_ms=50_000)
     header = read_header(data)
@@ -153,7 +153,7 @@ def test_delete_horizon_is_the_base_timestamp_and_record_timestamps_are_unchange
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_end_transaction_marker_says_commit_or_abort(committed: bool) -> None:
+def test_built_transaction_marker_is_decoded_as_commit_or_abort(committed: bool) -> None:
     data = marker(7, committed=committed)
     (record,) = entries.records(data)
     assert read_header(data).is_control and record.offset == 7 and record.timestamp == 9

@@ -17,7 +17,7 @@ ORDERS = [
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_sorted_strings_have_the_order_of_an_immutable_scala_hash_map(order: str) -> None:
+def test_strings_are_sorted_in_the_iteration_order_of_an_immutable_scala_hash_map(order: str) -> None:
     added, printed = (names.split() for names in order.split(":"))
     assert scala_order(added) == printed
 

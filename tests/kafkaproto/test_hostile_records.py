@@ -58,7 +58,7 @@ def read_in_every_way(data: bytes) -> None:
 
 
 @sample
-def test_every_truncation_of_a_record_batch_is_decoded_or_rejected(which: tuple[int, Compression]) -> None:
+def test_record_batch_truncated_at_any_byte_is_decoded_or_raises_a_decode_error(which: tuple[int, Compression]) -> None:
     data = SAMPLES[which]
     for cut in range(len(data)):
         read_in_every_way(data[:cut])

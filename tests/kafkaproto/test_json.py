@@ -46,7 +46,7 @@ def test_json_field_names_are_those_of_the_message_definitions() -> None:
     assert len(message_names()) == len({entry.name for entry in ENTRIES})
 
 
-def test_json_values_have_the_forms_that_kafka_uses() -> None:
+def test_uuids_and_bytes_are_written_to_json_as_base64_as_kafka_does() -> None:
     request = FetchRequest(topics=[FetchTopic(topic_id=bytes(range(0xF0, 0x100)))], cluster_id="c")
     written = to_json(FETCH_REQUEST_V13, request)
     assert (written["topics"], written["clusterId"]) == ([{"topicId": "8PHy8_T19vf4-fr7_P3-_w", "partitions": []}], "c")

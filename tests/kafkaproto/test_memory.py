@@ -150,7 +150,7 @@ class Ordinary(Smallest):
 
 
 @core_first(HEAVY)
-def test_ordinary_messages_of_any_size_are_within_the_memory_limit(entry: Entry) -> None:
+def test_messages_with_arrays_of_1500_ordinary_items_are_below_the_memory_limit(entry: Entry) -> None:
     for array in [part for part in parts(entry.layout) if isinstance(part, ArrayType)]:
         obj = Ordinary(array, 1500).message(entry.layout)
         assert entry.layout.decode(entry.layout.encode(obj)) == obj

@@ -79,7 +79,7 @@ def test_unknown_tagged_field_uses_no_more_memory_than_its_estimate() -> None:
     assert memory.UNKNOWN_TAG - SMALLER_SINCE_3_11 <= max(beyond_free) <= memory.UNKNOWN_TAG
 
 
-def test_parts_of_the_decoder_memory_limit_add_up_to_the_documented_limit() -> None:
+def test_counted_and_uncounted_memory_per_message_byte_add_up_to_the_decoder_limit() -> None:
     assert memory.ROOM_PER_BYTE + memory.FREE + 1 == memory.LIMIT
     assert memory.room_for(1000) - memory.room_for(0) == 1000 * memory.ROOM_PER_BYTE
     assert memory.room_for(0) + sys.getsizeof([]) < 64 * 1024

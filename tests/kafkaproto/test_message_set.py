@@ -38,7 +38,7 @@ GOLDEN_1 = bytes.fromhex(
 
 
 @pytest.mark.parametrize(("magic", "golden"), [(0, with_crc(GOLDEN_0)), (1, with_crc(GOLDEN_1))])
-def test_message_of_magic_0_and_1_has_the_expected_bytes(magic: int, golden: bytes) -> None:
+def test_built_message_of_magic_0_or_1_equals_fixed_bytes_and_is_decoded_from_them(magic: int, golden: bytes) -> None:
     made = NewRecord(b"v", b"k", 1_700_000_000_000)
     assert build_message_set([made], magic=magic, base_offset=5) == golden
     assert list(records(golden)) == [Record(5, 1_700_000_000_000 if magic else -1, b"k", b"v", ())]

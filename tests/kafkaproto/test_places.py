@@ -15,7 +15,7 @@ from tests.support.codec.values import Values
 
 
 @pytest.mark.parametrize("entry", [*ENTRIES, *EXAMPLE_ENTRIES], ids=lambda entry: entry.id)
-def test_field_positions_cover_every_byte_of_a_message(entry: Entry) -> None:
+def test_consecutive_field_positions_cover_a_message_without_gap_or_overlap(entry: Entry) -> None:
     values = Values(f"places {entry.id}")
     for shape in ("small", "null", "random", "highest"):
         obj = values.object(entry.layout, shape)

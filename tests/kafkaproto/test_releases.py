@@ -39,7 +39,7 @@ def test_every_api_in_the_release_table_has_a_name() -> None:
     assert not APIS.keys() & NAMES.keys()
 
 
-def test_no_release_before_4_0_lowers_the_highest_version_of_an_api() -> None:
+def test_no_kafka_release_before_4_0_lowers_the_highest_version_of_an_api() -> None:
     before_4 = releases()[: releases().index("4.0")]
     for older, newer in pairwise(before_4):
         for key, (_, high) in versions(older).items():

@@ -109,7 +109,7 @@ def test_failed_encoding_leaves_the_output_buffer_unchanged() -> None:
     assert out == b"kept" and splices == [(1, b"kept")]
 
 
-def test_message_repr_shows_non_default_fields_and_equality_compares_values() -> None:
+def test_message_repr_omits_default_values_and_equal_messages_compare_as_equal() -> None:
     request = FetchRequest(max_wait_ms=500, forgotten_topics_data=[ForgottenTopic("t", partitions=[1])])
     text = "FetchRequest(max_wait_ms=500, forgotten_topics_data=[ForgottenTopic(topic='t', partitions=[1])])"
     assert repr(request) == text

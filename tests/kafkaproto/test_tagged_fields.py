@@ -117,7 +117,7 @@ def test_duplicate_or_negative_tags_cannot_be_encoded() -> None:
             FETCH_REQUEST_V12.encode(request)
 
 
-def test_tag_count_of_zero_in_two_bytes_means_no_tagged_fields() -> None:
+def test_tagged_field_count_of_zero_encoded_in_two_bytes_is_decoded_as_no_fields() -> None:
     assert API_VERSIONS_REQUEST_V3.decode(EMPTY_REQUEST + b"\x80\x00").unknown_tagged_fields is None
 
 
@@ -129,7 +129,7 @@ def test_more_than_127_tagged_fields_have_a_count_of_two_bytes() -> None:
     assert API_VERSIONS_RESPONSE_V3.decode(API_VERSIONS_RESPONSE_V3.encode(response)) == response
 
 
-def test_null_marker_of_a_struct_is_one_byte_but_a_varint_in_a_tagged_field() -> None:
+def test_null_struct_is_encoded_as_one_byte_but_in_a_tagged_field_as_a_varint() -> None:
     layout = EXAMPLE.REQUESTS[5]
     absent = layout.encode(EXAMPLE.ExampleRequest(batches=b""))
     assert layout.decode(absent).maybe is None

@@ -199,7 +199,7 @@ def test_code_mutation_is_caught_if_any_test_fails_and_survives_otherwise(tree: 
     assert (tree / "broker/x.py").read_bytes() == source
 
 
-def test_mutation_testing_finds_a_failure_only_if_the_source_tree_is_mutated(tree: Path) -> None:
+def test_mutation_testing_reports_a_failing_test_only_after_the_source_is_mutated(tree: Path) -> None:
     assert caught(tree, stub(boundary)) is None
     [site] = sites(tree)
     apply(site, tree)
@@ -276,12 +276,12 @@ def test_mutation_testing_reports_a_module_that_cannot_be_imported(tree: Path) -
     assert run_pytest(tree, GOLDEN, ()) == Failure("golden", "tests/golden/test_golden.py")
 
 
-def test_mutation_testing_run_that_exceeds_its_time_limit_is_a_failure(tree: Path) -> None:
+def test_mutation_testing_counts_a_test_run_above_its_time_limit_as_a_failure(tree: Path) -> None:
     (tree / "tests/golden/test_golden.py").write_text("while True:\n    pass\n")
     assert run_pytest(tree, Stage("golden", ("tests/golden",), 1), ()) == Failure("golden", "no end within 1 s")
 
 
-def test_mutation_testing_stage_without_tests_is_an_error(tree: Path) -> None:
+def test_mutation_testing_raises_an_error_for_a_stage_without_tests(tree: Path) -> None:
     (tree / "tests/golden/test_golden.py").unlink()
     with pytest.raises(LookupError, match="stage golden has no tests in"):
         run_pytest(tree, GOLDEN, ())

@@ -97,7 +97,7 @@ def test_range_assignor_computes_the_same_target_assignments_as_kafka(kafka: Ass
         assert ours == {member_id: theirs.get(member_id, {}) for member_id in ours}
 
 
-def test_uniform_assignment_of_equal_subscriptions_is_balanced_as_by_kafka(kafka: AssignorOracle) -> None:
+def test_uniform_assignor_gives_equal_subscribers_as_many_partitions_as_kafka_does(kafka: AssignorOracle) -> None:
     for members, topics in cases(2, kafka, "uniform", same=True):
         assert is_homogeneous(members)
         ours, theirs = ASSIGNORS["uniform"](members, topics), kafka.assign("uniform", members, topics)
@@ -106,7 +106,7 @@ def test_uniform_assignment_of_equal_subscriptions_is_balanced_as_by_kafka(kafka
         assert moves(members, ours) <= moves(members, theirs)
 
 
-def test_uniform_assignor_balances_different_subscriptions_about_as_well_as_kafka(kafka: AssignorOracle) -> None:
+def test_uniform_assignor_moves_at_most_one_partition_more_or_fewer_than_kafka(kafka: AssignorOracle) -> None:
     """The order of members decides which partition moves first, and in rare groups one partition more or less moves (1 % of groups)."""
     equal = count = moved = moved_by_kafka = 0
     for members, topics in cases(3, kafka, "uniform", same=False):

@@ -142,7 +142,7 @@ def test_error_codes_equal_those_of_the_kafka_jar() -> None:
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
-def test_nullability_ignorability_and_defaults_agree_with_each_kafka_jar(
+def test_fields_are_nullable_and_ignorable_and_have_defaults_as_in_each_kafka_jar(
     entry: Entry, jars: tuple[dict[str, Any], dict[str, Any]]
 ) -> None:
     checked = 0

@@ -13,7 +13,7 @@ from tests.support.oracle.oracle import Releases
 
 @pytest.mark.java
 @pytest.mark.rule("T-1")
-def test_first_client_side_throttling_version_of_each_api_is_that_of_the_java_client(releases: Releases) -> None:
+def test_java_client_throttles_itself_from_the_listed_version_of_each_api_on(releases: Releases) -> None:
     for oracle, _ in releases.all:
         theirs = {int(key): first for key, first in json.loads(oracle.ask("waits")).items() if int(key) in APIS}
         assert len(theirs) > 60
@@ -21,7 +21,7 @@ def test_first_client_side_throttling_version_of_each_api_is_that_of_the_java_cl
 
 
 @pytest.mark.rule("T-1")
-def test_clients_throttle_themselves_only_in_versions_with_a_throttle_time_field() -> None:
+def test_each_version_with_client_side_throttling_has_a_throttle_time_field() -> None:
     for key in APIS:
         is_reported = throttle_time_since(key)
         for version in range(APIS[key].min_version, APIS[key].max_version + 1):

@@ -178,7 +178,7 @@ def both(spark: Any, kafka: TestCluster, scratch: Path, **options: str) -> list[
     return [Stream(spark, source, kafka.bootstrap, scratch, **options) for source in BOTH]
 
 
-def test_kafka_py_stream_has_the_same_micro_batches_as_the_spark_connector(
+def test_kafka_py_and_spark_connector_stream_equal_micro_batches_from_this_broker(
     spark: Any, kafka: TestCluster, scratch: Path
 ) -> None:
     kafka.create_topic("s", 2)
@@ -461,7 +461,7 @@ def test_kafka_py_skips_aborted_records_and_offset_gaps_like_the_connector(spark
 
 @pytest.mark.java
 @pytest.mark.timeout(300)
-def test_kafka_py_stream_from_a_real_kafka_has_the_micro_batches_of_spark_kafka(
+def test_kafka_py_and_spark_connector_stream_equal_micro_batches_from_a_real_kafka(
     spark: Any, real: str, scratch: Path
 ) -> None:
     options = {"subscribe": "txn,compacted", "maxOffsetsPerTrigger": "150", **EARLIEST, **COMMITTED}

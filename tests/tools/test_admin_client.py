@@ -34,7 +34,7 @@ def results(version: str) -> tuple[list[Result], list[Result]]:
 
 
 @pytest.mark.parametrize("version", [pytest.param(version, marks=real) for version in VERSIONS])
-def test_each_admin_method_returns_the_same_from_this_broker_as_from_kafka(version: str) -> None:
+def test_each_admin_client_method_returns_equal_results_from_this_broker_and_kafka(version: str) -> None:
     expected, actual = results(version)
     called = {result.call for result in expected}
     assert called | set(NOT_CALLED) >= set(methods(version))

@@ -68,7 +68,7 @@ def test_line_order_of_tool_outputs_is_compared_unless_a_step_is_marked_unordere
     assert lines(one, PORTS, unordered=True) == lines(other, PORTS, unordered=True)
 
 
-def test_tool_error_messages_and_exception_types_are_compared() -> None:
+def test_tool_outputs_with_different_error_messages_or_exception_types_are_not_equal() -> None:
     error = "error: java.util.concurrent.ExecutionException: org.apache.kafka.common.errors.{}: {}"
     one = Output(1, "", error.format("InvalidConfigurationException", "Invalid value x") + "\n")
     other_text = Output(1, "", error.format("InvalidConfigurationException", "must be a number") + "\n")

@@ -49,7 +49,9 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.mark.parametrize("scenario", [s for s in SCENARIOS if s.steps], ids=lambda scenario: scenario.name)
-def test_kafka_tool_prints_the_same_against_this_broker_as_against_kafka(pair: Pair, scenario: Scenario) -> None:
+def test_kafka_command_line_tool_prints_equal_output_for_this_broker_and_for_kafka(
+    pair: Pair, scenario: Scenario
+) -> None:
     expected = play(pair.tools, scenario, pair.kafka)
     actual = play(pair.tools, scenario, pair.ours)
     assert not (found := differences(expected, actual)), "\n\n".join(found)

@@ -259,7 +259,7 @@ def test_alter_configs_changes_only_dynamic_settings_of_a_running_broker(
 
 
 @pytest.mark.parametrize("release", ["4.1", "4.2"])
-def test_broker_min_insync_replicas_becomes_a_cluster_wide_dynamic_setting_with_elr(release: str) -> None:
+def test_min_insync_replicas_is_a_cluster_wide_dynamic_setting_if_elr_is_enabled(release: str) -> None:
     cluster = made(release, min_insync_replicas="2")
     entry = described(cluster, BROKER, "")["min.insync.replicas"]
     assert (entry.value, entry.config_source) == ("2", ALL)
@@ -284,7 +284,7 @@ def test_deprecated_timestamp_difference_limit_applies_if_newer_limits_are_not_s
     assert limits(made("4.2")) == (2**63 - 1, 3_600_000)
 
 
-def test_describe_configs_normalises_numbers_except_in_cluster_wide_defaults() -> None:
+def test_describe_configs_omits_the_plus_sign_of_numbers_except_in_cluster_defaults() -> None:
     cluster = made(log_retention_minutes="600")
     assert alter(cluster, BROKER, "", "log.retention.ms", SET, "+9000") == 0
     broker, of_all = (described(cluster, BROKER, name) for name in ("0", ""))

@@ -171,7 +171,7 @@ def test_append_operation_on_a_broker_list_setting_adds_to_its_current_value(clu
 
 
 @pytest.mark.rule("D10")
-def test_throttled_replica_lists_are_stored_unchanged_only_with_kip_semantics(cluster: VirtualCluster) -> None:
+def test_throttled_replica_lists_are_stored_unchanged_only_if_semantics_is_kip(cluster: VirtualCluster) -> None:
     assert alter(cluster, TOPIC, "t", (LEADERS, SET, "0:1 , 1:2")) == 0
     assert described(cluster, TOPIC, "t", LEADERS)[LEADERS][0] == (
         "0:1 , 1:2" if cluster.state.strict_kip else "0:1,1:2"

@@ -61,7 +61,7 @@ def test_fetch_versions_before_3_limit_each_partition_but_not_the_whole_response
 
 
 @pytest.mark.rule("F-4")
-def test_fetch_size_limit_of_one_quota_window_applies_only_to_consumer_fetches() -> None:
+def test_only_consumer_fetches_are_limited_to_the_bytes_of_one_quota_window() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 2)
     for fetcher in cluster.state.nodes[1].replicas.fetchers.values():

@@ -169,7 +169,7 @@ def test_parked_fetch_counts_new_bytes_beyond_its_max_bytes_towards_its_min_byte
 
 
 @pytest.mark.rule("F-30")
-def test_unreplicated_append_completes_parked_follower_but_not_consumer_fetches() -> None:
+def test_unreplicated_append_completes_parked_fetches_of_followers_not_of_consumers() -> None:
     """An append that does not move the high watermark."""
     cluster = three()
     hold(cluster, 1, 2)
@@ -197,7 +197,7 @@ def test_parked_fetch_delays_later_requests_on_its_connection(cluster: VirtualCl
 
 
 @pytest.mark.rule("F-29")
-def test_fetch_parked_on_a_follower_completes_soon_after_a_produce() -> None:
+def test_fetch_parked_on_a_follower_completes_within_500_ms_of_a_produce() -> None:
     """Kafka's FetchFromFollowerIntegrationTest.testFollowerCompleteDelayedFetchesOnReplication: well before 15 of 20 s."""
     for semantics, longest_ms in (("kip", 0), ("kafka", 500)):
         cluster = three(semantics)
@@ -223,7 +223,7 @@ def _fake_follower(semantics: str) -> tuple[VirtualCluster, MemoryClient]:
 
 
 @pytest.mark.rule("D5")
-def test_first_follower_fetch_of_a_session_is_not_parked_with_kip_semantics() -> None:
+def test_first_follower_fetch_of_a_session_is_not_parked_if_semantics_is_kip() -> None:
     for semantics, answered in (("kip", 1), ("kafka", 0)):
         cluster, follower = _fake_follower(semantics)
         follower.send(fetch(("t", 0, 0), replica_id=1, session=(0, 0), max_wait_ms=500), 12)
@@ -234,7 +234,7 @@ def test_first_follower_fetch_of_a_session_is_not_parked_with_kip_semantics() ->
 
 
 @pytest.mark.rule("D5")
-def test_follower_fetch_with_old_high_watermark_is_not_parked_with_kip_semantics() -> None:
+def test_follower_fetch_with_an_old_high_watermark_is_not_parked_if_semantics_is_kip() -> None:
     for semantics, answered in (("kip", 1), ("kafka", 0)):
         cluster, follower = _fake_follower(semantics)
         fill(cluster, "t", batch(b"a"))

@@ -120,7 +120,7 @@ def test_assignors_give_every_partition_to_exactly_one_subscriber(
 
 
 @given(group=groups(homogeneous=True))
-def test_uniform_assignor_is_balanced_and_moves_no_partition_unnecessarily(
+def test_uniform_assignor_balances_members_and_moves_partitions_only_if_needed(
     group: tuple[list[MemberSubscription], dict[bytes, int]],
 ) -> None:
     members, counts = group
@@ -159,7 +159,7 @@ def test_uniform_assignor_run_again_on_its_own_result_moves_no_partition(
         (("t", "t.*"), ("t", "t.*"), False),
     ],
 )
-def test_uniform_assignor_gives_consecutive_partitions_only_to_equal_subscriptions(
+def test_uniform_assignor_assigns_consecutive_partitions_if_subscriptions_are_equal(
     first: tuple[str, str], second: tuple[str, str], is_equal: bool
 ) -> None:
     """Partitions of equal subscriptions are consecutive, those of different ones alternate."""

@@ -75,7 +75,7 @@ def test_commit_during_a_rebalance_is_accepted_until_the_generation_changes(benc
     assert fetched(bench) == 7
 
 
-def test_commit_metadata_over_the_limit_is_rejected_for_that_partition_only() -> None:
+def test_offset_commit_rejects_only_the_partitions_whose_metadata_exceeds_the_limit() -> None:
     bench = Bench(offset_metadata_max_bytes=10)
     offsets = {
         T0: committed(bench, 1, "x" * 11),
@@ -101,7 +101,7 @@ def test_deleting_a_topic_deletes_its_committed_offsets(bench: Bench) -> None:
     assert fetched(bench) is None and fetched(bench, ("kept", 0)) == 5
 
 
-def test_KIP211_offsets_of_a_group_without_members_expire_by_commit_time(bench: Bench) -> None:
+def test_KIP211_each_offset_of_an_empty_group_expires_by_the_age_of_its_own_commit(bench: Bench) -> None:
     commit(bench, 5)
     bench.advance(CHECK_MS)
     commit(bench, 6, keys=(T1,))

@@ -37,7 +37,7 @@ def group(request: pytest.FixtureRequest) -> Group:
     return Group(request.param)
 
 
-def test_new_group_protocol_is_disabled_in_3_9_unless_a_setting_enables_it() -> None:
+def test_new_group_protocol_is_disabled_in_kafka_3_9_unless_a_setting_enables_it() -> None:
     cluster = VirtualCluster()
     request = ConsumerGroupHeartbeatRequest(
         "g", "A", 0, rebalance_timeout_ms=1, subscribed_topic_names=["T"], topic_partitions=[]
@@ -62,7 +62,7 @@ def test_leave_group_removes_several_classic_members_in_one_epoch_from_4_0_on(gr
         assert [member.member_id for member in group.described().members] == ["C"]
 
 
-def test_unsubscribing_revokes_a_topic_even_during_a_pending_revocation_from_4_2_on(group: Group) -> None:
+def test_unsubscribing_revokes_a_topic_during_a_pending_revocation_since_kafka_4_2(group: Group) -> None:
     group.cluster.topic("t2", 6)
     both = ["T", "t1", "t2"]
     group.join("A", *both)
@@ -89,7 +89,7 @@ def test_member_regains_just_revoked_partitions_at_once_from_release_4_2_on(grou
     assert group.seen(group.beat("A", 3, [0, 1, 2])) == (3, set(ALL) if later else None)
 
 
-def test_offset_fetch_with_require_stable_waits_for_commit_replication_from_4_0_on() -> None:
+def test_offset_fetch_with_require_stable_awaits_commit_replication_since_kafka_4_0() -> None:
     cluster = VirtualCluster(3, release_name="4.2")
     cluster.topic("T", 1, 3)
     leader = cluster.state.coordinator_of("g")

@@ -113,7 +113,7 @@ def test_partitions_are_revoked_from_a_member_before_another_member_gets_them(gr
 
 
 @pytest.mark.rule("SN-31")
-def test_consumer_group_heartbeat_with_all_fields_always_returns_the_assignment(group: Group) -> None:
+def test_consumer_group_heartbeat_with_all_fields_returns_an_unchanged_assignment(group: Group) -> None:
     group.join("A")
     group.join("B")
     group.beat("A", 1)
@@ -124,7 +124,7 @@ def test_consumer_group_heartbeat_with_all_fields_always_returns_the_assignment(
 
 
 @pytest.mark.rule("SN-32")
-def test_member_at_epoch_2_that_rejoins_with_epoch_0_is_fenced_before_4_2(group: Group) -> None:
+def test_member_at_epoch_2_that_rejoins_with_epoch_0_is_fenced_before_kafka_4_2(group: Group) -> None:
     group.join("A")
     assert group.seen(group.join("A")) == (1, ALL)
     group.join("B")
@@ -149,7 +149,7 @@ def test_changed_subscription_of_a_member_starts_a_new_consumer_group_epoch(grou
 
 
 @pytest.mark.rule("SN-34")
-def test_partitions_of_leaving_members_can_be_assigned_to_other_members(group: Group) -> None:
+def test_each_leaving_member_starts_a_new_epoch_and_the_last_leaves_the_group_empty(group: Group) -> None:
     for member_id in "ABC":
         group.join(member_id)
     answer = group.beat("C", -1)

@@ -34,7 +34,7 @@ def move(bench: TransactionBench, group: ConsumerGroup) -> None:
     group.connection = group.connect()
 
 
-def test_group_removed_from_memory_exists_again_after_its_coordinator_moves(bench: TransactionBench) -> None:
+def test_group_removed_from_memory_is_loaded_again_when_its_coordinator_moves(bench: TransactionBench) -> None:
     group = hidden_group(bench)
     assert listed(group) is None
     move(bench, group)
@@ -56,7 +56,7 @@ def test_classic_group_with_the_id_of_a_removed_group_survives_a_coordinator_mov
     assert group.committed() == {(group.topic.name, 0): 5}
 
 
-def test_group_removed_from_memory_is_listed_until_the_next_record_is_replicated(bench: TransactionBench) -> None:
+def test_list_groups_shows_a_removed_group_until_the_next_record_is_replicated(bench: TransactionBench) -> None:
     group = empty_group(bench)
     reject_join(group)
     coordinator = leader_of(bench, group)
@@ -98,7 +98,7 @@ def test_offsets_of_a_deleted_topic_stay_deleted_when_a_join_recreates_the_group
     assert group.committed() == {}
 
 
-def test_observers_get_the_cause_when_a_rejected_join_removes_an_empty_group(bench: TransactionBench) -> None:
+def test_observer_event_names_the_cause_if_a_rejected_join_removes_an_empty_group(bench: TransactionBench) -> None:
     group = empty_group(bench)
     seen: list[GroupChange] = []
 

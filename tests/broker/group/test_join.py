@@ -287,7 +287,7 @@ def test_sync_group_sent_inside_the_callback_of_a_join_response_succeeds(bench: 
     assert bench.state == "Stable"
 
 
-def test_first_join_to_an_emptied_group_waits_initial_delay_and_gets_next_generation(bench: Bench) -> None:
+def test_join_to_an_emptied_group_waits_the_initial_delay_and_gets_a_new_generation(bench: Bench) -> None:
     ids = bench.stable(2)
     assert bench.leave(*(LeavingMember(i) for i in ids)) == [0, 0]
     assert bench.state == "Empty" and bench.heartbeat(ids[0], 1) == UNKNOWN_MEMBER

@@ -283,7 +283,7 @@ def test_join_without_protocols_is_rejected_but_makes_an_empty_group_classic(gro
     assert kind(group) == ("classic", "Empty")
 
 
-def test_damaged_record_of_a_member_without_protocols_does_not_break_the_coordinator() -> None:
+def test_coordinator_serves_a_group_despite_a_stored_member_record_without_protocols() -> None:
     """Such a record is damaged, but the coordinator must not fail over it."""
     empty = ConsumerMember("M", None, None, "c", "/h", 60_000, frozenset({"T"}), classic=ClassicProtocol(10_000, ()))
     other = ConsumerMember("A", None, None, "c", "/h", 60_000, frozenset({"T"}))

@@ -55,7 +55,7 @@ def test_loaded_consumer_group_starts_a_new_epoch_only_if_its_topics_have_change
 
 
 @pytest.mark.rule("GO-8")
-def test_partition_metadata_records_contain_racks_in_3_9_but_not_in_4_0() -> None:
+def test_partition_metadata_records_contain_racks_in_kafka_3_9_but_not_in_kafka_4_0() -> None:
     for release, racks in (("3.9", ["r0", "r1", "r2"]), ("4.0", None)):
         group = start(release)
         group.join("A")
@@ -67,7 +67,7 @@ def test_partition_metadata_records_contain_racks_in_3_9_but_not_in_4_0() -> Non
 
 
 @pytest.mark.rule("GO-8")
-def test_partition_metadata_record_of_an_older_broker_gets_a_tombstone_from_4_1_on() -> None:
+def test_partition_metadata_record_of_an_old_broker_gets_a_tombstone_since_kafka_4_1() -> None:
     group = start("4.2")
     group.join("A")
     log = group.cluster.state.nodes[group.cluster.state.coordinator_of("g")].groups.groups._storage._log

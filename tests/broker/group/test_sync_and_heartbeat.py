@@ -17,7 +17,7 @@ def completing(bench: Bench, count: int = 2, **join: object) -> list[str]:
     return [j.answer.member_id for j in joins]
 
 
-def test_follower_sync_waits_for_the_leader_and_gets_empty_bytes_if_unassigned(bench: Bench) -> None:
+def test_follower_sync_waits_for_the_leader_and_is_empty_for_an_unassigned_member(bench: Bench) -> None:
     leader, two, three = completing(bench, 3, session_ms=60_000)
     second = bench.sync(two, 1)
     assert second == []
@@ -130,7 +130,7 @@ def test_each_group_member_expires_after_the_session_timeout_that_it_requested(b
 
 @pytest.mark.parametrize("sign", ["sync", "commit", "heartbeat"])
 @pytest.mark.rule("GC-45")
-def test_sync_group_offset_commit_and_heartbeat_each_renew_the_member_session(bench: Bench, sign: str) -> None:
+def test_member_session_is_renewed_by_sync_group_by_offset_commit_and_by_heartbeat(bench: Bench, sign: str) -> None:
     (member,) = bench.stable(1)
     for _ in range(3):
         bench.advance(SESSION_MS - 1)

@@ -94,7 +94,7 @@ def test_produce_error_detected_while_appending_contains_the_log_start_offset() 
     [(None, 87), (b"", 87), (batch(b"a")[:-1], 87), (batch(b"a") * 2, 87), (b"\x00" * 11, 87)],
     ids=["null", "nothing", "incomplete", "two", "no prefix"],
 )
-def test_produce_rejects_a_partition_without_exactly_one_complete_batch(
+def test_produce_rejects_partition_data_that_is_not_exactly_one_complete_batch(
     cluster: VirtualCluster, client: MemoryClient, data: bytes | None, error: int
 ) -> None:
     for version in range(FIRST_WITH_ONE_BATCH, LATEST + 1):

@@ -64,7 +64,7 @@ def test_appended_bytes_can_be_read_from_segments_in_memory_and_in_files(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_dropping_a_segment_in_memory_or_a_file_frees_memory_and_file_descriptors(
+def test_dropping_a_memory_or_file_segment_frees_its_memory_and_file_descriptors(
     kind: str, budget: MemoryBudget, tmp_path: Path
 ) -> None:
     segment = new_segment(kind, budget, tmp_path)
@@ -102,7 +102,7 @@ def test_file_range_stays_readable_after_its_segment_is_dropped(
 @pytest.mark.parametrize(
     ("kind", "limit_bytes"), [("memory", SMALL_SEGMENT_BYTES), ("memory file", 8192), ("piece", 4096)]
 )
-def test_empty_segment_has_room_for_its_size_limit_and_a_full_segment_has_no_room(
+def test_segment_accepts_bytes_up_to_its_size_limit_and_no_bytes_when_full(
     kind: str, limit_bytes: int, tmp_path: Path
 ) -> None:
     segment = new_segment(kind, MemoryBudget(max(limit_bytes, 8192)), tmp_path)

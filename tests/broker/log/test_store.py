@@ -90,7 +90,7 @@ def test_store_stays_within_the_memory_budget_and_spills_to_temporary_files(limi
         assert all(content(store, 5000 * i, 5000) == bytes([i & 255]) * 5000 for i in range(400))
 
 
-def test_temporary_segment_file_has_no_directory_entry_that_a_kill_could_leave() -> None:
+def test_temporary_segment_file_is_unlinked_so_that_a_killed_broker_leaves_no_file() -> None:
     store = Store(MemoryBudget(0))
     store.append(b"x" * 100)
     region = store.region(0, 100)

@@ -283,7 +283,7 @@ def test_max_message_bytes_is_checked_again_after_recompression() -> None:
 
 
 @pytest.mark.rule("P-12")
-def test_batch_is_recompressed_and_gets_log_append_time_in_one_step() -> None:
+def test_recompressed_batch_gets_the_log_append_time_and_a_valid_checksum() -> None:
     valid = judged(built(Compression.NONE, [1, 2, 3]), TopicLimits(log_append_time=True, compression_type="lz4"))
     assert valid.header.compression == Compression.LZ4 and check_crc(valid.batch)
     assert [r.timestamp for r in records(valid.batch)] == [NOW_MS] * 3

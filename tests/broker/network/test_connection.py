@@ -299,7 +299,7 @@ def test_connection_closes_after_all_complete_requests_of_a_half_closed_client(b
 
 
 @pytest.mark.rule("W-10")
-def test_connection_closes_at_once_if_its_client_disconnects_without_sending(bench: Bench) -> None:
+def test_connection_closes_at_once_if_its_client_disconnects_before_sending_a_byte(bench: Bench) -> None:
     bench.connection.ended(bench.now_ms)
     assert bench.socket.closed == 1
 

@@ -25,7 +25,7 @@ def test_request_without_throttle_mutes_the_connection_until_the_response_is_sen
 
 
 @pytest.mark.rule("T-6")
-def test_connection_unmutes_at_the_throttle_end_if_the_response_was_sent_before() -> None:
+def test_connection_unmutes_when_the_throttle_ends_after_the_response_was_sent() -> None:
     started = (E.REQUEST_RECEIVED, E.THROTTLE_STARTED)
     assert walk(*started) is S.MUTED_AND_THROTTLED_AND_RESPONSE_PENDING
     assert walk(*started, E.RESPONSE_SENT) is S.MUTED_AND_THROTTLED
@@ -33,7 +33,7 @@ def test_connection_unmutes_at_the_throttle_end_if_the_response_was_sent_before(
 
 
 @pytest.mark.rule("T-6")
-def test_connection_unmutes_with_the_response_if_the_throttle_ended_before() -> None:
+def test_connection_unmutes_when_the_response_is_sent_after_the_end_of_the_throttle() -> None:
     started = (E.REQUEST_RECEIVED, E.THROTTLE_STARTED)
     assert walk(*started, E.THROTTLE_ENDED) is S.MUTED_AND_RESPONSE_PENDING
     assert walk(*started, E.THROTTLE_ENDED, E.RESPONSE_SENT) is S.NOT_MUTED

@@ -148,7 +148,7 @@ def test_throttle_and_event_recorded_in_the_journal_are_formatted_as_one_line(
     assert repr(event) == "<EventSeen +2.200 s broker 0 isr topic=orders partition=1>"
 
 
-def test_request_details_of_an_acks_0_produce_say_no_response_for_each_partition(
+def test_details_of_an_acks_0_produce_contain_the_words_no_response_per_partition(
     cluster: VirtualCluster, client: MemoryClient
 ) -> None:
     client.send(produce("orders", 0, 1, acks=0), 9)

@@ -246,7 +246,7 @@ def search(client: MemoryClient, *groups: str) -> None:
 
 
 @pytest.mark.parametrize("pause_ms", [0, 600])
-def test_client_that_finds_its_coordinator_but_never_joins_is_logged(
+def test_client_that_looks_up_its_coordinator_but_never_joins_the_group_is_logged(
     cluster: VirtualCluster, lines: Lines, pause_ms: int
 ) -> None:
     """librdkafka with group.protocol=consumer does this and logs nothing itself."""

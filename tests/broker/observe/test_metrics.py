@@ -45,7 +45,7 @@ def test_metrics_report_byte_rate_throttle_time_and_queue_size_of_a_client() -> 
     assert value(cluster, "throttle-time", "Produce", **tags) == (5000 + 6000) / 2
 
 
-def test_queue_size_metric_drops_ended_throttles_while_a_longer_throttle_still_runs() -> None:
+def test_queue_size_metric_drops_ended_throttles_before_a_longer_throttle_ends() -> None:
     queues = ThrottleQueues()
     reason = ThrottleReason("Produce", "", "c", QuotaEntity(client_id="c"), 1.0, 1.0, 1.0, 1000, 1)
 
@@ -163,7 +163,7 @@ def test_metrics_report_sessions_partitions_and_evictions_of_the_fetch_session_c
 
 
 @pytest.mark.rule("Q-17")
-def test_running_cluster_metrics_can_be_filtered_by_name_and_tags() -> None:
+def test_metrics_of_a_running_cluster_can_be_filtered_by_name_and_tags() -> None:
     with running_cluster(2, {"t": 1}, clock="manual") as c:
         c.set_quota(client_id="a", producer_byte_rate=10.0)
         assert c.metrics("queue-size", "Produce", broker=1) == {MetricName("queue-size", "Produce", (), 1): 0.0}

@@ -355,7 +355,7 @@ def test_end_of_a_consumer_group_is_not_reported_if_its_creation_was_not_reporte
     assert [change.state for change in reported] == ["Empty", "Dead"]
 
 
-def test_static_member_restart_that_fails_is_reported_as_replacement_and_reversal() -> None:
+def test_failed_static_member_replacement_is_reported_and_then_its_reversal_too() -> None:
     config = {
         "offsets.topic.replication.factor": "2",
         "min.insync.replicas": "2",
@@ -522,7 +522,7 @@ def test_rebalance_history_drops_the_group_whose_last_rebalance_is_the_oldest() 
     assert [seen.group_id for seen in kept.latest(2)] == ["g0", "new"] and kept.latest(0) == []
 
 
-def test_cluster_reset_clears_the_rebalance_history_and_elapsed_times_start_at_reset() -> None:
+def test_cluster_reset_clears_the_rebalance_history_and_restarts_its_elapsed_times() -> None:
     kept = RebalanceHistory(0)
     kept.group_changed(0, bump("g", 1), 10)
     kept.cleared(100)

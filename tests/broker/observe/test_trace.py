@@ -125,7 +125,7 @@ def test_trace_of_requests_without_records_contains_all_their_bytes(bench: Bench
     assert exchange.request == frame[4:] and len(exchange.response) == exchange.response_bytes
 
 
-def test_trace_shows_no_response_for_acks_0_and_the_wait_time_of_a_parked_fetch(bench: Bench) -> None:
+def test_trace_shows_that_acks_0_gets_no_response_and_how_long_a_fetch_is_parked(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.send(produce("t", batch(b"x"), acks=0), 9)
     client.send(fetch(("t", 1, 0), max_wait_ms=500, min_bytes=1), 11)
@@ -438,7 +438,7 @@ def test_trace_of_a_produce_omits_record_bytes_even_if_they_look_like_a_length_f
 
 
 @pytest.mark.parametrize("whose", ["partition", "topic", "request"])
-def test_tagged_field_that_looks_like_records_does_not_put_records_into_the_trace(bench: Bench, whose: str) -> None:
+def test_trace_omits_record_values_even_if_a_tagged_field_looks_like_the_records(bench: Bench, whose: str) -> None:
     """The tagged field contains a field of equal length, and its last byte is the first of three that cannot be tags."""
     records = batch(b"secret" * 20)
     produce_request = produce("t", records)
@@ -473,7 +473,7 @@ def test_trace_stores_only_request_headers_of_produces_with_bad_transactional_id
 
 
 @pytest.mark.rule("P-15")
-def test_trace_shows_high_watermark_moves_of_replicas_before_the_acks_all_response() -> None:
+def test_trace_shows_the_advanced_high_watermark_before_the_acks_all_response() -> None:
     bench = Bench(brokers=3)
     bench.cluster.topic("all", 1, 3)
     leader = bench.cluster.state.controller.image.topics["all"].partitions[0].leader
@@ -492,7 +492,7 @@ def test_trace_shows_high_watermark_moves_of_replicas_before_the_acks_all_respon
         }
 
 
-def test_first_trace_entry_of_each_log_is_flagged_and_contains_its_current_offsets(bench: Bench) -> None:
+def test_first_trace_entry_of_each_log_is_marked_as_first_and_has_current_offsets(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(produce("t", batch(b"x", b"y"), partition=1), 9)
     bench.entries.clear()

@@ -120,7 +120,7 @@ def test_transaction_history_has_a_bounded_size_and_can_be_cleared() -> None:
     assert history.latest(1) == [] and history.of_id("id 0") == []
 
 
-def test_end_of_a_transaction_whose_begin_was_not_seen_is_not_in_the_history() -> None:
+def test_transaction_history_omits_a_transaction_whose_beginning_was_not_observed() -> None:
     history = TransactionHistory(0)
     for state in ("PrepareAbort", "CompleteAbort", "Dead"):
         history.transaction_changed(0, change("x", state), 1)

@@ -139,7 +139,7 @@ def test_release_1_1_delays_batches_larger_than_the_quota_and_logs_no_warning(
     assert warnings(caplog) == []
 
 
-def test_explain_method_reports_a_batch_too_large_for_its_quota_once() -> None:
+def test_explain_method_reports_a_batch_too_large_for_a_quota_once_after_two_fetches() -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
         c.set_quota(client_id="pipeline", consumer_byte_rate=QUOTA)
         c.produce("orders", [b"x" * 20_000])

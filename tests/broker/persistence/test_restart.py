@@ -254,7 +254,9 @@ def test_segment_written_before_a_restart_is_rolled_by_segment_ms(tmp_path: Path
     assert len(list((tmp_path / "topics").glob("*/*.log"))) == 2
 
 
-def test_flush_messages_of_a_topic_syncs_its_files_to_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_topic_setting_flush_messages_syncs_the_files_of_that_topic_to_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     flushed: list[int] = []
     monkeypatch.setattr(os, "fsync", flushed.append)
     processes = Processes(tmp_path)
@@ -331,7 +333,7 @@ def test_finished_compaction_survives_a_crash_and_unfinished_compaction_is_dropp
     assert values(processes.crash_and_restart(), "t") == [*left, (12, b"z")]
 
 
-def test_log_divergence_is_found_by_batch_epochs_if_the_metadata_log_lacks_epochs(
+def test_log_divergence_is_detected_by_batch_epochs_if_the_metadata_log_has_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(metadata_log.PartitionRecorder, "begun", lambda self, state: None)
@@ -346,7 +348,7 @@ def test_log_divergence_is_found_by_batch_epochs_if_the_metadata_log_lacks_epoch
     assert values(processes.crash_and_restart(), "t") == [(0, b"a"), (1, b"b")]
 
 
-def test_log_start_comes_from_the_first_segment_if_missing_in_the_metadata_log(tmp_path: Path) -> None:
+def test_log_start_is_that_of_the_first_segment_if_the_metadata_log_does_not_have_it(tmp_path: Path) -> None:
     """A follower drops segments without an entry in the metadata log, and the entry of its new leadership may be missing."""
     processes = Processes(tmp_path)
     processes.cluster.topic("t", segment_bytes="150")

@@ -138,7 +138,7 @@ def test_metric_tags_of_a_client_without_quota_depend_on_the_defined_quota_level
 
 
 @pytest.mark.rule("D9")
-def test_clients_without_client_id_share_the_default_quota_with_kip_semantics() -> None:
+def test_clients_without_client_id_share_the_default_quota_if_semantics_is_kip() -> None:
     c = Cluster("kip")
     c.set(1000, None, DEFAULT)
     assert c.fetch.record("u", "", 15000, 0) == 5000
@@ -147,7 +147,7 @@ def test_clients_without_client_id_share_the_default_quota_with_kip_semantics() 
 
 
 @pytest.mark.rule("Q-9", "D9")
-def test_clients_without_client_id_have_no_client_id_quota_with_kafka_semantics() -> None:
+def test_clients_without_client_id_have_no_client_id_quota_if_semantics_is_kafka() -> None:
     c = Cluster("kafka")
     c.set(1000, None, DEFAULT)
     assert c.fetch.record("u", "", 10**9, 0) == 0

@@ -86,7 +86,7 @@ def test_create_topics_v6_is_throttled_only_if_the_mutation_quota_rejects_a_topi
 
 @pytest.mark.rule("Q-18")
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 5])
-def test_create_topics_before_v6_is_executed_above_the_mutation_quota_then_throttled(
+def test_create_topics_before_v6_above_the_mutation_quota_succeeds_and_is_throttled(
     cluster: VirtualCluster, version: int
 ) -> None:
     client = cluster.connect()
@@ -115,7 +115,7 @@ def test_delete_topics_charges_the_partitions_of_the_deleted_topic(
 
 @pytest.mark.rule("Q-18")
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4])
-def test_delete_topics_before_v5_is_executed_above_the_mutation_quota_then_throttled(
+def test_delete_topics_before_v5_above_the_mutation_quota_succeeds_and_is_throttled(
     cluster: VirtualCluster, version: int
 ) -> None:
     cluster.topic("a", 30)
@@ -138,7 +138,7 @@ def test_create_partitions_charges_only_the_added_partitions(cluster: VirtualClu
 
 @pytest.mark.rule("Q-18")
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_create_partitions_before_v3_is_executed_above_the_quota_then_throttled(
+def test_create_partitions_before_v3_above_the_quota_succeeds_and_is_throttled(
     cluster: VirtualCluster, version: int
 ) -> None:
     for name in "ab":
@@ -215,7 +215,7 @@ def test_changed_mutation_quota_applies_to_the_next_topic_that_is_created(cluste
 
 
 @pytest.mark.rule("Q-18")
-def test_larger_of_mutation_quota_and_request_time_throttle_applies(cluster: VirtualCluster) -> None:
+def test_create_topics_gets_the_larger_throttle_of_mutation_quota_and_request_quota(cluster: VirtualCluster) -> None:
     limit(cluster, request_percentage=1.0)
     client = cluster.connect()
     cluster.state.request_cost_ms["CreateTopics"] = 104.0  # 10.4 percent in 10 seconds: 400 ms above 1 percent
@@ -231,7 +231,7 @@ def test_larger_of_mutation_quota_and_request_time_throttle_applies(cluster: Vir
 
 
 @pytest.mark.rule("Q-18")
-def test_topic_auto_created_by_metadata_is_charged_without_a_throttle(cluster: VirtualCluster) -> None:
+def test_topic_auto_creation_above_the_mutation_quota_fails_without_a_throttle_time(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     create(client, ("a", 30))
     answer = client.ask(metadata(["wanted"]), 12)

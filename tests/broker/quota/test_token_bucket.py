@@ -14,7 +14,7 @@ NOW_MS = 1_700_000_000_000
 
 
 @pytest.mark.rule("Q-18")
-def test_new_token_bucket_is_full_with_the_tokens_of_all_its_windows() -> None:
+def test_new_token_bucket_contains_the_tokens_of_all_its_windows_at_the_quota_rate() -> None:
     assert TokenBucket(10, 2000).measure(5, NOW_MS) == 100  # TokenBucketTest: 10 samples of 2 s, 5 a second
     assert TokenBucket().measure(2, NOW_MS) == 22
 
@@ -38,7 +38,7 @@ def test_token_bucket_has_the_refill_rate_and_maximum_of_kafka() -> None:
 
 
 @pytest.mark.rule("Q-18")
-def test_token_bucket_throttles_below_zero_tokens_until_refilled_to_zero() -> None:
+def test_throttle_time_of_a_negative_token_bucket_is_the_time_to_refill_to_zero() -> None:
     assert [refill_ms(tokens, 2) for tokens in (22, 0, -1, -8, -0.0009)] == [0, 0, 500, 4000, 0]
 
 

@@ -42,7 +42,7 @@ def test_sampled_quota_rate_equals_that_of_a_slow_reference_implementation(
 
 @pytest.mark.rule("Q-3")
 @given(_STEPS, st.integers(0, 20_000))
-def test_reading_a_rate_without_recording_leaves_its_samples_unchanged(
+def test_peeking_at_a_sampled_rate_does_not_change_any_later_measurement(
     steps: list[tuple[int, float, bool]], later_ms: int
 ) -> None:
     looked_at, other, now_ms = SampledRate(), SampledRate(), 0
@@ -59,7 +59,7 @@ def test_reading_a_rate_without_recording_leaves_its_samples_unchanged(
     ("bound", "size", "expected"),
     [(10000, 105000, 500), (10000, 100000, 0), (1024, 20480, 10000), (1000, 15000, 5000), (1000, 10050, 50)],
 )
-def test_first_recorded_request_is_throttled_only_for_bytes_above_10_quota_seconds(
+def test_first_request_is_throttled_only_for_bytes_beyond_ten_seconds_of_quota(
     bound: int, size: int, expected: int
 ) -> None:
     assert SampledRate().record_and_throttle(size, 123, bound) == expected
@@ -141,7 +141,7 @@ def test_request_time_throttles_equal_those_of_kafka() -> None:
 
 
 @pytest.mark.rule("Q-14")
-def test_fetch_of_a_batch_above_twelve_seconds_of_quota_is_always_throttled() -> None:
+def test_repeated_fetch_of_a_batch_of_sixteen_quota_seconds_is_throttled_every_time() -> None:
     rate, slow, now_ms, waits = SampledRate(), SlowRate(11, 1000), 0, []
     for late_ms in (5, 11, 1, 4, 3, 9, 0, 0, 2, 7):
         wait_ms = rate.record_and_throttle(4096, now_ms, 250)
@@ -213,7 +213,7 @@ def test_throttle_times_larger_than_int64_are_limited_to_int64_max_as_in_java() 
     assert throttle_ms(1.0, 5e-324, 10_000) == 2**63 - 1
 
 
-def test_sampled_rate_rejects_zero_samples() -> None:
+def test_sampled_rate_with_a_sample_count_of_zero_raises_a_value_error() -> None:
     with pytest.raises(ValueError, match="samples=0"):
         SampledRate(0, 1000)
 

@@ -171,14 +171,14 @@ def test_follower_fetch_response_has_the_high_watermark_from_before_that_fetch()
 
 
 @pytest.mark.rule("D5", "N-10")
-def test_follower_gets_a_new_high_watermark_at_once_with_kip_semantics() -> None:
+def test_follower_gets_a_new_high_watermark_at_once_if_semantics_is_kip() -> None:
     cluster = three()
     cluster.connect().ask(produce("t", batch(b"a")), 9)
     assert [replica(cluster, b).log.high_watermark for b in range(3)] == [1, 1, 1]
 
 
 @pytest.mark.rule("D5", "N-10")
-def test_follower_gets_a_new_high_watermark_at_its_next_fetch_with_kafka_semantics() -> None:
+def test_follower_gets_a_new_high_watermark_at_its_next_fetch_if_semantics_is_kafka() -> None:
     cluster = three("kafka")
     cluster.connect().ask(produce("t", batch(b"a")), 9)
     assert [replica(cluster, b).log.high_watermark for b in range(3)] == [1, 0, 0]
@@ -305,7 +305,7 @@ class LastOne:
 
 
 @pytest.mark.rule("N-14")
-def test_python_replica_selector_decides_but_the_leader_serves_if_it_raises() -> None:
+def test_fetch_is_served_by_the_leader_if_the_python_replica_selector_raises() -> None:
     cluster = three(**{"replica.selector.class": f"{__name__}:LastOne"})
     cluster.connect().ask(produce("t", batch_of_bytes(100)), 9)
     assert preferred(cluster.connect().ask(fetch(("t", 0, 0)), 11)) == 2
@@ -484,7 +484,7 @@ def test_isr_removal_and_addition_at_the_same_time_are_both_applied() -> None:
     assert isr(cluster) == (0, 2)
 
 
-def test_slowed_follower_fetches_late_while_other_followers_replicate_at_once() -> None:
+def test_follower_slowed_by_300_ms_lags_while_other_followers_replicate_at_once() -> None:
     cluster = three(**{"replica.fetch.max.bytes": "100"})
     for fetcher in cluster.state.nodes[2].replicas.fetchers.values():
         fetcher.slow("t", 0, 300)

@@ -94,7 +94,7 @@ def test_each_broker_throttles_only_the_replicas_listed_for_that_broker(
         ("-1:1", False, False),
     ],
 )
-def test_kip_and_kafka_semantics_accept_different_formats_of_throttled_replica_lists(
+def test_setting_semantics_decides_which_throttled_replica_lists_are_accepted(
     text: str, kip: bool, kafka: bool
 ) -> None:
     for semantics, allowed in (("kip", kip), ("kafka", kafka)):
@@ -153,7 +153,7 @@ def test_replication_quota_windows_have_the_configured_number_and_size() -> None
 
 
 @pytest.mark.rule("R-3")
-def test_replication_quota_is_exceeded_after_a_burst_but_no_longer_after_a_wait() -> None:
+def test_exceeded_replication_quota_is_no_longer_exceeded_half_a_second_later() -> None:
     """Kafka's ReplicationQuotaManagerTest.shouldExceedQuotaThenReturnBackBelowBoundAsTimePasses."""
     replication_quota = ReplicationQuota("LeaderReplication", 10)
     replication_quota.limit(100)
@@ -454,7 +454,7 @@ def test_throttled_reassignment_takes_the_time_given_by_size_and_rate(
 
 
 @pytest.mark.rule("R-7")
-def test_throttled_follower_wakes_the_cluster_at_most_twice_per_second() -> None:
+def test_throttled_follower_causes_at_most_two_timer_events_per_second() -> None:
     """There is one event per second while all partitions are throttled by the follower, and two if throttled by the leader."""
     for leader_rate, follower_rate, wakes in ((KB, None, 2), (None, KB, 1)):
         cluster = VirtualCluster(2)

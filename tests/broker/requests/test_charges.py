@@ -48,7 +48,7 @@ def test_equal_byte_and_time_throttles_are_attributed_to_the_request_time_quota(
 
 
 @pytest.mark.rule("Q-12")
-def test_throttle_time_metric_is_recorded_only_for_the_quota_with_larger_throttle() -> None:
+def test_throttle_time_metric_counts_a_throttle_only_for_the_quota_that_causes_it() -> None:
     q = quotas(produce=1, fetch=1, request=0.01)
     assert which(charge_produce(q, "u", "c", 100, 50, 1, 0)) == (90_000, "Produce")
     assert which(charge_fetch(q, "u", "c", 100, 50, 0)) == (90_000, "Fetch")
@@ -75,7 +75,9 @@ def test_exempt_requests_are_counted_separately_and_never_throttled() -> None:
 
 @pytest.mark.rule("T-3", "Q-15")
 @pytest.mark.parametrize(("acks", "exempt_percent"), [(0, 50), (1, 0), (-1, 0)])
-def test_only_acks_0_produces_count_their_request_time_as_exempt(acks: int, exempt_percent: float) -> None:
+def test_request_time_of_a_produce_is_exempt_from_the_request_quota_only_with_acks_0(
+    acks: int, exempt_percent: float
+) -> None:
     q = quotas(produce=1000, request=1)
     charge_produce(q, "u", "c", 10, 500, acks, 0)
     assert q.exempt_request_time.peek(0) == exempt_percent

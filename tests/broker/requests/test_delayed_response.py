@@ -37,7 +37,7 @@ def after(cluster: VirtualCluster, client: MemoryClient, wait_ms: int) -> Any:
 
 
 @pytest.mark.rule("D9b")
-def test_produce_in_an_old_release_is_appended_at_once_and_answered_after_throttle(cluster: VirtualCluster) -> None:
+def test_throttled_produce_in_an_old_release_is_appended_at_once_but_answered_later(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
     client = cluster.connect()
     client.send(produce_of_bytes(client, "t", 105_000, version=5), 5)
@@ -92,7 +92,7 @@ def test_old_release_delays_a_response_by_byte_throttle_plus_request_time_thrott
 
 
 @pytest.mark.rule("D9b")
-def test_acks_0_throttle_in_an_old_release_delays_the_next_request(cluster: VirtualCluster) -> None:
+def test_throttled_acks_0_produce_in_an_old_release_delays_the_next_request(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0, request_percentage=1.0)
     cluster.state.request_cost_ms["Produce"] = 1000.0  # exempt: no client waits for the response
     client = cluster.connect()
@@ -102,7 +102,7 @@ def test_acks_0_throttle_in_an_old_release_delays_the_next_request(cluster: Virt
 
 
 @pytest.mark.rule("D9b")
-def test_old_release_delays_pipelined_requests_in_every_produce_version(cluster: VirtualCluster) -> None:
+def test_throttled_produce_of_any_version_in_an_old_release_delays_the_next_request(cluster: VirtualCluster) -> None:
     for version in range(3, 6):
         limit(cluster, client_id=f"v{version}", producer_byte_rate=10_000.0)
         client = cluster.connect(client_id=f"v{version}")

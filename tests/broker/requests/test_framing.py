@@ -39,7 +39,9 @@ def framed(payload: bytes) -> bytes:
 
 @pytest.mark.rule("W-1")
 @pytest.mark.parametrize("length", [-1, -(2**31), LIMIT + 1, 2**30, 2**31 - 1])
-def test_invalid_frame_length_closes_the_connection_after_its_four_bytes(cluster: VirtualCluster, length: int) -> None:
+def test_connection_closes_as_soon_as_the_fourth_byte_of_an_invalid_length_arrives(
+    cluster: VirtualCluster, length: int
+) -> None:
     client = cluster.connect()
     client.send_bytes(struct.pack(">i", length)[:3])
     assert client.closed_ms is None
@@ -117,7 +119,7 @@ def test_api_versions_request_above_the_latest_version_is_answered_in_version_0(
     ("release", "listed"),
     [("0.11", []), ("2.3", []), ("2.4", [(18, 0, 3)]), ("2.8", [(18, 0, 3)]), ("4.2", [(18, 0, 4)])],
 )
-def test_unsupported_api_versions_request_gets_the_supported_versions_since_2_4(
+def test_unsupported_api_versions_request_gets_supported_versions_since_kafka_2_4(
     release: str, listed: list[tuple[int, int, int]]
 ) -> None:
     client = VirtualCluster(release_name=release).connect()

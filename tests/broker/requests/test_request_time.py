@@ -92,7 +92,7 @@ def test_time_spent_in_a_handler_is_charged_to_the_request_quota(bench: Bench) -
 
 
 @pytest.mark.rule("Q-15")
-def test_one_second_of_request_time_per_second_is_100_percent_of_the_quota(bench: Bench) -> None:
+def test_request_time_of_1000_ms_per_second_uses_up_a_request_quota_of_100_percent(bench: Bench) -> None:
     bench.limit("test", 100.0)
     bench.costs(ApiKey.METADATA, 1000)
     client = bench.cluster.connect()

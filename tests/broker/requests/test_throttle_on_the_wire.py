@@ -88,7 +88,7 @@ def test_throttled_client_that_reconnects_is_served_but_gets_a_longer_throttle(c
 
 @pytest.mark.rule("T-1")
 @pytest.mark.parametrize("version", [0, 1, 3, 5, 6, 8, 9, 11])
-def test_throttled_produce_of_every_version_is_muted_and_reports_its_throttle_time(
+def test_throttled_produce_of_every_version_mutes_its_connection_for_500_ms(
     cluster: VirtualCluster, version: int
 ) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
@@ -380,7 +380,7 @@ def test_one_fetch_returns_no_more_bytes_than_the_quota_has_room_for(cluster: Vi
 
 @pytest.mark.rule("D9")
 @pytest.mark.parametrize("semantics", ["kip", "kafka"])
-def test_empty_client_id_has_the_default_quota_with_kip_semantics_only(semantics: str) -> None:
+def test_client_with_an_empty_id_gets_the_default_quota_only_if_semantics_is_kip(semantics: str) -> None:
     cluster = VirtualCluster(config={"quota.producer.default": "10000"}, semantics=semantics)
     cluster.topic("t")
     client = cluster.connect(client_id="")

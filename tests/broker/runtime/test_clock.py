@@ -15,7 +15,7 @@ def test_system_and_jump_clocks_return_milliseconds_since_the_epoch(clock: Syste
     assert clock.is_wall
 
 
-def test_system_clock_ignores_steps_of_the_system_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_system_clock_continues_unchanged_when_the_system_time_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SystemClock()
     before = clock.now_ms()
     monkeypatch.setattr(time, "time", lambda: 0.0)
@@ -76,7 +76,7 @@ def test_manual_clock_stands_still_until_advanced() -> None:
     assert not clock.is_wall
 
 
-def test_manual_clock_returns_no_real_delay_for_a_deadline_in_the_future() -> None:
+def test_real_delay_to_a_future_deadline_is_none_with_the_manual_clock() -> None:
     clock = ManualClock(1000)
     assert clock.real_delay_ms(1001) is None
     assert clock.real_delay_ms(1000) == 0.0

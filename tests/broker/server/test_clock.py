@@ -137,7 +137,7 @@ def test_pipelined_long_polls_end_one_after_another_during_one_clock_advance() -
         assert [s.at_ms - begun_ms for s in c.journal.requests()] == [300, 600, 900, 1200, 1500]
 
 
-def test_event_loop_timer_is_set_again_only_for_a_deadline_before_all_others(
+def test_event_loop_timer_is_set_again_only_if_a_new_deadline_is_the_earliest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def delays() -> list[float]:

@@ -78,7 +78,7 @@ async def test_fetch_of_several_large_partitions_returns_every_byte_in_order(sen
 
 @pytest.mark.rule("F-10")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_fetch_limited_within_a_large_log_returns_the_first_bytes_of_the_log(sendfile: bool) -> None:
+async def test_fetch_of_a_large_log_returns_the_first_bytes_up_to_partition_max_bytes(sendfile: bool) -> None:
     async with large(sendfile, 0) as cluster, client_of(cluster) as client:
         for number in range(100):
             cluster.produce("t", [random.Random(number).randbytes(30_000)], 0)

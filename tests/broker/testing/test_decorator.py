@@ -137,7 +137,7 @@ def returns_a_coroutine() -> Coroutine[Any, Any, None]:
     return never()
 
 
-async def test_callable_objects_and_partials_can_be_decorated() -> None:
+async def test_cluster_decorator_accepts_callable_objects_and_functools_partials() -> None:
     for decorator in (cluster(), async_cluster()):
         assert await decorator(Callable())() is True
         assert await decorator(functools.partial(running, "a"))() == ("a", True)

@@ -125,7 +125,7 @@ def test_error_for_an_unknown_follower_or_link_names_the_existing_broker_ids() -
 
 
 @pytest.mark.parametrize("change", [lambda f: f.hold(), lambda f: f.slow(5)], ids=["hold", "slow"])
-def test_holding_or_slowing_a_non_follower_of_a_partition_raises_value_error(
+def test_holding_or_slowing_a_broker_without_a_follower_replica_raises_a_value_error(
     change: Callable[[FollowerHandle], None],
 ) -> None:
     topics = {"t": {"assignment": {0: [0, 1]}}, "u": {"assignment": {0: [0, 2]}}}

@@ -376,7 +376,7 @@ def test_condition_of_method_wait_for_must_not_stop_the_cluster_or_call_wait_met
 
 
 @pytest.mark.timeout(20)
-def test_method_wait_for_raises_if_its_condition_changes_the_cluster_in_10_checks() -> None:
+def test_method_wait_for_raises_after_10_checks_that_each_change_the_cluster() -> None:
     with cluster(topics={"orders": 1}) as c:
         with pytest.raises(RuntimeError, match="changed the cluster in each of 10 checks") as caught:
             c.wait_for(lambda _: c.produce("orders", ["a"]) and None)
@@ -386,7 +386,7 @@ def test_method_wait_for_raises_if_its_condition_changes_the_cluster_in_10_check
 
 
 @pytest.mark.timeout(20)
-def test_method_wait_for_repeats_a_condition_that_changed_the_cluster() -> None:
+def test_method_wait_for_checks_again_if_its_condition_changed_the_cluster() -> None:
     with cluster(topics={"orders": 1}) as c:
         assert c.wait_for(lambda _: c.produce("orders", ["a"])) == [(0, 0)]
         assert c.wait_for(lambda _: len(c.records("orders")) > 2 or (c.produce("orders", ["b"]) and None)) is True
@@ -394,7 +394,7 @@ def test_method_wait_for_repeats_a_condition_that_changed_the_cluster() -> None:
 
 
 @pytest.mark.timeout(20)
-def test_async_wait_for_raises_if_its_condition_changes_the_cluster_in_10_checks() -> None:
+def test_async_wait_for_raises_after_10_checks_that_each_change_the_cluster() -> None:
     async def run() -> None:
         async with async_cluster(topics={"orders": 1}) as c:
             with pytest.raises(RuntimeError, match="changed the cluster in each of 10 checks"):

@@ -207,7 +207,7 @@ def test_changing_a_transaction_fails_while_an_earlier_change_is_being_replicate
     replicated.wait_for_transaction("shop", "CompleteAbort")
 
 
-def test_fencing_of_a_producer_that_fails_after_fence_producer_returned_is_logged(
+def test_fencing_that_fails_after_method_fence_producer_has_returned_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     config = {"transaction.state.log.replication.factor": 3, "replica.lag.time.max.ms": 60_000}

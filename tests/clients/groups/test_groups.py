@@ -194,7 +194,7 @@ def run(release: str, clients: list[Client]) -> None:
         ("4.2", "confluent-kafka franz-go java", "consumer", "range"),
     ],
 )
-def test_different_client_libraries_share_a_group_without_losing_records(
+def test_members_with_different_client_libraries_share_a_group_and_lose_no_records(
     release: str, libraries: str, protocol: str, assignor: str
 ) -> None:
     run(release, [Client(library, protocol, assignor) for library in libraries.split()])

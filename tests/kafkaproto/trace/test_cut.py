@@ -92,7 +92,9 @@ def test_trace_cut_command_writes_only_the_selected_requests_and_responses(
     ) == sorted(traced.request for traced in selected)
 
 
-def test_trace_cut_command_writes_peer_addresses_of_ipv4_and_ipv6(folder: Path, tmp_path: Path) -> None:
+def test_trace_cut_command_writes_packets_with_ipv4_or_ipv6_addresses_of_the_clients(
+    folder: Path, tmp_path: Path
+) -> None:
     [first_exchange, *_] = exchanges(folder)
     peers = ["10.1.2.3", "fe80::7", "nobody knows"]
     entries = b""

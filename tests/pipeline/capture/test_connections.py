@@ -87,7 +87,7 @@ def test_tables_of_a_capture_list_all_api_versions_that_its_brokers_offered(made
 
 
 @pytest.mark.parametrize("shaken", [True, False])
-def test_captured_api_versions_response_with_unsupported_version_is_decoded_as_v0(made: Made, shaken: bool) -> None:
+def test_captured_api_versions_response_with_unsupported_version_error_is_read_as_v0(made: Made, shaken: bool) -> None:
     """The rule is from KIP-511. It holds too if the capture begins with these packets."""
     wire = Wire()
     old = response(ApiVersionsResponse(35, [ApiVersion(18, 0, 3)]), 18, 0, 1)
@@ -126,7 +126,7 @@ def test_capture_that_starts_mid_stream_is_decoded_from_the_next_kafka_frame_on(
     [(False, 0, 200_000), (False, 200_000, 0), (False, 200_000, 200_000), (True, 200_000, 200_000)],
 )
 @pytest.mark.parametrize("ports", [(), (9092,)])
-def test_capture_starting_inside_a_large_kafka_frame_is_decoded_from_the_next_one_on(
+def test_capture_that_starts_within_a_large_frame_is_decoded_from_the_next_frame_on(
     made: Made, shaken: bool, request_bytes: int, answered: int, ports: tuple[int, ...]
 ) -> None:
     """The frame exceeds what is buffered until client and server are known. With a handshake, the bytes in between were not captured."""
@@ -233,7 +233,7 @@ def test_decoding_resumes_at_the_next_kafka_frame_after_lost_packets(made: Made)
 OTHERS = "the correlation id of the response is {}"
 
 
-def test_captured_responses_out_of_order_or_without_request_are_reported(made: Made) -> None:
+def test_captured_response_that_is_out_of_order_or_has_no_request_is_reported(made: Made) -> None:
     """Nothing is missing, so each response belongs to the oldest request. Responses without a request are only reported."""
     wire = Wire()
     line = wire.connect()
@@ -412,7 +412,7 @@ def test_trace_entries_made_from_a_capture_have_unique_sequence_numbers(made: Ma
     assert len(tables["requests"]) == 250 and len(seqs) == len(set(seqs))
 
 
-def test_each_capture_file_of_a_folder_becomes_a_run_and_invalid_ones_are_reported(
+def test_each_capture_file_of_a_folder_gets_table_rows_or_is_reported_as_invalid(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wire = Wire()
@@ -506,7 +506,9 @@ def test_reading_a_damaged_capture_never_raises_an_exception(
         assert [table for table, _ in batches(run)]
 
 
-def test_progress_of_reading_a_long_capture_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_job_reports_its_progress_while_it_reads_a_long_capture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(capture_job, "ROWS_PER_BATCH", 10)
     wire = Wire()
     add_exchanges(wire.connect(), *(versions(n) for n in range(50)))

@@ -175,7 +175,7 @@ def test_kernel_packet_capture_and_broker_trace_give_the_same_tables(recorded: R
     ]
 
 
-def test_kernel_packet_capture_started_at_any_packet_gives_all_later_requests(
+def test_kernel_packet_capture_that_starts_at_any_packet_contains_all_later_requests(
     recorded: Recorded, tmp_path: Path
 ) -> None:
     """The capture starts while clients and brokers communicate. The first request of each connection may have begun before."""

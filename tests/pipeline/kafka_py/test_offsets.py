@@ -28,7 +28,7 @@ def test_kafka_py_writes_offsets_as_the_same_json_as_spark() -> None:
 
 
 @given(st.dictionaries(st.tuples(st.text(), st.integers(0, 9)), st.integers(-2, 2**62)))
-def test_offsets_survive_a_json_round_trip(offsets: dict[tuple[str, int], int]) -> None:
+def test_kafka_py_offsets_written_as_json_are_read_back_unchanged(offsets: dict[tuple[str, int], int]) -> None:
     assert from_json(json.loads(json.dumps(to_json(offsets)))) == offsets
 
 

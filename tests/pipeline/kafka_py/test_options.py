@@ -226,7 +226,7 @@ def test_jaas_user_and_password_are_parsed_and_never_shown_in_messages() -> None
     assert "a\\" not in repr(made) and 'a"b' not in repr(made)
 
 
-def test_tls_checks_host_names_unless_disabled_by_an_option() -> None:
+def test_kafka_py_verifies_the_tls_host_name_unless_an_option_disables_this() -> None:
     assert security(kafka__security__protocol="SSL").checks_name
     assert not security(kafka__security__protocol="SSL", kafka__ssl__endpoint__identification__algorithm="").checks_name
     pem: dict[str, Any] = {"kafka__ssl__truststore__type": "PEM", "kafka__ssl__truststore__location": "/ca.pem"}

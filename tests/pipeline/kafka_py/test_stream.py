@@ -225,7 +225,7 @@ def test_batch_query_whose_start_offset_is_after_its_end_offset_is_rejected(kafk
         KafkaReader(settings(kafka, streaming=False, **offsets)).partitions()
 
 
-def test_spark_task_without_an_offset_range_reads_nothing() -> None:
+def test_spark_task_without_an_offset_range_reads_nothing_and_does_not_connect() -> None:
     """Spark plans one task for an empty read: with None up to 4.0, with a partition without a value from 4.1 on."""
     unreachable = source_settings({"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}, streaming=False)
     assert [list(read_range(unreachable, partition)) for partition in (None, InputPartition(None))] == [[], []]

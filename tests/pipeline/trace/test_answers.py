@@ -75,7 +75,9 @@ def test_throttle_analysis_sums_throttle_times_by_client_and_quota(tables: Table
     assert max(r["throttle_ms"] for r in rates) == max(waits)
 
 
-def test_quota_what_if_predicts_the_recorded_throttle_times_at_the_recorded_quota(tables: Tables, folder: Path) -> None:
+def test_quota_prediction_for_the_recorded_quota_equals_the_recorded_throttle_times(
+    tables: Tables, folder: Path
+) -> None:
     plan = [r for r in answer_rows(what_if.ANSWER, "planned", tables) if r["client_id"] == "p"]
     waits = [
         r["applied_throttle_ms"] for r in stored(folder, "requests") if r["run"] == "before" and r["client_id"] == "p"
@@ -179,7 +181,9 @@ def test_record_analysis_lists_partitions_that_have_fetches_but_no_produces(
     assert (partition_row["fetches"], partition_row["records"]) == (len(fetched), sum(r["records"] for r in fetched))
 
 
-def test_repeat_analysis_reports_repeated_produce_and_fetch_requests(spark: Any, folder: Path, tables: Tables) -> None:
+def test_repeat_analysis_counts_batches_produced_again_and_offsets_fetched_again(
+    spark: Any, folder: Path, tables: Tables
+) -> None:
     def again(rows: list[Row]) -> list[Row]:
         """Repeat the first batch of an idempotent producer in the request of the second one, with the same response."""
         first, second, *_ = (r for r in rows if r["api"] == "Produce" and r["topic"] == "t")
@@ -297,7 +301,7 @@ def test_latency_analysis_splits_request_times_into_handling_waiting_and_throttl
     )
 
 
-def test_comparison_of_two_recorded_runs_lists_only_their_differences(spark: Any, folder: Path) -> None:
+def test_comparison_of_two_recordings_lists_only_what_differs_between_the_recordings(spark: Any, folder: Path) -> None:
     every = Tables.of(spark, folder)
     answer = diff.answer("before", "after")
     assert [(r["client"], r["api"], r["api_version"], r["what"]) for r in answer_rows(answer, "versions", every)] == [
@@ -312,7 +316,7 @@ def test_comparison_of_two_recorded_runs_lists_only_their_differences(spark: Any
     assert all(answer_rows(same, query.name, every) == [] for query in same.queries if query.name != "versions")
 
 
-def test_comparison_of_two_recorded_runs_accepts_any_run_names(spark: Any, folder: Path) -> None:
+def test_comparison_of_two_recordings_accepts_names_with_quotes_braces_and_spaces(spark: Any, folder: Path) -> None:
     """A capture's run is named after its file."""
     names = {"before": "a 'b' {c} {}.pcap", "after": "{requests}.pcap"}
 
@@ -332,7 +336,7 @@ def test_truncated_result_table_says_that_there_are_more_rows(tables: Tables) ->
     assert len(result_table.rows) == MAX_ROWS and result_table.more
 
 
-def test_every_analysis_query_has_its_sql_or_python_source_text(tables: Tables) -> None:
+def test_each_query_of_an_analysis_contains_its_own_sql_or_python_source_text(tables: Tables) -> None:
     for answer in (throttles, what_if, ledger, latency, fetch_sizes, racks, census, spark_doctor):
         for query in answer.ANSWER.queries:
             assert "SELECT" in query.source or "def " in query.source

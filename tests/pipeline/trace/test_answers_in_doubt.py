@@ -62,7 +62,7 @@ def sends(cluster: VirtualCluster, client_id: str, times: int, version: int = 9)
         cluster.advance(answer.throttle_time_ms + 10)
 
 
-def test_quota_what_if_leaves_out_shared_quotas_and_quotas_that_changed(spark: Any, tmp_path: Path) -> None:
+def test_quota_prediction_leaves_out_shared_quotas_and_quotas_that_changed(spark: Any, tmp_path: Path) -> None:
     def changed(cluster: VirtualCluster) -> None:
         limit(cluster, "same", producer_byte_rate=QUOTA)
         limit(cluster, "changed", producer_byte_rate=QUOTA)
@@ -91,7 +91,7 @@ def test_quota_what_if_leaves_out_shared_quotas_and_quotas_that_changed(spark: A
     assert in_force(shared) == []
 
 
-def test_quota_what_if_counts_the_throttle_of_a_delayed_response_once(spark: Any, tmp_path: Path) -> None:
+def test_quota_prediction_counts_the_throttle_of_a_delayed_response_once(spark: Any, tmp_path: Path) -> None:
     def play(cluster: VirtualCluster) -> None:
         limit(cluster, "h", producer_byte_rate=QUOTA, consumer_byte_rate=QUOTA)
         client = cluster.connect(client_id="h")
@@ -113,7 +113,7 @@ def test_quota_what_if_counts_the_throttle_of_a_delayed_response_once(spark: Any
     assert all(parts[r["api"], part] < r["longest_ms"] for r in real for part in ("handled", "waited"))
 
 
-def test_quota_what_if_leaves_out_requests_that_the_broker_never_charged_to_a_quota(spark: Any, tmp_path: Path) -> None:
+def test_quota_prediction_leaves_out_requests_that_were_never_charged_to_a_quota(spark: Any, tmp_path: Path) -> None:
     """The connection closes while a produce waits for replicas, so that produce was never charged."""
 
     def play(cluster: VirtualCluster) -> None:
@@ -138,7 +138,7 @@ def test_quota_what_if_leaves_out_requests_that_the_broker_never_charged_to_a_qu
 
 
 @pytest.mark.parametrize("acks", [0, 1])
-def test_quota_what_if_counts_requests_whose_connection_closed_before_the_response(
+def test_quota_prediction_counts_a_request_whose_connection_closed_before_a_response(
     spark: Any, tmp_path: Path, acks: int
 ) -> None:
     """Before 2.0 the bytes are charged first, and then the response is delayed."""

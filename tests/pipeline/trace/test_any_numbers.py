@@ -77,7 +77,7 @@ def runs() -> list[dict[str, list[Row]]]:
 
 
 @pytest.mark.parametrize("change", [largest, least], ids=lambda change: change.__name__)
-def test_trace_report_is_built_even_if_clients_and_brokers_send_extreme_numbers(
+def test_trace_report_is_built_from_a_trace_that_contains_extreme_numbers(
     spark: Any, runs: list[dict[str, list[Row]]], change: Callable[[str, Row], Row]
 ) -> None:
     """Spark's consumers only look up offsets and do not fetch."""

@@ -149,7 +149,7 @@ def checked(spark: Any, recorded: Recorded) -> Checked:
     return checks
 
 
-def test_audit_of_a_real_kafka_breaks_no_rule(checked: Checked) -> None:
+def test_traffic_of_a_real_kafka_broker_breaks_no_audit_rule(checked: Checked) -> None:
     assert {number: rows for number, rows in checked.broken.items() if rows} == {}
 
 

@@ -54,7 +54,7 @@ def test_quota_replay_with_the_recorded_quota_gives_the_recorded_throttles(plan:
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.just(0), st.integers(0, 1500), st.integers(0, 30_000)), min_size=1, max_size=25))
-def test_quota_replay_at_another_quota_gives_the_throttles_of_a_real_broker(plan: list[Step]) -> None:
+def test_quota_replay_at_a_new_quota_gives_the_throttles_of_a_broker_with_that_quota(plan: list[Step]) -> None:
     """The same client runs against a broker with the other quota: equal pauses give equal throttles at equal times."""
     recorded, other = produced(plan, 5000.0), produced(plan, 12_000.0)
     begins, begun = recorded[0].at_ms, other[0].at_ms
@@ -102,7 +102,7 @@ def test_quota_replay_of_fetches_at_the_recorded_quota_gives_the_recorded_thrott
     assert 0 in read and waits(requests, 4000.0, fetches=True) == [(r.seq, r.at_ms, r.waited_ms) for r in requests]
 
 
-def test_quota_replay_at_another_quota_adds_or_removes_retried_fetches() -> None:
+def test_quota_replay_has_more_fetch_retries_at_a_lower_quota_and_none_without_limit() -> None:
     """Compared with brokers that have the other quota. A request recorded without a throttle has no pause before a retry."""
     strict, _ = fetched(4000.0)
     free, all_read = fetched(1e9)
@@ -114,6 +114,6 @@ def test_quota_replay_at_another_quota_adds_or_removes_retried_fetches() -> None
     assert len(tightened) > len(free) and len({seq for seq, _, _ in tightened}) == len(free)
 
 
-def test_quota_replay_of_a_fetch_larger_than_the_quota_allows_terminates() -> None:
+def test_quota_replay_ends_even_if_a_fetch_is_too_large_to_ever_meet_the_quota() -> None:
     [_, *again] = waits([Request(1, 1, 0, 1e9, 0), Request(2, 1, 10, 100.0, 0)], 10.0, fetches=True)
     assert again

@@ -122,7 +122,7 @@ def test_report_of_a_capture_names_the_packet_of_a_faulty_request_for_wireshark(
     assert "request: Metadata v12, correlation id 2" in request and "response: Metadata v12" in response
 
 
-def test_report_links_point_only_to_existing_local_targets(report: Path) -> None:
+def test_each_link_in_a_trace_report_points_to_an_existing_local_file_or_anchor(report: Path) -> None:
     links = Links()
     links.feed(report.read_text())
     assert len(links.ids) == len(set(links.ids))
@@ -286,7 +286,7 @@ def test_report_command_exits_with_status_3_on_wrong_arguments(
     assert ended.value.code == UNREADABLE and complaint in capsys.readouterr().err
 
 
-def test_unexpected_error_of_the_report_command_has_a_distinct_exit_status(
+def test_report_and_audit_commands_exit_with_status_4_if_spark_or_the_program_fails(
     spark: Any, report: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Failures of Spark and internal errors have exit statuses that no verdict has, and a clear last line."""

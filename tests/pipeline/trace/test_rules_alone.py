@@ -210,7 +210,7 @@ def with_faults(made: dict[str, list[Row]]) -> dict[str, list[Row]]:
     return made | {table: [row for row in made[table] if row["seq"] % 10 != 9] for table in ("events", "state")}
 
 
-def test_audits_of_two_runs_at_the_same_time_do_not_mix_their_findings(spark: Any) -> None:
+def test_two_audits_at_the_same_time_each_report_only_faults_of_their_own_tables(spark: Any) -> None:
     """Both have a run of the same name. Two rules run at the same time, one on each set, as in the report.
 
     The rules are the first of each module, and those that the faults break or leave undecided.

@@ -36,7 +36,7 @@ def contents(out: Path) -> dict[str, bytes]:
     return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
 
 
-def test_tables_are_partitioned_by_run_and_hour_with_the_declared_types(tmp_path: Path) -> None:
+def test_tables_are_partitioned_by_recording_and_hour_and_have_declared_column_types(tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic())
     write(tmp_path / "trace", group_entries(), "coordinators")
     counts, notices = build(tmp_path / "trace", tmp_path / "out")
@@ -295,7 +295,7 @@ def test_manifest_of_a_newer_or_damaged_format_is_rejected_with_its_file_name(tm
             build(tmp_path / "trace", tmp_path / "out")
 
 
-def test_run_name_with_path_characters_stays_inside_the_output_folder(tmp_path: Path) -> None:
+def test_tables_of_a_recording_named_like_a_parent_path_stay_in_the_output_folder(tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic(), "../../a=b", name="x")
     build(tmp_path / "trace", tmp_path / "out")
     assert sorted(os.listdir(tmp_path)) == ["out", "trace"]
@@ -303,7 +303,7 @@ def test_run_name_with_path_characters_stays_inside_the_output_folder(tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["r" * 252, "\ud800"])
-def test_trace_run_whose_name_cannot_name_a_folder_is_reported_and_others_are_read(tmp_path: Path, name: str) -> None:
+def test_recording_whose_name_no_folder_can_have_is_reported_and_others_are_read(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / "trace", traffic(), name, name="x")
     write(tmp_path / "trace", traffic(), "good")
     counts, [notice] = build(tmp_path / "trace", tmp_path / "out")
@@ -348,7 +348,9 @@ def test_trace_file_without_a_valid_start_time_is_reported_and_other_files_are_r
     assert list(counts) == ["good"] and str(path) in notice.text
 
 
-def test_progress_of_reading_long_runs_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_job_reports_its_progress_while_it_reads_a_long_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(reading, "ENTRIES_PER_NOTE", 3)
     monkeypatch.setattr(tables, "PROGRESS_INTERVAL_S", 0.001)
     write(tmp_path / "trace", traffic(), "a")

@@ -113,7 +113,7 @@ def test_rows_of_requests_between_brokers_contain_verified_partitions_and_marker
     ]
 
 
-def test_rows_of_admin_requests_contain_the_described_producers_and_transactions(recorded: Recorded) -> None:
+def test_trace_rows_of_describe_and_list_requests_contain_producers_and_transactions(recorded: Recorded) -> None:
     producer, name = Producer(recorded.bench), recorded.topic.name
     producer.init()
     producer.add({name: [0, 1]})

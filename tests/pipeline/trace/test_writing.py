@@ -112,7 +112,7 @@ def half(run: Run, *more: Any) -> Iterator[tuple[str, pa.RecordBatch]]:
     raise OSError("no space is left")
 
 
-def test_tables_contain_rows_of_only_the_last_attempt_of_each_spark_task(
+def test_tables_contain_rows_only_from_the_last_attempt_of_a_repeated_spark_task(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     trace = tmp_path / "trace"
