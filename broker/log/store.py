@@ -220,7 +220,7 @@ class Store:
 
     def _use_last_segment(self) -> None:
         self.last = self.segments[-1]
-        """The segment to which the next batch is appended, unless the batch makes a new segment necessary."""
+        """The last segment of the store. The next batch goes there or, if it does not fit, into a new segment."""
         self._base: int = self.last.base
         self._room_end = self._base
 

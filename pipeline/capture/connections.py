@@ -289,8 +289,8 @@ class Connection:
     def _no_kafka(self, stamp: Stamp, report: bool) -> Iterator[ConnectionEntry]:
         """Leave the connection out of the trace because it does not speak Kafka.
 
-        stamp: number and time of the packet that showed this. report: whether to yield an event about it; it is yielded only if the options name
-        the brokers' ports.
+        stamp: number and time of the packet that showed this. report: if True and the options name the brokers' ports, an event about the
+        connection is yielded.
         """
         self._leave_out(NO_KAFKA)
         if report and self._ports_given:

@@ -113,7 +113,7 @@ class Client:
     def any_connection(self) -> Connection:
         """Return a connection to a known broker or to a bootstrap server.
 
-        Raises ConnectionError if none can be reached. With `fail_fast`, it raises OptionError instead, unless an attempt timed out.
+        Raises ConnectionError if none can be reached. But with `fail_fast`, and if no attempt timed out, the error is an OptionError.
         """
         if self._open:
             return next(iter(self._open.values()))
