@@ -139,7 +139,7 @@ class Client:
     def _refused(self, errors: list[OSError]) -> OptionError:
         """Return the error to raise if no bootstrap server can be reached: it names the option that is probably wrong.
 
-        errors: the reason for each server.
+        errors: why each of the servers cannot be reached.
         """
         text = "; ".join(map(str, errors))
         if not all(isinstance(error, WrongProtocol) for error in errors):

@@ -123,8 +123,8 @@ class Job:
     table.
 
     Each client causes at most one alert per window, in the micro-batch in which it reaches a limit. Spark's sink has no transactions: if the
-    process ends between writing alerts and the end of their micro-batch, they are written again after a restart. Raises FolderError if the folder
-    holds the state of another job.
+    process ends after writing alerts but before the end of their micro-batch, the alerts are written again after a restart. Raises FolderError if
+    the folder holds the state of another job.
     """
 
     def __init__(
