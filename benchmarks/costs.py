@@ -88,8 +88,8 @@ def with_trace() -> Iterator[Program]:
 class Feature(NamedTuple):
     """A feature of the broker whose cost is measured.
 
-    title, text: title and text of its section in docs/benchmarks.md. start: a function that runs a broker with the feature. cells: the measurements;
-    each requires a least ratio of the broker's speed with the feature to its speed without it.
+    title, text: title and text of its section in docs/benchmarks.md. start: a function that runs a broker with the feature. cells: the measurements,
+    each with the least required ratio of the broker's speed with the feature to its speed without it.
     """
 
     title: str

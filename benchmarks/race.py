@@ -39,8 +39,8 @@ class Cell(NamedTuple):
     """One measurement of the benchmark `benchmarks.race`.
 
     run: takes the address of a program and returns a speed; a larger number is better. required: maps the name of each program that is
-    measured to the least ratio of this broker's speed to the program's speed; other programs are not measured. apart: whether client and broker
-    run on different cores, because the time of a single round trip otherwise jumps between two values.
+    measured to the least required ratio of this broker's speed to the program's speed; other programs are not measured. apart: whether client and
+    broker run on different cores, because the time of a single round trip otherwise jumps between two values.
     """
 
     name: str

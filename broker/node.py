@@ -74,7 +74,7 @@ class OpenConnection(Protocol):
 
 
 class SharedState(Protocol):
-    """Interface of the state that all brokers of a cluster share, as one broker needs it."""
+    """Interface of the state that all brokers of a cluster share: the attributes and methods that a broker uses."""
 
     @property
     def clock(self) -> Clock: ...
@@ -143,7 +143,7 @@ class SharedState(Protocol):
         """
 
     def remember_config(self, owner: ConfigOwner, layer: Mapping[str, str]) -> None:
-        """Persist settings before they change. Raises KafkaError KAFKA_STORAGE_ERROR (56) if they cannot be persisted.
+        """Persist the settings of an owner before a change of them takes effect. Raises KafkaError KAFKA_STORAGE_ERROR (56) if that fails.
 
         owner: a broker id, -1 for all brokers, a group id, or the name of a client metrics subscription. layer: all settings, as text, that are set
         on the owner itself after the change.

@@ -207,8 +207,8 @@ def _has_exited(jvm: subprocess.Popen[bytes]) -> bool:
 def _errors_into(log: TextIO) -> Iterator[None]:
     """Return a context in which standard output and standard error go to the file `log`.
 
-    This includes the output of a JVM that is started in the context, because it inherits both: the many lines that Spark and Ivy (which downloads
-    jars) print, and their errors.
+    A JVM that is started in the context inherits both. The file therefore also receives the many lines that Spark and Ivy (which downloads jars)
+    print, and their errors.
     """
     saved = [(number, os.dup(number)) for number in (1, 2)]
     try:

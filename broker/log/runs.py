@@ -224,7 +224,8 @@ class Runs:
     def cut_start(self, offset: int) -> None:
         """Remove every batch whose last offset is below `offset`.
 
-        `deleted_bytes` then counts the removed batches in the segment that holds `offset` or, if no batch remains, in the active segment.
+        Sets `deleted_bytes` to the size of all batches removed so far from the segment that holds `offset`, or from the active segment if no batch
+        remains.
         """
         segments = list(self.segments())
         self.replace_below(offset, ())

@@ -1,4 +1,4 @@
-"""Iteration over the batches in a range of positions of a store, the bytes of a partition. Only headers are read."""
+"""Finds the batches in a range of byte positions of a store, which holds the bytes of a partition. Only the headers of batches are decoded."""
 
 from __future__ import annotations
 

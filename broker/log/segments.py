@@ -103,7 +103,7 @@ class _Extent:
         """Do nothing: the file is released when the last reference to it is gone."""
 
     def close(self) -> None:
-        """Delete the segment's bytes. Only segments in named files, which override this method, survive the process."""
+        """Call `drop`, because the bytes do not outlive the process. `NamedSegment`, whose file does, overrides this method."""
         self.drop()
 
 

@@ -105,7 +105,7 @@ class Store:
     def _make_room(self, length: int, end: int) -> None:
         """Ensure that the last segment has room for a batch. Starts a new segment if the batch would make it larger than `segment_bytes`.
 
-        An empty segment takes a batch of any size. length: the size of the batch in bytes. end: the store's position where it will end.
+        An empty segment takes a batch of any size. length: the size of the batch in bytes. end: the position in the store after its last byte.
         """
         open_bytes = self.open_bytes
         if open_bytes and open_bytes + length > self.segment_bytes:
@@ -148,7 +148,7 @@ class Store:
         self._use_last_segment()
 
     def flush_append(self, position: int, records: int) -> None:
-        """Flush the last append (`records` records at `position`) if flush.messages is reached. If this fails, undo it and raise StorageError."""
+        """Flush the last append (`records` records at `position`) if flush.messages is reached; on failure undo the append, raise StorageError."""
         unflushed = self._unflushed + records
         if unflushed < self.flush_messages:
             self._unflushed = unflushed
@@ -220,7 +220,7 @@ class Store:
 
     def _use_last_segment(self) -> None:
         self.last = self.segments[-1]
-        """The segment to which the next batch is appended, unless the batch makes a new segment necessary."""
+        """The last segment of the store. The next batch goes there or, if it does not fit, into a new segment."""
         self._base: int = self.last.base
         self._room_end = self._base
 

@@ -77,7 +77,7 @@ class TopicLimits:
 
     @property
     def judges_records(self) -> bool:
-        """Return whether each record of a batch must be checked: for a key if the topic is compacted, and for its timestamp if that is limited."""
+        """Return whether each record of a batch must be checked: that it has a key, in a compacted topic, or that its timestamp is within limits."""
         if self.compact:
             return True
         return (
@@ -206,9 +206,9 @@ def _batch_size(produced: memoryview, at: int) -> int | None:
 
 
 def _checked_header(batch: memoryview, limits: TopicLimits) -> BatchHeader:
-    """Return the header of a batch after its checks. Raises InvalidBatch if one fails (P-8).
+    """Check a batch and return its header. Raises InvalidBatch if a check fails (P-8).
 
-    The checks in order: base offset, size, checksum, compression type. limits: the settings of the topic.
+    The checks, in this order: base offset, size, checksum, compression type. limits: the settings of the topic.
     """
     if _BASE_AND_LENGTH.unpack_from(batch)[0] != 0:
         raise InvalidBatch(

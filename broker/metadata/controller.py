@@ -198,7 +198,7 @@ class Controller:
         """Make the replica on broker `leader` the leader of a partition, in a new leader epoch.
 
         Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown partition, PREFERRED_LEADER_NOT_AVAILABLE (80) if the broker does not run or
-        is not in sync.
+        its replica is not in sync.
         """
         state = _known(self.image, topic, index)
         if leader not in state.isr or not self.image.is_alive(leader):

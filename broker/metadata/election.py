@@ -16,11 +16,13 @@ def among_the_living(image: Image, p: PartitionState, unclean: bool) -> Partitio
 
     The leader is the first running replica in this order:
 
-    a. the present leader, if it is in sync; b. another in-sync replica, in the order of the replicas; c. an eligible leader replica; d. any replica,
-       in the same order, if `unclean` (unclean.leader.election.enable) is true.
+    a. the present leader, if it is in sync
+    b. another in-sync replica, in the order of the replicas
+    c. an eligible leader replica
+    d. any replica, in the order of the replicas, if `unclean` (unclean.leader.election.enable) is true
 
     In cases c and d the new leader is the only member of the ISR. If no replica can lead, the partition has no leader. The ISR is then empty. In
-    clusters without eligible leader replicas, it instead keeps the first of its members, although that replica is not running.
+    clusters without eligible leader replicas, the ISR instead keeps the first of its members, although that replica is not running.
     """
     alive = image.is_alive
     isr = tuple(r for r in p.isr if alive(r)) or (() if ELIGIBLE_LEADER_REPLICAS in image.features else p.isr[:1])

@@ -155,7 +155,7 @@ class FrameReader:
     def _room_for(self, left: int) -> int:
         """Return the size of the buffer for an incomplete frame of which `left` bytes have arrived.
 
-        It is twice `left` but at least FIRST_BUFFER_BYTES, or the frame's size if that is smaller, plus 64 bytes.
+        The result is the smaller of two sizes, plus 64 bytes: the size of the whole frame; twice `left`, but at least FIRST_BUFFER_BYTES.
         """
         size = max(2 * left, FIRST_BUFFER_BYTES)
         if left >= LENGTH_BYTES:

@@ -154,9 +154,9 @@ def _group_of(request: Any) -> str | None:
 def _items(message: Any, parent: str, topic_name: TopicName) -> Iterator[tuple[str, Any, int | None]]:
     """Yield (name, item, partition number) for each partition in a message, and (name, item, None) for each other list item with an error code.
 
-    The name is that of the topic, resource or group. If an item with an error code contains partitions or further items, only those of them with an
-    error or an offset are yielded. If there are any, the outer item is yielded only if it has an error itself. parent: the name for items without a
-    name of their own, "" for a whole message. topic_name: a function that returns the name of a topic id.
+    The name is that of the topic, resource or group. If both an item and the items in its lists have error codes, as topics and partitions do in a
+    Metadata response, the inner ones are yielded only if they have an error or an offset. If any is, the outer item is yielded only if it has an
+    error, too. parent: the name for items without a name of their own, "" for a whole message. topic_name: returns the name of a topic id.
     """
     for attribute in _list_fields(cast(Any, type(message))):
         for item in getattr(message, attribute) or ():

@@ -97,8 +97,8 @@ class Refusal(NamedTuple):
 class Diagnostics(Observer):
     """Logs why connections and requests were refused and which unsupported features clients asked for, with advice.
 
-    It also logs a client that looks for a group's coordinator again and again and does not join the group, unless the client reads partitions
-    without a group. release: the Kafka release that the cluster emulates. journal: the cluster's requests, which show how a client reads.
+    It also logs a client that looks for a group's coordinator again and again, but neither joins the group nor reads partitions without it.
+    release: the Kafka release that the cluster emulates. journal: the cluster's requests, which show how a client reads.
     """
 
     def __init__(self, release: str, timers: Timers, journal: Journal) -> None:

@@ -1,6 +1,6 @@
-"""The journal: a bounded list of requests, throttles and state changes, which tests read instead of sleeping.
+"""The journal: a bounded list of requests, throttles and state changes. Tests read it, so that they need not sleep until something happens.
 
-It contains data about them, but no frames and no records. When it is full, the oldest entries are dropped, so that a long test needs no more memory
+An entry contains neither frames nor records. When the journal is full, its oldest entries are dropped, so that a long test needs no more memory
 than a short one. This module does not depend on asyncio.
 """
 

@@ -111,9 +111,10 @@ _RATE_NAMES = {"Produce": "byte-rate", "Fetch": "byte-rate", "Request": "request
 
 
 def _of_clients(node: Node, now_ms: int) -> Values:
-    """Yield the quota metrics of each client identity (user, client id or both).
+    """Yield the metrics of the produce, fetch and request quotas, for each client identity (user, client id or both).
 
-    These are byte-rate or request-time, throttle-time if the client was throttled recently, and exempt-request-time.
+    These are byte-rate or request-time and, if the client was throttled recently, throttle-time. The metric exempt-request-time follows, one for
+    all clients together, if a request quota is configured.
     """
     for sensor in node.quotas.metrics(now_ms):
         yield _RATE_NAMES[sensor.quota], sensor.quota, _identity(sensor), sensor.rate
@@ -123,7 +124,7 @@ def _of_clients(node: Node, now_ms: int) -> Values:
 
 
 def _of_mutations(sensor: SensorMetrics) -> Values:
-    """Yield the rate at which topics and partitions are created, the tokens left in the bucket, and the throttle time (KIP-599).
+    """Yield the rate at which partitions are created and deleted, the tokens left in the bucket, and the throttle time (KIP-599).
 
     sensor: the measurements of one user, client id or both. Values that were not measured are left out.
     """
@@ -153,8 +154,8 @@ def _of_replication(quota: ReplicationQuota, now_ms: int) -> Values:
 def _of_replicas(node: Node, now_ms: int) -> Values:
     """Yield the lag and the write rate of replicas, two metrics that KIP-73 proposes for watching a reassignment. Kafka itself never had them.
 
-    SumReplicaLag: the number of records that the follower replicas on this broker have not fetched yet. PartitionBytesInRate: for each partition
-    that this broker leads, the bytes per second that producers wrote since the replica was created.
+    SumReplicaLag: the differences between the leader's and the follower's log end offset, summed over all follower replicas on this broker.
+    PartitionBytesInRate: for each partition that this broker leads, the bytes per second that producers wrote since the replica was created.
     """
     replicas = node.replicas
     yield "SumReplicaLag", "ReplicaManager", (), float(sum(f.lag for f in replicas.fetchers.values()))

@@ -97,11 +97,11 @@ offsets, which is encoded later, too: (function that encodes it, arguments of th
 
 
 class StateOfOne(NamedTuple):
-    """An encoder of the trace entries about the offsets of one log (`State`), with the encoded fields that all these entries have in common.
+    """The function that encodes trace entries about the offsets of one log (`State`), and those of its arguments that never change.
 
-    It is faster than `kafkaproto.trace.format.encoded` and returns the same bytes. pack: a function that returns an encoded entry. Its arguments are
-    (head, seq, broker, clock_ms, at_ns, log, flags, four offsets, name), of which this class stores the following, already encoded. head: length and
-    kind of the entry. log: the number of logs (1), the length of the topic name, and the partition. name: the topic name.
+    pack: a function of (head, seq, broker, clock_ms, at_ns, log, flags, four offsets, name) that returns an encoded entry. It is faster than
+    `kafkaproto.trace.format.encoded` and returns the same bytes. head, log, name: arguments of `pack`, already encoded. head has the length and kind
+    of the entry, log the number of logs (1), the length of the topic name and the partition, and name the topic name.
     """
 
     pack: Callable[..., bytes]
@@ -120,10 +120,10 @@ def state_of_one(topic: str, partition: int) -> StateOfOne:
 
 
 class Moves:
-    """The encoder of the trace entries about the offsets of one replica, with the flags of the next entry. Each change gets an entry.
+    """What is needed to write trace entries about one replica. Each change of the offsets of the replica gets an entry.
 
-    packing: the encoder. flags: 1 (`BEGINS`) if the next entry is the first one about this replica, otherwise 0. log: a weak reference to the
-    replica's log.
+    packing: encodes these entries. flags: 1 (`BEGINS`) if the next entry is the first one about this replica, otherwise 0. log: a weak reference
+    to the replica's log.
     """
 
     __slots__ = ("flags", "log", "packing")

@@ -1,6 +1,6 @@
 """One transaction in the history, as the test API shows it.
 
-The code is in a module of its own so that brokers start faster: it is imported with the first transaction.
+The class has a module of its own, which a broker imports only once there is a transaction, so that it starts faster.
 """
 
 from __future__ import annotations

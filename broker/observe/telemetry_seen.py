@@ -1,6 +1,6 @@
 """One push of a client's metrics, as the test API shows it.
 
-The code is in a module of its own so that brokers start faster: it is imported with the first push.
+The class has a module of its own, which a broker imports only once a client has pushed metrics, so that it starts faster.
 """
 
 from __future__ import annotations

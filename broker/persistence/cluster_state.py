@@ -275,9 +275,9 @@ class ClusterPersistence:
         self.next_producer_id = end
 
     def _changes(self, old: Image, new: Image, changed: Sequence[str]) -> Iterator[MetadataRecord]:
-        """Yield the metadata records for the differences between two metadata images (states of the topics) that must survive a restart.
+        """Yield metadata records for those differences between two metadata images that must survive a restart.
 
-        changed: the names of the topics that differ.
+        old, new: the metadata of the cluster before and after a change. changed: the names of the topics that differ.
         """
         if changed:
             there = [(old.topics.get(name), new.topics[name]) for name in changed if name in new.topics]

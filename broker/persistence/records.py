@@ -263,8 +263,8 @@ def _producer_facts(producers: Mapping[int, ProducerEntry]) -> list[Any]:
 def _producers(entries: Sequence[Any]) -> dict[int, ProducerEntry]:
     """Return the states of producers in a metadata record, by producer id.
 
-    entries: for each producer its id, epoch and batches; then, unless the record was written before the broker supported transactions, the
-    coordinator's epoch, the offset of the last marker, the last timestamp, and the offset at which the open transaction begins.
+    entries: for each producer its id, epoch and batches, then the coordinator's epoch, the offset of the last marker, the last timestamp, and the
+    offset at which the open transaction begins. Old records, from before the broker supported transactions, end after the batches.
     """
     producers = {}
     for producer_id, epoch, batches, *transactional in entries:

@@ -69,7 +69,7 @@ class Proxy:
         self._next_port = port
         self._doors: dict[Address, Door] = {}
         self._aliases: dict[Address, Address] = {}
-        """Maps the advertised address of the broker to the address that the proxy was given for it (`to`), so that both count as one broker.
+        """Maps the address that the broker at `to` advertises to the address `to`, so that both count as one broker.
 
         Empty until the advertised address is known.
         """

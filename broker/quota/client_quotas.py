@@ -86,7 +86,7 @@ class QuotaManager(ClientSensors[Sensor]):
     def unrecord(self, user: str, client_id: str | None, value: float, now_ms: int) -> None:
         """Subtract `value` (bytes or percent) from what the client has used, because the client gets less than was recorded.
 
-        As in Kafka, the measured rate counts the subtraction as one more event (Q-13).
+        As in Kafka, the subtraction is one more event of the measured rate, with a negative value (Q-13).
         """
         if not self.enabled:
             return

@@ -1,10 +1,10 @@
 """The controller mutation quotas of a cluster: how many partitions clients may create and delete (Q-18, KIP-599).
 
-A cluster has one controller, so each identity has one token bucket, whichever broker receives its requests. A request takes tokens topic by topic,
-once the topic has passed all other checks. Newer request versions are strict: a topic is rejected with an error while the bucket is below zero;
-otherwise it is processed, whatever it costs. Clients of older versions do not know this error. Their requests are always processed, and the clients
-are throttled if the bucket is below zero afterwards. This module does not depend on Kafka requests. It corresponds to Kafka's
-`ControllerMutationQuotaManager` and `ControllerMutationQuota`.
+A cluster has one controller, so each client identity (user, client id or both) has one token bucket, whichever broker receives its requests. A
+request takes the tokens for a topic once the topic has passed all other checks. Newer request versions are strict: a topic is rejected with an error
+while the bucket is below zero; otherwise it is processed, whatever it costs. Clients of older versions do not know this error. Their requests are
+always processed, and the clients are throttled if the bucket is below zero afterwards. This module does not depend on Kafka requests. It corresponds
+to Kafka's `ControllerMutationQuotaManager` and `ControllerMutationQuota`.
 """
 
 from __future__ import annotations

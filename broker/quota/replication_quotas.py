@@ -104,7 +104,7 @@ _PARTITION_BYTES = 36
 
 
 def response_bytes(partitions: list[tuple[str, int]]) -> int:
-    """Return the number of bytes that a response to a follower counts against the replication quota (R-5).
+    """Return how many bytes are counted against the replication quota for a response to a follower (R-5).
 
     partitions: (topic, size of the records in bytes) for each throttled partition in the response. The size is computed, because leader and
     follower exchange no encoded response here. It is the size of a response with topic ids, which Kafka's followers use.

@@ -17,7 +17,7 @@ def refill_ms(tokens: float, bound: float) -> int:
 
 
 def _lower(burst: float, tokens: float) -> float:
-    """Return the lower number. If `tokens` is NaN, the result is NaN, as that of Java's `Math.min`, so that the tokens remain NaN with any bound."""
+    """Return the lower of two numbers, or NaN if `tokens` is NaN, as Java's `Math.min` does. Tokens that are NaN thus remain NaN with any bound."""
     return burst if tokens >= burst else tokens
 
 

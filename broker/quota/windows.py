@@ -192,9 +192,9 @@ class SampledRate:
 
 
 class SimpleRate(SampledRate):
-    """A rate like `SampledRate`, but divided by the time that really passed since the oldest sample began, at least one window (R-3).
+    """A rate like `SampledRate`, but its sum is divided by the time that has passed since the oldest sample began, at least one window (R-3).
 
-    Unlike `SampledRate`, it counts no windows before the first event: values recorded in the first instant are divided by one window.
+    Unlike `SampledRate`, it does not add the time before the first event: values recorded in the first instant are divided by one window.
     """
 
     __slots__ = ()

@@ -262,7 +262,7 @@ class _Parser:
         return self._class(characters, negative=letter.isupper())
 
     def _class(self, characters: Characters, *, negative: bool) -> Characters:
-        """Return the characters of a Perl or POSIX class, with case variants if the flags ignore case. negative: return all other characters."""
+        """Return the characters of a Perl or POSIX class, with case variants if the flags ignore case; if `negative`, all other characters."""
         if self._flags.ignore_case:
             characters = folded(characters)
         return ~characters if negative else characters

@@ -114,7 +114,7 @@ class ReplicaFetcher:
         return followed.overrides
 
     def release(self, topic: str, index: int) -> None:
-        """Remove the hold (stop offset) and the delay that a test has set for a partition, and fetch it at once if this fetcher follows it."""
+        """Fetch a partition at once, without the stop offset (hold) and the delay of a test. Does nothing if this fetcher does not follow it."""
         followed = self._followed.get((topic, index))
         if followed is None:
             return
@@ -194,7 +194,7 @@ class ReplicaFetcher:
             self._wait_until(self._wait_ends_ms)
 
     def _fetch_next(self, followed: FollowedPartition, now_ms: int, delay_ms: int) -> None:
-        """Schedule a partition's next fetch in `delay_ms` ms, or after the delay set by a test, unless that delay is already running."""
+        """Schedule a partition's next fetch, after the delay that a test has set, else after `delay_ms`. Does nothing while a test's delay runs."""
         if followed.is_delayed(now_ms):
             return
         followed.due = True

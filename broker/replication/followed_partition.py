@@ -150,7 +150,7 @@ class FollowedPartition:
     # ---- a response and the next request -------------------------------------------------------------------------------------
 
     def receive(self, remaining_bytes: int, at_least_one: bool, throttled: bool) -> int:
-        """Receive a response: append the leader's records unless `throttled`, and apply the leader's high watermark and log start (N-9).
+        """Receive a response: append the leader's records, if not `throttled`, and apply the leader's high watermark and log start (N-9).
 
         remaining_bytes: the bytes that the response may still contain. at_least_one: whether the first batch is appended even if it is larger.
         Returns how many bytes were appended.

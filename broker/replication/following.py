@@ -65,7 +65,8 @@ class Following:
     def follow(self, partition: Partition) -> None:
         """Truncate a follower replica to the records that its leader has, and fetch the partition from the leader.
 
-        Does nothing if the partition is already fetched from this leader. Stops fetching it if this broker leads it or if no running broker does.
+        Does nothing if the partition is already fetched from this leader. Stops fetching the partition if this broker leads it, or if no running
+        broker leads it.
         """
         leader = None if partition.is_leader else self._leader_of(partition)
         if leader is None:

@@ -17,7 +17,7 @@ from kafkaproto.broker.runtime.events import Events
 class Shelf(Protocol):
     """Interface of a data directory: gives each partition a folder for its segment files and a keeper that persists the state of its log.
 
-    When the broker's process has been restarted, it restores the segments and the state from the data directory.
+    After a restart of the broker's process, `restore` brings back the segments and the state of a log.
     """
 
     def folder(self, topic_id: bytes, index: int) -> SegmentFolder: ...

@@ -84,8 +84,8 @@ def charge_produce(
 ) -> Charged:
     """Charge a Produce request: first the bytes of header and body (Q-11), then the request time.
 
-    With acks=0 only the bytes are charged (T-3); the time counts as exempt (Q-15). If both quotas are exceeded, the longer throttle time applies;
-    if they are equal, the one for request time. request_percent: handler time in percent of one second of one thread.
+    With acks=0 only the bytes are charged (T-3); the time counts as exempt (Q-15). If both quotas are exceeded, the longer throttle time applies; if
+    the two times are equal, that of the request quota. request_percent: handler time in percent of one second of one thread.
     """
     bytes_ms = quotas.produce.record(user, client_id, request_bytes, now_ms)
     if acks == 0:

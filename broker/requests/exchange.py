@@ -20,7 +20,7 @@ class Waiting(Protocol):
 
 
 class Peer(Protocol):
-    """Interface of a client connection, as requests see it: the client, the listener, and how to send responses."""
+    """Interface of a client connection, with what the handling of requests needs: the client, the listener, and methods that send responses."""
 
     connection_id: int
     listener_name: str

@@ -46,7 +46,7 @@ class NoReply:
 
 
 class FetchReply:
-    """The outcome of a Fetch. The response is encoded before its bytes are charged (Q-12); the fetch session changes when it is sent (S-10).
+    """The outcome of a Fetch. The response is encoded before its bytes are charged (Q-12). Sending it changes the fetch session (S-10).
 
     message: the response, with its records and without a session id. session: the fetch session; None if the request failed before its session was
     known. results: (key of the partition in the session, result of the read) for each partition. read: a function that is called when the response is

@@ -99,7 +99,7 @@ class Channel(asyncio.BufferedProtocol):
         return True  # the connection closes when it has responded to all received requests
 
     def pause_writing(self) -> None:
-        """Record that the transport's write buffer is full. asyncio calls `resume_writing` when it has room again."""
+        """Do nothing. asyncio calls this when the transport's write buffer is full, and `resume_writing` when the buffer has room again."""
 
     def resume_writing(self) -> None:
         if self._drained is not None:

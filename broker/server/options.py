@@ -63,7 +63,7 @@ def log_level(parser: argparse.ArgumentParser) -> None:
 
 
 def log_to_stderr(options: argparse.Namespace) -> None:
-    """Log to stderr, from the level in `--log-level` on."""
+    """Log messages to stderr if their level is at least that of `--log-level`."""
     logging.basicConfig(
         level=options.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )

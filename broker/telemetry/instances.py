@@ -170,8 +170,8 @@ class TelemetryInstances:
     def _refusal(self, instance: Instance, request: PushRequest, now_ms: int) -> int:
         """Return the error code with which a push is rejected, or 0 if it is accepted.
 
-        A push starts a new push interval, even if it is rejected. Exceptions are a push that comes before the current interval has passed, and a
-        push after the client's last one, which it marked as terminating.
+        A push starts a new push interval, even if it is rejected. Two kinds of push do not: one that comes before the current interval has passed,
+        and one that follows a push which the client marked as terminating.
         """
         if instance.is_terminating:
             return ErrorCode.INVALID_REQUEST
@@ -195,8 +195,8 @@ class TelemetryInstances:
     def _instance(self, key: bytes, attributes: ClientAttributes, connection_id: int, now_ms: int) -> Instance:
         """Return the stored client whose instance id is `key`, and extend its expiry. If there is none, or it has expired, store a new client.
 
-        attributes, connection_id: those of the new client. If the settings of any subscription to client metrics have changed since the stored
-        client's own subscription was computed, its subscription is computed again from the stored attributes.
+        attributes, connection_id: stored with a new client. What the client must send (its `Instance`) is computed again from the stored attributes
+        if any subscription to client metrics has changed since.
         """
         version = self._config.cluster.client_metrics_version
         instance = self._instances.get(key)

@@ -104,7 +104,7 @@ def _with_cluster(
     """Return the (positional, keyword) arguments of a call, with the cluster added as the parameter `kafka`.
 
     signature: the signature of the decorated function. outer: the same signature without `kafka`. made: the cluster. arguments, named: the
-    positional and keyword arguments without the cluster. Raises TypeError if `kafka` is positional-only and the other arguments do not fit.
+    positional and keyword arguments without the cluster. Raises TypeError if `kafka` is positional-only and the other arguments do not match `outer`.
     """
     parameter = signature.parameters[PARAMETER]
     place = list(signature.parameters).index(PARAMETER)

@@ -182,7 +182,7 @@ def _checked(
 ) -> Iterator[_Ready]:
     """Split records into batches that the leader of the partition accepts, and yield each checked batch. Appends nothing.
 
-    index: number of the partition. made: all records of the call. numbers: the indexes in `made` of the records for this partition. compression:
+    index: number of the partition. made: all records to append. numbers: the indexes in `made` of the records for this partition. compression:
     the codec with which the batches are compressed. Raises KafkaError if a single record is too large, a record is invalid, or the partition has
     no leader.
     """

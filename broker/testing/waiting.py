@@ -75,7 +75,7 @@ class Watch(Observer):
         )
 
     def end(self, error: Exception) -> None:
-        """Stop checking the condition and raise `error` to the waiting test, unless the condition was fulfilled already."""
+        """Stop checking the condition. If it was not fulfilled before, `error` is raised in the waiting test."""
         if not self._future.done():
             self._future.set_exception(error)
 

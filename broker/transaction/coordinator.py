@@ -351,10 +351,11 @@ def _may_continue(data: TransactionData, producer_id: int, epoch: int) -> bool:
 def _check_producer(
     transaction: Transaction, producer_id: int, epoch: int, refuses_pending: bool, is_release_4: bool
 ) -> None:
-    """Check that a producer may use a transaction now. is_release_4: whether to check first that no transition is pending.
+    """Check that a producer may use a transaction now.
 
-    Raises KafkaError INVALID_PRODUCER_ID_MAPPING (49) for another producer id, PRODUCER_FENCED (90) for another epoch, and CONCURRENT_TRANSACTIONS
-    (51) while the transaction ends or, with `refuses_pending`, a transition is pending.
+    refuses_pending: whether a pending transition is an error. is_release_4: whether this error comes before all others, as in Kafka 4. Raises
+    KafkaError INVALID_PRODUCER_ID_MAPPING (49) for another producer id, PRODUCER_FENCED (90) for another epoch, and CONCURRENT_TRANSACTIONS (51)
+    while the transaction ends or, with `refuses_pending`, a transition is pending.
     """
     data, is_pending = transaction.data, refuses_pending and transaction.pending is not None
     if is_pending and is_release_4:

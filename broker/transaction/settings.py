@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 DEFAULT_COMPLETION_MS = 1
-"""Default time in ms between the response to EndTxn and its markers: the median in Kafka 3.9.1 (`python -m tests.oracle.transaction_completion`)."""
+"""Default time in ms from the response to EndTxn to the markers: the median in Kafka 3.9.1 (`python -m tests.oracle.transaction_completion`)."""
 
 
 @dataclass(frozen=True, slots=True)

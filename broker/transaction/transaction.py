@@ -61,10 +61,11 @@ LEGAL_FROM: dict[TransactionState, frozenset[TransactionState]] = {
 class TransactionData(NamedTuple):
     """The stored state of a transactional id (TX-4).
 
-    epoch: the current epoch of the producer. last_epoch: the epoch before that, with which a producer may repeat its request; -1 for none, and in
-    data that was read from the log. previous_producer_id: the producer id before the last transition. next_producer_id: the id that follows when
-    the epochs of the producer id are exhausted, otherwise -1. partitions: the partitions in the transaction. start_ms: when the transaction
-    started, -1 for none. update_ms: when the state last changed. client_version: the transaction version of the producer, 0 to 2 (KIP-890).
+    epoch: the current epoch of the producer. last_epoch: the epoch before `epoch`, with which a producer may repeat its request; -1 if there is
+    none, or if the data was read from the log. previous_producer_id: the producer id before the last transition. next_producer_id: the id that
+    follows when the epochs of the producer id are exhausted, otherwise -1. partitions: the partitions in the transaction. start_ms: when the
+    transaction started, -1 for none. update_ms: when the state last changed. client_version: the transaction version of the producer, 0 to 2
+    (KIP-890).
     """
 
     producer_id: int
@@ -269,8 +270,8 @@ class Transaction:
     def take_fenced_epoch(self, *, bumps: bool) -> None:
         """Drop the pending state that fences the producer with a raised epoch, so that the abort can become the pending state.
 
-        bumps: True if the abort itself raises the epoch, as with transaction version 2; the epoch of the dropped state is then lost. If False, that
-        epoch becomes the current one.
+        bumps: True if the abort itself raises the epoch, as with transaction version 2; the raised epoch of the dropped state is then lost. If
+        False, the raised epoch becomes the current one.
         """
         assert self.pending is not None
         if not bumps:

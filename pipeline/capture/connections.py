@@ -248,7 +248,7 @@ class Connection:
     def _looks_like_request(self, by: int, data: bytes) -> bool:
         """Return True if a segment starts like a request and comes from an endpoint that may be the client. Also updates the probable client.
 
-        by: index of the endpoint that sent `data`. This detects requests that are too large to be buffered. The result may be True for a response,
+        by: index of the endpoint that sent `data`. The method detects requests that are too large to be buffered. It may return True for a response,
         because a response with a low correlation id looks like a Produce request. If the client is not known, an endpoint therefore becomes the
         probable client only after two successive requests.
         """
@@ -289,8 +289,8 @@ class Connection:
     def _no_kafka(self, stamp: Stamp, report: bool) -> Iterator[ConnectionEntry]:
         """Leave the connection out of the trace because it does not speak Kafka.
 
-        stamp: number and time of the packet that showed this. report: whether to yield an event about it; it is yielded only if the options name
-        the brokers' ports.
+        stamp: number and time of the packet that showed this. report: if True and the options name the brokers' ports, an event about the
+        connection is yielded.
         """
         self._leave_out(NO_KAFKA)
         if report and self._ports_given:

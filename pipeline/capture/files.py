@@ -1,6 +1,6 @@
 """Reader of capture files: pcap in both byte orders with micro- and nanoseconds, and pcapng, in one pass, one packet at a time.
 
-A file of another format or version raises an error with its name and position. This module does not depend on what is in a packet.
+For another format or version, it raises an error that names the file and the byte position. This module does not depend on what is in a packet.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def _in_order(table: str, rows: Iterable[Row]) -> list[tuple[Any, ...]]:
 def _discovered_facts(rows: DataFrame, runs: list[Run]) -> list[tuple[ResolvedFacts, Counter[str]]]:
     """Return for each run (recording): (its broker ids and topic names, number of packets that were left out, by reason).
 
-    rows: the rows made from the captures, among which are rows with these facts. runs: the recordings; the result has the same order.
+    rows: the rows made from the captures; some of them contain these ids, names and numbers. runs: the recordings; the result has the same order.
     """
     cluster_facts = [ClusterFacts() for _ in runs]
     servers: list[set[str]] = [set() for _ in runs]

@@ -105,9 +105,9 @@ def _segment(data: bytes, at: int, length: int) -> Segment:
 def _ipv4(data: bytes, at: int, length: int) -> tuple[bytes, bytes, int, int]:
     """Return (source address, destination address, byte position of the TCP header, byte position of the end of the packet).
 
-    data: the captured bytes of the packet. at: byte position of the IPv4 header. length: size in bytes of the whole packet. Raises LeftOut for a
-    packet that is no TCP segment, a fragment or too short. In the header, a total length of 0 comes from a sender whose network card splits segments
-    (TSO): the packet then ends at `length`.
+    data: the captured bytes of the packet. at: byte position of the IPv4 header. length: size in bytes of the whole packet. Raises LeftOut if
+    the packet is a fragment, is too short or has no TCP segment. In the header, a total length of 0 comes from a sender whose network card splits
+    segments (TSO): the packet then ends at `length`.
     """
     header = (data[at] & 15) * 4
     total = _word(data, at + 2)

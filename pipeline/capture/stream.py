@@ -18,7 +18,7 @@ PATIENCE_PACKETS = 32
 After that, the capture is assumed to lack the segment.
 """
 FARTHEST_BACK_BYTES = 1 << 30
-"""The largest TCP window in bytes. A segment that starts farther behind the next expected byte is no retransmission."""
+"""The largest TCP window in bytes. A segment that starts more than this before the next expected byte cannot be a retransmission."""
 LOST, CUT_SHORT = "packets are missing in the capture", "the capture has only the beginning of packets"
 
 

@@ -44,7 +44,7 @@ def _fill(brokers: Brokers) -> None:
 
 
 def _read(brokers: Brokers, rack: str | None) -> tuple[int, list[int]]:
-    """Read the topic with one consumer. Returns (number of distinct records received, list of the bytes that each broker sent).
+    """Read the topic with one consumer. Returns (number of distinct records received, number of bytes that each broker sent, by broker id).
 
     rack: the consumer's rack, or None for a consumer without `client.rack`.
     """

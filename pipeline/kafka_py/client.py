@@ -113,7 +113,7 @@ class Client:
     def any_connection(self) -> Connection:
         """Return a connection to a known broker or to a bootstrap server.
 
-        Raises ConnectionError if none can be reached. With `fail_fast`, it raises OptionError instead, unless an attempt timed out.
+        Raises ConnectionError if none can be reached. But with `fail_fast`, and if no attempt timed out, the error is an OptionError.
         """
         if self._open:
             return next(iter(self._open.values()))
@@ -139,7 +139,7 @@ class Client:
     def _refused(self, errors: list[OSError]) -> OptionError:
         """Return the error to raise if no bootstrap server can be reached: it names the option that is probably wrong.
 
-        errors: the reason for each server.
+        errors: why each of the servers cannot be reached.
         """
         text = "; ".join(map(str, errors))
         if not all(isinstance(error, WrongProtocol) for error in errors):

@@ -68,7 +68,7 @@ WITHOUT_EFFECT = ("groupIdPrefix", "kafka.group.id", "kafka.max.poll.records", "
 """Options that are accepted and ignored, because kafka_py has no groups, polls or lingering. Spark itself uses `checkpointLocation`."""
 
 NEAR = 0.84
-"""How similar (0 to 1) a known name must be to an unknown one to be suggested. With a lower value, unrelated names that share words are suggested."""
+"""The least similarity (0 to 1) to an unknown name at which a known name is suggested. A lower value would also suggest unrelated names."""
 
 
 @dataclass(frozen=True)

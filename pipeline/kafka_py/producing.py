@@ -22,9 +22,9 @@ from kafkaproto.records.batch import NO_EPOCH, NO_PRODUCER, NO_SEQUENCE, build_b
 from kafkaproto.records.record import NewRecord
 
 RECORD_OVERHEAD_BYTES = 70
-"""Approximate size in bytes of a batch's header and the fields of a record other than key, value and headers."""
+"""Approximate size in bytes of a batch with one record, without the key, value and headers of the record."""
 MOST_RECORDS = 100_000
-"""Largest number of records in a batch, because batches of many small values would take much memory."""
+"""The maximum number of records in a batch. It limits the memory for batches of many small values."""
 LARGEST_SEQUENCE = 2**31
 
 

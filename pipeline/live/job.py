@@ -83,7 +83,7 @@ def by_client(journal: DataFrame, windows: Windows) -> DataFrame:
 
     throttled_ms: sum of the throttle times decided in the window, over all connections. share: throttled_ms divided by the length of the window; it
     may exceed 1, because connections are throttled at the same time. lag_max, lag_last: the largest and the latest lag of the client in any
-    partition, as a number of records (high watermark minus the client's offset). Both are null for a client that read nothing.
+    partition, in offsets: the high watermark minus the next offset that the client reads. Both are null for a client that read nothing.
     """
     throttle_ms = f.when(f.col("kind") == "throttle", f.col("throttle_ms"))
     lag = f.when(
@@ -123,8 +123,8 @@ class Job:
     table.
 
     Each client causes at most one alert per window, in the micro-batch in which it reaches a limit. Spark's sink has no transactions: if the
-    process ends between writing alerts and the end of their micro-batch, they are written again after a restart. Raises FolderError if the folder
-    holds the state of another job.
+    process ends after writing alerts but before the end of their micro-batch, the alerts are written again after a restart. Raises FolderError if
+    the folder holds the state of another job.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ class Windows:
 class Limits:
     """The limits of the live job: a client that reaches one causes an alert.
 
-    throttled_ms: throttle time of the client in one window. lag: number of records in one partition that the client has not read.
+    throttled_ms: throttle time of the client in one window. lag: by how many offsets the client is behind the high watermark of one partition.
     """
 
     throttled_ms: int = 1000

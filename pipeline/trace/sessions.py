@@ -213,9 +213,9 @@ class Sessions:
     ) -> None:
         """Store which high watermarks a fetch response has shown to its client, and which other sessions must report them.
 
-        If the client of another session with the same partition was shown a lower high watermark last, that session must report the new one in a
-        later response. Its `due_since_ns` stores the time of this response for the partition, unless an earlier time is stored. response_partitions:
-        maps the partitions in the response to their data.
+        If another session has the same partition and its client received a lower high watermark last, a later response of the other session must
+        report the new high watermark. The `due_since_ns` of the other session then gets the time of this response, if it has no time for the
+        partition yet. response_partitions: maps the partitions in the response to their data.
         """
         own_key = (exchange.broker, response.session_id)
         session = self._open.get(own_key)

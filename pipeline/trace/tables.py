@@ -76,7 +76,7 @@ def build(
     write: the function that writes the new rows, with Spark or without. ports: the ports on which brokers listen, to select connections in captures;
     if it is empty, every connection that speaks Kafka is selected.
 
-    Returns (number of new rows by run and table, notices for the user). A run (a recording) without new rows is not in the first. Raises TraceError
+    Returns (number of new rows by run and table, notices for the user). A run (a recording) without new rows is not in the dict. Raises TraceError
     if there is no trace and StoreError if `out` cannot be used; the tables are then unchanged.
     """
     runs, notices = runs_of(trace, ports)

@@ -1,4 +1,4 @@
-"""Queries about the lag of each group: the number of records between its committed offset and the end of the partition."""
+"""Queries about the lag of each group: the difference between the end of a partition and the group's committed offset."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ class Request(NamedTuple):
 
     conn: its connection. at_ms: the broker's clock when its bytes were charged. value: the number of bytes that were charged. For a fetch whose
     response was emptied by a throttle, it is the size of the response that would have been sent otherwise. waited_ms: the throttle time that the
-    broker applied, whichever quota caused it. empty: True for a fetch whose response had no records because of a throttle; its client then repeated
-    it.
+    broker applied, whichever quota caused it. empty: True for a fetch whose response had no records because of a throttle; the client then
+    repeated the fetch.
     """
 
     seq: int

@@ -104,7 +104,7 @@ def not_early(tables: Tables) -> DataFrame:
     """Check that a fetch response with less than `min_bytes` is not sent before `max_wait_ms` has passed. Returns one row per checked fetch.
 
     - A response without records is always checked.
-    - A response with records is checked only if nothing else explains an early response: it contains all partitions, no partition has further
+    - A response with records is checked only if nothing else explains why it is early: the response contains all partitions, no partition has further
       records, and no consumer quota can lower the number of bytes. Quotas are known only if the recorder reports the broker's settings.
     - A fetch beyond the high watermark or last stable offset does not break the rule, because brokers respond to it at once. The response shows these
       offsets; in a fetch session, any response of the connection may show them.

@@ -184,8 +184,8 @@ def ordered_offsets(tables: Tables) -> DataFrame:
 def epochs(tables: Tables) -> DataFrame:
     """Check that leader epochs do not fall from batch to batch in the log. Returns one row per compared pair of batches.
 
-    Two kinds of pairs are compared: neighbouring batches in one response, and the first and last batches of different responses that a broker sent to
-    consumers, ordered by offset.
+    Two kinds of pairs are compared: batches that follow each other in one response; and, if the first and last batches of all responses of a broker
+    to consumers are sorted by offset, those that follow each other but come from different responses.
 
     Columns: run (the recording), seq (of the request with the later batch), topic, partition, base_offset, before_epoch (of the earlier batch), epoch
     (of the later batch), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (`before_epoch` minus `epoch`).

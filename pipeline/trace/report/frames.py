@@ -23,9 +23,10 @@ MAX_VALUE_LENGTH = 100
 
 
 def exchanges(trace: Path, outcomes: Iterable[Outcome]) -> dict[str, list[str]]:
-    """Return for each broken rule the request and response, as text, of the row that breaks it most, as a dict by rule number.
+    """Return a dict from the number of each broken rule to the texts of a request and its response: the two that break the rule most.
 
-    trace: the file or folder that is searched for these requests. outcomes: the results of the rules. A rule whose request is not found is left out.
+    The second text is missing if the trace lacks the response. trace: the file or folder that is searched for these requests. outcomes: the results
+    of the rules. A rule whose request is not found is left out.
     """
     rules_by_exchange: dict[tuple[str, int], list[str]] = {}
     for outcome in outcomes:

@@ -234,7 +234,7 @@ def _other_runs_note(run: str, rest: Sequence[str], others: dict[str, list[Outco
 
 
 def _side_by_side(work: Callable[[A], B], items: Iterable[A]) -> list[B]:
-    """Apply `work` to all items, two at a time: planning a small query takes longer than running it, and planning keeps only one core busy."""
+    """Return the result of `work` for each item. Two items are processed at a time, because planning a small query keeps only one core busy."""
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(work, items))
 
