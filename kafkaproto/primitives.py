@@ -349,10 +349,7 @@ class RecordsType(BytesType):
         if obj is None or isinstance(obj, BYTES_LIKE) or not hasattr(obj, "__len__"):
             return super()._build(obj, stream, context, path)
         if splices is None:
-            raise EncodeError(
-                path,
-                f"expected bytes (got {shown(obj)}); to encode bytes of a file, pass the argument splices to the encoder",
-            )
+            raise EncodeError(path, f"expected bytes (got {shown(obj)}); a range of a file needs the argument splices")
         self.build_length(len(obj), stream, path)
         splices.append((stream.tell(), obj))
         return obj
