@@ -20,9 +20,9 @@ DEFAULT_LIMIT_BYTES = 128 * 1024 * 1024
 """The default limit on decompressed bytes, larger than any batch that a broker with usual settings accepts."""
 
 LZ4_DEFAULT_LEVEL, LZ4_LEAST_HC_LEVEL = 9, 3
-"""Two levels of lz4 in Kafka (KIP-390): the default level, and the lowest level of the slow compressor with high compression.
+"""Two levels of lz4 in Kafka (KIP-390): the default level, which selects the fast compressor, and the lowest level of the slow one.
 
-At the default level, 9, Kafka uses the fast compressor, although all other levels belong to the slow compressor.
+The slow compressor has high compression. It serves all levels except 9, the default; it treats levels 1 and 2 as level 3.
 """
 ZSTD_DEFAULT_LEVEL = 3
 GZIP_WINDOW = 31  # zlib's `wbits` for a gzip header and the largest window
