@@ -123,7 +123,9 @@ def test_local_log_retention_above_the_default_log_retention_is_rejected(subject
 
 @pytest.mark.rule("CF-19")
 @EITHER
-def test_error_lists_all_changed_read_only_broker_settings_and_no_invalid_value(subject: Subject, broker: str) -> None:
+def test_error_lists_all_read_only_settings_of_a_request_but_no_invalid_dynamic_one(
+    subject: Subject, broker: str
+) -> None:
     """Kafka orders up to four settings in the error like a Java hash table, and more than four like a Scala hash table.
 
     Each request also changes a dynamic setting to an invalid value, which the error does not list. broker: a broker id, or "" for all brokers.
@@ -177,7 +179,7 @@ def test_connection_and_thread_limits_of_a_listener_can_be_set_for_all_brokers(s
 
 @pytest.mark.rule("CF-18", "W-12")
 @EITHER
-def test_connection_limits_of_0_are_rejected_after_failed_requirements(subject: Subject, broker: str) -> None:
+def test_requirement_failed_errors_precede_the_error_for_a_connection_limit_of_0(subject: Subject, broker: str) -> None:
     name, limit, rate = "max.connections.per.ip", "max.connections", "max.connection.creation.rate"
     only = f"requirement failed: {name} can be set to zero only if {name}.overrides property is set."
     assert altered(subject, broker, (name, SET, "0")) == (INVALID_REQUEST, only)

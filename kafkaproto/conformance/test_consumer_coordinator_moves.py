@@ -73,7 +73,7 @@ def test_partition_revocation_begun_by_one_coordinator_is_completed_by_the_next(
 
 
 @pytest.mark.rule("GN-32", "GN-35", "GO-11", "GO-12")
-def test_temporarily_gone_static_member_keeps_its_partitions_at_a_new_coordinator(subject: Subject) -> None:
+def test_new_coordinator_keeps_the_partitions_of_a_temporarily_absent_static_member(subject: Subject) -> None:
     """Static member B leaves with epoch -2 before the coordinator moves.
 
     At the new coordinator, member C joins with B's instance id. C gets B's partitions, and the group epoch does not change.

@@ -64,7 +64,7 @@ def hidden_group(subject: Subject) -> ConsumerGroup:
     return group
 
 
-def test_rejected_join_hides_an_empty_group_when_another_offsets_record_is_written(subject: Subject) -> None:
+def test_empty_group_is_not_listed_after_a_rejected_join_and_another_groups_commit(subject: Subject) -> None:
     forgets = subject.semantics == "kafka"
     group = empty_group(subject)
     place, key = {group.topic.name: [0]}, (group.topic.name, 0)
@@ -96,13 +96,13 @@ def test_heartbeats_commits_and_deletions_do_not_find_a_group_after_a_rejected_j
     assert result.error_code == (NOT_FOUND if forgets else 0)
 
 
-def test_new_member_of_a_group_hidden_by_a_rejected_join_has_epoch_1_and_old_offsets(subject: Subject) -> None:
+def test_group_unlisted_after_a_rejected_join_restarts_at_epoch_1_with_its_offsets(subject: Subject) -> None:
     group = hidden_group(subject)
     assert group.enter("B") == (1 if subject.semantics == "kafka" else 3, ALL)
     assert group.committed() == {(group.topic.name, 0): 5}
 
 
-def test_rejected_heartbeat_does_not_restore_a_group_that_a_rejected_join_has_hidden(subject: Subject) -> None:
+def test_rejected_heartbeat_does_not_relist_a_group_unlisted_after_a_rejected_join(subject: Subject) -> None:
     forgets = subject.semantics == "kafka"
     group = hidden_group(subject)
     name, value = ("subscribed_topic_regex", "(") if group.version else ("server_assignor", "unknown")
@@ -111,7 +111,7 @@ def test_rejected_heartbeat_does_not_restore_a_group_that_a_rejected_join_has_hi
     assert group.committed() == ({} if forgets else {(group.topic.name, 0): 5})
 
 
-def test_commit_restores_a_group_hidden_by_a_rejected_join_as_a_classic_group(subject: Subject) -> None:
+def test_group_unlisted_after_a_rejected_join_is_listed_as_classic_after_a_commit(subject: Subject) -> None:
     group = hidden_group(subject)
     topic = group.topic.name
     assert commit(group, {topic: {1: (8, None)}}) == {(topic, 1): 0}
@@ -120,7 +120,7 @@ def test_commit_restores_a_group_hidden_by_a_rejected_join_as_a_classic_group(su
     assert group.committed() == {(topic, 0): 5, (topic, 1): 8}
 
 
-def test_classic_member_of_a_group_hidden_by_a_rejected_join_finds_its_offsets(subject: Subject) -> None:
+def test_classic_join_restores_offsets_of_a_group_unlisted_after_a_rejected_join(subject: Subject) -> None:
     group = hidden_group(subject)
     client = group.client(version=3)
     joined = client.join()

@@ -38,7 +38,7 @@ def is_listed(group: Group) -> bool:
     return any(listed_group.group_id == group.id for listed_group in group.ask(ListGroupsRequest(), 4).groups)
 
 
-def test_new_group_of_a_rejected_commit_is_listed_when_another_group_writes_a_record(subject: Subject) -> None:
+def test_group_created_by_a_rejected_commit_is_listed_after_another_groups_commit(subject: Subject) -> None:
     ConsumerGroup(subject)  # skips the test unless the broker has the coordinator in Java
     group = Group(subject)
     topic = new_topic(subject).name
@@ -62,7 +62,7 @@ def test_new_classic_group_is_listed_when_its_first_join_phase_ends(subject: Sub
 
 @pytest.mark.rule("D12", "GN-63")
 @pytest.mark.parametrize("is_hidden", [False, True])
-def test_consumer_group_becomes_classic_after_a_rejected_join_and_rejected_commit(
+def test_empty_consumer_group_is_classic_after_a_rejected_join_and_a_rejected_commit(
     subject: Subject, is_hidden: bool
 ) -> None:
     group = empty_group(subject)

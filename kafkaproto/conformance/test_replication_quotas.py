@@ -165,7 +165,7 @@ def test_changed_list_of_throttled_replicas_applies_at_once_and_only_to_its_repl
     "replica.lag.time.max.ms", "replication.quota.window.num", at_least={"fetch.max.bytes": FETCH_MAX_BYTES}
 )
 @pytest.mark.rule("R-6", "R-12")
-def test_neither_throttled_bytes_nor_a_new_rate_complete_a_parked_follower_fetch(subject: Subject) -> None:
+def test_throttled_data_or_removal_of_the_quota_completes_no_parked_follower_fetch(subject: Subject) -> None:
     with out_of_sync(subject) as topic:
         with limited(subject, LEADER_RATE, RATE):
             set_list(topic, LEADERS, "*")

@@ -220,7 +220,7 @@ def test_requests_for_more_than_10000_metadata_records_are_rejected(subject: Sub
 
 
 @pytest.mark.rule("AD-46")
-def test_create_partitions_fails_for_topics_beyond_10000_new_partitions(subject: Subject) -> None:
+def test_create_partitions_rejects_a_topic_that_brings_new_partitions_above_10000(subject: Subject) -> None:
     first, second = new_topic(subject).name, new_topic(subject).name
     assert enlarged(subject, (first, 10_002)) == {first: (FAILED, None)}
     assert enlarged(subject, (first, 6001), (second, 3001)) == {first: (0, None), second: (0, None)}

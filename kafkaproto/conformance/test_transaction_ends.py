@@ -64,7 +64,7 @@ def test_transaction_timeout_is_not_extended_by_later_requests(subject: Subject)
 
 
 @pytest.mark.rule("TX-33", "TX-63")
-def test_idle_producer_is_forgotten_unless_its_transaction_is_open(subject: Subject) -> None:
+def test_leader_removes_the_state_of_an_idle_producer_unless_its_transaction_is_open(subject: Subject) -> None:
     topic, ended, still_open = new_topic(subject), Producer(subject), Producer(subject)
     for producer in (ended, still_open):
         producer.init()

@@ -273,7 +273,7 @@ def test_transaction_version_2_implicitly_adds_partitions_of_batches_and_offsets
 
 
 @pytest.mark.rule("TX-70")
-def test_init_producer_id_keeps_the_last_transaction_start_time_only_before_4_0(subject: Subject) -> None:
+def test_init_producer_id_resets_the_transaction_start_time_only_from_4_0_on(subject: Subject) -> None:
     producer = begun(subject, new_topic(subject))
     started_ms = producer.describe().transaction_start_time_ms
     assert started_ms > 0
