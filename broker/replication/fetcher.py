@@ -236,10 +236,7 @@ class ReplicaFetcher:
         self._park(now_ms)
 
     def _receive(self, now_ms: int) -> list[FollowedPartition]:
-        """Receive the leader's response at `now_ms`. Returns the partitions of the response; the next fetch acknowledges their records.
-
-        The response has the partitions marked as due (`FollowedPartition.due`) whose delay (`ready_ms`) is over.
-        """
+        """Receive the leader's response. Returns its partitions: those marked `FollowedPartition.due` whose delay is over at `now_ms`."""
         remaining = self._settings.response_max_bytes
         moved = False
         received: list[FollowedPartition] = []
