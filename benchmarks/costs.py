@@ -65,7 +65,8 @@ def set_quotas(address: str) -> None:
     rejected = [entry for entry in response.entries if entry.error_code]
     if rejected or len(response.entries) != 2 * MANY:
         raise RuntimeError(
-            f"AlterClientQuotas must set the quotas of {2 * MANY} clients (results: {len(response.entries)}, first rejected: {rejected[:1]})"
+            f"the broker must set quotas for {2 * MANY} client ids and users, but returned {len(response.entries)} results "
+            f"with {len(rejected)} errors; the first error: {rejected[:1]}"
         )
 
 

@@ -106,7 +106,7 @@ def measured(spark: SparkSession, address: str, cell: Cell, records: int, rounds
                 seconds[source].append(took)
         if results[CONNECTOR] != results[OURS] or results[OURS][0][0] != written:
             raise RuntimeError(
-                f"{cell.name}: both sources must return the {written} rows that were written, with equal results (got {results})"
+                f"{cell.name}: each source must return all {written} records, and both the same checksums (got {results})"
             )
     for topic in topics.split(","):
         client.delete_topic(address, topic)

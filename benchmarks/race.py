@@ -311,7 +311,9 @@ def main() -> int:
     parser.add_argument("--alone", action="store_true", help="race against the floor only; needs neither a JDK nor Go")
     options = parser.parse_args()
     if platform.system() != "Linux":
-        print("the race reads /proc and pins cores: it runs on Linux only", file=sys.stderr)
+        print(
+            "the benchmark runs on Linux only, because it reads /proc and pins processes to CPU cores", file=sys.stderr
+        )
         return 2
     start = start_ratio()
     racers = race(options.rounds, options.alone)

@@ -209,7 +209,7 @@ def test_ab_benchmark_reports_missing_valgrind_before_looking_up_the_base_commit
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--rows", "no such row"], "no row matches --rows no such row"),
+        (["--rows", "no such row"], "no benchmark row matches --rows no such row"),
         (["--rows", "("], "is not a regular expression"),
         (["--only", "codec"], "invalid choice: 'codec'"),
         (["--rounds", "0"], "must be a whole number of at least 1 (got '0')"),

@@ -99,7 +99,7 @@ def plan_of(options: argparse.Namespace) -> Plan:
     }
     if not any(chosen.values()):
         raise ValueError(
-            f"no row matches --rows {options.rows}; the rows are {', '.join(name for rows in names().values() for name in rows)}"
+            f"no benchmark row matches --rows {options.rows}; the rows are {', '.join(name for rows in names().values() for name in rows)}"
         )
     return Plan(chosen, options.rounds, options.requests)
 

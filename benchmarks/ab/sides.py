@@ -112,8 +112,7 @@ def compile_modules(side: Side) -> None:
     completed = subprocess.run(command, env=side.environment(), capture_output=True, text=True, check=False)
     if completed.returncode:
         raise SideError(
-            f"Python cannot compile the modules in {side.folder} (the side {side.name} of the comparison): "
-            f"{_last_line(completed.stdout or completed.stderr)}"
+            f"Python cannot compile the modules in {side.folder}: {_last_line(completed.stdout or completed.stderr)}"
         )
 
 

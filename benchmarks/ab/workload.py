@@ -507,10 +507,10 @@ ROWS: dict[str, Callable[[], Work]] = {
 
 
 def check_response(exchange: Exchange, expected: Callable[[Exchange], bool]) -> None:
-    if exchange.errors or not expected(exchange):
-        raise WorkloadError(
-            f"unexpected response {exchange}; a benchmark row measures only responses without errors and with the content that it expects"
-        )
+    if exchange.errors:
+        raise WorkloadError(f"unexpected response with errors: {exchange}; a benchmark row must not cause errors")
+    if not expected(exchange):
+        raise WorkloadError(f"unexpected response: {exchange} does not have the content that the benchmark row expects")
 
 
 def marker() -> None:
@@ -548,7 +548,7 @@ def run(name: str, requests: int) -> dict[str, Any]:
     responses = work.peer.responses - before
     if responses != requests:
         raise WorkloadError(
-            f"benchmark row {name} got {responses} responses to its {requests} requests; each needs one"
+            f"benchmark row {name} sent {requests} requests, but got {responses} responses; each request needs one response"
         )
     exchanges.append(exchange_of(work.peer.latest(work.key, work.version)))
     check_response(exchanges[-1], work.expected)

@@ -81,7 +81,7 @@ def main(arguments: list[str] | None = None) -> int:
     say(f"measuring {Path(kafkaproto.__file__).parent}")
     titles = [title for title in all_cases() if re.search(options.only or "", title)]
     if not titles:
-        parser.error(f"no title of a case matches --only {options.only}; docs/benchmarks.md has the titles")
+        parser.error(f"no benchmark title matches --only {options.only}; docs/benchmarks.md lists the titles")
     measured = measure(titles, *(QUICK if options.quick else (PASSES, ROUNDS, ROUND_SECONDS)))
     if options.output:
         suite(measured).dump(options.output, replace=True)

@@ -186,6 +186,6 @@ def find_class(package: ModuleType, name: str) -> Any:
 def check(actual: object, expected: object) -> None:
     if actual != expected:
         raise ValueError(
-            "two codecs decode the same bytes differently (the traceback names the codec): "
-            f"got {str(actual)[:100]}, but kafkaproto expects {str(expected)[:100]}"
+            "another codec decodes the same bytes differently from kafkaproto (the traceback names that codec): "
+            f"got {str(actual)[:100]}, but the result of kafkaproto is {str(expected)[:100]}"
         )

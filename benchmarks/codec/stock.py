@@ -51,7 +51,7 @@ def stock(wire_type: WireType) -> construct.Construct:
         case LengthPrefixed():
             return beside_its_length(wire_type)
     raise TypeError(
-        f"no type of the package construct is known for {wire_type}; add a case for it to the function stock"
+        f"the function stock (benchmarks/codec/stock.py) does not support the wire type {wire_type}; add a case that returns a construct for it"
     )
 
 

@@ -219,7 +219,7 @@ def applied(resource: Resource, changes: Iterable[Change], strict_kip: bool) -> 
             if setting.foreign:  # Kafka looks up its type and fails
                 raise KafkaError(
                     ErrorCode.UNKNOWN_SERVER_ERROR,
-                    f"{change.name} is an unknown setting: it can be set or deleted, but not changed as a list",
+                    f"cannot append to or subtract from {change.name}: it is not a setting of Kafka, so its type is unknown; use SET or DELETE",
                 )
             _check_list(resource, setting, change.operation)
             text = _edited(change.operation, own.get(change.name, setting.default_text or ""), text)

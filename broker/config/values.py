@@ -165,7 +165,8 @@ def topic_setting(name: str, definitions: Definitions | None = None) -> Setting:
         return setting
     if name in known.other.topic:
         raise ConfigError(
-            f'unknown topic setting "{name}" in Kafka {known.table}; Kafka {known.other.table} has it; remove the setting, or emulate that release'
+            f'unknown topic setting "{name}": it exists in Kafka {known.other.table}, but not in Kafka {known.table}, which this broker emulates; '
+            f"remove the setting, or emulate Kafka {known.other.table}"
         )
     raise _unknown(known.topic, name, "topic setting")
 

@@ -315,7 +315,8 @@ class GroupCoordinator:
             request = _second_process(group, group.members[member_id])
             self.join(request, now_ms, lambda result, at_ms: results.append(result))
             if results and results[0].error_code:
-                text = f"Group {group_id} refuses a second process with instance id {request.group_instance_id}, so member {member_id} is not fenced."
+                instance_id = request.group_instance_id
+                text = f"Cannot fence member {member_id}: group {group_id} rejected the join of a second member with instance id {instance_id}."
                 raise KafkaError(results[0].error_code, text)
         else:
             raise KeyError(group_id)

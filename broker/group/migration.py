@@ -213,7 +213,7 @@ def _decode(kind: type[Whole], data: bytes) -> Whole:
         raise DecodeError(
             f"{kind.__name__}.version",
             0,
-            f"a subscription or assignment begins with a version of {_VERSION.size} bytes (got {len(data)} bytes)",
+            f"a subscription or assignment must have at least {_VERSION.size} bytes, for its version (got {len(data)} bytes)",
         )
     version = _VERSION.unpack_from(data)[0]
     if version < 0:

@@ -60,7 +60,9 @@ def _topics(data: bytes) -> list[str]:
         [length] = struct.unpack_from(">h", data, position)
         position += 2 + length
         if not 0 <= length <= position <= len(data):
-            raise ImpossibleSize(f"a topic name must have a length from 0 to the number of bytes left (got {length})")
+            raise ImpossibleSize(
+                f"the length of a topic name must be from 0 to {len(data) - position + length}, the number of bytes left (got {length})"
+            )
         topics.append(data[position - length : position].decode(errors="replace"))
     [length] = struct.unpack_from(">i", data, position)
     if length > len(data) - position - 4:

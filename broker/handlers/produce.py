@@ -266,7 +266,10 @@ def _append(
 def _reject_ended(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
     """Validate a batch of a transaction that has ended, and then reject it: raises InvalidBatch in every case (TX-30)."""
     judge(batch, limits, now_ms)
-    raise InvalidBatch(ErrorCode.INVALID_TXN_STATE, "The transaction of the batch has ended.")
+    raise InvalidBatch(
+        ErrorCode.INVALID_TXN_STATE,
+        "The batch belongs to a transaction that has already ended; send the batch in a new transaction.",
+    )
 
 
 def _unknown_topic(version: int) -> ErrorCode:

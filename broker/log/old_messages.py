@@ -74,7 +74,7 @@ def _converted(data: memoryview, listed: list[Entry], limits: TopicLimits, now_m
     if any(entry.header.magic == MAGIC for entry in listed):
         raise InvalidBatch(
             ErrorCode.INVALID_RECORD,
-            f"A record batch of magic 2 must be the only batch of its partition in a request (got {len(listed)} entries).",
+            f"A record batch of magic 2 must be the only batch of its partition in a request (got {len(listed)} batches and messages).",
         )
     for entry in listed:
         _check_wrapper(entry, limits)

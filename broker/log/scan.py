@@ -29,7 +29,7 @@ def headers(store: Store, start: int, end: int) -> Iterator[tuple[int, BatchHead
         yield position, read_header(chunk, at)
     if walked_to < end:
         raise StorageError(
-            f"the log in {place_of(store.folder)} is damaged: no complete batch begins at byte {walked_to}, but batches must follow up to byte {end}"
+            f"the log in {place_of(store.folder)} is damaged: bytes {walked_to} to {end} must be complete batches, but are not"
         )
 
 

@@ -227,7 +227,9 @@ def _packed_or_empty(entry: Waiting) -> bytes:
     except struct.error as error:
         seq = entry.seq if isinstance(entry, Traced) else entry[1][1]
         logger.error(
-            "entry %s is missing in the trace, because one of its numbers does not fit its field: %s", seq, error
+            "trace entry %s was not written, because one of its numbers is too large or too small for its field: %s",
+            seq,
+            error,
         )
         return b""
 

@@ -85,7 +85,7 @@ class DataDirectory:
         if not names <= OWN_NAMES and "meta.json" not in names:
             foreign = min(names - OWN_NAMES)
             raise ConfigError(
-                f"data directory {self.path} contains other files ({foreign}); give an empty folder, {EXAMPLE}"
+                f"data directory {self.path} contains files that kafkaproto did not write, such as {foreign}; give an empty folder, {EXAMPLE}"
             )
 
     def _lock_or_refuse(self) -> int:

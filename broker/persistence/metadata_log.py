@@ -80,8 +80,9 @@ class MetadataLog:
         for path in self._unknown_partitions():
             self._facts.close()
             raise ConfigError(
-                f"data directory {self.directory.path}: its file 'facts' ends at byte {self._facts.size_bytes} and does not mention "
-                f"topics/{path.name}; restore the file 'facts', or give an empty folder, for example --data-dir ./kafka-data"
+                f"data directory {self.directory.path}: its folder topics/{path.name} belongs to no topic in the file 'facts' "
+                f"({self._facts.size_bytes} bytes), which may be incomplete; restore the file 'facts', or give an empty folder, for example "
+                "--data-dir ./kafka-data"
             )
 
     def _unknown_partitions(self) -> list[Path]:

@@ -36,7 +36,7 @@ class WriteAheadLog:
         self.records, self.size_bytes = _read(data)
         if _is_fact_behind(data, self.size_bytes):
             raise ValueError(
-                f"the metadata record at byte {self.size_bytes} of {path} is damaged, but complete records follow"
+                f"the metadata record at byte {self.size_bytes} of {path} is damaged, not merely incomplete: complete records follow it"
             )
         self.cut_bytes = len(data) - self.size_bytes
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)

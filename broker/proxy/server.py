@@ -119,8 +119,8 @@ class Proxy:
             response = await self._ask(ApiVersionsRequest(), API_VERSIONS_VERSION)
         except (OSError, EOFError, TimeoutError, ProtocolError) as error:
             raise ConfigError(
-                f"no Kafka broker answers at {_shown(self._to)}: {_why(error)}; give one with --to, for example --to localhost:9092 "
-                f"(a listener without TLS)"
+                f"no Kafka broker answers at {_shown(self._to)}: {_why(error)}; give the address of a broker with --to, for example "
+                f"--to localhost:9092 (a listener without TLS)"
             ) from None
         return {str(api.api_key): [api.min_version, api.max_version] for api in response.api_keys}
 

@@ -111,7 +111,7 @@ def register(api_key: int, failed: Failed) -> Callable[[H], H]:
 
     def note(handler: H) -> H:
         if api_key in _handlers:
-            raise ValueError(f"API key {api_key} has a handler already: register only one")
+            raise ValueError(f"API key {api_key} already has a handler; register only one handler for each API key")
         _handlers[api_key] = handler, failed
         return handler
 

@@ -177,7 +177,10 @@ class Server(Observer):
             for port in ports:
                 with contextlib.suppress(OSError):
                     return await self._bind_port(node, listener, port)
-        raise OSError(errno.EADDRINUSE, f"no port was found that is free on every address of {listener.host}")
+        raise OSError(
+            errno.EADDRINUSE,
+            f"none of the {FREE_PORT_TRIES} ports tried is free on every IP address of {listener.host or 'this machine'}",
+        )
 
     def broker_changed(self, broker_id: int, running: bool, now_ms: int) -> None:
         # A broker is stopped and started by control calls: its listeners follow.

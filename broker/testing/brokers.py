@@ -161,6 +161,6 @@ class FollowerHandle:
         if fetcher is None or (self._topic, self._index) not in fetcher.partitions:
             raise ValueError(
                 f"broker {self._broker_id} does not follow {self._topic}-{self._index}; choose a running broker that has a "
-                "replica of it and is not its leader"
+                "replica of the partition, but does not lead it"
             )
         return fetcher

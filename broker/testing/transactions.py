@@ -251,7 +251,7 @@ class _Result:
         self._error_code = result.error_code
         if self._has_returned and result.error_code:
             logger.warning(
-                "transactional id %r: the change that the test requested failed later, with the error %s",
+                "transactional id %r: a change that the test made, such as an abort, failed after the call had returned: %s",
                 self._id,
                 ErrorCode(result.error_code).name,
             )

@@ -147,7 +147,8 @@ class Capture:
                 raise self._error(
                     file,
                     len(start),
-                    f"a block has an invalid length of {size} bytes; it must be a multiple of 4 from {len(start) + 4} to {LARGEST_BLOCK_BYTES}",
+                    f"a pcapng block has an invalid length of {size} bytes; allowed are multiples of 4 "
+                    f"from {len(start) + 4} to {LARGEST_BLOCK_BYTES}",
                 )
             body = file.read(size - len(start))
             if len(body) < size - len(start):
@@ -171,7 +172,9 @@ class Capture:
         order = _BYTE_ORDERS.get(start[8:12])
         if order is None:
             raise self._error(
-                file, len(start), "the header of a section has no valid byte-order mark (1a2b3c4d or 4d3c2b1a)"
+                file,
+                len(start),
+                f"the byte-order mark of a pcapng section must be 1a2b3c4d or 4d3c2b1a (got {start[8:12].hex()})",
             )
         return order
 
@@ -227,7 +230,7 @@ def _packet(
     high, low, captured, length = rest[-4:]
     if captured > len(body) - 20:
         raise ValueError(
-            f"a packet of {captured} bytes does not fit in its block, which has room for {len(body) - 20} bytes"
+            f"the captured length of the packet is {captured} bytes, but the block has only {len(body) - 20} bytes of packet data"
         )
     interface = interfaces[first]
     ticks = high << 32 | low

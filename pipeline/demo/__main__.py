@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return MISSING_EXTRA
     except ConnectorMissing as error:
-        sys.stderr.write(f"demo: {error}; --without-spark skips the steps that need it\n")
+        sys.stderr.write(f"demo: {error}; --without-spark skips the steps that need Spark\n")
         return 1
 
 

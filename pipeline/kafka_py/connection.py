@@ -82,8 +82,8 @@ class Connection:
             return self._client.version(key)
         except UnsupportedVersion:
             doing = (
-                f"the broker at {self.address} supports no version of {key.name} in the range {SPOKEN[key]}, as kafka_py "
-                "requires (use a broker of another release)"
+                f"the broker at {self.address} supports none of the versions {SPOKEN[key]} of {key.name}, one of which kafka_py "
+                "needs (use a broker of another release)"
             )
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, doing) from None
 
@@ -125,7 +125,8 @@ class Connection:
             asking = self._client.agree(response)
         if response.error_code:
             raise KafkaError(
-                response.error_code, f"{self.address} rejected the ApiVersions request, the first of each connection"
+                response.error_code,
+                f"{self.address} rejected the ApiVersions request that begins each connection",
             )
 
     def _check_peer(self) -> None:

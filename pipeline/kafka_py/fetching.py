@@ -263,7 +263,7 @@ class _Fetcher:
                 raise DecodeError(
                     "RecordBatch.crc",
                     0,
-                    f"the checksum of the batch of {self._name} up to offset {header.last_offset} is wrong; "
+                    f"the batch of {self._name} that ends at offset {header.last_offset} has a wrong checksum; "
                     "kafka.check.crcs=false disables this check",
                 )
             while ahead and ahead[0].first_offset <= header.last_offset:

@@ -119,7 +119,7 @@ class Planner:
         if given.keys() != set(partitions):
             text = (
                 f"names {_names(given)}, but must name exactly the partitions that the query reads: {_names(partitions)}; "
-                "as offsets, -2 is earliest and -1 is latest"
+                "in offsets, -2 means the earliest and -1 the latest"
             )
             raise OptionError(bound.name, text)
         if bound.timestamps is not None:

@@ -45,6 +45,6 @@ def parse_place(text: str) -> Place:
     fields = json.loads(text)
     if fields.pop("fingerprint") != FINGERPRINT:
         raise ValueError(
-            "the saved position in the trace was written with another row format, so the tables must be rebuilt"
+            "the position in the trace was saved for another format of the tables; build the tables again from the start of the trace"
         )
     return Place(**fields)

@@ -293,7 +293,7 @@ def _only(names: frozenset[str], carried: Row) -> Row:
     """
     if not carried.keys() <= names:
         raise ValueError(
-            f"the saved state of the rows has unknown columns {sorted(carried.keys() - names)}; known are {sorted(names)}"
+            f"the saved position in the trace has values for the columns {sorted(carried.keys() - names)}; only {sorted(names)} are allowed"
         )
     return dict(carried)
 

@@ -76,7 +76,7 @@ def runs_of(path: Path) -> tuple[list[Run], list[Notice]]:
             trace = Trace(file)
             meta = trace.meta
             if not all(isinstance(meta.get(name, 0), int) for name in TIMES):
-                raise TraceError(f"trace file {file}: {', '.join(TIMES)} in its header must be integers")
+                raise TraceError(f"trace file {file}: the fields {', '.join(TIMES)} of its header must be integers")
             parts, header = runs_by_name.setdefault(trace.run, {}), json.dumps(meta, sort_keys=True)
             if header in parts:
                 notices.append(

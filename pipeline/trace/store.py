@@ -105,12 +105,12 @@ class Store:
             ) from None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise StoreError(
-                f"the tables' manifest {self.path / MANIFEST} must have format {FORMAT}, the only supported one: give another folder"
+                f"the tables' manifest {self.path / MANIFEST} must have format {FORMAT}, because no other format is supported: give another folder"
             )
         runs: dict[str, Any] = content.get("runs", {})
         if not (isinstance(runs, dict) and all(map(_is_run_entry, runs.values()))):
             raise StoreError(
-                f"{self.path / MANIFEST} is not a manifest of tables, because it lists no recordings: give another folder"
+                f"{self.path / MANIFEST} is not a manifest of tables, because its field 'runs' is invalid: give another folder"
             )
         return runs
 

@@ -98,7 +98,7 @@ def start(spark: SparkSession, trace: Path, out: Path, checkpoint: Path, every: 
             return
         counts, notices = build(trace, out, partial(with_spark, growth.sparkSession))
         for run, rows in counts.items():
-            sys.stderr.write(f"kafkaproto stream: batch {number} added rows of run {run}: {shown(rows)}\n")
+            sys.stderr.write(f"kafkaproto stream: batch {number} added rows of recording {run}: {shown(rows)}\n")
         for notice in notices:
             if not notice.torn:  # the rest of a torn file is still being written
                 sys.stderr.write(f"kafkaproto stream: batch {number}: {notice.text}\n")

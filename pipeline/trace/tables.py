@@ -245,7 +245,7 @@ def _traces(spark: SparkSession, runs: list[Run], staging: Path, result: WriteRe
     for row in numbers.mapInArrow(partial(_write_runs, runs, staging), ATTEMPT_DDL).collect():
         if _files_under(staging / row.folder) != row.files:
             raise StoreError(
-                f"{staging.parent}: files that a task wrote are not visible on this machine; give a folder that every machine reaches "
+                f"{staging.parent}: files that a Spark task wrote are not visible on this machine; give a folder that every machine reaches "
                 "under the same path"
             )
         for run_folder in sorted((staging / row.folder).glob("*/run=*")):

@@ -39,7 +39,7 @@ def run_with_status(prog: str, work: Callable[[], int]) -> int:
             traceback.print_exc()
         first_line, *_ = str(error).strip().splitlines() or [""]
         sys.stderr.write(
-            f"{prog}: failed, so nothing is known about the traffic (exit status {UNFINISHED}): {type(error).__name__}: "
+            f"{prog}: did not finish, so there is no result (exit status {UNFINISHED}): {type(error).__name__}: "
             f"{error if isinstance(error, OSError) else first_line}\n"
         )
         return UNFINISHED

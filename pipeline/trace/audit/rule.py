@@ -64,7 +64,7 @@ class Tables:
         frames = (requests, partitions, batches, events, state, groups, group_offsets, transactions)
         spark = next((frame.sparkSession for frame in frames if frame is not None), None)
         if spark is None:
-            raise ValueError(f"at least one of the tables must be given: {', '.join(NAMES)}")
+            raise ValueError(f"all tables are None; give at least one of {', '.join(NAMES)}")
         self._spark = spark
         self._frames: dict[str, DataFrame] = {
             name: spark.createDataFrame([], ddl(name)) if frame is None else frame

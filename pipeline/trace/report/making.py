@@ -269,7 +269,7 @@ def _run(store: Store, name: str | None, candidates: Sequence[str] = ()) -> str:
         return max(candidates, key=lambda run: (json.loads(runs[run]["meta"])[2] or 0, run))
     if name not in runs:
         raise StoreError(
-            f"the folder of tables {store.path} has no run {name!r}; its runs are {', '.join(sorted(runs))}"
+            f"the folder of tables {store.path} has no recording (run) {name!r}; its recordings are {', '.join(sorted(runs))}"
         )
     return name
 

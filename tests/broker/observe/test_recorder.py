@@ -91,7 +91,7 @@ def test_trace_entry_that_cannot_be_written_is_logged_and_other_entries_are_writ
     cluster.state.record(None)
     data = b"".join(entries)
     assert data.count(b"x" * 8) == 8 and not any(client.connection.closed for client in clients)
-    assert len(caplog.records) == 1 and "does not fit its field" in caplog.text
+    assert len(caplog.records) == 1 and "is too large or too small for its field" in caplog.text
 
 
 def test_trace_recorder_cannot_be_used_again_after_its_trace_has_ended(bench: Bench) -> None:

@@ -220,5 +220,5 @@ def test_fencing_that_fails_after_method_fence_producer_has_returned_is_logged(
         c.clock.advance(20_000)
         assert not caplog.records
         c.clock.advance(20_000)
-    expected = "transactional id 'shop': the change that the test requested failed later, with the error COORDINATOR_NOT_AVAILABLE"
+    expected = "transactional id 'shop': a change that the test made, such as an abort, failed after the call had returned: COORDINATOR_NOT_AVAILABLE"
     assert expected in [line.getMessage() for line in caplog.records]

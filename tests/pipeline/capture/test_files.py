@@ -87,9 +87,12 @@ def test_pcapng_files_with_several_sections_and_unknown_blocks_are_read(tmp_path
             pcap("<", 0xA1B2C3D4) + struct.pack("<IIII", 0, 0, 1 << 30, 1),
             "at byte 24: a packet has an invalid length of 1073741824 bytes",
         ),
-        (section("<") + struct.pack("<II", 6, 5), "at byte 28: a block has an invalid length of 5 bytes"),
+        (section("<") + struct.pack("<II", 6, 5), "at byte 28: a pcapng block has an invalid length of 5 bytes"),
         (section("<") + enhanced("<", 3, 0, b"", 0), "at byte 28: a pcapng block of type 6"),
-        (section("<")[:8] + b"oops" + section("<")[12:], "has no valid byte-order mark"),
+        (
+            section("<")[:8] + b"oops" + section("<")[12:],
+            "the byte-order mark of a pcapng section must be 1a2b3c4d or 4d3c2b1a .got 6f6f7073.",
+        ),
     ],
 )
 def test_file_that_is_no_capture_is_rejected_with_name_and_position(

@@ -313,7 +313,7 @@ def test_report_and_audit_commands_exit_with_status_4_if_spark_or_the_program_fa
         for command in (main, audited):
             assert command([str(report.parent)]) == UNFINISHED not in range(4)
             printed = capsys.readouterr()
-            assert printed.out == "" and "failed, so nothing is known about the traffic (exit status 4)" in printed.err
+            assert printed.out == "" and "did not finish, so there is no result (exit status 4)" in printed.err
             assert why in printed.err.splitlines()[-1], printed.err
 
 
@@ -329,7 +329,7 @@ def test_report_command_builds_the_page_and_writes_json(
     assert json.loads(result_path.read_text())["status"] == 0
     assert "run before" in report.read_text()
     assert main([str(report.parent), "--run", "never"]) == 3
-    assert "has no run 'never'; its runs are after, before" in capsys.readouterr().err
+    assert "has no recording (run) 'never'; its recordings are after, before" in capsys.readouterr().err
 
 
 def test_report_of_several_runs_shows_the_latest_run_and_exits_with_the_worst_status(

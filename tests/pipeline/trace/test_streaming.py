@@ -122,6 +122,6 @@ def test_streaming_command_follows_a_trace_until_interrupted(tmp_path: Path) -> 
         first_line = process.stderr.readline()
         process.terminate()
         out, err = process.communicate(timeout=60)
-    assert "batch 0 added rows of run a: 8 requests" in first_line, first_line + err
+    assert "batch 0 added rows of recording a: 8 requests" in first_line, first_line + err
     assert process.returncode == 0, out + err
     assert len(rows(tmp_path / "out", "requests")) == 8
