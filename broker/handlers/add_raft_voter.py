@@ -46,13 +46,11 @@ def _check_listeners(exchange: Exchange, request: AddRaftVoterRequest) -> None:
     names = exchange.node.config["controller.listener.names"] or ""
     listener_name = str(names).split(",")[0].strip().upper() or USUAL_LISTENER
     if listener_name not in {listener.name.upper() for listener in request.listeners}:
-        request_endpoints = ", ".join(
-            f"ListenerName({v.name})={v.host}/<unresolved>:{v.port}" for v in request.listeners
-        )
+        endpoints = ", ".join(f"ListenerName({v.name})={v.host}/<unresolved>:{v.port}" for v in request.listeners)
+        sent, default = f"Endpoints(endpoints={{{endpoints}}})", f"ListenerName({listener_name})"
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,
-            f"Add voter request didn't include the endpoint (Endpoints(endpoints={{{request_endpoints}}})) for "
-            f"the default listener ListenerName({listener_name})",
+            f"Add voter request didn't include the endpoint ({sent}) for the default listener {default}",
         )
 
 

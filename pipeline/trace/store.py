@@ -101,7 +101,7 @@ class Store:
             return {}
         except ValueError as error:
             raise StoreError(
-                f"the tables' manifest {self.path / MANIFEST} cannot be read: {error}; give another folder"
+                f"the tables' manifest {self.path / MANIFEST} is damaged: {error}; create the tables again in another folder"
             ) from None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise StoreError(
