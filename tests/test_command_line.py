@@ -226,7 +226,9 @@ def test_broker_help_lists_every_option(capsys: pytest.CaptureFixture[str]) -> N
     assert [option for option in options if option not in out] == []
 
 
-def test_data_dir_option_keeps_topics_after_a_restart_with_the_same_topic_option(start: Start, tmp_path: Path) -> None:
+def test_restart_with_the_same_data_dir_and_topic_option_does_not_recreate_the_topic(
+    start: Start, tmp_path: Path
+) -> None:
     arguments = ("--port", "0", "--data-dir", str(tmp_path / "d"), "--topic", "orders:2")
     ids = []
     for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGTERM):

@@ -85,7 +85,7 @@ def test_batch_of_impossible_length_rejects_all_partitions_of_its_produce_reques
 
 
 @pytest.mark.rule("F-20")
-def test_aborted_transactions_are_null_for_a_partition_that_did_not_fit_in_the_fetch() -> None:
+def test_partition_without_records_due_to_fetch_limits_has_null_aborted_transactions() -> None:
     cluster = VirtualCluster(semantics="kafka")
     cluster.topic("t", 2)
     fill(cluster, "t", batch())

@@ -28,7 +28,7 @@ def test_client_libraries_succeed_or_fail_with_a_real_kafka_as_with_this_broker(
     assert expected.differences(release, expected.observe_real(release)) == []
 
 
-def test_documented_outcomes_were_recorded_with_the_installed_client_versions() -> None:
+def test_documented_client_outcomes_were_recorded_with_the_installed_client_versions() -> None:
     documented = expected.load()
     assert {client: entry["version"] for client, entry in documented.items()} == expected.versions_of_clients()
     packages = expected.PACKAGES.values()

@@ -92,7 +92,7 @@ def test_conformance_module_excluded_for_one_kind_of_cluster_runs_on_other_kinds
     assert ran(suite) == ["test_it[older]", "test_it[unknown]"]
 
 
-def test_conformance_test_must_not_skip_itself_on_a_cluster_of_a_known_release(suite: pytest.Pytester) -> None:
+def test_conformance_test_that_skips_itself_fails_on_a_cluster_of_a_known_release(suite: pytest.Pytester) -> None:
     suite.makepyfile(
         """
         import pytest

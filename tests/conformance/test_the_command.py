@@ -56,7 +56,7 @@ def outcomes(address: str) -> tuple[dict[str, int], str]:
 
 
 @pytest.mark.slow
-def test_conformance_skips_tests_that_need_another_broker_setting_and_prints_it() -> None:
+def test_conformance_prints_the_broker_setting_that_skipped_tests_need() -> None:
     with brokers(replica_selector_class="") as address:
         counts, printed = outcomes(address)
     assert set(counts) == {"ok", "not prepared"} and counts["not prepared"] == 5 and counts["ok"] > 15, printed

@@ -30,7 +30,7 @@ def pair() -> Iterator[Pair]:
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_request_sequences_whose_responses_once_differed_now_match_the_real_kafka(pair: Pair, name: str) -> None:
+def test_responses_that_once_differed_from_kafka_now_equal_those_of_the_real_kafka(pair: Pair, name: str) -> None:
     difference = pair.difference(FOUND[name])
     assert difference is None, f"\n{difference}"
 
@@ -64,7 +64,7 @@ def talk(request: pytest.FixtureRequest) -> Iterator[tuple[Pair, str, str]]:
         yield running, about, release
 
 
-def test_group_and_transaction_responses_that_once_differed_now_match_the_real_kafka(
+def test_group_and_transaction_responses_that_once_differed_now_equal_those_of_kafka(
     talk: tuple[Pair, str, str],
 ) -> None:
     running, about, release = talk

@@ -76,7 +76,7 @@ def test_log_level_set_by_a_request_changes_the_level_of_the_python_logger(ask: 
 
 
 @pytest.mark.rule("AD-42")
-def test_described_loggers_are_those_below_kafkaproto_with_their_levels(ask: Ask) -> None:
+def test_describe_configs_lists_the_loggers_below_kafkaproto_with_their_levels(ask: Ask) -> None:
     logging.getLogger("tests.foreign").setLevel(logging.ERROR)
     logging.getLogger("kafkaproto").setLevel(logging.ERROR)
     logging.getLogger(LOGGER).setLevel(1)

@@ -165,7 +165,7 @@ def test_group_session_timeout_must_be_longer_than_the_group_heartbeat_interval(
     assert alter(cluster, GROUP, "g", SESSION, SET, "44999") == 0
 
 
-def test_describe_configs_hides_settings_of_this_broker_that_kafka_does_not_have() -> None:
+def test_describe_configs_omits_settings_whose_names_begin_with_kafkaproto() -> None:
     cluster = made(kafkaproto_replica_delay_ms="5", num_partitions="2")
     for version in range(5):
         assert not any(name.startswith("kafkaproto.") for name in described(cluster, BROKER, "0", version))

@@ -119,7 +119,7 @@ def test_broker_rejects_changes_to_the_settings_of_another_broker_id(cluster: Vi
     assert cluster.state.nodes[1].replicas.leader_quota.bound == 2**63 - 1
 
 
-def test_alter_configs_with_validate_only_returns_the_result_but_changes_nothing(cluster: VirtualCluster) -> None:
+def test_validate_only_alter_configs_reports_invalid_values_but_changes_nothing(cluster: VirtualCluster) -> None:
     assert alter(cluster, BROKER, "0", (LEADER_RATE, SET, "1"), validate=True) == 0
     assert alter(cluster, BROKER, "0", (LEADER_RATE, SET, "x"), validate=True) == 42
     assert replace(cluster, BROKER, "0", validate=True, message_max_bytes="9") == 0
@@ -148,7 +148,9 @@ def test_throttled_replica_lists_can_be_appended_to_and_subtracted_from(cluster:
 
 @pytest.mark.rule("CF-23")
 @pytest.mark.parametrize(("resource_type", "name"), [(BROKER, "0"), (BROKER, ""), (TOPIC, "t")])
-def test_append_to_a_list_that_is_not_set_starts_with_the_default_of_kafka(resource_type: int, name: str) -> None:
+def test_append_to_a_list_setting_without_a_dynamic_value_adds_to_the_kafka_default(
+    resource_type: int, name: str
+) -> None:
     cluster = VirtualCluster(config={"log.cleanup.policy": "compact"})
     cluster.topic("t")
     policy = "cleanup.policy" if resource_type == TOPIC else "log.cleanup.policy"
@@ -171,7 +173,7 @@ def test_append_operation_on_a_broker_list_setting_adds_to_its_current_value(clu
 
 
 @pytest.mark.rule("D10")
-def test_throttled_replica_lists_are_stored_unchanged_only_if_semantics_is_kip(cluster: VirtualCluster) -> None:
+def test_throttled_replica_lists_are_stored_without_spaces_unless_semantics_is_kip(cluster: VirtualCluster) -> None:
     assert alter(cluster, TOPIC, "t", (LEADERS, SET, "0:1 , 1:2")) == 0
     assert described(cluster, TOPIC, "t", LEADERS)[LEADERS][0] == (
         "0:1 , 1:2" if cluster.state.strict_kip else "0:1,1:2"

@@ -175,7 +175,7 @@ def test_described_topic_setting_lists_no_synonyms_if_the_broker_setting_is_not_
     )
 
 
-def test_described_setting_contains_value_source_and_values_of_lower_priority() -> None:
+def test_described_setting_contains_its_value_its_source_and_lower_priority_values() -> None:
     config = ClusterConfig({"message.max.bytes": "5000"})
     described = topic(config, "max.message.bytes", max_message_bytes="70")
     assert (described.value, described.source) == ("70", Source.TOPIC)

@@ -61,7 +61,7 @@ def test_fetch_versions_before_3_limit_each_partition_but_not_the_whole_response
 
 
 @pytest.mark.rule("F-4")
-def test_only_consumer_fetches_are_limited_to_the_bytes_of_one_quota_window() -> None:
+def test_quota_limits_the_bytes_of_a_consumer_fetch_but_not_of_a_follower_fetch() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 2)
     for fetcher in cluster.state.nodes[1].replicas.fetchers.values():

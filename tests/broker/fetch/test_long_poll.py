@@ -69,7 +69,7 @@ def test_fetch_with_a_diverging_epoch_or_a_preferred_replica_is_answered_at_once
 
 
 @pytest.mark.rule("F-29")
-def test_fetch_min_bytes_ignores_bytes_before_the_fetch_offset(cluster: VirtualCluster) -> None:
+def test_records_before_the_fetch_offset_do_not_count_towards_fetch_min_bytes(cluster: VirtualCluster) -> None:
     """Kafka's ReplicaManagerQuotasTest.testCompleteInDelayedFetchConsumerFetch, between positions 250 and 500."""
     fill(cluster, "t", *(batch_of_bytes(125) for _ in range(2)))
     client = send(cluster, ("t", 0, 1), max_wait_ms=20_000, min_bytes=126)
@@ -169,7 +169,7 @@ def test_parked_fetch_counts_new_bytes_beyond_its_max_bytes_towards_its_min_byte
 
 
 @pytest.mark.rule("F-30")
-def test_unreplicated_append_completes_parked_fetches_of_followers_not_of_consumers() -> None:
+def test_unreplicated_append_completes_parked_follower_fetches_but_no_consumer_fetch() -> None:
     """An append that does not move the high watermark."""
     cluster = three()
     hold(cluster, 1, 2)

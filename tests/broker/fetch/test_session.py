@@ -138,7 +138,7 @@ def test_fetch_session_that_began_with_topic_names_rejects_topic_ids_and_vice_ve
 
 
 @pytest.mark.rule("S-4")
-def test_incremental_fetch_updates_listed_partitions_and_keeps_all_others_in_session() -> None:
+def test_incremental_fetch_adds_updates_and_removes_partitions_of_a_fetch_session() -> None:
     f = Fetcher()
     listed = [(FOO0, PartitionRequest(5, 50, 1, 2, 3)), (FOO1, request(6))]
     session_id = f.fetch(0, 0, listed).session_id
@@ -161,7 +161,7 @@ def test_fetch_session_epoch_wraps_from_the_largest_int32_to_one() -> None:
 
 
 @pytest.mark.rule("S-5")
-def test_fetch_session_is_closed_when_its_last_partition_is_forgotten() -> None:
+def test_fetch_session_is_closed_when_a_request_removes_all_of_its_partitions() -> None:
     """Kafka's FetchSessionTest.testZeroSizeFetchSession."""
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0, FOO1)).session_id
@@ -205,7 +205,7 @@ def test_incremental_fetch_returns_a_partition_that_no_longer_has_an_error() -> 
 
 
 @pytest.mark.rule("S-8")
-def test_parked_fetch_overtaken_by_a_newer_session_epoch_gets_an_epoch_error() -> None:
+def test_parked_fetch_gets_an_epoch_error_after_a_newer_fetch_of_the_same_session() -> None:
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0)).session_id
     parked = f.begin(session_id, 1)
@@ -233,7 +233,7 @@ def test_partitions_that_returned_records_move_to_the_end_of_the_fetch_session_o
 
 
 @pytest.mark.rule("S-10")
-def test_partitions_omitted_from_a_throttled_incremental_fetch_are_returned_later() -> None:
+def test_next_fetch_returns_partitions_that_a_throttled_incremental_fetch_omitted() -> None:
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0, FOO1)).session_id
     f.log = {FOO0: Result(has_records=True, high_watermark=20), FOO1: Result(error_code=6, high_watermark=-1)}
@@ -283,7 +283,7 @@ def test_incremental_fetch_v12_returns_a_partition_that_no_longer_has_an_error()
 
 
 @pytest.mark.rule("F-6")
-def test_partition_listed_twice_in_a_fetch_keeps_its_first_place_and_last_offset() -> None:
+def test_partition_listed_twice_in_a_fetch_has_its_first_position_and_last_offset() -> None:
     f = Fetcher()
     context = f.begin(0, -1, [(FOO0, request(1)), (FOO1, request(2)), (FOO0, request(3))])
     assert list(context.partitions()) == [(FOO0, request(3)), (FOO1, request(2))]
@@ -372,7 +372,7 @@ def test_new_follower_fetch_session_may_evict_consumer_fetch_sessions_of_any_age
 
 
 @pytest.mark.rule("S-13")
-def test_new_follower_fetch_session_may_evict_an_old_and_smaller_follower_session() -> None:
+def test_new_follower_session_evicts_an_old_follower_session_with_fewer_partitions() -> None:
     f = Fetcher(slots=2, eviction_age_ms=1000)
     first, second = make(f, 2, 0, privileged=True), make(f, 1, 500, privileged=True)
     assert make(f, 9, 1000) == 0 and make(f, 9, 1000, privileged=True) == 0

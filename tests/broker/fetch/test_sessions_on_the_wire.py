@@ -102,7 +102,7 @@ def test_incremental_fetch_reads_unlisted_partitions_from_their_stored_offset(
 
 
 @pytest.mark.rule("S-9")
-def test_fetch_session_serves_newly_added_partitions_last(cluster: VirtualCluster) -> None:
+def test_incremental_fetch_returns_newly_added_partitions_after_all_others(cluster: VirtualCluster) -> None:
     reader = Reader(cluster)
     session = reader.ask(NEW, ("foo", 2, 0), ("bar", 0, 0)).session_id
     reader.ask((session, 1), ("foo", 0, 0), ("foo", 2, 0))
@@ -177,7 +177,7 @@ def test_fetch_without_a_free_session_slot_succeeds_with_session_id_zero(slots: 
 
 
 @pytest.mark.rule("S-13")
-def test_fetch_session_unused_for_two_minutes_is_evicted_for_a_new_session() -> None:
+def test_full_session_cache_evicts_a_fetch_session_unused_for_more_than_two_minutes() -> None:
     cluster = VirtualCluster(config={"max.incremental.fetch.session.cache.slots": "1"})
     cluster.topic("foo")
     old = Reader(cluster).ask(NEW, ("foo", 0, 0)).session_id

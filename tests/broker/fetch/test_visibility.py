@@ -272,7 +272,7 @@ def test_fetch_with_a_diverging_epoch_returns_the_divergence_point_at_once(versi
 
 
 @pytest.mark.rule("F-26")
-def test_leader_answers_a_diverging_follower_fetch_at_once_and_ignores_its_offset() -> None:
+def test_leader_answers_a_diverging_follower_fetch_at_once_and_records_no_offset() -> None:
     cluster = _with_epochs()
     before = replica(cluster, 0).followers[1].log_end_offset
     data = fetch_one(cluster, 0, 4, last_epoch=0, replica_id=1, max_wait_ms=20_000)

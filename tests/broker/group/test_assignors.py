@@ -52,7 +52,7 @@ def test_range_assignor_orders_static_members_by_instance_id_before_dynamic_memb
     assert shown(assign_range(members, {T: 3})) == {"a": {"T": [2]}, "y": {"T": [1]}, "z": {"T": [0]}}
 
 
-def test_uniform_assignor_moves_only_the_partitions_that_a_new_member_needs() -> None:
+def test_uniform_assignor_moves_only_an_equal_share_of_partitions_to_a_new_member() -> None:
     first = assign_uniform([member("A")], {T: 6})
     assert shown(first) == {"A": {"T": [0, 1, 2, 3, 4, 5]}}
     second = assign_uniform([member("A", T=tuple(range(6))), member("B")], {T: 6})

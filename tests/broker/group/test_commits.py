@@ -88,7 +88,7 @@ def test_offset_commit_rejects_only_the_partitions_whose_metadata_exceeds_the_li
     assert fetched(bench) is None and fetched(bench, T1) == 2
 
 
-def test_offset_fetch_of_all_topics_returns_every_commit_of_the_group(bench: Bench) -> None:
+def test_offset_fetch_for_all_topics_returns_all_committed_offsets_of_the_group(bench: Bench) -> None:
     assert bench.coordinator.commits.fetch("g", None) == {}
     assert bench.coordinator.commits.fetch("g", [T0]) == {T0: None}
     commit(bench, 5, keys=(T0, T1))
@@ -143,7 +143,7 @@ def test_KIP211_stable_group_keeps_offsets_of_subscribed_topics_and_expires_othe
 
 @pytest.mark.parametrize(("kind", "metadata"), [("consumer", b"\x00"), ("connect", b"m")])
 @pytest.mark.rule("GC-61", "GO-24")
-def test_KIP211_stable_group_with_unknown_subscription_keeps_all_offsets(
+def test_KIP211_no_offset_of_a_stable_group_expires_if_its_subscription_is_unknown(
     bench: Bench, kind: str, metadata: bytes
 ) -> None:
     (member,) = bench.stable(1, protocols=(("p", metadata),), session_ms=1_800_000, kind=kind)

@@ -62,7 +62,7 @@ def test_leave_group_removes_several_classic_members_in_one_epoch_from_4_0_on(gr
         assert [member.member_id for member in group.described().members] == ["C"]
 
 
-def test_unsubscribing_revokes_a_topic_during_a_pending_revocation_since_kafka_4_2(group: Group) -> None:
+def test_topic_unsubscribed_during_a_revocation_is_revoked_at_once_since_kafka_4_2(group: Group) -> None:
     group.cluster.topic("t2", 6)
     both = ["T", "t1", "t2"]
     group.join("A", *both)
@@ -79,7 +79,7 @@ def test_unsubscribing_revokes_a_topic_during_a_pending_revocation_since_kafka_4
         assert (answer.member_epoch, rest) == (1, {i: p for i, p in kept.items() if i != group.id_of(dropped)})
 
 
-def test_member_regains_just_revoked_partitions_at_once_from_release_4_2_on(group: Group) -> None:
+def test_member_gets_revoked_partitions_back_in_the_same_heartbeat_since_kafka_4_2(group: Group) -> None:
     group.join("A")
     group.join("B")
     group.beat("A", 1)

@@ -217,7 +217,7 @@ def test_stopped_coordinator_unloads_its_groups_and_reloads_them_at_restart() ->
     assert heartbeat(client, member_id) == NONE and committed(cluster, "g", "t") == 3
 
 
-def test_unreplicated_group_member_is_unknown_after_a_coordinator_move(three: VirtualCluster) -> None:
+def test_new_coordinator_does_not_know_a_classic_member_that_joined_but_did_not_sync(three: VirtualCluster) -> None:
     """The generation is stored when the leader has assigned (GC-38): before, a new coordinator knows nothing of it."""
     index, before = place(three)
     joined = join(three.connect(before))

@@ -81,7 +81,7 @@ def with_offset(release_name: str) -> Group:
 
 @pytest.mark.rule("GO-9", "GC-59", "GC-60")
 @pytest.mark.parametrize("is_consumer", [False, True])
-def test_delete_groups_or_offset_delete_that_cannot_be_written_fails_without_effect(is_consumer: bool) -> None:
+def test_delete_groups_and_offset_delete_change_nothing_if_their_write_is_rejected(is_consumer: bool) -> None:
     group = with_offset("4.2")
     if is_consumer:
         group.join("A")
@@ -96,7 +96,7 @@ def test_delete_groups_or_offset_delete_that_cannot_be_written_fails_without_eff
 
 
 @pytest.mark.rule("GN-63")
-def test_failed_write_of_a_first_join_leaves_an_empty_consumer_group_unchanged() -> None:
+def test_rejected_write_of_a_classic_join_leaves_an_empty_consumer_group_unchanged() -> None:
     group = with_offset("4.2")
     group.join("A")
     group.beat("A", -1)
@@ -127,7 +127,7 @@ def test_leave_group_of_a_consumer_group_is_answered_only_after_replication() ->
 
 @pytest.mark.rule("GN-12")
 @pytest.mark.parametrize(("moves", "error"), [(False, FENCED_EPOCH), (True, UNKNOWN_MEMBER)])
-def test_fenced_consumer_group_member_is_unknown_after_a_coordinator_move(moves: bool, error: int) -> None:
+def test_fenced_consumer_member_gets_unknown_member_id_after_a_coordinator_move(moves: bool, error: int) -> None:
     group = Group("4.2", 3)
     assert group.join("A").error_code == 0
     coordinator = group.cluster.state.coordinator_of("g")

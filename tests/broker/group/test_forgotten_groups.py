@@ -45,7 +45,7 @@ def test_group_removed_from_memory_is_loaded_again_when_its_coordinator_moves(be
     assert group.enter("B")[0] == 3
 
 
-def test_classic_group_with_the_id_of_a_removed_group_survives_a_coordinator_move(bench: TransactionBench) -> None:
+def test_new_coordinator_loads_a_classic_group_that_reuses_the_id_of_a_removed_group(bench: TransactionBench) -> None:
     """The log still has the records of the forgotten group, without tombstones, before those of the classic group."""
     group = hidden_group(bench)
     client = group.client(version=3)
@@ -56,7 +56,7 @@ def test_classic_group_with_the_id_of_a_removed_group_survives_a_coordinator_mov
     assert group.committed() == {(group.topic.name, 0): 5}
 
 
-def test_list_groups_shows_a_removed_group_until_the_next_record_is_replicated(bench: TransactionBench) -> None:
+def test_list_groups_lists_a_removed_group_until_a_later_record_is_replicated(bench: TransactionBench) -> None:
     group = empty_group(bench)
     reject_join(group)
     coordinator = leader_of(bench, group)
@@ -89,7 +89,7 @@ def test_transaction_can_commit_or_abort_offsets_of_a_group_removed_from_memory(
     assert group.fetch(None, require_stable=True).topics[0].partitions[0].error_code == 0
 
 
-def test_offsets_of_a_deleted_topic_stay_deleted_when_a_join_recreates_the_group(bench: TransactionBench) -> None:
+def test_group_recreated_by_a_join_has_no_offsets_of_a_topic_deleted_meanwhile(bench: TransactionBench) -> None:
     group = hidden_group(bench)
     other = group.add_topic()
     bench.cluster.state.controller.delete_topic(group.topic.name)

@@ -49,7 +49,7 @@ def test_request_with_an_unknown_group_instance_id_gets_unknown_member_id(bench:
     assert bench.join(leader, BOTH, instance="nobody").answer.error_code == UNKNOWN_MEMBER
 
 
-def test_rejoining_static_leader_gets_its_old_id_as_leader_id_and_assigns_nothing(bench: Bench) -> None:
+def test_rejoining_static_leader_gets_its_old_member_id_as_leader_and_no_member_list(bench: Bench) -> None:
     leader, follower = stable(bench)
     result = bench.join(instance="leader", protocols=BOTH).answer
     assert result.leader_id == leader != result.member_id
@@ -116,7 +116,7 @@ def test_static_member_can_join_without_requesting_a_member_id_first(bench: Benc
     assert join.answer.error_code == 0
 
 
-def test_static_member_that_does_not_rejoin_stays_until_its_session_expires(bench: Bench) -> None:
+def test_static_member_that_does_not_rejoin_remains_in_the_group_after_a_rebalance(bench: Bench) -> None:
     long = {"session_ms": 100_000, "rebalance_ms": 10_000}
     joins = [bench.join(instance=name, **long) for name in ("leader", "follower")]  # type: ignore[arg-type]
     bench.advance(DELAY_MS * 3)
@@ -160,7 +160,7 @@ def test_static_member_session_expires_like_a_dynamic_member_session(bench: Benc
     assert bench.heartbeat(leader, 1, "leader") == REBALANCING
 
 
-def test_rejoined_static_member_is_removed_if_it_does_not_sync_in_time(bench: Bench) -> None:
+def test_rejoined_static_member_without_sync_is_removed_after_its_rebalance_timeout(bench: Bench) -> None:
     long = {"session_ms": 100_000, "rebalance_ms": 20_000}
     joins = [bench.join(instance=name, **long) for name in ("leader", "follower")]  # type: ignore[arg-type]
     bench.advance(DELAY_MS * 2)

@@ -151,7 +151,7 @@ def test_repetition_counts_in_topic_patterns_match_the_exact_number_of_character
     assert compile_topic_pattern(f"a{{{count},{most}}}").matches("a" * length) == (count <= length <= most)
 
 
-def test_topic_patterns_that_are_exponential_with_backtracking_match_quickly() -> None:
+def test_topic_patterns_that_would_backtrack_exponentially_take_less_than_5_seconds() -> None:
     """Python's `re` needs some 2**249 steps for the first pattern."""
     start = time.perf_counter()
     for pattern in ("(a*)*b", "(a|a)*b", "(a?){249}a{249}b", "(.*)(.*)(.*)(.*)[^a]"):
@@ -164,7 +164,7 @@ def test_topic_pattern_with_2000_alternatives_is_accepted() -> None:
     assert matched("|".join(names), *names, "topic-002000") == names
 
 
-def test_too_large_topic_pattern_is_rejected_before_using_much_memory() -> None:
+def test_topic_pattern_that_compiles_to_too_many_instructions_is_rejected() -> None:
     with pytest.raises(KafkaError, match=rf"expression too large \(more than {MOST_INSTRUCTIONS} instructions\)"):
         compile_topic_pattern("(((a{200}){200}){200}){200}")
 

@@ -161,7 +161,7 @@ def test_idle_producer_ids_expire_after_producer_id_expiration_ms() -> None:
     assert 5 not in known
 
 
-def test_segment_jitter_makes_a_segment_roll_earlier() -> None:
+def test_segment_rolls_before_segment_ms_has_passed_if_segment_jitter_ms_is_set() -> None:
     time = SegmentTime()
     time.segment_ms, time.jitter_ms, time.draw = 1000, 400, lambda: 0.5
     time.appended(0, 5000, 0)

@@ -119,7 +119,7 @@ def test_producer_sequence_may_wrap_within_a_batch() -> None:
 
 
 @pytest.mark.rule("P-21")
-def test_producer_sequence_that_wraps_to_1_gets_out_of_order_sequence_number() -> None:
+def test_producer_sequence_1_after_int32_max_gets_out_of_order_sequence_number() -> None:
     """Kafka's ProducerStateManagerTest.testProducerSequenceInvalidWrapAround."""
     log = Log()
     log.produce(header(MAX))

@@ -214,7 +214,7 @@ def test_full_disk_raises_a_storage_error_and_appends_nothing(monkeypatch: pytes
     assert content(store, 990, 20) == b"a" * 10 + b"c" * 10
 
 
-def test_append_fails_only_as_long_as_its_segment_file_cannot_be_created(tmp_path: Path) -> None:
+def test_append_fails_while_its_segment_file_cannot_be_created_and_then_succeeds(tmp_path: Path) -> None:
     folder = tmp_path / "orders-0"
     folder.touch()  # a file blocks the path of the folder
     store = Store(MemoryBudget(0), 1000, SegmentFolder(folder, FilePool(MemoryBudget(0))))

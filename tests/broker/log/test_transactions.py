@@ -164,7 +164,7 @@ def test_follower_restores_transaction_state_from_replicated_batches() -> None:
 
 
 @pytest.mark.rule("TX-53")
-def test_follower_that_gets_the_high_watermark_before_the_records_advances_its_lso() -> None:
+def test_follower_advances_its_lso_if_the_high_watermark_arrives_before_the_records() -> None:
     leader = new_log()
     follower = ReplicaLog(leader.store)
     write(leader, FIRST, 0)
@@ -206,7 +206,7 @@ def test_truncation_reopens_the_transaction_whose_marker_it_removes() -> None:
 
 
 @pytest.mark.rule("TX-57")
-def test_log_start_may_pass_the_first_offset_of_an_open_transaction() -> None:
+def test_log_start_can_be_raised_above_the_first_offset_of_an_open_transaction() -> None:
     log = new_log()
     write(log, FIRST, 0)
     end(log, FIRST, commit=False)

@@ -106,7 +106,7 @@ def test_nonzero_base_offset_is_rejected_as_invalid_record_before_all_other_chec
 
 
 @pytest.mark.rule("P-8")
-def test_max_message_bytes_limits_the_whole_batch_and_accepts_an_equal_size() -> None:
+def test_batch_of_max_message_bytes_is_accepted_and_a_larger_batch_is_rejected() -> None:
     data = batch()
     assert judged(data, TopicLimits(max_message_bytes=len(data))).batch == data
     data[-1] ^= 1  # the size is checked before the checksum

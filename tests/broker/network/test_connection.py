@@ -165,7 +165,7 @@ def test_connection_handles_at_most_64_frames_per_event_loop_iteration(bench: Be
 
 
 @pytest.mark.rule("W-8")
-def test_connection_handles_fewer_than_64_frames_if_an_iteration_takes_too_long(
+def test_connection_handles_fewer_than_64_frames_in_a_slow_event_loop_iteration(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ticks = iter(range(1000))

@@ -171,7 +171,7 @@ def test_frame_buffer_grows_with_received_bytes_not_with_the_announced_length(an
 
 
 @pytest.mark.rule("W-1")
-def test_frame_buffer_of_a_nearly_complete_frame_grows_to_the_frame_size_only() -> None:
+def test_frame_buffer_grows_to_the_frame_size_when_half_of_the_frame_has_arrived() -> None:
     made = reader(BufferPool(1024))
     made.give(framed(bytes(3000))[:1500])
     assert 3004 <= made.owned_bytes <= 3004 + 64

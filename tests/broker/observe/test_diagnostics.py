@@ -180,7 +180,7 @@ def test_unsupported_requests_are_logged_separately_for_each_client_and_api(
     ]
 
 
-def test_connection_diagnostics_forget_the_oldest_clients_beyond_their_limit(
+def test_client_is_logged_again_after_more_other_clients_than_the_log_remembers(
     cluster: VirtualCluster, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(diagnostics, "REMEMBERED_CLIENTS", 3)
@@ -308,7 +308,9 @@ def test_classic_member_that_joins_while_its_coordinator_loads_is_not_logged(lin
     assert lines() == []
 
 
-def test_client_that_looks_up_its_coordinator_only_rarely_is_not_logged(cluster: VirtualCluster, lines: Lines) -> None:
+def test_client_that_looks_up_its_coordinator_every_1500_ms_is_not_logged(
+    cluster: VirtualCluster, lines: Lines
+) -> None:
     client = cluster.connect(client_id="monitor")
     for _ in range(20):
         search(client, "orders")

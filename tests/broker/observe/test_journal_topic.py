@@ -133,7 +133,7 @@ def test_journal_topic_reports_the_offset_of_a_parked_fetch_when_the_fetch_compl
     assert (read["next_offset"], read["high_watermark"], read["at_ms"]) == (2, 2, cluster.now_ms - EVERY_MS)
 
 
-def test_journal_topic_reports_connected_clients_that_fall_behind() -> None:
+def test_journal_topic_reports_connected_consumers_behind_the_high_watermark() -> None:
     cluster = virtual()
     writer, reader, gone = (cluster.connect(client_id=name) for name in ("writer", "reader", "gone"))
     writer.ask(produce("t", batch(b"a")), 9)
@@ -299,7 +299,7 @@ def test_idle_cluster_writes_no_journal_records_and_adds_no_timers() -> None:
     assert end(cluster) == before and len(cluster.state.timers) <= deadlines
 
 
-def test_journal_topic_continues_after_a_cluster_restart(tmp_path: Path) -> None:
+def test_journal_topic_contains_events_from_before_and_after_a_cluster_restart(tmp_path: Path) -> None:
     processes = Processes(tmp_path / "data", journal_topic=DEFAULT_TOPIC)
     processes.cluster.state.events.noted(processes.cluster.now_ms, 0, "broker", {"state": "first"})
     processes.cluster.advance(EVERY_MS)

@@ -355,7 +355,7 @@ def test_end_of_a_consumer_group_is_not_reported_if_its_creation_was_not_reporte
     assert [change.state for change in reported] == ["Empty", "Dead"]
 
 
-def test_failed_static_member_replacement_is_reported_and_then_its_reversal_too() -> None:
+def test_failed_replacement_of_a_static_member_and_its_reversal_are_both_reported() -> None:
     config = {
         "offsets.topic.replication.factor": "2",
         "min.insync.replicas": "2",

@@ -138,7 +138,7 @@ def test_throttle_log_releases_the_memory_of_quota_entities_after_one_second(
             log.note(by_rule(seen, 10**6 + number, 10 * number))
 
 
-def test_throttle_log_remembers_all_quota_entities_logged_in_the_last_second(
+def test_throttle_log_logs_each_of_1500_quota_entities_only_once_within_a_second(
     cluster: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "kafkaproto.quota")

@@ -61,7 +61,7 @@ def world() -> VirtualCluster:
 
 
 @pytest.mark.rule("Q-14")
-def test_batch_too_large_for_its_quota_is_logged_once_with_size_quota_and_window(
+def test_batch_too_large_for_a_fetch_quota_is_logged_once_with_its_size_and_quota(
     world: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     partition_with_response_of(world, "large", LARGEST_BYTES + 1)
@@ -85,7 +85,7 @@ def test_batch_too_large_for_its_quota_is_logged_once_with_size_quota_and_window
 
 
 @pytest.mark.rule("Q-14")
-def test_response_that_exactly_fits_the_fetch_quota_window_logs_no_warning(
+def test_broker_logs_no_warning_for_a_fetch_response_as_large_as_its_quota_allows(
     world: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     partition_with_response_of(world, "large", LARGEST_BYTES)
@@ -95,7 +95,7 @@ def test_response_that_exactly_fits_the_fetch_quota_window_logs_no_warning(
 
 
 @pytest.mark.rule("Q-14")
-def test_response_larger_than_one_quota_window_is_sent_if_it_fits_the_longest_window(world: VirtualCluster) -> None:
+def test_fetch_of_all_bytes_that_the_longest_quota_window_allows_is_not_throttled(world: VirtualCluster) -> None:
     """The window is longest if the last value of its oldest sample came at the end of the sample and nothing followed."""
     world.topic("empty")
     free = world.connect(client_id="free")
@@ -111,7 +111,7 @@ def test_response_larger_than_one_quota_window_is_sent_if_it_fits_the_longest_wi
 
 
 @pytest.mark.rule("Q-14")
-def test_batch_too_large_for_its_quota_is_logged_once_per_partition_and_quota_value(
+def test_batch_too_large_for_a_fetch_quota_is_logged_once_per_partition_and_quota(
     world: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     for topic in ("one", "two"):
@@ -139,7 +139,7 @@ def test_release_1_1_delays_batches_larger_than_the_quota_and_logs_no_warning(
     assert warnings(caplog) == []
 
 
-def test_explain_method_reports_a_batch_too_large_for_a_quota_once_after_two_fetches() -> None:
+def test_explain_method_reports_a_batch_above_the_quota_once_even_if_requested_twice() -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
         c.set_quota(client_id="pipeline", consumer_byte_rate=QUOTA)
         c.produce("orders", [b"x" * 20_000])
@@ -201,7 +201,7 @@ def test_explain_method_omits_an_undeliverable_batch_after_it_becomes_deliverabl
 
 
 @pytest.mark.rule("Q-14")
-def test_explain_method_shows_the_latest_of_several_batches_too_large_for_a_quota(
+def test_explain_method_names_only_the_latest_batch_that_is_too_large_for_the_quota(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
@@ -218,7 +218,7 @@ def test_explain_method_shows_the_latest_of_several_batches_too_large_for_a_quot
 
 
 @pytest.mark.parametrize("option", ["trace", "data_dir", "memory_bytes"])
-def test_explain_method_reports_batches_above_their_quota_in_memory_and_in_files(option: str, tmp_path: Path) -> None:
+def test_explain_method_reports_a_too_large_batch_stored_in_memory_or_in_a_file(option: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {option: 0 if option == "memory_bytes" else tmp_path}
     with cluster(topics={"orders": 1}, clock="manual", **options) as c:
         c.set_quota(client_id="pipeline", consumer_byte_rate=QUOTA)
@@ -229,7 +229,7 @@ def test_explain_method_reports_batches_above_their_quota_in_memory_and_in_files
 
 
 @given(st.integers(1, 12), st.integers(1, 1000), st.lists(st.integers(0, 3000), min_size=1, max_size=60))
-def test_quota_rate_is_never_measured_over_more_than_the_longest_window(
+def test_no_quota_rate_is_measured_over_more_ms_than_longest_window_ms_returns(
     samples: int, window_ms: int, pauses_ms: list[int]
 ) -> None:
     rate, now_ms = SampledRate(samples, window_ms), 0
@@ -240,7 +240,7 @@ def test_quota_rate_is_never_measured_over_more_than_the_longest_window(
 
 
 @pytest.mark.parametrize("samples", [2, 11])
-def test_quota_rate_can_be_measured_over_exactly_the_longest_window(samples: int) -> None:
+def test_quota_rate_can_be_measured_over_the_ms_that_longest_window_ms_returns(samples: int) -> None:
     rate = SampledRate(samples, 1000)
     rate.record(0, 0)
     rate.record(0, 999)

@@ -90,7 +90,7 @@ def test_committed_offsets_stay_in_the_metadata_log_without_an_offsets_topic(
     assert [committed(after, group, "t") for group in GROUPS] == [0, 1, 2]
 
 
-def test_group_deleted_after_its_offsets_moved_stays_deleted_after_a_restart(processes: Processes) -> None:
+def test_group_deleted_after_migration_to_the_offsets_topic_stays_deleted_at_restart(processes: Processes) -> None:
     after = processes.crash_and_restart()
     broker = after.state.nodes[0]
     assert broker.groups.groups.delete(["second"], after.now_ms) == {"second": 0}

@@ -80,7 +80,7 @@ def test_failed_flush_rejects_the_produce_and_leaves_no_bytes_in_the_log(
     assert not processes.cluster.state.journal.events("recovery")
 
 
-def test_log_start_can_be_raised_to_the_log_end_without_a_flush(
+def test_log_start_can_be_raised_to_the_log_end_even_if_fsync_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processes = Processes(tmp_path)

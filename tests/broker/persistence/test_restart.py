@@ -130,7 +130,7 @@ def test_stored_topic_keeps_setting_values_that_the_newer_release_rejects(tmp_pa
         newer.state.controller.set_topic_configs("t", {"segment.bytes": "500"})
 
 
-def test_deleted_topic_its_files_and_its_commits_stay_deleted_after_a_restart(tmp_path: Path) -> None:
+def test_deleted_topic_has_no_records_files_or_committed_offsets_after_a_restart(tmp_path: Path) -> None:
     processes = Processes(tmp_path)
     processes.cluster.topic("t")
     write(processes.cluster, "t", b"a")
@@ -333,7 +333,7 @@ def test_finished_compaction_survives_a_crash_and_unfinished_compaction_is_dropp
     assert values(processes.crash_and_restart(), "t") == [*left, (12, b"z")]
 
 
-def test_log_divergence_is_detected_by_batch_epochs_if_the_metadata_log_has_none(
+def test_divergence_is_detected_by_batch_epochs_if_the_metadata_log_has_no_epochs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(metadata_log.PartitionRecorder, "begun", lambda self, state: None)
@@ -348,7 +348,7 @@ def test_log_divergence_is_detected_by_batch_epochs_if_the_metadata_log_has_none
     assert values(processes.crash_and_restart(), "t") == [(0, b"a"), (1, b"b")]
 
 
-def test_log_start_is_that_of_the_first_segment_if_the_metadata_log_does_not_have_it(tmp_path: Path) -> None:
+def test_log_start_missing_in_the_metadata_log_is_taken_from_the_first_segment(tmp_path: Path) -> None:
     """A follower drops segments without an entry in the metadata log, and the entry of its new leadership may be missing."""
     processes = Processes(tmp_path)
     processes.cluster.topic("t", segment_bytes="150")

@@ -229,7 +229,7 @@ def test_largest_allowed_response_is_quota_times_window_and_at_most_int32_max() 
 
 
 @pytest.mark.rule("Q-6")
-def test_byte_throttle_is_limited_to_int32_and_request_throttle_to_one_window() -> None:
+def test_byte_throttle_is_at_most_int32_max_ms_and_request_throttle_at_most_a_window() -> None:
     c = Cluster()
     for key in (PRODUCE, REQUEST):
         c.store.set(entity("u"), key, 1)
@@ -239,7 +239,7 @@ def test_byte_throttle_is_limited_to_int32_and_request_throttle_to_one_window() 
 
 
 @pytest.mark.rule("Q-6")
-def test_request_above_the_smallest_possible_quota_is_throttled_for_one_window() -> None:
+def test_request_quota_of_the_smallest_positive_float_throttles_for_1000_ms() -> None:
     c = Cluster()
     c.store.set(entity("u"), REQUEST, 5e-324)
     assert c.quotas.request.record("u", "c", 0.4, 0) == 1000

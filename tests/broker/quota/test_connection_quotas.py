@@ -132,7 +132,7 @@ def test_listener_can_have_its_own_connection_limit() -> None:
 
 
 @pytest.mark.rule("W-12")
-def test_full_broker_closes_the_least_recently_used_client_to_admit_another_broker() -> None:
+def test_broker_at_max_connections_closes_the_longest_idle_client_for_another_broker() -> None:
     cluster = VirtualCluster(config={"max.connections": "3", "inter.broker.listener.name": "INSIDE"})
     cluster.state.nodes[0].acceptor("INSIDE")
     clients = []
@@ -293,7 +293,7 @@ def test_changed_connection_rate_does_not_shorten_delays_that_have_started() -> 
 
 
 @pytest.mark.rule("W-13")
-def test_connection_above_its_ip_rate_is_delayed_then_closed_and_not_counted() -> None:
+def test_connection_above_its_ip_rate_limit_is_closed_after_200_ms_and_not_counted() -> None:
     cluster = cluster_with(quota_window_num="2")
     limit_ip(cluster, HOME, 5)
     clients = [cluster.connect() for _ in range(7)]  # testConnectionRatePerIp

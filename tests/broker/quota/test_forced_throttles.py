@@ -68,7 +68,7 @@ def test_fetch_with_a_forced_throttle_is_empty_and_its_bytes_are_not_charged(clu
     assert 5000 < usage.rate * 10 < 6000  # charged once
 
 
-def test_forced_throttle_overrides_the_throttle_time_of_the_quotas(cluster: VirtualCluster) -> None:
+def test_forced_throttle_replaces_a_quota_throttle_but_the_bytes_are_still_charged(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=1000.0)
     force(cluster, 5, times=1)
     client = cluster.connect()

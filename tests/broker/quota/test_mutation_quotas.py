@@ -103,7 +103,7 @@ def test_create_topics_before_v6_above_the_mutation_quota_succeeds_and_is_thrott
 
 @pytest.mark.rule("Q-18")
 @pytest.mark.parametrize(("version", "expected", "wait_ms"), [(5, [0, EXCEEDED], 5000), (6, [0, EXCEEDED], 5000)])
-def test_delete_topics_charges_the_partitions_of_the_deleted_topic(
+def test_delete_topics_charges_each_deleted_partition_to_the_mutation_quota(
     cluster: VirtualCluster, version: int, expected: list[int], wait_ms: int
 ) -> None:
     cluster.topic("a", 30)

@@ -236,7 +236,7 @@ def test_quota_change_is_not_applied_if_it_cannot_be_persisted() -> None:
 
 
 @pytest.mark.rule("Q-19")
-def test_null_entity_name_means_the_default_entity_but_the_string_default_does_not() -> None:
+def test_entity_name_null_is_the_default_entity_but_the_text_default_is_a_plain_name() -> None:
     assert parse_entity([("user", None)]) == QuotaEntity(user=DEFAULT)
     assert parse_entity([("user", "<default>")]) == QuotaEntity(user="<default>")
     assert QuotaEntity(user=DEFAULT, client_id="c").components() == [("user", None), ("client-id", "c")]

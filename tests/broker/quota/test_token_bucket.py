@@ -14,7 +14,7 @@ NOW_MS = 1_700_000_000_000
 
 
 @pytest.mark.rule("Q-18")
-def test_new_token_bucket_contains_the_tokens_of_all_its_windows_at_the_quota_rate() -> None:
+def test_number_of_tokens_in_a_new_bucket_is_quota_rate_times_total_window_length() -> None:
     assert TokenBucket(10, 2000).measure(5, NOW_MS) == 100  # TokenBucketTest: 10 samples of 2 s, 5 a second
     assert TokenBucket().measure(2, NOW_MS) == 22
 
@@ -53,7 +53,7 @@ def test_changed_token_bucket_rate_applies_at_once_to_existing_tokens() -> None:
 
 
 @pytest.mark.rule("Q-22")
-def test_tokens_of_a_bucket_remain_nan_after_a_bound_of_nan() -> None:
+def test_tokens_of_a_bucket_remain_nan_even_if_a_quota_of_nan_is_replaced() -> None:
     bucket = TokenBucket()
     bucket.record(30, math.nan, NOW_MS)
     for bound in (1.0, 0.5):

@@ -73,7 +73,7 @@ def test_one_byte_beyond_ten_seconds_of_quota_is_throttled_for_1_ms() -> None:
 
 
 @pytest.mark.rule("Q-7")
-def test_waiting_reduces_a_throttle_only_when_old_samples_expire() -> None:
+def test_waiting_shortens_the_next_throttle_only_after_old_rate_samples_have_expired() -> None:
     rate = SampledRate()
     assert rate.record_and_throttle(15000, 0, 1000) == 5000
     assert rate.record_and_throttle(1000, 5000, 1000) == 6000
@@ -98,7 +98,7 @@ def test_steady_load_at_twice_the_quota_is_first_throttled_after_five_seconds() 
 
 
 @pytest.mark.rule("Q-6")
-def test_throttle_times_after_a_quota_violation_match_kafka() -> None:
+def test_throttle_times_after_a_quota_violation_equal_those_in_a_test_of_kafka() -> None:
     """The steps of Kafka's ClientQuotaManagerTest.testQuotaViolation."""
     rate, now_ms = SampledRate(), 0
     for _ in range(10):
@@ -141,7 +141,7 @@ def test_request_time_throttles_equal_those_of_kafka() -> None:
 
 
 @pytest.mark.rule("Q-14")
-def test_repeated_fetch_of_a_batch_of_sixteen_quota_seconds_is_throttled_every_time() -> None:
+def test_each_of_ten_fetches_of_a_batch_16_times_the_quota_per_second_is_throttled() -> None:
     rate, slow, now_ms, waits = SampledRate(), SlowRate(11, 1000), 0, []
     for late_ms in (5, 11, 1, 4, 3, 9, 0, 0, 2, 7):
         wait_ms = rate.record_and_throttle(4096, now_ms, 250)
@@ -157,7 +157,7 @@ def test_repeated_fetch_of_a_batch_of_sixteen_quota_seconds_is_throttled_every_t
 
 
 @pytest.mark.rule("Q-14")
-def test_retries_at_throttle_end_get_the_same_throttles_as_in_the_reference_model() -> None:
+def test_retries_at_throttle_end_are_throttled_alternately_for_6384_and_6000_ms() -> None:
     rate, now_ms, waits = SampledRate(), 0, []
     for _ in range(4):
         waits.append(rate.record_and_throttle(4096, now_ms, 250))

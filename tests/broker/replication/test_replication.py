@@ -251,7 +251,7 @@ def test_no_preferred_read_replica_is_returned_without_a_replica_selector() -> N
 
 
 @pytest.mark.rule("N-3")
-def test_follower_without_the_fetch_offset_is_not_a_preferred_read_replica() -> None:
+def test_follower_whose_log_ends_before_the_fetch_offset_is_no_preferred_replica() -> None:
     cluster = racks()
     hold(cluster, 1, at=1)
     client = cluster.connect()

@@ -94,7 +94,7 @@ def test_each_broker_throttles_only_the_replicas_listed_for_that_broker(
         ("-1:1", False, False),
     ],
 )
-def test_setting_semantics_decides_which_throttled_replica_lists_are_accepted(
+def test_throttled_replica_list_with_hyphens_is_accepted_only_if_semantics_is_kip(
     text: str, kip: bool, kafka: bool
 ) -> None:
     for semantics, allowed in (("kip", kip), ("kafka", kafka)):
@@ -153,7 +153,7 @@ def test_replication_quota_windows_have_the_configured_number_and_size() -> None
 
 
 @pytest.mark.rule("R-3")
-def test_exceeded_replication_quota_is_no_longer_exceeded_half_a_second_later() -> None:
+def test_replication_quota_exceeded_by_one_byte_is_not_exceeded_half_a_second_later() -> None:
     """Kafka's ReplicationQuotaManagerTest.shouldExceedQuotaThenReturnBackBelowBoundAsTimePasses."""
     replication_quota = ReplicationQuota("LeaderReplication", 10)
     replication_quota.limit(100)
@@ -439,7 +439,7 @@ def test_random_throttled_reassignments_progress_as_the_reference_model_predicts
 
 @pytest.mark.rule("R-3")
 @pytest.mark.parametrize(("leader_rate", "follower_rate"), [(500 * KB, None), (None, 500 * KB), (500 * KB, 500 * KB)])
-def test_throttled_reassignment_takes_the_time_given_by_size_and_rate(
+def test_duration_of_a_throttled_reassignment_is_about_moved_bytes_divided_by_rate(
     leader_rate: int | None, follower_rate: int | None
 ) -> None:
     """Kafka's throttling_test.py: at least 0.9 times size / rate, at most the time of one more fetch."""
@@ -620,7 +620,7 @@ def test_empty_follower_fetch_responses_count_towards_the_leader_replication_quo
 
 
 @pytest.mark.rule("R-9")
-def test_follower_fetch_is_limited_in_size_and_serves_partitions_round_robin() -> None:
+def test_throttled_follower_fetch_returns_partitions_round_robin_up_to_a_size_limit() -> None:
     """Partitions that returned records move to the end; a response is limited by replica.fetch.response.max.bytes."""
     cluster = VirtualCluster(2, {"replica.fetch.response.max.bytes": "150000", "replica.lag.time.max.ms": "1000"})
     for name in ("a", "b"):

@@ -235,7 +235,7 @@ def _produce_for_an_answer_of(cluster: VirtualCluster, size: int) -> None:
 
 
 @pytest.mark.rule("T-4", "S-10")
-def test_throttled_fetch_keeps_its_session_and_the_next_epoch_returns_the_data(cluster: VirtualCluster) -> None:
+def test_after_a_throttled_fetch_the_next_fetch_of_the_session_returns_the_records(cluster: VirtualCluster) -> None:
     client = cluster.connect(client_id="reader")
     session = client.ask(fetch(("t", 0, 0), session=(0, 0)), 11).session_id
     assert session > 0
@@ -307,7 +307,7 @@ def test_fetch_throttle_is_computed_when_the_long_poll_ends(cluster: VirtualClus
 
 
 @pytest.mark.rule("T-11")
-def test_muted_connection_is_closed_when_idle_and_its_pending_request_is_dropped() -> None:
+def test_idle_timeout_closes_a_muted_connection_without_answering_a_pending_request() -> None:
     cluster = VirtualCluster(config={"connections.max.idle.ms": "500"})
     cluster.topic("t")
     limit(cluster, producer_byte_rate=1000.0)
@@ -365,7 +365,7 @@ def test_each_broker_measures_and_throttles_a_client_separately() -> None:
 
 
 @pytest.mark.rule("F-4")
-def test_one_fetch_returns_no_more_bytes_than_the_quota_has_room_for(cluster: VirtualCluster) -> None:
+def test_single_fetch_returns_at_most_the_bytes_of_ten_seconds_of_quota(cluster: VirtualCluster) -> None:
     writer = cluster.connect(client_id="writer")
     for _ in range(30):
         writer.ask(produce("t", batch_of_bytes(1000)), 9)

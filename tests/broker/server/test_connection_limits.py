@@ -62,7 +62,7 @@ async def test_client_above_the_connection_rate_is_served_after_its_delay() -> N
 
 
 @pytest.mark.rule("W-13")
-async def test_connection_above_its_ip_rate_is_closed_after_a_delay_without_being_served() -> None:
+async def test_connection_above_its_ip_rate_limit_is_closed_unanswered_after_200_ms() -> None:
     async with async_cluster(config={"quota.window.num": 2}, clock="manual") as cluster:
         cluster.state.quota_store.set(QuotaEntity(ip="127.0.0.1"), "connection_creation_rate", 5)
         clients = [await connect(cluster) for _ in range(7)]

@@ -267,7 +267,7 @@ async def test_stopping_a_broker_closes_only_its_own_connections() -> None:
 
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
-def test_connection_being_accepted_while_the_cluster_stops_is_closed() -> None:
+def test_cluster_that_stops_while_it_accepts_a_connection_leaves_no_socket_open() -> None:
     """With every delay between connecting and stopping, no socket is left to the garbage collector."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # sockets left by other tests

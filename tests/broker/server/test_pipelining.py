@@ -112,7 +112,7 @@ async def test_two_requests_split_at_any_byte_are_handled_like_whole_frames() ->
 
 
 @pytest.mark.rule("W-9")
-async def test_large_pipelined_requests_arrive_completely_and_leave_no_memory_in_use() -> None:
+async def test_large_pipelined_requests_arrive_completely_and_leave_at_most_5_mib_in_use() -> None:
     """The requests of several megabytes each are pipelined, with a small request after each."""
     config = {"message.max.bytes": str(10 << 20)}
     async with serving(topics={"t": 1}, config=config) as (cluster, client):

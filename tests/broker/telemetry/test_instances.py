@@ -73,7 +73,7 @@ def test_telemetry_push_interval_above_the_kafka_default_is_lowered_to_the_defau
 
 
 @pytest.mark.rule("AD-11")
-def test_restarted_broker_accepts_a_telemetry_client_again_without_a_throttle_error() -> None:
+def test_first_request_of_a_telemetry_client_after_a_restart_gets_no_throttle_error() -> None:
     virtual = VirtualCluster(1)
     instance_id = ask(virtual.connect(), GetTelemetrySubscriptionsRequest(ZERO_ID)).client_instance_id
     assert ask(virtual.connect(), GetTelemetrySubscriptionsRequest(instance_id)).error_code == THROTTLED

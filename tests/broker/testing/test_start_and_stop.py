@@ -367,7 +367,7 @@ def test_create_topic_error_for_a_misspelt_argument_suggests_the_correct_argumen
 
 
 @pytest.mark.timeout(20)
-def test_condition_of_method_wait_for_must_not_stop_the_cluster_or_call_wait_methods() -> None:
+def test_method_wait_for_raises_an_error_if_its_condition_stops_the_cluster_or_waits() -> None:
     with cluster() as c:
         for act in (c.stop, lambda: c.clock.advance(1), lambda: c.wait_for_records("t", 1)):
             with pytest.raises(RuntimeError, match="runs inside the broker"):

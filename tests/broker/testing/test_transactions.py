@@ -101,7 +101,7 @@ def test_producer_cannot_commit_its_transaction_after_abort_transaction(c: TestC
         ("fence_producer", "a newer producer fenced it"),
     ],
 )
-def test_past_transactions_show_which_cluster_method_ended_a_transaction(
+def test_past_transactions_contain_the_cause_of_an_abort_by_a_cluster_method(
     c: TestCluster, method: str, cause: str
 ) -> None:
     begun(c)
@@ -169,7 +169,7 @@ def other_brokers(c: TestCluster) -> list[int]:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_cluster_method_cannot_end_a_transaction_while_too_few_replicas_are_in_sync(
+def test_cluster_methods_cannot_abort_a_transaction_if_too_few_replicas_are_in_sync(
     replicated: TestCluster, method: str
 ) -> None:
     producer, _ = begun(replicated)

@@ -195,7 +195,7 @@ def test_transactional_id_expiration_that_cannot_be_stored_is_retried() -> None:
 
 
 @pytest.mark.rule("TX-39")
-def test_complete_commit_record_is_written_again_after_a_storage_error(
+def test_coordinator_retries_writing_a_complete_commit_record_after_a_storage_error(
     bench: TransactionBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = bench.topic()
@@ -280,7 +280,7 @@ def test_end_txn_with_the_last_producer_epoch_returns_a_new_producer_id(newer: T
 
 
 @pytest.mark.rule("TX-25", "TX-39")
-def test_next_transaction_gets_concurrent_transactions_until_the_previous_one_ends() -> None:
+def test_next_transaction_gets_concurrent_transactions_until_the_previous_completes() -> None:
     """`test_pipelined_requests` checks that this also holds if the completion takes 0 ms."""
     completion_ms = 30
     bench = TransactionBench({"kafkaproto.transaction.completion.ms": str(completion_ms)})

@@ -79,7 +79,7 @@ def test_producer_epochs_and_ids_continue_after_a_broker_crash(tmp_path: Path) -
 
 
 @pytest.mark.rule("TX-43")
-def test_regular_offset_commit_after_a_transactional_commit_takes_precedence() -> None:
+def test_regular_offset_commit_replaces_an_earlier_pending_transactional_offset() -> None:
     bench = TransactionBench()
     topic, group = bench.topic(), Group(bench)
     producer = bench.begin(topic)

@@ -354,7 +354,7 @@ def test_transactions_on_apache_kafka_continue_while_their_coordinator_is_stoppe
 
 @on_ours
 @each_library
-def test_committed_transaction_completes_after_its_coordinator_stops_before_the_markers(scene: Scene) -> None:
+def test_commit_completes_if_the_coordinator_stops_before_the_markers_are_replicated(scene: Scene) -> None:
     copy = Copy(scene)
     with scene.transactor() as transactor:
         copy.init(transactor)

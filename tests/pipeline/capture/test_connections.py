@@ -66,7 +66,7 @@ def numbers(tables: dict[str, list[Row]]) -> list[int]:
     return [row["correlation_id"] for row in tables["requests"]]
 
 
-def test_capture_tables_take_broker_ids_and_topic_names_from_responses_to_any_client(made: Made) -> None:
+def test_capture_tables_name_brokers_and_topics_from_responses_to_other_clients(made: Made) -> None:
     wire = Wire()
     add_exchanges(wire.connect(40_000), versions(1), fetched(2))
     add_exchanges(wire.connect(40_001), named(1))

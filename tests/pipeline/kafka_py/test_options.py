@@ -128,14 +128,16 @@ def test_invalid_source_option_is_reported_with_its_name(options: dict[str, str]
         ("groupidprefixes", "groupIdPrefix"),
     ],
 )
-def test_unknown_option_suggests_the_nearest_option_as_spelled_in_spark(given: str, suggested: str) -> None:
+def test_error_for_an_unknown_option_suggests_the_nearest_option_as_spelled_in_spark(
+    given: str, suggested: str
+) -> None:
     with pytest.raises(OptionError) as caught:
         source(**{given: "x"})
     assert str(caught.value) == f'option {given}: is not known; did you mean "{suggested}"?'
 
 
 @pytest.mark.parametrize("given", ["kafka.session.timeout.ms", "kafka.auto.offset.reset", "path"])
-def test_unknown_option_without_a_near_match_lists_all_options(given: str) -> None:
+def test_error_for_an_unknown_option_without_a_near_match_lists_all_options(given: str) -> None:
     with pytest.raises(OptionError, match=r"is not known; known are assign, endingOffsets, .*, subscribePattern$"):
         source(**{given: "x"})
 

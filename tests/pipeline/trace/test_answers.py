@@ -222,7 +222,7 @@ def test_fetch_size_analysis_compares_sizes_with_their_limits(tables: Tables) ->
     assert costs["reader-*"] == round(1000 * 3 / 80, 2)
 
 
-def test_rack_analysis_reports_bytes_across_racks_and_bytes_that_could_stay_local(tables: Tables, folder: Path) -> None:
+def test_rack_analysis_reports_bytes_read_across_racks_and_how_many_are_avoidable(tables: Tables, folder: Path) -> None:
     read = sum(r["bytes"] for r in stored(folder, "partitions") if r["run"] == "before" and r["api"] == "Fetch")
     by_rack = answer_rows(racks.ANSWER, "bytes", tables)
     assert sum(r["bytes"] for r in by_rack) == read and {r["client_rack"] for r in by_rack} == {"b", "${env:RACK}"}

@@ -101,7 +101,7 @@ def test_lag_analysis_subtracts_the_committed_offset_from_the_end_offset(tables:
     assert "records behind" in (group_figures.lag(over_time) or "") and group_figures.lag([]) is None
 
 
-def test_rebalance_analysis_names_members_that_joined_or_sent_no_more_requests(tables: Tables) -> None:
+def test_rebalance_analysis_names_members_that_joined_or_stopped_sending_requests(tables: Tables) -> None:
     names = ("from_epoch", "to_epoch", "begins_s", "took_ms", "members", "causes", "causes_from")
     assert only(rebalances.ANSWER, "rebalances", tables, *names) == [
         (None, 1, 0.0, 2000.0, 1, "member a joined", "requests"),

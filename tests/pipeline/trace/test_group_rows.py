@@ -214,7 +214,7 @@ def test_group_state_change_is_recorded_as_an_event_with_its_causes(classic: Cla
     assert events[-1]["type"] == "classic" and events[-1]["members"] == [first]
 
 
-def test_trace_records_consumer_group_changes_with_epochs_and_coordinator_id() -> None:
+def test_trace_contains_consumer_group_changes_with_epochs_and_coordinator_id() -> None:
     group = Group()
     entries: list[Entry] = []
     group.cluster.state.record(recorder_into(entries))

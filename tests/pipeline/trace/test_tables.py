@@ -303,7 +303,7 @@ def test_tables_of_a_recording_named_like_a_parent_path_stay_in_the_output_folde
 
 
 @pytest.mark.parametrize("name", ["r" * 252, "\ud800"])
-def test_recording_whose_name_no_folder_can_have_is_reported_and_others_are_read(tmp_path: Path, name: str) -> None:
+def test_recording_with_an_invalid_folder_name_is_reported_and_others_are_read(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / "trace", traffic(), name, name="x")
     write(tmp_path / "trace", traffic(), "good")
     counts, [notice] = build(tmp_path / "trace", tmp_path / "out")

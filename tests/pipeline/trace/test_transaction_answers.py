@@ -127,7 +127,7 @@ def test_transaction_analysis_lists_each_transaction_with_duration_and_outcome(t
     ]
 
 
-def test_transaction_analysis_counts_records_hidden_by_open_transactions(tables: Tables) -> None:
+def test_transaction_analysis_counts_records_not_visible_due_to_open_transactions(tables: Tables) -> None:
     names = ("transactional_id", "held_records", "held_ms", "completion_ms")
     assert only("transactions", tables, *names) == [
         ("orders", 7, 6000.0, None),
@@ -151,7 +151,7 @@ def test_transaction_analysis_counts_records_hidden_by_open_transactions(tables:
     ]
 
 
-def test_transaction_charts_show_outcomes_and_records_hidden_by_open_transactions(tables: Tables) -> None:
+def test_transaction_charts_show_outcomes_and_records_not_yet_visible_to_consumers(tables: Tables) -> None:
     lanes = answer_rows(transactions.ANSWER, "lanes", tables)
     assert [(row["transactional_id"], row["from_s"], row["until_s"]) for row in lanes] == [
         ("orders", 1.0, 7.0),
