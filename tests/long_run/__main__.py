@@ -1,7 +1,7 @@
 """Run the proofs that take hours, of which `make test-all` runs a part, and write docs/long-run.md. `make long` runs this program.
 
-It runs each part that has no result, or whose result was measured with other code in broker/ or kafkaproto/ (comments and docstrings do not
-count). The result of a part is a file in tests/long_run/results/, to be committed. Ctrl-C loses only the part that is running.
+It runs each part that has no result, or whose result was measured with other code in broker/ or kafkaproto/ (comments, docstrings and
+names of tests do not count). The result of a part is a file in tests/long_run/results/, to be committed. Ctrl-C loses only the part that is running.
 """
 
 from __future__ import annotations

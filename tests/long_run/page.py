@@ -14,7 +14,7 @@ HEAD = """# The long run
 
 Proofs that take hours. Each part compares this broker with a real Kafka or with the [rules](rules/index.md). `make long` runs the parts, keeps one
 result file for each in `tests/long_run/results/`, and writes this page. A result counts only for the code it was measured with: after a change of
-`broker/` or `kafkaproto/`, except of comments and docstrings, the part is to be repeated.
+`broker/` or `kafkaproto/`, except of comments, docstrings and names of tests, the part is to be repeated.
 """
 LEGEND = """What the lines say:
 

@@ -1,6 +1,6 @@
 """The parts of the long run, and the small committed result file of each: its commit and its findings.
 
-A result counts only while `broker/` and `kafkaproto/` have the code with which the part ran. Comments and docstrings may change.
+A result counts only while `broker/` and `kafkaproto/` have the code with which the part ran. Comments, docstrings and names of tests may change.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ def _kills_in_transactions() -> list[Finding]:
 def code_hashes(root: Path = ROOT) -> dict[str, str] | None:
     """Return a hash of the committed code of each folder of `PROVEN`, or None if there are uncommitted changes.
 
-    Comments, docstrings and the layout of Python files are left out, because they change nothing that a part can show.
+    Comments, docstrings, the names of tests and the layout of Python files are left out, because they change nothing that a part can show.
     """
     if _git("status", "--porcelain", "--", *PROVEN, root=root):
         return None
@@ -221,15 +221,17 @@ def _code_hash(root: Path, folder: str) -> str:
         if path.is_symlink():
             continue
         content = path.read_bytes()
-        code = ast.dump(_without_docstrings(ast.parse(content))).encode() if path.suffix == ".py" else content
+        code = ast.dump(_without_words(ast.parse(content))).encode() if path.suffix == ".py" else content
         hashed.update(f"{name} {len(code)} ".encode())
         hashed.update(code)
     return hashed.hexdigest()[:40]
 
 
-def _without_docstrings(module: ast.Module) -> ast.Module:
-    """Remove the strings that stand alone as statements: docstrings, and those that document attributes."""
+def _without_words(module: ast.Module) -> ast.Module:
+    """Remove the strings that stand alone as statements (docstrings, and those that document attributes), and the names of test functions."""
     for node in ast.walk(module):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            node.name = "test_"
         body = getattr(node, "body", None)
         if isinstance(body, list):
             body[:] = [statement for statement in body if not _is_string(statement)]

@@ -64,10 +64,10 @@ def test_long_test_run_results_are_invalid_after_a_change_of_broker_or_codec(rep
     assert {folder_name for folder_name in before if before[folder_name] != after[folder_name]} == {folder}
 
 
-def test_long_test_run_results_stay_valid_after_a_change_of_comments_and_docstrings(repository: Path) -> None:
+def test_long_test_run_results_stay_valid_after_a_change_of_comments_and_test_names(repository: Path) -> None:
     path, code = (
         repository / "broker/a.py",
-        'class A:\n    """{0}"""\n\n    def f(self):\n        """{0}"""\n        return "{1}"  # {0}\n',
+        'class A:\n    """{0}"""\n\n    def f(self):\n        """{0}"""\n        return "{1}"  # {0}\n\n\ndef test_{0}(): ...\n',
     )
     hashes = []
     for texts in (("first", "value"), ("second", "value"), ("second", "other value")):

@@ -75,7 +75,7 @@ def test_dropping_a_memory_or_file_segment_frees_its_memory_and_file_descriptors
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_only_segments_with_a_named_file_leave_that_file_on_disk_when_closed(
+def test_closed_segment_leaves_a_file_only_if_the_segment_was_created_with_a_path(
     kind: str, budget: MemoryBudget, tmp_path: Path
 ) -> None:
     segment = new_segment(kind, budget, tmp_path)
