@@ -58,7 +58,7 @@ def test_ab_benchmark_accepts_a_speed_drop_of_at_most_5_percent(now: float, miss
     assert paired("produce", [100.0] * 3, [now] * 3).missed is missed
 
 
-def test_ab_benchmark_result_without_a_measurement_counts_as_a_missed_limit() -> None:
+def test_ab_benchmark_row_without_a_measurement_is_marked_as_missed() -> None:
     unmeasured = at_most("metadata", 100.0, None, 1.03, "{:.0f}", "now: ImportError: no such module")
     assert unmeasured.missed
     assert "MISSED: now: ImportError: no such module" in table([unmeasured])
@@ -187,7 +187,7 @@ def test_ab_benchmark_requires_valgrind_only_for_instruction_counts(
 
 
 @pytest.mark.parametrize("base", ["no-such-branch", "HEAD~999999", "--all", "HEAD:Makefile", ""])
-def test_ab_benchmark_reports_in_one_line_that_the_base_option_names_no_commit(base: str) -> None:
+def test_ab_benchmark_error_for_a_base_that_is_no_commit_is_a_single_line(base: str) -> None:
     done = run("--only", "race", "--", base)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
@@ -316,7 +316,7 @@ def worked(*rows: str, requests: int = 3, folder: Path = ROOT) -> list[dict[str,
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_each_ab_benchmark_row_sends_the_requests_that_its_name_describes() -> None:
+def test_ab_benchmark_rows_get_responses_of_the_sizes_that_their_names_state() -> None:
     results = {result["row"]: result for result in worked(*workload.ROWS, requests=7)}
     assert list(results) == list(workload.ROWS)
     for name, result in results.items():
@@ -374,7 +374,7 @@ def test_ab_benchmark_reads_instruction_counts_from_callgrind_files(tmp_path: Pa
     assert instructions.read_parts(tmp_path) == {(7, 1): 700, (7, 2): 5000, (12, 2): 60}
 
 
-def test_ab_benchmark_rejects_instruction_counts_of_code_from_another_folder(tmp_path: Path) -> None:
+def test_ab_benchmark_rejects_counts_of_a_broker_imported_from_another_folder(tmp_path: Path) -> None:
     line = json.dumps({"row": "metadata", "pid": 7, "source": f"{ROOT}/broker/testing/memory.py"})
     run = instructions.Run(line, {(7, 1): 700, (7, 2): 5000}, "")
     assert instructions.request_counts(HERE, ["metadata"], 50, run) == {"metadata": instructions.Count(100.0)}

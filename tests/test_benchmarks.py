@@ -19,7 +19,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_codec_benchmark_measures_messages_and_batches_against_other_libraries() -> None:
+def test_codec_benchmark_prints_a_ratio_for_each_library_that_supports_the_case() -> None:
     done = run("--quick", "--only", "ApiVersions response v[23]|iterate, lz4")
     assert done.returncode == 0, done.stderr
     rows = {line.split("|")[1].strip(): line.split("|")[2:-2] for line in done.stdout.splitlines() if " | " in line}
@@ -66,7 +66,7 @@ def test_every_benchmark_case_has_a_unique_name() -> None:
 
 
 @pytest.mark.slow
-def test_growth_benchmark_prints_costs_by_partitions_connections_and_log_length() -> None:
+def test_growth_benchmark_prints_a_row_for_partitions_connections_and_log_length() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.growth", "--quick"], capture_output=True, text=True, check=False
     )
@@ -91,7 +91,7 @@ def test_broker_benchmark_compares_round_trips_with_those_of_a_bare_asyncio_serv
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the race reads /proc and pins cores")
 @pytest.mark.parametrize("name", ["quotas", "trace"])
-def test_feature_cost_benchmark_compares_the_broker_with_and_without_the_feature(name: str) -> None:
+def test_cost_benchmark_measures_a_broker_with_and_without_quotas_or_a_trace(name: str) -> None:
     from benchmarks import costs, race
 
     feature, free = costs.FEATURES[name], race.ours()

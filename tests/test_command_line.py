@@ -193,7 +193,7 @@ def test_broker_command_logs_settings_without_effect(start: Start) -> None:
 
 
 @pytest.mark.rule("R-12")
-def test_broker_command_logs_that_a_static_replication_rate_has_no_effect(start: Start) -> None:
+def test_broker_command_logs_that_leader_replication_throttled_rate_has_no_effect(start: Start) -> None:
     _, err, _ = start("--port", "0", "-c", "leader.replication.throttled.rate=1000").end()
     assert "leader.replication.throttled.rate is accepted, but has no effect" in err
 

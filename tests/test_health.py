@@ -80,7 +80,7 @@ def test_health_command_reports_a_server_that_does_not_respond_as_unhealthy(
     assert "timed out" in capsys.readouterr().err
 
 
-def test_health_command_in_a_container_checks_the_addresses_of_its_listeners_setting(tmp_path: Path) -> None:
+def test_health_command_in_a_container_checks_the_addresses_in_kafka_listeners(tmp_path: Path) -> None:
     assert health.addresses_in_container(str(tmp_path), {}) == [("127.0.0.1", 9092)]
     variables = {
         "KAFKA_LISTENERS": "A://:19092,B://10.0.0.7:19093,CONTROLLER://:9093",

@@ -170,7 +170,7 @@ def test_make_on_windows_exits_with_a_one_line_error(bare_path: Path) -> None:
         ("needs-clients", "mvn", "apt install maven golang-go npm"),
     ],
 )
-def test_make_reports_other_missing_programs_with_the_install_command(
+def test_make_reports_a_missing_browser_valgrind_go_or_maven_with_install_command(
     bare_path: Path, target: str, program: str, command: str
 ) -> None:
     result = make(target, f"PYTHON={sys.executable}", path=str(bare_path))

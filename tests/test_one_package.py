@@ -44,7 +44,7 @@ def assert_one_name(environment: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("switch", [["-m", "broker"], ["-mbroker"], ["-Bm", "broker"], ["-m", "kafkaproto.broker"]])
-def test_broker_started_in_a_checkout_imports_each_module_under_one_name_only(
+def test_broker_started_in_a_checkout_imports_no_module_under_two_names(
     environment: dict[str, str], switch: list[str]
 ) -> None:
     command = [sys.executable, *switch, "--port", "0", "--topic", "broker:1"]
@@ -57,7 +57,7 @@ def test_broker_started_in_a_checkout_imports_each_module_under_one_name_only(
 
 
 @pytest.mark.parametrize("module", ["pipeline.trace.tables", "kafkaproto.pipeline.trace.tables"])
-def test_live_job_started_in_a_checkout_imports_each_module_under_one_name_only(
+def test_live_job_started_in_a_checkout_imports_no_module_under_two_names(
     environment: dict[str, str], tmp_path: Path, module: str
 ) -> None:
     write(tmp_path / "trace", traffic())
@@ -67,7 +67,7 @@ def test_live_job_started_in_a_checkout_imports_each_module_under_one_name_only(
     assert_one_name(environment)
 
 
-def test_pytest_fixture_imports_each_module_under_one_name_only(environment: dict[str, str], tmp_path: Path) -> None:
+def test_kafka_cluster_fixture_imports_no_module_under_two_names(environment: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text("def test_it(kafka_cluster):\n    assert kafka_cluster.bootstrap\n")
     done = run(environment, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path))
     assert done.returncode == 0, done.stdout
@@ -92,7 +92,7 @@ def test_importing_a_renamed_module_raises_an_error_that_contains_its_new_name(
     assert [name for name in names if name not in last] == []
 
 
-def test_import_error_of_a_missing_module_names_the_new_package_instead_of_the_old(environment: dict[str, str]) -> None:
+def test_error_for_a_missing_module_of_pipeline_names_kafkaproto_pipeline(environment: dict[str, str]) -> None:
     done = run(environment, "-m", "pipeline.nothing")
     assert done.returncode == 1
     assert "No module named kafkaproto.pipeline.nothing" in done.stderr

@@ -283,7 +283,7 @@ def test_async_fixture_that_uses_the_cluster_of_another_event_loop_is_an_error(p
     )
 
 
-def test_event_loop_mismatch_is_an_error_of_each_affected_test_and_of_no_other_test(pytester: pytest.Pytester) -> None:
+def test_event_loop_mismatch_fails_each_affected_test_and_no_other_test(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\ntimeout = 30\n")
     pytester.makepyfile(
         """
@@ -401,7 +401,7 @@ def test_kafka_async_cluster_without_an_async_plugin_explains_what_to_install(
 # ---- fixtures of other scopes --------------------------------------------------------------------------------------------------------
 
 
-def test_cluster_fixture_function_returns_fixtures_of_every_pytest_scope(outside: pytest.Pytester) -> None:
+def test_cluster_fixture_function_makes_fixtures_of_session_and_module_scope(outside: pytest.Pytester) -> None:
     outside.makeconftest(
         """
         from kafkaproto.testing import cluster_fixture

@@ -37,7 +37,7 @@ def test_make_targets_named_in_the_readme_exist() -> None:
     assert set(re.findall(r"\bmake ([a-z-]+)", README)) <= targets
 
 
-def test_readme_names_the_tested_spark_connector() -> None:
+def test_spark_connector_version_in_the_readme_is_the_tested_version() -> None:
     assert re.findall(r"org\.apache\.spark:\S+?:[\d.]+\d", README) == [session.CONNECTOR]
 
 

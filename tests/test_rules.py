@@ -73,7 +73,7 @@ def test_rule_markers_are_read_from_functions_classes_and_modules(tmp_path: Path
         (proven("F-7", "D9b", "AD-9"), "rule AD-9 has a test: remove its line"),
     ],
 )
-def test_each_invalid_rule_marker_is_reported_in_one_line(named: list[Proof], fault: str) -> None:
+def test_rule_without_a_test_and_test_of_an_unknown_rule_are_each_reported(named: list[Proof], fault: str) -> None:
     (line,) = problems({"fetch.md": PAGE}, named)
     assert fault in line
 
@@ -83,7 +83,7 @@ def test_rule_defined_twice_is_reported() -> None:
     assert problems(pages, proven("F-7", "D9b")) == ["docs/rules has rule F-7 2 times"]
 
 
-def test_outdated_generated_rules_table_is_reported() -> None:
+def test_outdated_rules_table_is_reported_with_the_command_that_rewrites_it() -> None:
     named = proven("F-7", "D9b")
     current = written(PAGE, named)
     assert current.startswith(PAGE) and problems({"fetch.md": current}, named) == []

@@ -164,7 +164,7 @@ LARGE = [Size("a.py", "500 lines"), Size("a.py::A", "30 methods"), Size("b.py", 
         ({"a.py": "one table", "a.py::A": " "}, ["a.py::A has no reason"]),
     ],
 )
-def test_size_check_reports_missing_unneeded_and_unexplained_exceptions(
+def test_size_check_reports_exceptions_that_are_missing_unneeded_or_without_a_reason(
     exceptions: dict[str, str], messages: list[str]
 ) -> None:
     assert problems(LARGE, exceptions) == messages

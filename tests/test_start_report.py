@@ -87,7 +87,7 @@ def test_start_report_names_release_brokers_topics_and_how_to_stop(start: Start)
     assert "kafkaproto" in page.read_text()
 
 
-def test_start_report_names_the_kinds_of_groups_that_the_broker_does_not_serve(start: Start) -> None:
+def test_start_report_says_if_share_or_streams_groups_of_the_release_are_not_served(start: Start) -> None:
     """Kafka serves share groups from 4.1 on, and streams groups from 4.2 on."""
     share_groups = "INFO not served, although Kafka 4.1 serves them: share groups"
     both = "INFO not served, although Kafka 4.2 serves them: share groups and streams groups"
@@ -162,7 +162,7 @@ def test_topic_option_with_only_a_name_uses_default_partition_and_replica_counts
     assert [line for line in lines if line.startswith("WARNING")] == []
 
 
-def test_broker_with_memory_option_0_stores_records_in_files_without_a_warning(start: Start) -> None:
+def test_broker_with_memory_option_0_accepts_records_and_logs_no_warning(start: Start) -> None:
     running = start("--memory", "0", "--topic", "orders:1", "--log-level", "warning")
     for _ in range(3):
         produce(running.address, "orders", 100)
@@ -184,7 +184,7 @@ NO_GROUPS = (
     ],
     ids=["test", "kafka", "kafka, factor 1"],
 )
-def test_start_report_warns_if_the_cluster_is_too_small_for_consumer_groups(
+def test_start_report_warns_if_there_are_fewer_brokers_than_offsets_topic_replicas(
     start: Start, arguments: tuple[str, ...], warns: bool
 ) -> None:
     """Kafka's own default needs three brokers for the offsets topic."""

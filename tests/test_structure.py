@@ -80,7 +80,7 @@ def test_shared_helpers_are_in_the_support_folder_and_no_test_imports_a_test_mod
     assert problems(ROOT) == []
 
 
-def test_every_program_listed_in_the_test_structure_check_exists() -> None:
+def test_every_file_in_the_list_of_programs_in_the_tests_folder_exists() -> None:
     assert [name for name in sorted(PROGRAMS) if not (ROOT / name).is_file()] == []
 
 

@@ -82,7 +82,7 @@ def test_broker_settings_cannot_be_changed_to_values_rejected_at_broker_start(
 
 @pytest.mark.rule("CF-18")
 @EITHER
-def test_broker_settings_are_checked_by_type_then_range_then_thread_count(subject: Subject, broker: str) -> None:
+def test_type_error_in_a_broker_setting_precedes_range_and_thread_count_errors(subject: Subject, broker: str) -> None:
     failed = "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
     not_int = "Invalid value x for configuration log.cleaner.threads: Not a number of type INT"
     assert checked(subject, broker, log_retention_ms="0", log_cleaner_threads="x") == (INVALID_REQUEST, not_int)
@@ -123,7 +123,7 @@ def test_local_log_retention_above_the_default_log_retention_is_rejected(subject
 
 @pytest.mark.rule("CF-19")
 @EITHER
-def test_error_lists_all_read_only_settings_of_a_request_but_no_invalid_dynamic_one(
+def test_error_lists_all_read_only_settings_but_no_dynamic_setting_with_a_bad_value(
     subject: Subject, broker: str
 ) -> None:
     """Kafka orders up to four settings in the error like a Java hash table, and more than four like a Scala hash table.
@@ -179,7 +179,9 @@ def test_connection_and_thread_limits_of_a_listener_can_be_set_for_all_brokers(s
 
 @pytest.mark.rule("CF-18", "W-12")
 @EITHER
-def test_requirement_failed_errors_precede_the_error_for_a_connection_limit_of_0(subject: Subject, broker: str) -> None:
+def test_max_connections_per_ip_error_precedes_the_error_for_max_connections_of_0(
+    subject: Subject, broker: str
+) -> None:
     name, limit, rate = "max.connections.per.ip", "max.connections", "max.connection.creation.rate"
     only = f"requirement failed: {name} can be set to zero only if {name}.overrides property is set."
     assert altered(subject, broker, (name, SET, "0")) == (INVALID_REQUEST, only)
@@ -225,7 +227,7 @@ def test_network_threads_of_a_listener_can_at_most_double_or_halve(subject: Subj
     ],
 )
 @pytest.mark.releases(first="4.1")
-def test_error_for_invalid_values_precedes_the_elr_ban_of_broker_min_insync_replicas(
+def test_invalid_value_error_precedes_the_error_for_min_insync_replicas_under_elr(
     subject: Subject, broker: str, operation: int, expected: str
 ) -> None:
     change = ("min.insync.replicas", operation, "2" if operation == SET else None)
@@ -238,14 +240,14 @@ def test_error_for_invalid_values_precedes_the_elr_ban_of_broker_min_insync_repl
 
 @pytest.mark.rule("CF-19")
 @EITHER
-def test_only_broker_settings_that_are_lists_accept_append_and_subtract(subject: Subject, broker: str) -> None:
+def test_append_and_subtract_are_rejected_for_broker_settings_that_are_no_lists(subject: Subject, broker: str) -> None:
     for operation, name in ((APPEND, "append"), (SUBTRACT, "subtract")):
         error = altered(subject, broker, ("broker.rack", operation, "x"), ("node.id", SET, "3"))
         assert error == (INVALID_CONFIG, f"Config value {name} is not allowed for config key: broker.rack")
 
 
 @pytest.mark.rule("CF-23")
-def test_append_to_a_list_of_a_broker_ignores_the_value_for_all_brokers(subject: Subject) -> None:
+def test_appending_to_a_list_of_a_broker_does_not_start_from_the_cluster_wide_value(subject: Subject) -> None:
     name = "log.cleanup.policy"
 
     def change(broker: str, operation: int, value: str | None, expected: str) -> None:
@@ -294,7 +296,7 @@ def test_advertised_listeners_cannot_be_set_from_4_0_on(subject: Subject) -> Non
 
 
 @pytest.mark.rule("CF-21")
-def test_broker_resource_may_be_named_by_any_spelling_of_its_id_that_java_parses(subject: Subject) -> None:
+def test_broker_id_0_in_a_config_resource_may_be_written_as_00_plus_0_or_minus_0(subject: Subject) -> None:
     for name in ("0", "00", "+0", "-0"):
         assert checked(subject, name, log_cleaner_threads="1") == VALID, name
         [result] = subject.ask_once(

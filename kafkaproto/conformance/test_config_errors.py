@@ -308,7 +308,7 @@ def test_number_settings_accept_the_number_formats_of_java(subject: Subject, val
 
 @pytest.mark.rule("CF-22")
 @pytest.mark.parametrize("value", ["1_0", "nan", "inf", "0x1", "0.5x"])
-def test_number_settings_reject_number_formats_that_java_does_not_parse(subject: Subject, value: str) -> None:
+def test_setting_of_type_double_rejects_nan_inf_hex_underscores_and_trailing_text(subject: Subject, value: str) -> None:
     message = f"Invalid value {value} for configuration min.cleanable.dirty.ratio: Not a number of type DOUBLE"
     assert created(subject, subject.new_name(), {"min.cleanable.dirty.ratio": value}) == (INVALID_CONFIG, message)
 

@@ -188,7 +188,7 @@ def test_invalid_settings_of_a_client_metrics_subscription_are_rejected(subject:
         ),
     ],
 )
-def test_client_metrics_settings_are_validated_by_type_from_4_0_on(
+def test_client_metrics_interval_that_is_no_int_gets_a_type_error_from_4_0_on(
     subject: Subject, subscription: str, error: Any, padded: Any, repeated: Any, no_match: int
 ) -> None:
     assert alter(subject, subscription, (INTERVAL, SET, "abc")) == error

@@ -117,7 +117,7 @@ def test_partitions_of_a_topic_that_a_member_unsubscribes_from_are_revoked(subje
 
 
 @pytest.mark.rule("GN-16", "GN-22")
-def test_member_that_drops_a_topic_while_revoking_must_revoke_it_at_once_from_4_2_on(subject: Subject) -> None:
+def test_heartbeat_that_drops_a_topic_gets_a_smaller_assignment_at_once_from_4_2_on(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     names = [group.topic.name, group.add_topic().name, group.add_topic().name]
     owned = dict.fromkeys(names, ALL)

@@ -185,7 +185,7 @@ def test_changing_to_a_regex_that_matches_no_topic_starts_a_new_group_epoch(
 
 
 @pytest.mark.rule("GN-52")
-def test_when_no_member_uses_a_regex_any_more_all_other_regexes_are_resolved_again(group: ConsumerGroup) -> None:
+def test_all_regexes_are_resolved_again_when_a_regex_loses_its_last_member(group: ConsumerGroup) -> None:
     """A replaces its expression by B's, so that no member uses A's old expression. The broker then resolves all expressions again at once.
 
     It does so because the group has fewer expressions than the broker has resolved. Even B's expression, which has not changed, is resolved again.

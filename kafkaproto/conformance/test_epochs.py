@@ -41,7 +41,7 @@ def known(topic: Topic) -> Any:
 
 
 @pytest.mark.rule("E-1", "E-2")
-def test_offset_for_leader_epoch_needs_the_leader_its_epoch_and_a_known_partition(subject: Subject) -> None:
+def test_offset_for_leader_epoch_fails_at_followers_and_with_a_wrong_current_epoch(subject: Subject) -> None:
     """The leader returns the end of an epoch. Other brokers, a wrong current leader epoch, unknown topics and unknown partitions get errors.
 
     Corresponds to Kafka's tests `OffsetsForLeaderEpochRequestTest.testOffsetsForLeaderEpochErrorCodes`, `testCurrentEpochValidation`.

@@ -201,7 +201,7 @@ def test_update_features_changes_all_features_or_none_from_4_0_on(subject: Subje
 
 @pytest.mark.releases("4.2")
 @pytest.mark.rule("AD-20", "AD-21")
-def test_update_features_reports_the_first_error_in_the_order_of_a_java_hash_map(subject: Subject) -> None:
+def test_update_features_error_is_that_of_the_feature_first_in_java_hash_map_order(subject: Subject) -> None:
     local = f"Local controller {controller(subject)}"
     unknown = invalid("nope", 1, f"{local} does not support this feature.")
     too_high = invalid(METADATA, 99, f"{local} only supports versions 7-29")
@@ -240,7 +240,7 @@ def error_of(response: Any) -> tuple[int, str | None]:
         ),
     ],
 )
-def test_update_features_rejects_an_upgrade_type_that_does_not_fit_the_level(
+def test_update_features_rejects_upgrades_to_lower_and_downgrades_to_higher_levels(
     subject: Subject, levels: dict[str, int], top: int, lowest: int, lost: str
 ) -> None:
     def validated(level: int, kind: int) -> tuple[int, str | None]:
@@ -262,7 +262,7 @@ def test_update_features_rejects_an_upgrade_type_that_does_not_fit_the_level(
 
 @pytest.mark.rule("AD-20")
 @pytest.mark.releases("3.9", "4.0")
-def test_downgrade_of_metadata_version_below_3_3_has_a_message_of_its_own(subject: Subject) -> None:
+def test_downgrade_error_for_metadata_version_below_3_3_names_the_minimum_3_3_iv0(subject: Subject) -> None:
     for level in (1, 3):
         text = f"Invalid metadata.version {level}. Unable to set a metadata.version less than 3.3-IV0"
         for kind in (SAFE, UNSAFE):
@@ -287,7 +287,9 @@ def test_changed_feature_level_is_in_the_next_api_versions_response(subject: Sub
 
 @pytest.mark.releases("3.9", "4.0")
 @pytest.mark.rule("AD-27")
-def test_kraft_version_1_changes_only_the_finalized_level_before_4_0(subject: Subject, levels: dict[str, int]) -> None:
+def test_kraft_version_1_gives_quorum_voters_no_directory_ids_before_4_0(
+    subject: Subject, levels: dict[str, int]
+) -> None:
     change(subject, KRAFT, 1, UPGRADE)
     assert finalized(offered(subject)) == levels | {KRAFT: 1}
     partition = DescribeQuorumRequestTopicData("__cluster_metadata", [DescribeQuorumRequestPartitionData(0)])

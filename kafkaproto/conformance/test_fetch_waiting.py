@@ -76,7 +76,7 @@ def test_unreplicated_record_completes_parked_fetches_of_followers_not_of_consum
 
 @pytest.mark.needs(at_least={"fetch.max.bytes": FETCH_MAX_BYTES})
 @pytest.mark.rule("F-30")
-def test_parked_fetch_counts_bytes_only_up_to_the_limits_of_its_partitions(subject: Subject) -> None:
+def test_bytes_above_partition_max_bytes_do_not_count_towards_fetch_min_bytes(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     for index in (0, 1):
         topic.fill(*[batch_of_bytes(500)] * 4, index=index)

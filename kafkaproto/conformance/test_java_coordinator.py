@@ -182,7 +182,9 @@ def test_rejected_join_group_response_of_a_consumer_group_has_no_member_id(java:
     [b"", b"m", struct.pack(">h", 1), struct.pack(">hi", -1, 0)],
     ids=["empty", "short", "no-topics", "negative-version"],
 )
-def test_static_member_is_checked_before_the_subscription_of_a_join_is_decoded(java: Subject, metadata: bytes) -> None:
+def test_fenced_instance_id_error_precedes_the_error_for_a_malformed_subscription(
+    java: Subject, metadata: bytes
+) -> None:
     """If the member id and the instance id in JoinGroup do not belong together, the error is UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID.
 
     If they do, or if one of the two ids is missing, the malformed subscription gets UNKNOWN_SERVER_ERROR. metadata: this subscription.

@@ -26,7 +26,7 @@ def summary(result: object) -> tuple[int, int, int, int]:
 
 
 @pytest.mark.rule("L-1", "L-2", "L-5", "L-9")
-def test_list_offsets_has_an_offset_a_timestamp_and_a_leader_epoch_in_every_version(subject: Subject) -> None:
+def test_every_list_offsets_version_returns_the_offset_for_each_timestamp_it_knows(subject: Subject) -> None:
     """For special timestamps, such as the earliest, and for ordinary timestamps, the response has the expected offset, timestamp and leader epoch.
 
     A version that does not know a special timestamp returns an error. Corresponds to Kafka's test
@@ -134,7 +134,7 @@ def test_list_offsets_response_has_one_entry_per_topic_from_release_4_on(subject
 
 
 @pytest.mark.rule("L-4")
-def test_only_the_leader_answers_list_offsets_and_checks_the_leader_epoch(subject: Subject) -> None:
+def test_list_offsets_of_a_consumer_fails_at_followers_and_with_a_wrong_leader_epoch(subject: Subject) -> None:
     """Only the leader serves consumers and followers; other brokers return NOT_LEADER_OR_FOLLOWER (6). A wrong epoch gets an error.
 
     Every replica serves requests with replica id -2, which debugging tools send.

@@ -83,7 +83,7 @@ def test_create_topics_from_version_6_rejects_topics_above_the_mutation_quota(su
 
 @pytest.mark.needs(at_least={"connections.max.idle.ms": MAX_IDLE_MS})
 @pytest.mark.rule("Q-22")
-def test_client_with_a_former_mutation_quota_of_nan_is_not_throttled(subject: Subject) -> None:
+def test_mutation_quota_set_after_a_nan_quota_does_not_throttle_the_client(subject: Subject) -> None:
     client_id = subject.new_name("maker")
     connection = subject.connect(0, client_id)
     for rate in (math.nan, RATE):
@@ -117,7 +117,9 @@ def test_delete_topics_charges_the_partitions_of_the_deleted_topics(
 
 @pytest.mark.rule("Q-18")
 @pytest.mark.parametrize(("version", "refused"), [(3, True), (2, False)])
-def test_create_partitions_charges_the_new_partitions(subject: Subject, version: int, refused: bool) -> None:
+def test_create_partitions_counts_each_new_partition_against_the_mutation_quota(
+    subject: Subject, version: int, refused: bool
+) -> None:
     topics = [new_topic(subject).name for _ in range(3)]
     with mutating(subject) as connection:
         expected = [CreatePartitionsTopic(name, 9, None) for name in topics]

@@ -90,7 +90,7 @@ def test_join_group_with_an_impossible_subscription_size_gets_no_response(subjec
     ],
     ids=["empty", "version", "negative-version", "no-topic", "no-user-data", "no-owned-partitions", "owned-partitions"],
 )
-def test_group_with_a_truncated_subscription_counts_as_a_reader_of_every_topic(
+def test_offset_delete_fails_for_every_topic_if_a_members_subscription_is_truncated(
     subject: Subject, data: bytes, is_read: bool
 ) -> None:
     """If the topics or the user data are missing in a member's subscription, the group counts as subscribed to every topic.
@@ -110,7 +110,7 @@ def test_member_metadata_may_be_any_bytes_if_the_protocol_type_is_not_consumer(s
 
 
 @pytest.mark.rule("GC-26")
-def test_join_group_error_of_a_non_coordinator_has_the_member_id_only_before_kip_848(subject: Subject) -> None:
+def test_not_coordinator_error_of_join_group_has_the_member_id_only_before_kip_848(subject: Subject) -> None:
     group = Group(subject)
     member_id = "" if has_new_coordinator(subject) else "M"
     for version in (3, 7, 9):
@@ -134,7 +134,7 @@ def test_offset_fetch_v1_at_a_non_coordinator_returns_partition_errors_from_4_0_
 
 
 @pytest.mark.rule("M-8")
-def test_find_coordinator_has_kafkas_message_for_unknown_key_types(subject: Subject) -> None:
+def test_find_coordinator_error_for_an_unknown_key_type_has_the_message_of_kafka(subject: Subject) -> None:
     for version in (1, 3):
         coordinator = subject.ask(subject.connect(), FindCoordinatorRequest("g", 7), version)
         assert (coordinator.error_code, coordinator.error_message) == (INVALID_REQUEST, MALFORMED)
@@ -146,7 +146,7 @@ def test_find_coordinator_has_kafkas_message_for_unknown_key_types(subject: Subj
 
 
 @pytest.mark.rule("M-8")
-def test_find_coordinator_of_a_share_group_fails_without_a_message_from_version_4_on(subject: Subject) -> None:
+def test_find_coordinator_v4_of_a_share_group_gets_invalid_request_without_message(subject: Subject) -> None:
     coordinator = subject.ask(subject.connect(), FindCoordinatorRequest("g:t:0", SHARE), 3)
     assert (coordinator.error_code, coordinator.error_message) == (INVALID_REQUEST, MALFORMED)
     for version in (4, 5):
@@ -157,7 +157,7 @@ def test_find_coordinator_of_a_share_group_fails_without_a_message_from_version_
 
 @pytest.mark.rule("M-8")
 @pytest.mark.releases(before="4.0")
-def test_coordinator_of_share_groups_is_not_available_in_3_9(subject: Subject) -> None:
+def test_find_coordinator_v6_of_a_share_group_gets_coordinator_not_available_in_3_9(subject: Subject) -> None:
     request = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=["g:t:0"])
     [coordinator] = subject.ask(subject.connect(), request, 6).coordinators
     assert (coordinator.error_code, coordinator.error_message) == (NOT_AVAILABLE, "")
@@ -165,7 +165,7 @@ def test_coordinator_of_share_groups_is_not_available_in_3_9(subject: Subject) -
 
 @pytest.mark.rule("M-8")
 @pytest.mark.releases(first="4.0")
-def test_coordinator_of_share_groups_is_an_invalid_key_type_from_4_0_on(subject: Subject) -> None:
+def test_find_coordinator_v6_of_a_share_group_gets_invalid_request_from_4_0_on(subject: Subject) -> None:
     request = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=["g:t:0"])
     [coordinator] = subject.ask(subject.connect(), request, 6).coordinators
     assert (coordinator.error_code, coordinator.error_message) == (INVALID_REQUEST, "")

@@ -49,7 +49,7 @@ def test_add_partitions_to_txn_lists_a_partition_as_often_as_the_request_does(su
 
 
 @pytest.mark.rule("TX-19", "TX-23")
-def test_add_partitions_to_txn_verify_only_lists_a_repeated_partition_once(subject: Subject) -> None:
+def test_response_to_a_verify_only_add_partitions_to_txn_repeats_no_partition(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
     producer.init()
     producer.add_once_free(topic)

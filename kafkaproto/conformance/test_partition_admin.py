@@ -299,7 +299,7 @@ def test_records_of_a_topic_without_a_cleanup_policy_can_be_deleted(subject: Sub
 
 
 @pytest.mark.rule("L-11")
-def test_delete_records_uses_the_last_offset_of_a_repeated_partition(subject: Subject) -> None:
+def test_delete_records_that_names_a_partition_twice_deletes_to_the_last_offset(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     topic.fill(*[batch(b"a")] * 3)
     requested = [

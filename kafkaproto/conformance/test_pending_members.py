@@ -32,7 +32,7 @@ UNKNOWN_SERVER_ERROR = -1
 
 @pytest.mark.rule("GC-19", "GC-48")
 @pytest.mark.parametrize("leave", LEAVES)
-def test_only_the_kip_848_coordinator_rebalances_when_a_pending_member_leaves(subject: Subject, leave: Leave) -> None:
+def test_pending_member_that_leaves_starts_a_rebalance_only_since_kip_848(subject: Subject, leave: Leave) -> None:
     """With the Java coordinator, a stable group and a group in the sync phase rebalance. The old coordinator only forgets the member id.
 
     leave: a function that removes the pending member from the group.
@@ -63,7 +63,7 @@ def test_group_whose_only_pending_member_leaves_stays_empty(subject: Subject) ->
 
 
 @pytest.mark.rule("GC-52")
-def test_only_the_kip_848_coordinator_describes_old_assignments_in_a_rebalance(subject: Subject) -> None:
+def test_describe_groups_shows_old_assignments_in_a_rebalance_only_since_kip_848(subject: Subject) -> None:
     """While a new member joins, DescribeGroups shows the old member's previous assignment with the Java coordinator, and none with the older one.
 
     Both members join, but do not synchronize. When another rebalance then starts, no member shows an assignment with either coordinator.

@@ -275,7 +275,7 @@ def test_leader_sets_batch_offset_and_epoch_and_recompresses_with_the_topic_code
 
 @pytest.mark.rule("P-12")
 @pytest.mark.parametrize(("codec", "low", "high"), [("gzip", "1", "9"), ("lz4", "9", "17"), ("zstd", "-50", "19")])
-def test_topic_compression_level_decides_the_size_of_recompressed_batches(
+def test_recompressed_batch_is_smaller_at_a_higher_topic_compression_level(
     subject: Subject, codec: str, low: str, high: str
 ) -> None:
     texts = [f"{number * number % 977} of {number % 31} words are {number:b}".encode() for number in range(2000)]

@@ -219,7 +219,7 @@ def test_ip_address_with_a_nan_connection_rate_quota_gets_no_connection(subject:
 
 @pytest.mark.rule("Q-22")
 @pytest.mark.parametrize("name", ["1.2.3", "1", "[::1]", "010.0.0.1", "::ffff:010.0.0.1", "::1%1"])
-def test_described_ip_quota_has_the_spelling_of_the_address_in_the_request(subject: Subject, name: str) -> None:
+def test_ip_quota_is_described_with_the_address_exactly_as_it_was_set(subject: Subject, name: str) -> None:
     with limited(subject, ({IP: name}, {"connection_creation_rate": 1000.0})):
         assert described(subject, (IP, EXACT, name)) == (0, [{IP: name}])
         assert described(subject, (IP, EXACT, "0.0.0.0")) == (0, [])
@@ -234,7 +234,7 @@ def test_ip_quota_whose_name_is_no_valid_address_is_rejected(subject: Subject, n
 
 @pytest.mark.rule("Q-22", "W-13")
 @pytest.mark.parametrize(("name", "address"), [("0127.021", "127.0.0.21"), ("[::ffff:127.0.0.22]", "127.0.0.22")])
-def test_ip_quota_applies_to_the_address_that_an_unusual_spelling_stands_for(
+def test_ip_quota_for_0127_021_applies_to_connections_from_127_0_0_21(
     subject: Subject, name: str, address: str
 ) -> None:
     with limited(subject, ({IP: name}, {"connection_creation_rate": 1.0})):

@@ -289,7 +289,7 @@ def sized(subject: Subject, topic: Topic) -> bytes:
 
 
 @pytest.mark.rule("Q-14")
-def test_fetch_of_a_batch_above_12_times_the_quota_per_second_never_returns_data(subject: Subject) -> None:
+def test_repeated_fetch_of_4096_bytes_at_a_quota_of_250_bytes_per_s_returns_no_data(subject: Subject) -> None:
     """The quota is 250 B/s and the response has 4096 bytes, so each repetition of the fetch is throttled and returns no data."""
     topic = new_topic(subject)
     payer = Payer(subject, topic, 250.0)
@@ -327,7 +327,7 @@ def throttled_for_time(subject: Subject, client_id: str) -> int:
 
 
 @pytest.mark.rule("T-2", "Q-6", "Q-15")
-def test_request_time_throttle_is_at_most_one_quota_window(subject: Subject) -> None:
+def test_request_percentage_quota_throttles_a_request_by_at_most_1000_ms(subject: Subject) -> None:
     """The request quota is a ten-thousandth of one thread's time. Each throttle time is at most 1000 ms, the length of a window."""
     payer = Payer(subject, new_topic(subject), 0.0)
     with limited(subject, (payer.entity, {PERCENT: 0.01})), subject.request_cost("ApiVersions", 1.5):

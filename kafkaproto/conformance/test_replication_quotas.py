@@ -140,7 +140,7 @@ def test_throttled_out_of_sync_follower_gets_no_records_until_the_quota_window_e
     "replica.lag.time.max.ms", "replication.quota.window.num", at_least={"fetch.max.bytes": FETCH_MAX_BYTES}
 )
 @pytest.mark.rule("R-1", "R-2", "R-12", "D10")
-def test_changed_list_of_throttled_replicas_applies_at_once_and_only_to_its_replicas(subject: Subject) -> None:
+def test_changed_list_of_throttled_replicas_takes_effect_at_the_next_fetch(subject: Subject) -> None:
     with out_of_sync(subject) as topic, limited(subject, LEADER_RATE, RATE, None):
         set_list(topic, LEADERS, "*")
         assert [got(topic), got(topic)] == [800_000, 0]
@@ -165,7 +165,7 @@ def test_changed_list_of_throttled_replicas_applies_at_once_and_only_to_its_repl
     "replica.lag.time.max.ms", "replication.quota.window.num", at_least={"fetch.max.bytes": FETCH_MAX_BYTES}
 )
 @pytest.mark.rule("R-6", "R-12")
-def test_throttled_data_or_removal_of_the_quota_completes_no_parked_follower_fetch(subject: Subject) -> None:
+def test_parked_follower_fetch_waits_despite_throttled_data_and_a_removed_quota(subject: Subject) -> None:
     with out_of_sync(subject) as topic:
         with limited(subject, LEADER_RATE, RATE):
             set_list(topic, LEADERS, "*")
@@ -192,7 +192,7 @@ def test_throttled_data_or_removal_of_the_quota_completes_no_parked_follower_fet
 @pytest.mark.needs(brokers=3)
 @pytest.mark.rule("R-3", "R-7")
 @pytest.mark.parametrize("key", [LEADERS, FOLLOWERS])
-def test_throttled_reassignment_takes_the_time_given_by_its_rate(subject: Subject, key: str) -> None:
+def test_throttled_reassignment_of_2_mb_at_500_kb_per_s_takes_1_8_to_7_seconds(subject: Subject, key: str) -> None:
     """The reassignment copies 2 MB at 500 kB/s and takes between 1.8 s and 7 s.
 
     It need not take 4 s, because the first fetch is not throttled: a broker charges its bytes only before the second fetch. key: the topic setting

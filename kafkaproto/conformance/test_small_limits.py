@@ -20,7 +20,7 @@ IDLE_MS = 2000
 
 @pytest.mark.needs("fetch.max.bytes")
 @pytest.mark.rule("F-4")
-def test_fetch_max_bytes_of_the_broker_limits_larger_request_limits(subject: Subject) -> None:
+def test_fetch_response_obeys_broker_fetch_max_bytes_if_the_request_allows_more(subject: Subject) -> None:
     """Responses have fewer bytes than the limits in the requests allow, but always at least one whole batch.
 
     Corresponds to Kafka's test `FetchRequestMaxBytesTest`.
@@ -66,7 +66,7 @@ def open_session(subject: Subject, connection: Connection, topic: Topic, partiti
 
 @pytest.mark.needs("max.incremental.fetch.session.cache.slots")
 @pytest.mark.rule("S-12", "S-13")
-def test_only_followers_get_a_fetch_session_if_the_session_cache_is_full(subject: Subject) -> None:
+def test_full_fetch_session_cache_gives_a_session_to_followers_but_not_to_clients(subject: Subject) -> None:
     """A client that finds no free slot gets its data without a session. A follower instead evicts the session of a client.
 
     Since 3.8 the session cache consists of shards with two slots each. New sessions go to the shards in turn, so that all shards fill

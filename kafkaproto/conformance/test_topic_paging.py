@@ -131,7 +131,7 @@ def _is(subject: Subject, topic: Topic, broker_id: int, expected: tuple[Any, ...
 @pytest.mark.releases("4.2")
 @pytest.mark.needs(brokers=3)
 @pytest.mark.rule("AD-7")
-def test_replica_that_leaves_an_isr_below_the_minimum_stays_eligible_to_lead(subject: Subject) -> None:
+def test_replica_whose_exit_puts_the_isr_below_min_insync_replicas_enters_the_elr(subject: Subject) -> None:
     two, three = (new_topic(subject, assignment={0: [0, 1, 2]}, min_insync_replicas=minimum) for minimum in ("2", "3"))
 
     def become(broker_id: int, of_two: tuple[Any, ...], of_three: tuple[Any, ...]) -> None:

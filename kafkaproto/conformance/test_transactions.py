@@ -333,7 +333,7 @@ def test_list_transactions_filters_by_a_pattern_of_the_transactional_id(subject:
     ],
     ids=["newline", "beyond ASCII"],
 )  # fmt: skip
-def test_list_transactions_pattern_matches_transactional_ids_of_any_characters(
+def test_list_transactions_pattern_matches_ids_with_newlines_and_non_ascii_letters(
     subject: Subject, end: str, matching: list[str], others: list[str]
 ) -> None:
     producer = Producer(subject, subject.new_name("x") + end)

@@ -40,9 +40,9 @@ def suite() -> Iterator[tuple[Marked, str]]:
 def test_every_setting_required_by_a_conformance_test_is_in_its_settings_profile() -> None:
     needs = {test.nodeid: needs_of(test, profile) for test, profile in suite()}
     assert len(needs) > 150
-    assert needs["test_small_limits::test_fetch_max_bytes_of_the_broker_limits_larger_request_limits"] == Needs(
-        {"fetch.max.bytes": "1024"}, {}, 1, False
-    )
+    assert needs[
+        "test_small_limits::test_fetch_response_obeys_broker_fetch_max_bytes_if_the_request_allows_more"
+    ] == Needs({"fetch.max.bytes": "1024"}, {}, 1, False)
     assert (
         sum(not (need.settings or need.at_least or need.racks) and need.brokers == 1 for need in needs.values()) > 100
     )

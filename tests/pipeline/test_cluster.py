@@ -99,7 +99,7 @@ def instructions() -> str:
 
 @pytest.mark.spark
 @pytest.mark.timeout(600)
-def test_documented_spark_cluster_commands_build_the_same_tables_as_without_spark(
+def test_documented_spark_cluster_commands_build_the_same_tables_as_plain_python(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     trace, out, python = tmp_path / "trace", tmp_path / "out", executors_python()
@@ -125,7 +125,7 @@ def test_documented_spark_cluster_commands_build_the_same_tables_as_without_spar
         assert rows(out, table) == rows(tmp_path / "other", table)
 
 
-def test_package_archive_contains_only_kafkaproto_and_can_be_imported(tmp_path: Path) -> None:
+def test_pack_command_writes_an_importable_zip_that_contains_only_kafkaproto(tmp_path: Path) -> None:
     archive = tmp_path / "k.zip"
     names = pack.pack(archive)
     assert {name.partition("/")[0] for name in names} == {"kafkaproto"}
@@ -144,12 +144,14 @@ def test_package_archive_contains_only_kafkaproto_and_can_be_imported(tmp_path: 
     assert done.stdout.count(str(archive)) == 2, done.stderr
 
 
-def test_package_archive_that_cannot_be_written_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pack_command_reports_a_zip_path_that_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert pack.main([str(tmp_path / "none" / "k.zip")]) == 2
     assert "none/k.zip: No such file or directory" in capsys.readouterr().err
 
 
-def test_pack_command_prints_the_path_of_the_program_for_spark_submit(capsys: pytest.CaptureFixture[str]) -> None:
+def test_pack_command_with_main_prints_the_path_of_cli_py_for_spark_submit(capsys: pytest.CaptureFixture[str]) -> None:
     assert pack.main(["--main"]) == 0
     program = Path(capsys.readouterr().out.strip())
     assert program.name == "cli.py" and program.read_text().startswith('"""The script `kafkaproto`')

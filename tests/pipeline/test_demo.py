@@ -34,7 +34,7 @@ sys.exit(main())
 pytestmark = [pytest.mark.clients, pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS)]
 
 
-def test_demo_table_cell_shows_the_expected_value_or_marks_a_difference() -> None:
+def test_demo_table_marks_each_actual_value_that_differs_from_the_expected_value() -> None:
     assert same("n", 20_000, 20_000) == Cell("n", "20,000", "20,000", True)
     assert not same("n", 1, 2).ok
     assert within("r", 10, 20, 20, "%").ok

@@ -59,7 +59,7 @@ def test_error_for_a_lost_jvm_contains_its_first_error_and_last_output_lines() -
     assert "place 9\nat place 80\n" in message and message.endswith("at place 99")
 
 
-def test_spark_kafka_connector_has_the_version_of_pyspark() -> None:
+def test_maven_coordinates_of_the_spark_connector_end_with_the_pyspark_version() -> None:
     assert connector_of("4.1.2") == "org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.2"
 
 

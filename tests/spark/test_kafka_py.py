@@ -118,7 +118,7 @@ def test_kafka_py_read_of_lost_data_fails_unless_fail_on_data_loss_is_false(spar
     assert len(same_rows(spark, kafka.bootstrap, failOnDataLoss="false", **options)) == 10
 
 
-def test_kafka_py_and_spark_connector_report_an_invalid_option_and_a_missing_topic(
+def test_kafka_py_query_with_an_invalid_option_or_a_missing_topic_raises_an_error(
     spark: Any, kafka: TestCluster
 ) -> None:
     for source in BOTH:
@@ -447,7 +447,7 @@ def test_kafka_py_rows_from_a_real_kafka_equal_those_of_the_spark_connector(spar
 
 @pytest.mark.java
 @pytest.mark.timeout(300)
-def test_kafka_py_skips_aborted_records_and_offset_gaps_like_the_connector(spark: Any, real: str) -> None:
+def test_kafka_py_and_spark_connector_both_skip_aborted_records_and_offset_gaps(spark: Any, real: str) -> None:
     rows = same_rows(spark, real, subscribePattern="(txn|compacted)", minPartitions="9", **COMMITTED)
     assert len([r for r in rows if r.topic == "txn"]) == TRANSACTIONS // 2 * OF_EACH
     compacted = [r.offset for r in rows if r.topic == "compacted"]

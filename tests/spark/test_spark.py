@@ -98,7 +98,7 @@ def test_spark_read_with_a_client_rack_uses_the_replica_in_that_rack(spark: Any,
     assert fetched[1] > 10 * (fetched[0] + fetched[2])
 
 
-def test_spark_stream_reads_new_records_and_counts_them_in_windows(
+def test_restarted_spark_stream_adds_new_records_to_its_counts_per_minute(
     spark: Any, kafka: TestCluster, scratch: Path
 ) -> None:
     kafka.create_topic("counts")

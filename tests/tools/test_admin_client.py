@@ -78,7 +78,7 @@ def _no_member(group: Any) -> None:
 @pytest.mark.parametrize(
     "change", [_changed_state, _changed_number, _changed_error, _changed_message, _no_message, _no_member]
 )
-def test_one_changed_value_in_an_admin_client_result_counts_as_a_difference(change: Callable[[Any], None]) -> None:
+def test_comparison_of_admin_client_results_reports_a_single_changed_value(change: Callable[[Any], None]) -> None:
     other = copy.deepcopy(GROUP)
     change(other)
     results = [[Result("describeConsumerGroups", "a group", content)] for content in (GROUP, other)]

@@ -44,7 +44,7 @@ def test_tool_outputs_that_differ_only_in_ids_addresses_and_stack_traces_are_equ
         ("\n\tTopic", "\n\nTopic"),
     ],
 )
-def test_one_changed_word_or_number_in_a_tool_output_counts_as_a_difference(old: str, new: str) -> None:
+def test_comparison_of_tool_outputs_reports_a_single_changed_word_or_number(old: str, new: str) -> None:
     changed = FIRST._replace(out=FIRST.out.replace(old, new))
     expected, actual = lines(FIRST, PORTS, "topic id"), lines(changed, PORTS, "topic id")
     [difference] = differences([(STEP, expected)], [(STEP, actual)])
@@ -76,7 +76,7 @@ def test_tool_outputs_with_different_error_messages_or_exception_types_are_not_e
     assert len({tuple(lines(output, PORTS)) for output in (one, other_text, other_type)}) == 3
 
 
-def test_tool_test_steps_use_every_defined_pattern_and_no_undefined_pattern() -> None:
+def test_every_pattern_defined_for_tool_outputs_is_used_by_a_test_step() -> None:
     used = {name for scenario in SCENARIOS for step in scenario.steps for name in step.patterns}
     assert used == set(PATTERNS)
 
@@ -152,7 +152,7 @@ def _printed(field: str, *names: str) -> str:
         ),
     ],
 )
-def test_tool_output_pattern_hides_only_values_that_always_differ_between_clusters(
+def test_tool_output_pattern_hides_its_varying_value_but_no_other_difference(
     pattern: str, one: str, same: str, other: str
 ) -> None:
     expected = lines(Output(0, one, ""), PORTS, pattern)

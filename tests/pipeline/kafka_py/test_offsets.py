@@ -73,7 +73,7 @@ def test_each_partition_with_new_records_gets_one_offset_range_in_a_micro_batch(
     assert split(ranges(5, 0, 3, -2), None, None) == [Range("t", 0, 10, 15), Range("t", 2, 10, 13)]
 
 
-def test_large_offset_ranges_are_split_to_reach_the_option_min_partitions() -> None:
+def test_large_offset_ranges_are_split_until_there_are_min_partitions_ranges() -> None:
     """The cases of Spark's KafkaOffsetRangeCalculator."""
     assert [r.size for r in split(ranges(100), 4, None)] == [25, 25, 25, 25]
     assert [r.size for r in split(ranges(5), 3, None)] == [1, 2, 2]
@@ -88,7 +88,9 @@ def test_offset_ranges_are_split_at_max_records_per_partition() -> None:
 
 
 @given(st.lists(st.integers(0, 500), max_size=6), st.integers(1, 20) | st.none(), st.integers(1, 100) | st.none())
-def test_split_offset_ranges_cover_the_original_ranges(sizes: list[int], least: int | None, most: int | None) -> None:
+def test_split_offset_ranges_contain_each_offset_of_the_original_range_once(
+    sizes: list[int], least: int | None, most: int | None
+) -> None:
     pieces = split(ranges(*sizes), least, most)
     assert all(piece.size > 0 and (most is None or piece.size <= most) for piece in pieces)
     for offsets in ranges(*sizes):
@@ -97,7 +99,7 @@ def test_split_offset_ranges_cover_the_original_ranges(sizes: list[int], least: 
         assert covered == list(range(offsets.start, offsets.end))
 
 
-def test_kafka_py_reports_deleted_partitions_and_lost_offsets() -> None:
+def test_data_loss_messages_name_deleted_partitions_and_offsets_that_went_back() -> None:
     assert lost({A: 5}, {A: 5, B: 9}, {B: 0}) == []
     assert lost({A: 5, B: 7}, {A: 3}, {}) == [
         "a-0 went back from offset 5 to offset 3",

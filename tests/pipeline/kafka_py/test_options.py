@@ -26,7 +26,7 @@ def named(options: dict[str, str]) -> dict[str, str]:
     return {name.replace("__", "."): value for name, value in options.items()}
 
 
-def test_source_options_default_to_those_of_the_spark_connector() -> None:
+def test_source_options_have_the_same_default_values_as_in_the_spark_connector() -> None:
     batch, stream = source(), source(streaming=True)
     assert (batch.start.everywhere, batch.end.everywhere) == (EARLIEST, LATEST)
     assert stream.start.everywhere == LATEST
@@ -211,7 +211,7 @@ def test_invalid_sink_option_is_reported_with_its_name(options: dict[str, str], 
     assert caught.value.name == name
 
 
-def test_kafka_py_accepts_options_of_the_spark_connector_that_have_no_effect() -> None:
+def test_kafka_py_accepts_spark_connector_options_that_have_no_effect_in_kafka_py() -> None:
     source(kafka__group__id="g", groupIdPrefix="p", kafka__max__poll__records="5000")
     sink_settings({**SERVERS, "kafka.linger.ms": "5", "checkpointLocation": "/c"})
 
@@ -236,6 +236,6 @@ def test_kafka_py_verifies_the_tls_host_name_unless_an_option_disables_this() ->
 
 
 @pytest.mark.parametrize("name", ["kafka__sasl__username", "kafka__sasl__password"])
-def test_librdkafka_login_option_is_rejected_with_the_option_to_use_instead(name: str) -> None:
+def test_error_for_a_librdkafka_login_option_names_the_jaas_option_to_set_instead(name: str) -> None:
     with pytest.raises(OptionError, match=r"is not known; set kafka\.sasl\.jaas\.config, .* username=\"me\" password="):
         source(**{name: "x"})

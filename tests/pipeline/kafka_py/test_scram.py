@@ -52,7 +52,7 @@ def test_scram_client_raises_an_error_if_the_server_signature_is_wrong_or_missin
         login.check(server_final)
 
 
-def test_scram_client_rejects_a_server_signature_before_a_challenge() -> None:
+def test_scram_client_rejects_a_server_signature_that_arrives_before_a_challenge() -> None:
     with pytest.raises(ScramError, match="did not prove"):
         rfc_login().check(b"v=")
 
@@ -87,7 +87,7 @@ def test_scram_client_rejects_an_invalid_challenge_of_the_server(challenge: byte
         rfc_login().final(challenge)
 
 
-def test_scram_client_signs_extensions_that_the_challenge_contains() -> None:
+def test_scram_client_accepts_a_challenge_with_extensions_and_signs_them() -> None:
     login = rfc_login()
     assert login.final(CHALLENGE + b",x=ext").rpartition(b",p=")[0] == PROOF.rpartition(b",p=")[0]
     with pytest.raises(ScramError, match="did not prove"):

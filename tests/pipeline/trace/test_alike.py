@@ -69,7 +69,7 @@ def test_trace_comparison_accepts_a_proxy_trace_without_the_last_response(
     assert both["requests"] == len(places(entries)) - cut and all(both[table] > 0 for table in OF_RECORDS)
 
 
-def test_trace_comparison_includes_group_and_transaction_rows(tmp_path: Path) -> None:
+def test_trace_comparison_reports_changed_group_and_transaction_rows(tmp_path: Path) -> None:
     entries = group_entries()
     whole = built(tmp_path / "whole", entries)
     both = assert_same(whole, whole)

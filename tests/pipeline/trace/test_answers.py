@@ -211,7 +211,7 @@ def test_record_analysis_reports_a_batch_written_twice_as_stored_twice(spark: An
     assert (partition_row["acknowledged"], partition_row["stored_twice"]) == (90, 10)
 
 
-def test_fetch_size_analysis_compares_sizes_with_their_limits(tables: Tables) -> None:
+def test_fetch_size_analysis_counts_empty_and_full_fetches_of_each_client(tables: Tables) -> None:
     sizes = {r["client"]: r for r in answer_rows(fetch_sizes.ANSWER, "clients", tables)}
     reader = sizes["reader-*"]
     assert (reader["fetches"], reader["empty"], reader["max_bytes"], reader["records"]) == (2, 0, 21_000, 80)
@@ -267,7 +267,7 @@ def test_client_version_analysis_finds_releases_that_reject_or_may_reject_a_clie
     assert verdict(tables, "4.0")[0] == census.UNKNOWN
 
 
-def test_spark_analysis_reports_the_cost_of_a_query_and_advises_settings(tables: Tables) -> None:
+def test_spark_analysis_counts_requests_of_a_query_and_names_options_to_change(tables: Tables) -> None:
     [query_row] = answer_rows(spark_doctor.ANSWER, "queries", tables)
     assert (query_row["query"], query_row["consumers"], query_row["fetches"], query_row["list_offsets"]) == (
         "spark-kafka-source-0059f3c4",
@@ -336,7 +336,7 @@ def test_truncated_result_table_says_that_there_are_more_rows(tables: Tables) ->
     assert len(result_table.rows) == MAX_ROWS and result_table.more
 
 
-def test_each_query_of_an_analysis_contains_its_own_sql_or_python_source_text(tables: Tables) -> None:
+def test_source_text_of_each_analysis_query_contains_a_select_or_a_python_function(tables: Tables) -> None:
     for answer in (throttles, what_if, ledger, latency, fetch_sizes, racks, census, spark_doctor):
         for query in answer.ANSWER.queries:
             assert "SELECT" in query.source or "def " in query.source

@@ -91,7 +91,7 @@ def test_quota_prediction_leaves_out_shared_quotas_and_quotas_that_changed(spark
     assert in_force(shared) == []
 
 
-def test_quota_prediction_counts_the_throttle_of_a_delayed_response_once(spark: Any, tmp_path: Path) -> None:
+def test_quota_prediction_equals_the_throttles_of_a_broker_that_delays_responses(spark: Any, tmp_path: Path) -> None:
     def play(cluster: VirtualCluster) -> None:
         limit(cluster, "h", producer_byte_rate=QUOTA, consumer_byte_rate=QUOTA)
         client = cluster.connect(client_id="h")
@@ -183,7 +183,7 @@ def test_fetch_whose_connection_closed_while_parked_is_not_counted_as_an_empty_f
     assert query["bytes_per_fetch"] > SENT_BYTES
 
 
-def test_throttled_share_of_time_never_exceeds_100_percent(spark: Any, tmp_path: Path) -> None:
+def test_share_of_time_that_a_client_is_throttled_never_exceeds_100_percent(spark: Any, tmp_path: Path) -> None:
     """The broker's clock is moved by the test, and the monotonic clock is not."""
 
     def play(cluster: VirtualCluster) -> None:

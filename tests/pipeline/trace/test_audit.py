@@ -281,7 +281,7 @@ def test_broken_audit_rule_is_reported_with_counts_sample_rows_and_query(spark: 
 # ---- arithmetic, verdicts, the command ---------------------------------------------------------------------------------------
 
 
-def test_audit_computes_throttle_times_exactly_like_the_broker(spark: Any) -> None:
+def test_throttle_times_computed_by_the_audit_and_by_the_broker_are_equal(spark: Any) -> None:
     cases = [
         (rate / 7, bound / 3, window)
         for rate in (900.5, 10_500, 1e9)
@@ -310,7 +310,7 @@ def test_audit_computes_throttle_times_exactly_like_the_broker(spark: Any) -> No
 
 
 @pytest.mark.parametrize(("version", "verdict"), [(7, HOLDS), (8, BROKEN)])
-def test_audit_of_a_proxy_trace_ignores_responses_an_old_broker_may_have_delayed(
+def test_audit_ignores_late_throttled_responses_if_the_broker_may_be_older_than_2_0(
     spark: Any, out: Path, version: int, verdict: str
 ) -> None:
     """A broker that accepts Fetch version 8 is of release 2.0 or later: it responds at once, and without records if throttled."""
@@ -334,7 +334,7 @@ def test_audit_rule_that_finds_no_row_to_check_is_reported_as_not_checked(spark:
     assert "0 hold" in text(outcomes).splitlines()[0]
 
 
-def test_audit_exit_status_depends_on_the_worst_severity_of_a_broken_rule() -> None:
+def test_audit_exits_with_1_if_a_warning_rule_is_broken_and_with_2_for_an_error_rule() -> None:
     def broken(severity: str, count: int) -> Outcome:
         return Outcome(Rule("1", "", severity, lambda tables: tables.requests), 5, count, None, [])
 

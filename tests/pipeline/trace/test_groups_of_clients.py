@@ -88,7 +88,7 @@ def test_consumer_group_traffic_of_client_libraries_breaks_no_audit_rule(checked
     assert {number: rows for number, rows in checked.broken.items() if rows} == {}
 
 
-def test_traffic_of_each_consumer_group_is_checked_by_every_group_audit_rule(checked: Checked, subject: str) -> None:
+def test_every_group_audit_rule_checks_at_least_3_rows_of_each_consumer_group(checked: Checked, subject: str) -> None:
     numbers = {"21", "22", "23"} | ({"21-moved"} if subject == "ours" else set())
     assert {(number, group): checked.rows[number][group] for number in numbers for group in GROUPS[subject]
             if checked.rows[number][group] < 3} == {}  # fmt: skip

@@ -54,7 +54,7 @@ def test_quota_replay_with_the_recorded_quota_gives_the_recorded_throttles(plan:
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.just(0), st.integers(0, 1500), st.integers(0, 30_000)), min_size=1, max_size=25))
-def test_quota_replay_at_a_new_quota_gives_the_throttles_of_a_broker_with_that_quota(plan: list[Step]) -> None:
+def test_quota_replay_predicts_the_throttles_that_a_broker_with_the_new_quota_gives(plan: list[Step]) -> None:
     """The same client runs against a broker with the other quota: equal pauses give equal throttles at equal times."""
     recorded, other = produced(plan, 5000.0), produced(plan, 12_000.0)
     begins, begun = recorded[0].at_ms, other[0].at_ms

@@ -286,7 +286,7 @@ def test_report_command_exits_with_status_3_on_wrong_arguments(
     assert ended.value.code == UNREADABLE and complaint in capsys.readouterr().err
 
 
-def test_report_and_audit_commands_exit_with_status_4_if_spark_or_the_program_fails(
+def test_report_and_audit_exit_with_status_4_after_a_spark_failure_or_internal_error(
     spark: Any, report: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Failures of Spark and internal errors have exit statuses that no verdict has, and a clear last line."""

@@ -205,7 +205,7 @@ def test_throttled_fetch_gives_a_request_row_without_partition_rows(bench: Bench
     assert rows["partitions"] == rows["batches"] == []
 
 
-def test_incremental_fetch_rows_contain_parameters_stored_in_the_session(bench: Bench) -> None:
+def test_incremental_fetch_rows_contain_offsets_and_limits_stored_in_the_session(bench: Bench) -> None:
     client = bench.cluster.connect()
     session_id = client.ask(fetch(("t", 0, 0), ("t", 1, 0), partition_max=3000, session=(0, 0)), 11).session_id
     assert session_id
@@ -228,7 +228,7 @@ def test_incremental_fetch_rows_contain_parameters_stored_in_the_session(bench: 
     assert step(4, fetch(), 0)[-1] == (0, None, None)
 
 
-def test_fetch_rows_count_missing_and_unrequested_partitions_of_a_session(bench: Bench) -> None:
+def test_rows_of_correct_fetch_sessions_count_no_missing_or_unrequested_partitions(bench: Bench) -> None:
     """The broker is correct here; the tests of injected faults check the numbers of incorrect ones."""
     client, other = bench.cluster.connect(), bench.cluster.connect()
     session_id = client.ask(fetch(("t", 0, 0), ("t", 1, 0), session=(0, 0)), 11).session_id

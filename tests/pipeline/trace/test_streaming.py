@@ -105,7 +105,7 @@ def test_streaming_command_rejects_a_single_file_and_a_folder_without_a_trace(
     assert main([str(tmp_path / "nowhere"), *out]) == 2 and "contains no trace" in capsys.readouterr().err
 
 
-def test_streaming_command_follows_a_trace_until_interrupted(tmp_path: Path) -> None:
+def test_streaming_command_adds_rows_of_a_trace_until_it_is_terminated(tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic(), "a")
     command = [
         sys.executable,

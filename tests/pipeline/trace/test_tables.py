@@ -324,7 +324,7 @@ DAMAGED: list[Entry] = [
 
 
 @pytest.mark.parametrize("damaged", DAMAGED)
-def test_trace_entry_whose_values_fit_no_column_is_reported_and_others_are_read(tmp_path: Path, damaged: Entry) -> None:
+def test_trace_entry_with_values_that_fit_no_column_is_reported_and_left_out(tmp_path: Path, damaged: Entry) -> None:
     trace, out, entries = tmp_path / "trace", tmp_path / "out", traffic()
     write(trace, [*entries[:3], damaged, *entries[3:]], "bad")
     write(trace, entries, "good")

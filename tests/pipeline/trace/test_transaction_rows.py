@@ -97,7 +97,7 @@ def test_end_txn_row_contains_the_epoch_returned_under_transaction_version_2() -
     assert of([end], *names) == [(False, 0, producer.producer_id, 1)]
 
 
-def test_rows_of_requests_between_brokers_contain_verified_partitions_and_markers(recorded: Recorded) -> None:
+def test_verify_only_and_write_txn_markers_requests_give_a_row_for_each_partition(recorded: Recorded) -> None:
     producer, name = Producer(recorded.bench), recorded.topic.name
     producer.init()
     producer.add({name: [0]})
