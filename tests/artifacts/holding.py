@@ -161,12 +161,12 @@ def _committed(cluster: VirtualCluster, group: str, topics: list[str]) -> list[l
     coordinator = cluster.state.coordinator_of(group)
     cluster.run()
     [committed_group] = ask(cluster, coordinator, request, 8).groups
-    return [
+    return sorted(
         [t.name, p.partition_index, p.committed_offset, p.metadata]
         for t in committed_group.topics
         for p in t.partitions
         if p.committed_offset >= 0
-    ]
+    )
 
 
 def _quotas(cluster: VirtualCluster) -> list[list[Any]]:

@@ -13,7 +13,7 @@ from tests.support.wire import batch, errors, fetch, flat, limit, produce, produ
 
 
 @pytest.mark.rule("N-15")
-def test_leader_records_the_log_start_offset_that_a_follower_has_raised() -> None:
+def test_leader_learns_a_raised_log_start_offset_of_a_follower_from_its_next_fetch() -> None:
     cluster = three("kafka")
     fill(cluster, "t", batch(), batch(), acks=-1)
     cluster.advance(10_000)
@@ -39,7 +39,7 @@ def test_follower_that_never_fetches_from_a_new_leader_leaves_the_isr() -> None:
 
 
 @pytest.mark.rule("N-12")
-def test_next_real_follower_fetch_replaces_offsets_of_a_forged_follower_fetch() -> None:
+def test_offsets_set_by_a_fake_follower_fetch_are_corrected_by_the_next_real_fetch() -> None:
     cluster = three("kafka")
     fill(cluster, "t", batch(), batch(), acks=-1)
     cluster.connect(0).ask(fetch(("t", 0, 1), replica_id=2), 10)
@@ -74,7 +74,7 @@ def test_damaged_record_batch_is_rejected_with_an_error_and_not_appended(
 
 
 @pytest.mark.rule("P-4")
-def test_batch_of_impossible_length_rejects_all_partitions_of_its_produce_request() -> None:
+def test_produce_with_a_batch_of_impossible_length_fails_for_all_its_partitions() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", 2)
     request = produce("t", made({"values": [30], "codec": 0, "damage": "length tiny"}))
@@ -85,7 +85,7 @@ def test_batch_of_impossible_length_rejects_all_partitions_of_its_produce_reques
 
 
 @pytest.mark.rule("F-20")
-def test_partition_without_records_due_to_fetch_limits_has_null_aborted_transactions() -> None:
+def test_partition_not_read_because_of_fetch_limits_has_null_aborted_transactions() -> None:
     cluster = VirtualCluster(semantics="kafka")
     cluster.topic("t", 2)
     fill(cluster, "t", batch())
@@ -148,7 +148,7 @@ def test_restarted_broker_deletes_a_topic_that_was_deleted_while_it_was_stopped(
 
 
 @pytest.mark.rule("D2", "X-2")
-def test_unclean_leader_limits_its_high_watermark_to_its_log_end_offset() -> None:
+def test_unclean_leader_lowers_its_high_watermark_to_its_log_end_offset() -> None:
     cluster = three("kip", **{"replica.lag.time.max.ms": "2000"})
     hold(cluster, 1)
     fill(cluster, "t", batch(), batch())

@@ -149,7 +149,7 @@ class Work:
 
 @pytest.mark.rule("X-2", "X-3", "X-4")
 @pytest.mark.parametrize("seed", range(25))
-def test_random_requests_violate_no_invariant_of_offsets_fetch_sizes_and_visibility(seed: int) -> None:
+def test_with_random_requests_high_watermarks_never_fall_and_fetches_never_pass_them(seed: int) -> None:
     work = Work(seed)
     steps = [work.produce, work.produce, work.produce, work.fetch, work.fetch, work.hold, work.refuse]
     for _ in range(120):
@@ -173,7 +173,7 @@ def test_simulated_requests_with_equal_seeds_give_identical_journals() -> None:
 
 @pytest.mark.rule("X-5")
 @pytest.mark.parametrize("seed", range(5))
-def test_responses_keep_request_order_and_wait_for_the_end_of_an_earlier_throttle(seed: int) -> None:
+def test_responses_are_sent_in_request_order_and_after_the_end_of_earlier_throttles(seed: int) -> None:
     chance = random.Random(seed)
     cluster = VirtualCluster()
     cluster.topic("t")

@@ -22,7 +22,7 @@ def run() -> list[str]:
     return [*map(repr, journal.requests()), *map(repr, journal.throttles()), *map(repr, journal.events())]
 
 
-def test_second_cluster_of_a_process_gets_the_same_ids_as_the_first_cluster() -> None:
+def test_second_cluster_of_a_process_numbers_connections_and_rules_from_1_again() -> None:
     assert run() == run()
 
 

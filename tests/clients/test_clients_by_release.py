@@ -23,19 +23,19 @@ def test_client_libraries_succeed_or_fail_with_each_broker_release_as_documented
 
 
 @pytest.mark.parametrize("release", [pytest.param(release, marks=programs) for release in ("3.9", "4.2")])
-def test_client_libraries_succeed_or_fail_with_a_real_kafka_as_with_this_broker(release: str) -> None:
+def test_tasks_of_client_libraries_have_their_documented_outcomes_with_a_real_kafka(release: str) -> None:
     """For the older releases `python -m tests.support.by_release --real` compares the same; in all tests it would take too long."""
     assert expected.differences(release, expected.observe_real(release)) == []
 
 
-def test_documented_client_outcomes_were_recorded_with_the_installed_client_versions() -> None:
+def test_client_versions_in_the_documented_outcomes_equal_the_installed_versions() -> None:
     documented = expected.load()
     assert {client: entry["version"] for client, entry in documented.items()} == expected.versions_of_clients()
     packages = expected.PACKAGES.values()
     assert {name: version(name) for name in packages} == {name: expected.pinned(name) for name in packages}
 
 
-def test_documented_outcomes_of_client_libraries_cover_every_task_and_release() -> None:
+def test_documented_outcomes_have_an_entry_for_every_client_release_and_task() -> None:
     documented = expected.load()
     assert tuple(documented) == CLIENTS
     for client, entry in documented.items():
@@ -72,7 +72,7 @@ def _other_note(seen: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("change", [_other_text, _waits, _missing, _no_task, _other_version, _other_note])
-def test_one_changed_result_of_a_client_is_reported_as_one_difference(change: Any) -> None:
+def test_changed_outcome_of_a_client_library_is_reported_as_a_single_difference(change: Any) -> None:
     documented = expected.load()
     seen = {client: copy.deepcopy(entry["releases"]["2.8"]) for client, entry in documented.items()}
     assert expected.differences("2.8", seen) == []
@@ -80,7 +80,7 @@ def test_one_changed_result_of_a_client_is_reported_as_one_difference(change: An
     assert len(expected.differences("2.8", seen)) == 1
 
 
-def test_client_task_that_succeeds_without_an_effect_on_the_broker_is_detected() -> None:
+def test_group_task_that_succeeds_without_a_committed_offset_is_reported() -> None:
     with ours("3.9") as kafka:
         kafka.produce("java-produce", [b"value"])
         outcomes = {"java": Outcomes({"connect": WORKS, "produce": WORKS, "group": WORKS, "new group": WAITS}, None)}

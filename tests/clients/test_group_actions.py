@@ -119,7 +119,9 @@ def test_fenced_static_librdkafka_member_of_a_classic_group_raises_a_fatal_error
     reader.close()
 
 
-def test_librdkafka_member_follows_its_coordinator_to_another_broker(kafka: TestCluster, protocol: str) -> None:
+def test_librdkafka_member_sends_heartbeats_to_its_new_coordinator_after_a_move(
+    kafka: TestCluster, protocol: str
+) -> None:
     reader = consumer(kafka, protocol)
     poll_until(reader, has_all(kafka, 1))
     before = kafka.group("readers")

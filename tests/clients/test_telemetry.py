@@ -78,7 +78,7 @@ def test_java_client_pushes_the_same_metrics_to_this_broker_as_to_apache_kafka(v
 
 
 @pytest.mark.rule("AD-37")
-def test_metrics_pushed_by_librdkafka_can_be_read_in_a_test() -> None:
+def test_method_telemetry_returns_the_metrics_that_librdkafka_pushed() -> None:
     with cluster(1, {TOPIC: 1}, ENABLED, clock="system") as ours:
         subscribe(address_of(ours), **SUBSCRIPTION)
         producer = Producer({"bootstrap.servers": ours.bootstrap, "client.id": "rdkafka-producer"})

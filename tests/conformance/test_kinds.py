@@ -69,7 +69,7 @@ def test_conformance_test_runs_only_on_the_kafka_releases_of_its_marker(suite: p
     ]
 
 
-def test_release_markers_of_a_conformance_module_and_its_tests_are_combined(suite: pytest.Pytester) -> None:
+def test_conformance_test_runs_on_releases_that_its_own_and_its_module_marker_allow(suite: pytest.Pytester) -> None:
     suite.makepyfile(
         """
         import pytest
@@ -92,7 +92,7 @@ def test_conformance_module_excluded_for_one_kind_of_cluster_runs_on_other_kinds
     assert ran(suite) == ["test_it[older]", "test_it[unknown]"]
 
 
-def test_conformance_test_that_skips_itself_fails_on_a_cluster_of_a_known_release(suite: pytest.Pytester) -> None:
+def test_conformance_test_that_calls_pytest_skip_fails_on_a_known_kafka_release(suite: pytest.Pytester) -> None:
     suite.makepyfile(
         """
         import pytest

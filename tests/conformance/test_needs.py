@@ -54,7 +54,7 @@ def test_required_setting_that_the_settings_profile_of_a_test_lacks_is_an_error(
         needs_of(test, "default")
 
 
-def test_requirement_markers_of_a_conformance_test_and_its_module_are_combined() -> None:
+def test_conformance_test_has_its_own_requirements_and_those_of_its_module() -> None:
     marks = [
         pytest.mark.needs("num.partitions", racks=True).mark,
         pytest.mark.needs("auto.create.topics.enable", at_least={"fetch.max.bytes": 5}, brokers=2).mark,

@@ -75,7 +75,7 @@ def test_conformance_suite_tries_every_version_if_the_broker_lists_no_api_versio
 
 
 @pytest.mark.parametrize("release", ["0.11", "2.0", "2.4", "3.9", "4.0", "4.2"])
-def test_conformance_test_setup_uses_api_versions_that_the_cluster_serves(release: str) -> None:
+def test_conformance_setup_creates_and_fills_a_topic_on_old_and_new_kafka_releases(release: str) -> None:
     with foreign(release) as subject:
         topic = new_topic(subject)
         topic.fill(batch(b"stored"))
@@ -103,7 +103,7 @@ def test_conformance_tests_use_the_served_api_version_closest_to_the_preferred_o
         served.closest(ApiKey.METADATA, 12)
 
 
-def test_broker_of_kafka_4_0_does_not_count_as_serving_produce_versions_0_to_2() -> None:
+def test_broker_with_api_versions_of_kafka_4_0_serves_no_produce_versions_0_to_2() -> None:
     assert Served(versions("3.9")).serves(ApiKey.PRODUCE, 0)
     assert not Served(versions("4.0")).serves(ApiKey.PRODUCE, 2)
     assert Served(versions("4.0")).serves(ApiKey.PRODUCE, 3)
@@ -163,7 +163,7 @@ def test_conformance_test_is_skipped_if_the_cluster_release_rejects_a_topic_sett
         new_topic(subject, segment_bytes="300")
 
 
-def test_conformance_sets_internal_segment_bytes_for_small_segments_in_kafka_4_2() -> None:
+def test_conformance_creates_topics_with_segments_of_300_bytes_on_kafka_4_2() -> None:
     with foreign("4.2") as subject:
         topic = new_topic(subject, segment_bytes="300")
         topic.fill(*[batch_of_bytes(100)] * 4)
@@ -191,9 +191,7 @@ def test_conformance_test_fails_if_the_cluster_rejects_a_supported_topic_setting
 
 @pytest.mark.parametrize("release", ["2.0", "3.9", "4.2"])
 @pytest.mark.parametrize("semantics", [KIP, KAFKA])
-def test_conformance_suite_detects_if_a_broker_behaves_like_kip_texts_or_kafka_code(
-    release: str, semantics: str
-) -> None:
+def test_conformance_suite_detects_if_a_broker_runs_with_semantics_kip_or_kafka(release: str, semantics: str) -> None:
     with foreign(release, semantics=semantics) as subject:
         assert semantics_of(subject) == semantics
 

@@ -73,7 +73,7 @@ def test_conformance_skips_large_fetches_on_brokers_with_a_low_fetch_limit() -> 
 
 
 @pytest.mark.slow
-def test_conformance_on_a_fully_configured_broker_skips_only_one_test() -> None:
+def test_conformance_on_brokers_with_all_required_settings_skips_a_single_test() -> None:
     with brokers() as address:
         counts, printed = outcomes(address)
     assert set(counts) == {"ok", "not prepared"} and counts["ok"] > 20, printed
@@ -93,7 +93,7 @@ def test_conformance_skips_tests_that_need_more_brokers_or_different_racks() -> 
 
 
 @pytest.mark.slow
-def test_most_conformance_tests_run_on_brokers_with_default_settings() -> None:
+def test_more_conformance_tests_run_than_are_skipped_on_brokers_without_settings() -> None:
     """Three brokers run without any settings. A test that is not prepared names the setting, its required and its actual value."""
     command = [
         sys.executable,
@@ -134,7 +134,7 @@ def test_conformance_run_that_skips_all_tests_exits_with_status_5() -> None:
     )
 
 
-def test_conformance_on_one_broker_names_the_offsets_topic_setting_that_tests_need() -> None:
+def test_conformance_suggests_offsets_topic_replication_factor_1_for_a_single_broker() -> None:
     """The profile `kafka` has Kafka's default of 3 replicas, so one broker cannot create the topic."""
     chosen = "rejects_internal_topics"
     for factor, status in (("3", 5), ("1", 0)):
@@ -216,7 +216,9 @@ def test_conformance_run_fails_if_the_broker_behaves_differently_than_kafka() ->
 
 
 @pytest.mark.parametrize(("semantics", "expected"), [("kip", "the documents say"), ("kafka", "the code does")])
-def test_conformance_command_detects_if_a_broker_follows_kip_texts_or_kafka_code(semantics: str, expected: str) -> None:
+def test_conformance_command_prints_whether_the_broker_has_semantics_kip_or_kafka(
+    semantics: str, expected: str
+) -> None:
     chosen = "beyond_log_end_is_out_of_range or empty_client_id"
     with brokers(count=1, semantics=semantics) as address:
         done = run("--bootstrap", address, "-k", chosen)

@@ -116,6 +116,6 @@ def test_equal_seeds_generate_equal_request_sequences() -> None:
     assert request_sequence(7) == request_sequence(7) != request_sequence(8)
 
 
-def test_comparison_with_the_real_kafka_covers_all_fields_except_listed_ones() -> None:
+def test_dict_for_comparing_a_produce_request_contains_its_acks_and_records() -> None:
     described = plain(produce("t", b""))
     assert described["acks"] == 1 and described["topic_data"][0]["partition_data"][0]["records"] == []

@@ -93,7 +93,7 @@ def test_clarity_sampler_finds_all_docstrings_error_messages_and_test_names() ->
         ("self.cluster.fail(error)", []),
     ],
 )
-def test_clarity_sampler_shows_each_message_as_its_user_sees_it(code: str, texts: list[str]) -> None:
+def test_clarity_sampler_adds_path_and_byte_offset_to_messages_of_decode_errors(code: str, texts: list[str]) -> None:
     assert list(samples.messages(ast.parse(code))) == texts
 
 
@@ -127,7 +127,7 @@ def test_texts_that_both_readers_of_a_sample_rated_unclear_no_longer_exist(kind:
     assert [(path, text) for path, text in samples.texts_of(kind) if text in unclear] == []
 
 
-def test_every_stored_clarity_sample_is_complete_and_has_its_own_seed() -> None:
+def test_stored_clarity_samples_have_two_complete_ratings_and_different_seeds() -> None:
     """A sample that failed stays in the file, too: `python -m tests.documentation.samples` prints which one of a kind is the latest."""
     kept = json.loads(samples.KEPT.read_text())
     assert len({(sample["kind"], sample["seed"]) for sample in kept}) == len(kept)

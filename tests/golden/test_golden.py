@@ -173,7 +173,7 @@ def test_golden_run_reports_entries_that_the_trace_writer_loses(monkeypatch: pyt
         assert lost == {line for line in committed(name) if line.startswith("entry ")} - set(lines)
 
 
-def test_dev_extra_pins_the_compression_library_of_the_golden_runs() -> None:
+def test_dev_extra_pins_the_cramjam_version_that_wrote_the_golden_runs() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert f"cramjam=={MADE_WITH}" in project["optional-dependencies"]["dev"]
 

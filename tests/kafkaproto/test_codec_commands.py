@@ -220,7 +220,7 @@ def test_codec_commands_encode_and_decode_data_formats_such_as_offset_commit_val
         (("apis", "--data", "--release", "2.8"), "cannot be combined"),
     ],
 )
-def test_invalid_data_format_options_are_reported_in_one_line(
+def test_option_data_with_an_unknown_format_or_version_prints_a_single_error_line(
     capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], error_text: str
 ) -> None:
     assert main(arguments[0], arguments[1:]) == 2

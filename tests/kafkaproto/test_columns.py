@@ -80,7 +80,7 @@ def test_timestamp_column_contains_the_log_append_time() -> None:
     assert set(columns(data).timestamps) == {77}
 
 
-def test_record_columns_equal_the_records_if_deltas_are_too_large_for_numpy() -> None:
+def test_record_columns_with_offsets_or_timestamps_of_2_to_the_62_equal_the_records() -> None:
     made = [NewRecord(b"v", None, 2**62 - 1), NewRecord(b"v", None, -(2**62)), NewRecord(b"v", None, 0)]
     assert_all_say_the_same(build_batch(made), made, 0, gathered=False)
     far = build_batch(made[2:], base_offset=2**62)
@@ -93,7 +93,7 @@ def test_timestamps_beyond_64_bits_are_rejected_in_record_columns() -> None:
         columns(build_batch(made, max_timestamp=0))
 
 
-def test_consecutive_records_of_equal_size_and_varint_lengths_are_scanned_as_a_group() -> None:
+def test_scan_of_9200_records_with_few_size_changes_takes_fewer_than_200_steps() -> None:
     """The shape changes where the varints of offsets get wider (64 and 8192) and where sizes and nulls change."""
     made = [NewRecord(b"v" * 50, b"k", 0)] * 9000 + [NewRecord(None, b"k", 0)] * 100 + [NewRecord(b"v", None, 0)] * 100
     _, b = payload(build_batch(made))

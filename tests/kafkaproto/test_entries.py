@@ -96,7 +96,7 @@ def test_invalid_magic_values_and_batch_sizes_are_rejected(magic: int, damage: C
         list(entries.batches(damaged))
 
 
-def test_verification_finds_every_kind_of_fault_in_a_batch_of_magic_2() -> None:
+def test_verification_reports_a_wrong_checksum_count_sequence_or_length_of_a_batch() -> None:
     good = bytearray(build_batch(MADE, producer_id=1, producer_epoch=0, base_sequence=0))
 
     def fields_of(data: bytes) -> list[str]:

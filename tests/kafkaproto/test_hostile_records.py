@@ -79,7 +79,7 @@ def test_bit_flips_and_boundary_values_in_a_batch_are_decoded_or_rejected(which:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("magic", [0, 1, 2])
-def test_every_value_of_every_batch_byte_is_decoded_or_rejected(magic: int) -> None:
+def test_record_data_with_any_byte_changed_is_decoded_or_raises_a_decode_error(magic: int) -> None:
     for data in changed(SAMPLES[magic, Compression.NONE], lambda byte: range(256)):
         try:
             list(entries.entries(data))

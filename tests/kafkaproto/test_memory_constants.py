@@ -32,7 +32,7 @@ SMALLER_SINCE_3_11 = 16
     ],
     ids=["list", "text", "bytes", "small number", "large number", "memoryview"],
 )
-def test_memory_estimate_of_each_kind_of_value_equals_the_largest_python_object(
+def test_memory_estimate_of_a_value_is_at_least_the_size_of_its_python_object(
     counted: int, values: list[object]
 ) -> None:
     largest = max(map(sys.getsizeof, values))
@@ -79,7 +79,7 @@ def test_unknown_tagged_field_uses_no_more_memory_than_its_estimate() -> None:
     assert memory.UNKNOWN_TAG - SMALLER_SINCE_3_11 <= max(beyond_free) <= memory.UNKNOWN_TAG
 
 
-def test_counted_and_uncounted_memory_per_message_byte_add_up_to_the_decoder_limit() -> None:
+def test_memory_limit_per_byte_is_the_sum_for_array_items_values_and_message_copy() -> None:
     assert memory.ROOM_PER_BYTE + memory.FREE + 1 == memory.LIMIT
     assert memory.room_for(1000) - memory.room_for(0) == 1000 * memory.ROOM_PER_BYTE
     assert memory.room_for(0) + sys.getsizeof([]) < 64 * 1024

@@ -181,7 +181,7 @@ def test_wrapper_message_offset_zero_means_that_inner_offsets_are_absolute() -> 
         list(records(wrapper(inside, magic=1, offset=2, kind=Compression.GZIP)))
 
 
-def test_decompression_limit_of_a_message_set_applies_to_the_decompressed_bytes() -> None:
+def test_message_set_that_decompresses_to_more_than_the_limit_is_rejected() -> None:
     data = build_message_set([NewRecord(bytes(100_000))], magic=1, compression=Compression.SNAPPY)
     with pytest.raises(DecodeError, match="limit"):
         list(records(data, limit_bytes=100_000))

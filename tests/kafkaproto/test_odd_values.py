@@ -114,7 +114,7 @@ def test_error_for_a_coordinator_record_of_an_unknown_version_names_the_record_c
         write_value(OffsetCommitValue(), 99999)
 
 
-def test_byte_offset_in_a_record_decode_error_includes_the_version_prefix() -> None:
+def test_decode_error_of_a_record_counts_its_byte_offset_from_the_version_prefix() -> None:
     with pytest.raises(DecodeError, match=r"OffsetCommitKey\.group at byte 2"):
         read_record("__consumer_offsets", b"\x00\x01\x00\x05a", None)
     with pytest.raises(DecodeError, match=r"EndTxnMarker\.coordinator_epoch at byte 2"):

@@ -87,7 +87,7 @@ def test_batch_header_scan_reads_only_the_headers_of_large_batches() -> None:
     assert read_bytes == 50 * HEADER_BYTES
 
 
-def test_batch_header_scan_reads_many_small_batches_at_once() -> None:
+def test_batch_header_scan_of_small_batches_reads_about_60_kb_at_a_time() -> None:
     data = b"".join([batch(10)] * 5000)
     reads = 0
 

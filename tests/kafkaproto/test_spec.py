@@ -91,7 +91,7 @@ def test_invalid_message_definition_is_rejected(rule: str, change: dict[str, Any
         parse({**with_field(), **change})
 
 
-def test_message_definition_must_contain_flexible_versions() -> None:
+def test_message_definition_without_flexible_versions_is_rejected() -> None:
     message = with_field()
     del message["flexibleVersions"]
     with pytest.raises(SpecError, match="key 'flexibleVersions' is missing"):
@@ -145,7 +145,7 @@ def test_versions_with_equal_fields_share_one_layout() -> None:
     assert ranges([0, 1, 2, 5, 7, 8]) == "0-2, 5, 7-8"
 
 
-def test_structs_defined_in_request_and_response_get_a_message_name_prefix() -> None:
+def test_struct_name_used_in_request_and_response_is_prefixed_with_the_message_name() -> None:
     pair = [definition("AlterClientQuotasRequest"), definition("AlterClientQuotasResponse")]
     names = class_names(pair)
     assert names["AlterClientQuotasRequest"]["EntityData"] == "AlterClientQuotasRequestEntityData"

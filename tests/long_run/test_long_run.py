@@ -77,7 +77,7 @@ def test_long_test_run_results_stay_valid_after_a_change_of_comments_and_test_na
     assert hashes[0] == hashes[1] != hashes[2]
 
 
-def test_long_test_run_has_no_code_version_while_the_code_has_uncommitted_changes(repository: Path) -> None:
+def test_code_hashes_of_a_long_test_run_are_none_if_there_are_uncommitted_changes(repository: Path) -> None:
     for name in ("broker/a.py", "kafkaproto/conformance/test_a.py"):
         (repository / name).write_text("not committed\n")
         assert parts.code_hashes(repository) is None

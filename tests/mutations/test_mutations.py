@@ -199,7 +199,7 @@ def test_code_mutation_is_caught_if_any_test_fails_and_survives_otherwise(tree: 
     assert (tree / "broker/x.py").read_bytes() == source
 
 
-def test_mutation_testing_reports_a_failing_test_only_after_the_source_is_mutated(tree: Path) -> None:
+def test_mutation_testing_reports_a_failing_test_for_mutated_but_not_original_code(tree: Path) -> None:
     assert caught(tree, stub(boundary)) is None
     [site] = sites(tree)
     apply(site, tree)
@@ -219,7 +219,7 @@ def test_code_mutation_survives_if_the_failing_test_passes_when_it_is_repeated(t
     assert runs == [(first.name, first.paths, ()), *again, *((stage.name, stage.paths, ()) for stage in others)]
 
 
-def test_mutation_testing_source_copy_keeps_symlinks_and_links_the_virtualenv(tree: Path) -> None:
+def test_copy_of_a_source_tree_for_mutations_keeps_symlinks_and_excludes_git_data(tree: Path) -> None:
     (tree / ".venv").mkdir()
     (tree / ".git").mkdir()
     with copied(tree) as copy:

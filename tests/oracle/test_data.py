@@ -44,7 +44,7 @@ def newer() -> Iterator[Oracle]:
         yield process
 
 
-def test_schemas_of_data_embedded_in_kafka_messages_equal_those_in_the_kafka_jars() -> None:
+def test_schemas_of_data_formats_such_as_offset_commit_values_equal_those_of_kafka() -> None:
     theirs = data(kafka_jars(KAFKA_VERSION), kafka_jars(NEWER_VERSION))
     ours = {path.stem: path.read_text() for path in (SCHEMAS / "data").glob("*.json")}
     assert ours == {name: to_text(definition) for name, definition in theirs.items()}
@@ -53,7 +53,7 @@ def test_schemas_of_data_embedded_in_kafka_messages_equal_those_in_the_kafka_jar
 
 @pytest.mark.rule("X-1")
 @pytest.mark.parametrize("entry", DATA_ENTRIES, ids=lambda entry: entry.id)
-def test_data_embedded_in_messages_has_the_same_bytes_and_json_as_in_kafka(
+def test_data_formats_such_as_offset_commit_values_have_the_bytes_and_json_of_kafka(
     oracle: Oracle, newer: Oracle, entry: Entry
 ) -> None:
     instances = Instances(entry)
@@ -74,9 +74,7 @@ def same_in_both(oracle: Oracle, newer: Oracle, entry: Entry, version: int) -> b
     return older is not None and older == newer.layouts(entry.name)[str(version)]
 
 
-def test_data_formats_that_differ_between_two_kafka_releases_are_listed_exceptions(
-    oracle: Oracle, newer: Oracle
-) -> None:
+def test_list_of_data_formats_that_differ_between_two_kafka_releases_is_complete(oracle: Oracle, newer: Oracle) -> None:
     otherwise = set()
     for entry in DATA_ENTRIES:
         version = 0 if entry.name in KEYS else entry.version
@@ -96,9 +94,7 @@ def test_version_of_a_coordinator_record_key_selects_the_same_record_type_as_kaf
 @pytest.mark.parametrize(
     "entry", [entry for entry in DATA_ENTRIES if entry.name in IN_BOTH], ids=lambda entry: entry.id
 )
-def test_coordinator_record_keys_are_encoded_as_by_the_older_of_two_kafka_releases(
-    oracle: Oracle, entry: Entry
-) -> None:
+def test_keys_of_group_records_have_the_same_bytes_as_in_kafka_3_9(oracle: Oracle, entry: Entry) -> None:
     for obj in Values(entry.id).objects(entry.layout):
         assert entry.layout.encode(obj) == oracle.encode(entry.name, entry.version, to_json(entry.layout, obj))
 

@@ -93,7 +93,7 @@ def test_message_definitions_equal_those_of_both_kafka_jars(jars: tuple[dict[str
 
 
 @pytest.mark.parametrize("name", message_names())
-def test_every_field_definition_agrees_with_each_kafka_jar_in_every_version(
+def test_every_field_definition_equals_that_of_each_kafka_jar_in_every_version(
     name: str, jars: tuple[dict[str, Any], dict[str, Any]]
 ) -> None:
     ours = json.loads((SCHEMAS / "messages" / f"{name}.json").read_text())
@@ -142,7 +142,7 @@ def test_error_codes_equal_those_of_the_kafka_jar() -> None:
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
-def test_fields_are_nullable_and_ignorable_and_have_defaults_as_in_each_kafka_jar(
+def test_nullable_ignorable_and_default_of_each_field_equal_those_in_the_kafka_jars(
     entry: Entry, jars: tuple[dict[str, Any], dict[str, Any]]
 ) -> None:
     checked = 0

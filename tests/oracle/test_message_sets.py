@@ -124,7 +124,7 @@ def test_down_converted_bytes_equal_those_of_kafka(conversions: Conversions, mag
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_down_conversion_keeps_the_compression_as_kafka_does(
+def test_kafkaproto_and_kafka_down_convert_to_equal_records_and_compression_types(
     conversions: Conversions, oracle: Oracle, magic: int
 ) -> None:
     for seed in range(2 * INSTANCES):
@@ -220,7 +220,7 @@ def test_kafka_decodes_the_delete_horizon_written_by_kafkaproto(oracle: Oracle) 
 
 
 @pytest.mark.parametrize("kind", OLD_KINDS[1:], ids=lambda kind: kind.name)
-def test_damaged_compressed_messages_are_read_or_rejected_as_by_kafka(oracle: Oracle, kind: Compression) -> None:
+def test_kafkaproto_and_kafka_reject_the_same_damaged_compressed_messages(oracle: Oracle, kind: Compression) -> None:
     """The cases are every wrapper offset and every truncation of the contents: both reject the data, or both read equal records."""
     made = [NewRecord(b"value", b"key", 1_700_000_000_000 + i) for i in range(3)]
     data = build_message_set(made, magic=1, base_offset=40, compression=kind)

@@ -25,7 +25,7 @@ MUTATIONS = 60
 
 @pytest.mark.rule("X-1")
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
-def test_kafkaproto_and_kafka_encode_and_decode_equal_bytes_and_json_of_messages(
+def test_kafkaproto_and_kafka_convert_every_message_to_the_same_bytes_and_json(
     releases: Releases, entry: Entry
 ) -> None:
     kafkas = releases.having(entry.name, entry.version)
@@ -39,7 +39,7 @@ def test_kafkaproto_and_kafka_encode_and_decode_equal_bytes_and_json_of_messages
     "entry", [entry for entry in ENTRIES if Float64 in parts(entry.layout)], ids=lambda entry: entry.id
 )
 @pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
-def test_infinite_and_nan_numbers_are_written_to_json_as_the_words_kafka_uses(
+def test_json_of_infinity_and_nan_equals_that_of_kafka_and_can_be_read_back(
     releases: Releases, entry: Entry, number: float
 ) -> None:
     values = Values(entry.id)
@@ -53,7 +53,9 @@ def test_infinite_and_nan_numbers_are_written_to_json_as_the_words_kafka_uses(
 
 
 @pytest.mark.parametrize("name", sorted({entry.name for entry in ENTRIES}))
-def test_field_that_a_version_lacks_is_dropped_or_rejected_as_by_kafka(releases: Releases, name: str) -> None:
+def test_kafkaproto_and_kafka_drop_or_reject_the_same_fields_that_a_version_lacks(
+    releases: Releases, name: str
+) -> None:
     versions = [entry for entry in ENTRIES if entry.name == name]
     refused = 0
     for entry in versions:
@@ -77,7 +79,7 @@ def test_field_that_a_version_lacks_is_dropped_or_rejected_as_by_kafka(releases:
 
 @pytest.mark.rule("W-5")
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
-def test_damaged_messages_are_decoded_or_rejected_as_by_kafka(releases: Releases, entry: Entry) -> None:
+def test_kafkaproto_and_kafka_reject_the_same_damaged_messages(releases: Releases, entry: Entry) -> None:
     chance = random.Random(entry.id)
     whole = entry.layout.encode(Values(entry.id).object(entry.layout, "small"))
     for _ in range(MUTATIONS if whole else 0):
@@ -111,7 +113,7 @@ def assert_kafka_agrees(releases: Releases, entry: Entry, damaged: bytes, error:
         releases.decode(entry.name, entry.version, damaged)
 
 
-def test_invalid_utf8_text_is_decoded_as_java_does(releases: Releases) -> None:
+def test_kafkaproto_and_kafka_decode_invalid_utf8_to_the_same_text(releases: Releases) -> None:
     entry = next(entry for entry in ENTRIES if entry.id == "MetadataRequest-v1")
     leads = (0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xED, 0xEF, 0xF0, 0xF4, 0xF5, 0xFF, 0x80, 0x41)
     others = (0x41, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC2, 0xED, 0xF1)

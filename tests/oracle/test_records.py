@@ -105,7 +105,7 @@ def test_kafka_and_kafkaproto_both_reject_a_wrong_batch_checksum(oracle: Oracle)
         oracle.records(bytes(batch))
 
 
-def test_several_consecutive_batches_are_decoded_as_by_kafka(oracle: Oracle) -> None:
+def test_kafkaproto_and_kafka_decode_consecutive_batches_to_the_same_records(oracle: Oracle) -> None:
     chance = random.Random(3)
     parts = [build_batch(some_records(chance, n), base_offset=10 * n, compression=k) for n, k in enumerate(KINDS, 1)]
     whole = b"".join(parts)

@@ -66,7 +66,7 @@ class Generator:
     """Makes random patterns. rare: the probability that an element is any of the syntax, also an invalid one, instead of a frequent one.
 
     A pattern has either alternatives or flags for parts of it, not both, because of the bug of RE2J that
-    `test_case_insensitive_regex_alternative_matches_lower_case_unlike_in_buggy_re2j` shows.
+    `test_case_insensitive_alternative_that_re2j_ignores_matches_a_lower_case_letter` shows.
     """
 
     def __init__(self, rng: Random, literals: Sequence[str] = UNUSUAL_LITERALS, frequent: str = "abKs0.") -> None:
@@ -192,7 +192,7 @@ def test_unicode_tables_for_topic_patterns_equal_those_of_kafka() -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "a", "(?i)", "x|", "[a"])
-def test_each_element_of_topic_pattern_syntax_matches_or_is_rejected_as_in_kafka(
+def test_each_topic_pattern_syntax_element_matches_the_same_names_as_in_kafka(
     kafka: RegularExpressionOracle, prefix: str
 ) -> None:
     groups = [opening + "b)" for opening in OPENINGS.split()]
@@ -216,7 +216,7 @@ def test_regex_character_classes_match_the_same_topic_name_characters_as_in_kafk
             assert ours(pattern, [*TOPIC_CHARACTERS]) == kafka.match(pattern, [*TOPIC_CHARACTERS]), pattern
 
 
-def test_case_insensitive_regex_alternative_matches_lower_case_unlike_in_buggy_re2j(
+def test_case_insensitive_alternative_that_re2j_ignores_matches_a_lower_case_letter(
     kafka: RegularExpressionOracle,
 ) -> None:
     """RE2J takes two alternatives for the same if they begin with the same letter, and forgets that only one of them ignores case.

@@ -129,7 +129,7 @@ def test_other_python_codecs_agree_with_kafkaproto_or_are_listed_as_exceptions(l
 @pytest.mark.parametrize(
     "disagreement", DISAGREEMENTS, ids=lambda disagreement: f"{disagreement.library} {disagreement.why}"
 )
-def test_kafka_agrees_with_kafkaproto_where_another_python_codec_still_disagrees(
+def test_kafka_agrees_with_kafkaproto_in_each_listed_disagreement_of_a_python_codec(
     releases: Releases, disagreement: Disagreement
 ) -> None:
     disagreements = 0

@@ -304,7 +304,7 @@ PIECES = [
 ]
 
 
-def test_properties_files_are_parsed_as_by_java(tmp_path: Path) -> None:
+def test_broker_and_java_read_the_same_keys_and_values_from_properties_files(tmp_path: Path) -> None:
     choose = random.Random(7)
     # A backslash as the last character of a file depends on the line ends before it; no file ends like that here.
     texts = ["".join(choose.choices(PIECES, k=choose.randint(1, 30))) + "\nlast=1" for _ in range(500)]

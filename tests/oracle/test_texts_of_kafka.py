@@ -25,5 +25,5 @@ def test_list_of_error_texts_of_kafka_contains_exactly_those_in_the_jars_of_kafk
         ("{a}{b}", []),
     ],
 )
-def test_literals_of_an_error_text_are_its_parts_between_the_placeholders(text: str, parts: list[bytes]) -> None:
+def test_error_text_is_split_at_its_placeholders_into_literal_parts(text: str, parts: list[bytes]) -> None:
     assert literals(text) == parts

@@ -581,7 +581,7 @@ def test_in_sync_follower_is_never_throttled_but_its_bytes_count_towards_the_quo
 
 
 @pytest.mark.rule("R-7")
-def test_unlisted_partitions_replicate_while_another_partition_is_throttled() -> None:
+def test_follower_throttle_of_a_topic_does_not_delay_replication_of_another_topic() -> None:
     cluster = VirtualCluster(2, {"replica.lag.time.max.ms": "1000"})
     for name in ("slow", "fast"):
         cluster.state.controller.put_topic(cluster.state.controller.plan_topic(name, assignment={0: [0, 1]}))

@@ -40,7 +40,7 @@ def test_produce_with_acks_0_is_charged_for_bytes_but_not_for_request_time() -> 
 
 
 @pytest.mark.rule("Q-17")
-def test_equal_byte_and_time_throttles_are_attributed_to_the_request_time_quota() -> None:
+def test_if_byte_and_time_quotas_throttle_equally_the_request_time_quota_is_named() -> None:
     q = quotas(produce=1000, fetch=1000, request=1)
     assert which(charge_produce(q, "u", "c", 10_500, 10.5, 1, 0)) == (500, "Request")
     q = quotas(fetch=1000, request=1)
@@ -66,7 +66,7 @@ def test_requests_other_than_produce_and_fetch_are_charged_request_time() -> Non
 
 
 @pytest.mark.rule("Q-15")
-def test_exempt_requests_are_counted_separately_and_never_throttled() -> None:
+def test_requests_exempt_from_the_request_quota_are_counted_but_never_throttled() -> None:
     q = quotas(request=1)
     assert charge_exempt(q, 5000, 0).throttle_ms == 0
     assert charge_request(q, "u", "c", 0, 0).throttle_ms == 0
@@ -102,7 +102,7 @@ def test_fetch_bytes_are_credited_back_if_request_time_throttles_the_fetch() -> 
 
 
 @pytest.mark.rule("Q-13")
-def test_crediting_throttled_fetch_bytes_delays_expiry_of_the_current_rate_sample() -> None:
+def test_bytes_of_a_throttled_fetch_are_subtracted_from_the_rate_at_the_fetch_time() -> None:
     q, expected = quotas(fetch=1000), SampledRate()
     for now_ms, value in ((0, 30_000), (999, 40_000), (11_500, 9_000)):
         wait_ms = expected.record_and_throttle(value, now_ms, 1000)
@@ -112,7 +112,7 @@ def test_crediting_throttled_fetch_bytes_delays_expiry_of_the_current_rate_sampl
 
 
 @pytest.mark.rule("Q-14")
-def test_fetch_throttles_of_a_too_large_batch_alternate_between_6384_and_6000_ms() -> None:
+def test_repeated_4096_byte_fetches_at_quota_250_are_throttled_6384_then_6000_ms() -> None:
     q, now_ms, waits = quotas(fetch=250), 0, []
     for _ in range(6):
         charged = charge_fetch(q, "u", "c", 4096, 0, now_ms)

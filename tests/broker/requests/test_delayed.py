@@ -91,7 +91,7 @@ def test_abandoned_delayed_operation_is_unregistered_and_never_completes(wait: W
     assert wait.outcomes == []
 
 
-def test_delayed_operation_completed_in_its_handler_stores_its_result() -> None:
+def test_completing_a_delayed_operation_sets_its_outcome_from_none_to_its_result() -> None:
     delayed = Delayed()
     assert delayed.outcome is None
     delayed.complete(lambda: NoReply(close=True), 7)

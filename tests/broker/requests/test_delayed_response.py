@@ -137,7 +137,7 @@ def test_connection_closed_while_its_response_is_delayed_leaves_no_timers(way: s
     assert seen.ended_ms == seen.at_ms + (3000 if way == "idle" else 0)
 
 
-def test_forced_throttle_delays_responses_in_an_old_release(cluster: VirtualCluster) -> None:
+def test_forced_throttle_of_700_ms_delays_the_response_by_700_ms_in_an_old_release(cluster: VirtualCluster) -> None:
     rule = cluster.state.forced_throttles.add(ForcedThrottle(700, api="Metadata", times=1))
     client = cluster.connect()
     client.send(metadata(), 4)

@@ -61,7 +61,7 @@ def test_empty_frame_closes_the_connection_but_a_partial_frame_keeps_it_open(clu
 
 
 @pytest.mark.rule("W-1")
-def test_maximum_frame_size_follows_socket_request_max_bytes() -> None:
+def test_frame_of_101_bytes_closes_the_connection_if_socket_request_max_bytes_is_100() -> None:
     cluster = VirtualCluster(config={"socket.request.max.bytes": "100"})
     client = cluster.connect()
     client.send_bytes(struct.pack(">i", 101))
@@ -144,7 +144,7 @@ def test_api_versions_request_with_a_negative_version_gets_unsupported_version(c
     [header(18, 99), header(18, 99)[:-1], header(18, 99)[:8], header(18, 99) + b"\xff" * 6, header(18, -1)[:-1]],
     ids=["no tags", "half a client id", "no client id", "tags without end", "half a client id below 0"],
 )
-def test_api_versions_request_of_unknown_version_needs_a_complete_header(
+def test_unknown_api_versions_version_with_incomplete_header_closes_the_connection(
     cluster: VirtualCluster, payload: bytes
 ) -> None:
     client = cluster.connect()

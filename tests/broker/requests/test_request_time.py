@@ -125,7 +125,7 @@ def test_parked_request_is_charged_once_with_all_of_its_processing_time(bench: B
 
 
 @pytest.mark.rule("Q-15")
-def test_request_is_not_charged_for_completing_a_parked_request(bench: Bench) -> None:
+def test_time_to_build_a_parked_response_is_charged_to_the_client_that_waits_for_it(bench: Bench) -> None:
     operation = Delayed()
     bench.wrap(ApiKey.METADATA, lambda handler, context, request: operation)
 
@@ -206,7 +206,7 @@ def test_request_time_is_not_measured_without_a_request_quota() -> None:
 
 
 @pytest.mark.rule("Q-15", "Q-6")
-def test_simulated_request_times_cause_the_same_throttles_as_in_kafka() -> None:
+def test_simulated_67_ms_request_is_throttled_210_ms_and_a_500_ms_request_1000_ms() -> None:
     cluster = VirtualCluster()
     limit(cluster, request_percentage=1.0)
     costs = cluster.state.request_cost_ms

@@ -294,7 +294,7 @@ def test_follower_fetch_is_neither_charged_nor_throttled_by_client_quotas() -> N
 
 
 @pytest.mark.rule("T-4")
-def test_fetch_throttle_is_computed_when_the_long_poll_ends(cluster: VirtualCluster) -> None:
+def test_throttle_of_a_parked_fetch_counts_records_that_arrive_while_it_waits(cluster: VirtualCluster) -> None:
     limit(cluster, client_id="reader", consumer_byte_rate=100.0)
     client = cluster.connect(client_id="reader")
     client.send(fetch(("t", 0, 0), max_wait_ms=20_000), 11)
@@ -365,7 +365,7 @@ def test_each_broker_measures_and_throttles_a_client_separately() -> None:
 
 
 @pytest.mark.rule("F-4")
-def test_single_fetch_returns_at_most_the_bytes_of_ten_seconds_of_quota(cluster: VirtualCluster) -> None:
+def test_fetch_with_quota_500_bytes_per_second_returns_at_most_5000_record_bytes(cluster: VirtualCluster) -> None:
     writer = cluster.connect(client_id="writer")
     for _ in range(30):
         writer.ask(produce("t", batch_of_bytes(1000)), 9)
@@ -380,7 +380,7 @@ def test_single_fetch_returns_at_most_the_bytes_of_ten_seconds_of_quota(cluster:
 
 @pytest.mark.rule("D9")
 @pytest.mark.parametrize("semantics", ["kip", "kafka"])
-def test_client_with_an_empty_id_gets_the_default_quota_only_if_semantics_is_kip(semantics: str) -> None:
+def test_empty_client_id_gets_the_default_quota_with_semantics_kip_but_not_kafka(semantics: str) -> None:
     cluster = VirtualCluster(config={"quota.producer.default": "10000"}, semantics=semantics)
     cluster.topic("t")
     client = cluster.connect(client_id="")

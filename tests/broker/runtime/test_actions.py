@@ -23,7 +23,7 @@ def test_action_queue_runs_actions_in_order_and_those_added_meanwhile_at_the_end
     assert seen == ["first", "second", "of the first"]
 
 
-def test_all_actions_of_one_run_of_the_action_queue_get_the_same_time() -> None:
+def test_action_queued_by_an_action_in_the_same_run_gets_the_same_current_time() -> None:
     actions, seen = ActionQueue(1), []
     actions.soon(lambda now_ms: actions.soon(seen.append) or seen.append(now_ms))  # type: ignore[func-returns-value]
     actions.run(42)

@@ -34,7 +34,7 @@ def observer_of(calls: list[tuple[str, tuple[Any, ...]]], *names: str) -> Observ
     return type("Noting", (Observer,), {name: noting(name, calls) for name in names})()
 
 
-def test_callback_of_a_broker_event_is_none_unless_an_observer_implements_that_event() -> None:
+def test_event_attribute_is_none_unless_an_attached_observer_implements_that_event() -> None:
     events, calls = Events(), []  # type: ignore[var-annotated]
     assert [getattr(events, name) for name in EVENTS] == [None] * len(EVENTS)
     observer = observer_of(calls, "cleared")
@@ -65,7 +65,7 @@ def test_observers_are_called_in_the_order_they_were_attached() -> None:
         events.attach(first)
 
 
-def test_flag_wants_records_apart_is_true_while_an_attached_observer_has_that_flag() -> None:
+def test_events_attribute_wants_records_apart_is_true_until_its_observer_is_detached() -> None:
     events = Events()
     wanting = type("Wanting", (Observer,), {"wants_records_apart": True})()
     events.attach(wanting)

@@ -33,7 +33,7 @@ def test_timer_callback_gets_the_current_time_and_fires_once() -> None:
     assert timers.next_deadline_ms() is None
 
 
-def test_timer_callback_may_set_a_deadline_that_is_already_due() -> None:
+def test_timer_that_a_callback_sets_in_the_past_fires_in_the_same_run() -> None:
     timers, fired = Timers(), []
     timers.at(10, lambda now_ms: timers.at(now_ms - 5, fired.append))
     assert timers.run_due(10) == 2
@@ -113,7 +113,7 @@ def test_removing_cancelled_timers_while_others_fire_loses_no_timers() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["set", "cancel", "run"]), st.integers(0, 40)), max_size=150))
-def test_random_timer_operations_fire_in_the_same_order_as_a_sorted_list(steps: list[tuple[str, int]]) -> None:
+def test_random_timers_fire_in_the_same_order_as_a_sorted_list_of_their_times(steps: list[tuple[str, int]]) -> None:
     timers = Timers()
     model: dict[int, tuple[int, Timer]] = {}
     fired: list[int] = []

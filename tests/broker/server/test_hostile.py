@@ -127,7 +127,7 @@ async def test_unsupported_api_versions_request_is_answered_in_version_0(version
 
 
 @pytest.mark.rule("W-2", "W-6")
-async def test_unknown_api_versions_version_is_answered_only_with_a_complete_header() -> None:
+async def test_api_versions_request_v99_gets_a_response_only_if_its_header_is_complete() -> None:
     whole = header(ApiKey.API_VERSIONS, 99) + b"\x00"
     async with async_cluster() as cluster:
         for cut in range(len(whole)):

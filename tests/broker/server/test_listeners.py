@@ -282,7 +282,7 @@ def test_cluster_that_stops_while_it_accepts_a_connection_leaves_no_socket_open(
     gc.collect()
 
 
-async def test_socket_settings_decide_the_buffer_sizes_of_accepted_connections() -> None:
+async def test_accepted_connections_have_the_buffer_sizes_of_the_socket_buffer_settings() -> None:
     sizes = {"socket.send.buffer.bytes": 50_000, "socket.receive.buffer.bytes": 60_000}
     factor = 2 if sys.platform == "linux" else 1  # Linux doubles the requested size, for its own bookkeeping
     async with async_cluster(config={**sizes, "socket.listen.backlog.size": 3}) as cluster:

@@ -188,7 +188,7 @@ async def test_ten_acks_0_produces_before_a_close_write_ten_records() -> None:
 
 
 @pytest.mark.rule("W-10")
-async def test_client_that_resets_its_connection_with_a_parked_fetch_leaves_no_state() -> None:
+async def test_client_that_resets_its_connection_with_a_parked_fetch_leaves_no_timers() -> None:
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         await client.send(fetch(("t", 0, 0), max_wait_ms=PARK_MS), 11)
         await cluster.wait_for(lambda journal: journal.events("parked"))

@@ -146,7 +146,7 @@ def join(member_id: str = "", name: str = "range", metadata_bytes: bytes = b"") 
     )
 
 
-async def test_group_members_and_commits_stay_valid_after_frame_buffers_are_released() -> None:
+async def test_group_members_and_commits_are_unchanged_after_frame_buffers_are_released() -> None:
     async with (
         async_cluster(topics={"t": 2}, clock="manual") as cluster,
         client_of(cluster, client_id="one") as client_a,
@@ -202,7 +202,7 @@ async def test_group_members_and_commits_stay_valid_after_frame_buffers_are_rele
         assert listed.group_id == "the-group"
 
 
-async def test_topics_and_topic_settings_stay_valid_after_frame_buffers_are_released() -> None:
+async def test_topics_and_their_settings_are_unchanged_after_frame_buffers_are_released() -> None:
     async with async_cluster() as cluster, client_of(cluster) as client:
         topic = CreatableTopic("made-here", 2, 1, configs=[CreatableTopicConfig("max.message.bytes", "12345")])
         await client.ask(CreateTopicsRequest([topic]), 4)
@@ -216,7 +216,7 @@ async def test_topics_and_topic_settings_stay_valid_after_frame_buffers_are_rele
 
 
 @pytest.mark.rule("P-17")
-async def test_producer_state_stays_valid_after_frame_buffers_are_released() -> None:
+async def test_produce_retries_are_recognized_after_frame_buffers_are_released() -> None:
     async with async_cluster(topics={"t": 1}) as cluster, client_of(cluster) as client:
         given = await client.ask(InitProducerIdRequest(None, 60_000), 1)
         for sequence in range(3):
@@ -244,7 +244,7 @@ async def test_quota_of_a_client_id_still_applies_after_frame_buffers_are_releas
 
 
 @pytest.mark.rule("W-9")
-async def test_pipelined_requests_stay_valid_after_an_earlier_frame_buffer_is_released() -> None:
+async def test_pipelined_requests_are_unchanged_after_earlier_frame_buffer_is_released() -> None:
     """Pipelined frames are adjacent in one buffer; large ones move into their own buffer."""
     async with async_cluster(topics={"t": 1}) as cluster, client_of(cluster) as client:
         values = [bytes([i]) * size for i, size in enumerate([10, 70_000, 600_000, 3, 900_000, 100] * 3)]

@@ -370,7 +370,7 @@ async def test_broker_can_stop_and_restart_while_sending_a_large_response(sendfi
 
 @pytest.mark.rule("W-10")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_client_that_resets_its_connection_during_a_large_response_leaves_no_state(sendfile: bool) -> None:
+async def test_client_that_resets_its_connection_during_a_large_response_leaves_no_tasks(sendfile: bool) -> None:
     async with stalled(sendfile) as (cluster, client):
         client.reset()
         await nothing_is_left(cluster)
@@ -378,7 +378,7 @@ async def test_client_that_resets_its_connection_during_a_large_response_leaves_
 
 @pytest.mark.rule("W-10")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_client_that_closes_its_connection_with_unread_bytes_leaves_no_state(sendfile: bool) -> None:
+async def test_client_that_closes_its_connection_with_unread_bytes_leaves_no_tasks(sendfile: bool) -> None:
     async with stalled(sendfile) as (cluster, client):
         client.close()
         await nothing_is_left(cluster)

@@ -42,7 +42,7 @@ def is_throttled(telemetry: TelemetryInstances, instance_id: bytes, now_ms: int)
 
 @pytest.mark.rule("AD-16")
 @pytest.mark.parametrize(("interval_ms", "expires_ms"), [(1000, 60_000), (19_999, 60_000), (20_001, 60_003)])
-def test_telemetry_client_expires_after_three_push_intervals_but_at_least_a_minute(
+def test_telemetry_client_expires_after_three_push_intervals_but_not_before_60_s(
     interval_ms: int, expires_ms: int
 ) -> None:
     telemetry = instances(interval_ms=str(interval_ms))
@@ -106,7 +106,7 @@ def pushing(virtual: VirtualCluster, metrics: bytes, compression: Compression = 
 
 
 @pytest.mark.rule("AD-10")
-def test_only_brokers_with_the_telemetry_setting_advertise_telemetry_apis() -> None:
+def test_brokers_without_the_telemetry_setting_do_not_advertise_telemetry_apis() -> None:
     virtual = VirtualCluster(2, {"1.kafkaproto.client.telemetry.enable": "true"})
     apis = {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY}
     for broker_id, expected in ((0, set()), (1, apis)):
@@ -124,7 +124,7 @@ def test_telemetry_pushes_are_kept_only_if_the_telemetry_setting_is_enabled() ->
 
 @pytest.mark.rule("AD-37")
 @pytest.mark.parametrize("compression", list(Compression))
-def test_kept_telemetry_push_has_client_time_compression_and_decompressed_metrics(compression: Compression) -> None:
+def test_history_entry_of_a_telemetry_push_has_its_client_and_decompressed_metrics(compression: Compression) -> None:
     virtual = VirtualCluster(1, ENABLED)
     virtual.advance(12_345)
     pushing(virtual, b"metrics", compression)

@@ -57,7 +57,7 @@ def test_group_method_returns_committed_offsets_and_lag() -> None:
         assert c.group("readers") == expected
 
 
-def test_members_of_a_group_of_protocol_type_connect_are_shown_without_partitions() -> None:
+def test_members_of_a_kafka_connect_group_are_returned_with_an_empty_assignment() -> None:
     with cluster() as c:
         ask(c.bootstrap, FindCoordinatorRequest("workers"), 3)
         protocols = [JoinGroupRequestProtocol("v1", b"anything")]

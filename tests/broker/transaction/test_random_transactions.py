@@ -63,7 +63,9 @@ def aborted_offsets_are_committed(patch: pytest.MonkeyPatch) -> None:
         aborted_offsets_are_committed,
     ],
 )
-def test_random_transactions_test_catches_each_injected_bug(monkeypatch: pytest.MonkeyPatch, inject: Inject) -> None:
+def test_random_transactions_test_fails_with_each_of_five_injected_bugs(
+    monkeypatch: pytest.MonkeyPatch, inject: Inject
+) -> None:
     inject(monkeypatch)
     with pytest.raises(AssertionError):
         play_all()

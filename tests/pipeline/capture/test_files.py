@@ -107,7 +107,7 @@ def test_file_that_is_no_capture_is_rejected_with_name_and_position(
     pcap("<", 0xA1B2C3D4) + struct.pack("<IIII", 0, 0, 3, 3) + b"abc",
     section("<") + interface("<", 1) + enhanced("<", 0, 0, b"abc", 3),
 ])  # fmt: skip
-def test_capture_file_truncated_at_any_byte_is_read_up_to_its_last_packet(tmp_path: Path, data: bytes) -> None:
+def test_capture_file_truncated_in_its_first_packet_has_no_packets_and_is_reported(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "a.pcap"
     for end in range(4, len(data)):
         path.write_bytes(data[:end])

@@ -91,7 +91,9 @@ def test_kafka_py_reads_from_the_leader_after_the_follower_it_read_from_stops(ka
     assert offsets_read == list(range(400))
 
 
-def test_kafka_py_follows_a_leader_change_while_reading(kafka: TestCluster, topic: str) -> None:
+def test_kafka_py_reads_all_records_in_order_despite_a_leader_change_and_broker_stop(
+    kafka: TestCluster, topic: str
+) -> None:
     fill(kafka, topic, 40)
     leader = kafka.partition(topic, 0).leader
     made = settings(kafka, kafka__max__partition__fetch__bytes="300")
@@ -149,7 +151,9 @@ def test_kafka_py_read_of_a_deleted_topic_fails_unless_data_loss_is_allowed(kafk
 
 
 @pytest.mark.rule("T-1")
-def test_kafka_py_waits_for_a_throttle_and_then_continues_reading(kafka: TestCluster, topic: str) -> None:
+def test_kafka_py_reads_all_records_although_two_fetches_are_throttled_for_300_ms(
+    kafka: TestCluster, topic: str
+) -> None:
     fill(kafka, topic, 20)
     kafka.force_throttle(300, api="Fetch", client_id=topic, times=2)
     made = settings(

@@ -52,7 +52,7 @@ def test_max_offsets_per_trigger_above_the_number_of_new_records_limits_nothing(
     assert limited(1000, {A: 0, B: 5}, {A: 3, B: 6}) == {A: 3, B: 6}
 
 
-def test_partition_whose_end_offset_decreased_gets_no_max_offsets_per_trigger_share() -> None:
+def test_partition_with_lower_end_offset_gets_no_share_of_max_offsets_per_trigger() -> None:
     assert limited(10, {A: 0, B: 50}, {A: 100, B: 20}) == {A: 10, B: 20}
 
 
