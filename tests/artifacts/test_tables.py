@@ -81,7 +81,7 @@ def test_trace_tables_of_an_older_version_are_rebuilt_from_the_start_of_the_trac
     assert build(folder / "trace", folder / "tables") == ({}, []) and parquet(folder / "tables") == before
 
 
-def test_rebuilding_trace_tables_of_an_older_version_adds_the_rows_of_a_longer_trace(folder: Path) -> None:
+def test_older_trace_tables_rebuilt_from_a_longer_trace_equal_newly_built_tables(folder: Path) -> None:
     counts, notices = build(folder / "whole", folder / "tables")
     build(folder / "whole", folder / "fresh")
     assert notices == [] and [*counts.values()] == [manifest(folder / "fresh")["rows"]]

@@ -145,7 +145,7 @@ SESSION, HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval
         ("", SESSION, "50000", 42),
     ],
 )
-def test_group_configs_can_be_altered_within_the_limits_of_the_broker_settings(
+def test_group_config_outside_the_broker_minimum_and_maximum_is_rejected(
     name: str, key: str, value: str | None, error: int
 ) -> None:
     cluster = made("4.2")
@@ -200,7 +200,7 @@ def create(cluster: VirtualCluster, name: str, key: str, value: str) -> tuple[in
 
 
 @pytest.mark.parametrize("value", ["3.0-IV1", "2.8", "2.8-IV0", "0.10.2", "0.8.2.2"])
-def test_topic_setting_message_format_version_accepts_the_values_of_kafka_3_9(value: str) -> None:
+def test_message_format_version_of_a_topic_can_be_set_in_kafka_3_9_but_not_in_4_2(value: str) -> None:
     cluster = made()
     assert create(cluster, "old", "message.format.version", value) == (0, None)
     assert described(cluster, TOPIC, "old")["message.format.version"].value == value
@@ -284,7 +284,7 @@ def test_deprecated_timestamp_difference_limit_applies_if_newer_limits_are_not_s
     assert limits(made("4.2")) == (2**63 - 1, 3_600_000)
 
 
-def test_describe_configs_omits_the_plus_sign_of_numbers_except_in_cluster_defaults() -> None:
+def test_broker_value_is_described_without_the_plus_sign_of_the_cluster_wide_value() -> None:
     cluster = made(log_retention_minutes="600")
     assert alter(cluster, BROKER, "", "log.retention.ms", SET, "+9000") == 0
     broker, of_all = (described(cluster, BROKER, name) for name in ("0", ""))

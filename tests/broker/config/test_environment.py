@@ -88,7 +88,7 @@ def listeners(variables: Mapping[str, str]) -> list[Listener]:
         ("KAFKA_KAFKAPROTO_REPLICA_DELAY_MS", "kafkaproto.replica.delay.ms"),
     ],
 )
-def test_environment_variable_underscores_map_to_dots_underscores_and_hyphens(variable: str, setting: str) -> None:
+def test_single_double_or_triple_underscore_becomes_a_dot_underscore_or_hyphen(variable: str, setting: str) -> None:
     assert setting_of(variable) == setting
     assert variable_of(setting) == variable
 
@@ -101,7 +101,7 @@ def test_every_broker_setting_can_be_set_by_an_environment_variable(definitions:
     assert ignored_variables(dict.fromkeys(map(variable_of, names), "")) == []
 
 
-def test_environment_variables_set_the_same_settings_as_in_the_apache_kafka_image() -> None:
+def test_environment_variables_set_settings_if_they_have_the_upper_case_kafka_prefix() -> None:
     given = {
         "KAFKA_NUM_PARTITIONS": "3",
         "KAFKA_LOG_RETENTION_MS": "-1",

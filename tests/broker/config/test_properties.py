@@ -37,7 +37,9 @@ OLDER = definitions_of("3.9")
         ("", []),
     ],
 )
-def test_properties_files_are_parsed_like_java_util_properties(text: str, entries: list[tuple[str, str, int]]) -> None:
+def test_properties_files_can_have_comments_escapes_and_continuation_lines(
+    text: str, entries: list[tuple[str, str, int]]
+) -> None:
     assert [tuple(entry) for entry in properties(text)] == entries
 
 

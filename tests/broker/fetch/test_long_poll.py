@@ -159,7 +159,7 @@ def test_fetch_waits_max_wait_ms_if_its_partition_limits_sum_to_less_than_min_by
 
 
 @pytest.mark.rule("F-30")
-def test_parked_fetch_counts_new_bytes_beyond_its_max_bytes_towards_its_min_bytes(cluster: VirtualCluster) -> None:
+def test_new_bytes_that_do_not_fit_the_response_limit_still_complete_a_parked_fetch(cluster: VirtualCluster) -> None:
     """More bytes are appended than the request's limit allows: they complete the fetch, whose response is cut to the limit."""
     client = send(cluster, ("t", 0, 0), ("t", 1, 0), max_wait_ms=20_000, max_bytes=300, min_bytes=300)
     fill(cluster, "t", batch_of_bytes(200), partition=0)

@@ -283,7 +283,7 @@ def test_incremental_fetch_v12_returns_a_partition_that_no_longer_has_an_error()
 
 
 @pytest.mark.rule("F-6")
-def test_partition_listed_twice_in_a_fetch_has_its_first_position_and_last_offset() -> None:
+def test_partition_listed_twice_in_a_fetch_is_read_once_at_the_later_listed_offset() -> None:
     f = Fetcher()
     context = f.begin(0, -1, [(FOO0, request(1)), (FOO1, request(2)), (FOO0, request(3))])
     assert list(context.partitions()) == [(FOO0, request(3)), (FOO1, request(2))]

@@ -138,7 +138,7 @@ def test_follower_high_watermark_may_exceed_its_log_end_if_semantics_is_kip() ->
 
 
 @pytest.mark.rule("D2")
-def test_follower_high_watermark_is_limited_to_its_log_end_if_semantics_is_kafka() -> None:
+def test_follower_high_watermark_never_exceeds_its_log_end_if_semantics_is_kafka() -> None:
     cluster = _follower_behind_the_high_watermark("kafka")
     seen = {offset: fetch_one(cluster, 2, offset) for offset in range(7)}
     assert [data.error_code for data in seen.values()] == [0, 0, 0, 1, 1, 1, 1]

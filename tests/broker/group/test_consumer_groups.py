@@ -113,7 +113,7 @@ def test_partitions_are_revoked_from_a_member_before_another_member_gets_them(gr
 
 
 @pytest.mark.rule("SN-31")
-def test_consumer_group_heartbeat_with_all_fields_returns_an_unchanged_assignment(group: Group) -> None:
+def test_heartbeat_with_all_fields_returns_the_assignment_even_if_it_is_unchanged(group: Group) -> None:
     group.join("A")
     group.join("B")
     group.beat("A", 1)
@@ -279,7 +279,7 @@ def test_consumer_group_rejects_members_beyond_its_maximum_size() -> None:
     assert group.epochs == ("Stable", 1, 1)
 
 
-def test_missing_topic_of_a_subscription_is_assigned_once_the_topic_is_created(group: Group) -> None:
+def test_partitions_of_a_subscribed_topic_are_assigned_after_the_topic_is_created(group: Group) -> None:
     assert group.seen(group.join("A", "later")) == (1, set())
     group.cluster.topic("later", 2)
     answer = group.beat("A", 1, [])

@@ -120,7 +120,7 @@ def test_offset_commit_writes_one_batch_to_the_offsets_partition_of_the_group(th
 
 
 @pytest.mark.rule("GO-1")
-def test_consumer_offsets_topic_has_the_same_settings_as_in_kafka() -> None:
+def test_consumer_offsets_topic_is_compacted_with_the_configured_segment_size() -> None:
     cluster = VirtualCluster(config={"offsets.topic.segment.bytes": "7340032"})
     topic = cluster.state.controller.ensure_internal(OFFSETS)
     assert dict(topic.configs) == {
@@ -170,7 +170,7 @@ def test_parked_join_and_sync_are_rejected_when_the_coordinator_moves(three: Vir
 
 
 @pytest.mark.rule("GC-9", "SN-20")
-def test_loading_coordinator_rejects_requests_but_accepts_heartbeats_as_in_kafka() -> None:
+def test_coordinator_that_is_loading_accepts_heartbeats_and_rejects_other_requests() -> None:
     cluster = VirtualCluster(config={"kafkaproto.group.load.ms": "500"})
     cluster.topic("t")
     client = cluster.connect()

@@ -56,7 +56,7 @@ def test_new_coordinator_loads_a_classic_group_that_reuses_the_id_of_a_removed_g
     assert group.committed() == {(group.topic.name, 0): 5}
 
 
-def test_list_groups_lists_a_removed_group_until_a_later_record_is_replicated(bench: TransactionBench) -> None:
+def test_group_removed_by_a_rejected_join_is_listed_until_the_next_replicated_write(bench: TransactionBench) -> None:
     group = empty_group(bench)
     reject_join(group)
     coordinator = leader_of(bench, group)
@@ -89,7 +89,7 @@ def test_transaction_can_commit_or_abort_offsets_of_a_group_removed_from_memory(
     assert group.fetch(None, require_stable=True).topics[0].partitions[0].error_code == 0
 
 
-def test_group_recreated_by_a_join_has_no_offsets_of_a_topic_deleted_meanwhile(bench: TransactionBench) -> None:
+def test_group_recreated_by_a_join_has_no_offsets_of_topics_deleted_before_the_join(bench: TransactionBench) -> None:
     group = hidden_group(bench)
     other = group.add_topic()
     bench.cluster.state.controller.delete_topic(group.topic.name)
@@ -98,7 +98,7 @@ def test_group_recreated_by_a_join_has_no_offsets_of_a_topic_deleted_meanwhile(b
     assert group.committed() == {}
 
 
-def test_observer_event_names_the_cause_if_a_rejected_join_removes_an_empty_group(bench: TransactionBench) -> None:
+def test_group_event_says_that_a_rejected_join_removed_the_empty_group(bench: TransactionBench) -> None:
     group = empty_group(bench)
     seen: list[GroupChange] = []
 

@@ -66,7 +66,9 @@ def joined(cluster: VirtualCluster, client: MemoryClient, version: int) -> Any:
 
 
 @pytest.mark.parametrize("version", range(10))
-def test_join_group_response_has_the_fields_of_each_version(cluster: VirtualCluster, version: int) -> None:
+def test_join_group_response_contains_the_protocol_type_only_since_version_7(
+    cluster: VirtualCluster, version: int
+) -> None:
     client = cluster.connect(client_id="me")
     before_ms = cluster.now_ms
     answer = joined(cluster, client, version)
@@ -132,7 +134,9 @@ def test_leader_sync_completes_a_follower_sync_after_another_follower_disconnect
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_heartbeat_response_has_the_fields_of_each_version(cluster: VirtualCluster, version: int) -> None:
+def test_heartbeat_in_every_version_rejects_unknown_member_ids_and_empty_group_ids(
+    cluster: VirtualCluster, version: int
+) -> None:
     client = cluster.connect()
     member_id = joined(cluster, client, 3).member_id
     assert client.ask(HeartbeatRequest("g", 1, member_id), version).error_code == 0
@@ -141,7 +145,9 @@ def test_heartbeat_response_has_the_fields_of_each_version(cluster: VirtualClust
 
 
 @pytest.mark.parametrize("version", range(6))
-def test_leave_group_response_has_the_fields_of_each_version(cluster: VirtualCluster, version: int) -> None:
+def test_leave_group_response_has_a_result_for_each_member_since_version_3(
+    cluster: VirtualCluster, version: int
+) -> None:
     client = cluster.connect()
     member_id = joined(cluster, client, 3).member_id
     if version < 3:
@@ -240,7 +246,7 @@ def test_offset_fetch_can_request_all_topics_of_a_group_and_several_groups(clust
 
 
 @pytest.mark.parametrize("version", range(6))
-def test_list_groups_and_describe_groups_return_the_fields_of_each_version(
+def test_list_groups_returns_group_states_since_v4_and_group_types_since_v5(
     cluster: VirtualCluster, version: int
 ) -> None:
     client = cluster.connect(client_id="me", address="10.0.0.7")
@@ -271,7 +277,7 @@ def test_list_groups_filters_by_state_and_type(cluster: VirtualCluster) -> None:
 @pytest.mark.rule("M-8")
 @pytest.mark.parametrize("version", range(7))
 @pytest.mark.parametrize("profile", ["test", "kafka"])
-def test_find_coordinator_response_has_the_fields_of_each_version(version: int, profile: str) -> None:
+def test_find_coordinator_in_every_version_creates_the_consumer_offsets_topic(version: int, profile: str) -> None:
     """Under profile `kafka` the first request creates the offsets topic and gets an error, as in Kafka; under `test` it succeeds."""
     cluster = VirtualCluster(config={"offsets.topic.replication.factor": "1"}, profile=profile)
     client = cluster.connect()

@@ -75,7 +75,7 @@ def with_policy(release_name: str, policy: str | None, **config: str) -> Group:
 @pytest.mark.rule("GN-54", "GN-55")
 @pytest.mark.parametrize("release_name", ["3.9", "4.2"])
 @pytest.mark.parametrize("policy", [None, "disabled", "Upgrade", "downgrade", "BIDIRECTIONAL"])
-def test_group_migration_policy_decides_if_groups_with_members_are_converted(
+def test_group_with_members_is_converted_only_in_directions_that_the_policy_allows(
     release_name: str, policy: str | None
 ) -> None:
     meant = (policy or ("disabled" if release_name == "3.9" else "bidirectional")).lower()

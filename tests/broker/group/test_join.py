@@ -163,7 +163,7 @@ def test_tie_in_the_assignment_protocol_vote_is_decided_by_the_first_member() ->
     assert {j.answer.protocol_name for j in joins} == {"a"}
 
 
-def test_group_max_size_limits_the_members_of_the_first_rebalance() -> None:
+def test_join_beyond_group_max_size_is_rejected_in_the_first_rebalance() -> None:
     bench = Bench(group_max_size=2)
     joins = [bench.join() for _ in range(3)]
     assert joins[2].answer.error_code == GROUP_MAX_SIZE and joins[2].answer.member_id == ""

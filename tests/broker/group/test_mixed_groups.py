@@ -272,7 +272,7 @@ def test_upgraded_classic_group_assigns_each_partition_to_exactly_one_member() -
 
 
 @pytest.mark.rule("GN-63")
-def test_rejected_join_without_protocols_makes_an_empty_consumer_group_classic(group: Group) -> None:
+def test_empty_consumer_group_becomes_classic_by_a_rejected_join_without_protocols(group: Group) -> None:
     group.join("A")
     group.beat("A", -1)
     assert join(group, member_id="nobody").error_code == UNKNOWN_MEMBER

@@ -56,7 +56,9 @@ groups = st.builds(
     ],
     ids=["3.9", "4.1"],
 )
-def test_stored_offset_record_has_the_same_bytes_as_in_each_kafka_release(versions: RecordVersions, value: str) -> None:
+def test_stored_offset_has_record_version_3_in_kafka_3_9_and_version_4_in_kafka_4_1(
+    versions: RecordVersions, value: str
+) -> None:
     committed = CommittedOffset(5, -1, "m", TIME_MS)
     assert offset_entry("g", ("t", 0), committed, versions) == (KEY, bytes.fromhex(value))
     assert offset_entry("g", ("t", 0), None, versions) == (KEY, None)

@@ -14,7 +14,7 @@ TOPICS = ["t", "missing", "t"]
 
 @pytest.mark.rule("AD-44")
 @pytest.mark.parametrize("version", range(7))
-def test_every_entry_has_the_same_error_if_topic_deletion_is_disabled(version: int) -> None:
+def test_delete_topics_returns_an_error_for_each_topic_if_topic_deletion_is_disabled(version: int) -> None:
     cluster = VirtualCluster(config={"delete.topic.enable": "false"})
     cluster.topic("t")
     topics = [DeleteTopicState(name) for name in TOPICS]

@@ -121,7 +121,7 @@ def test_log_read_never_continues_beyond_the_end_of_a_segment() -> None:
 
 
 @pytest.mark.rule("F-29")
-def test_available_bytes_count_whole_batches_from_fetch_offset_to_upper_bound() -> None:
+def test_bytes_between_two_offsets_include_the_whole_first_and_last_batch() -> None:
     log, sizes = three_batches()
     assert log.bytes_between(0, ALL) == sum(sizes)
     assert log.bytes_between(4, 10) == sizes[1] + sizes[2]
@@ -144,7 +144,7 @@ def test_counting_available_bytes_of_a_large_log_needs_at_most_two_small_file_re
     assert len(bytes_read) <= 2 and sum(bytes_read) <= 2 * (4096 + 61)
 
 
-def test_large_log_reads_return_file_ranges_and_small_reads_return_bytes() -> None:
+def test_large_reads_of_a_log_return_file_ranges_and_small_reads_return_bytes() -> None:
     log = new_log()
     append(log, batch(1, 1000))
     assert isinstance(log.read(0, ALL, ALL, True).records, bytes)

@@ -72,7 +72,7 @@ def test_controller_rejects_illegal_topic_names(name: str) -> None:
     refused(ErrorCode.INVALID_TOPIC_EXCEPTION, Bench(), name)
 
 
-def test_topic_is_added_to_the_metadata_image_by_create_topic_but_not_by_plan_topic() -> None:
+def test_plan_topic_leaves_the_metadata_image_unchanged_and_put_topic_adds_the_topic() -> None:
     bench = Bench()
     planned = bench.controller.plan_topic("t", 2, 3)
     assert bench.images == []
@@ -166,7 +166,7 @@ def test_valid_topic_settings_replace_all_previous_settings_of_the_topic() -> No
     assert bench.controller.image.topics["t"].configs == {"retention.ms": "5"}
 
 
-def test_internal_topic_is_created_once_with_its_own_settings() -> None:
+def test_consumer_offsets_topic_is_created_only_once_with_the_configured_partitions() -> None:
     bench = Bench(offsets_topic_num_partitions="6", offsets_topic_replication_factor="2")
     made = bench.controller.ensure_internal("__consumer_offsets")
     assert (len(made.partitions), made.replication_factor, made.internal) == (6, 2, True)
@@ -256,7 +256,7 @@ def test_leader_election_accepts_only_a_running_in_sync_replica() -> None:
 # ---- in-sync replicas ---------------------------------------------------------------------------------------------------------------
 
 
-def test_isr_changes_are_published_in_one_metadata_image_in_replica_order() -> None:
+def test_isr_changes_of_several_partitions_publish_a_single_metadata_image() -> None:
     bench = Bench()
     bench.topic("t", [0, 1, 2], [1, 2, 0])
     bench.topic("u")

@@ -47,7 +47,7 @@ def test_mute_event_that_is_invalid_in_the_current_state_raises_an_error(state: 
 
 
 @pytest.mark.rule("T-6")
-def test_every_mute_state_is_reachable_and_every_path_ends_unmuted() -> None:
+def test_connection_is_unmuted_after_response_and_throttle_end_in_either_order() -> None:
     reached = {S.NOT_MUTED}
     ends = set()
     while True:

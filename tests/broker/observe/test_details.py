@@ -148,7 +148,7 @@ def test_throttle_and_event_recorded_in_the_journal_are_formatted_as_one_line(
     assert repr(event) == "<EventSeen +2.200 s broker 0 isr topic=orders partition=1>"
 
 
-def test_details_of_an_acks_0_produce_contain_the_words_no_response_per_partition(
+def test_details_of_an_acks_0_produce_say_no_response_for_each_partition(
     cluster: VirtualCluster, client: MemoryClient
 ) -> None:
     client.send(produce("orders", 0, 1, acks=0), 9)
@@ -192,7 +192,7 @@ def test_request_details_as_text_show_the_result_of_each_partition() -> None:
 
 
 @pytest.mark.parametrize("entry", list(entries()), ids=lambda entry: entry.id)
-def test_request_details_can_be_built_for_any_valid_message(entry: Entry) -> None:
+def test_request_details_can_be_built_for_messages_with_nulls_and_empty_lists(entry: Entry) -> None:
     """Messages include nulls and empty lists."""
     for message in Values(entry).objects(entry.layout, 12):
         details = request_details(message, bytes.hex)

@@ -124,7 +124,7 @@ def test_rebalance_cause_names_the_classic_member_that_left_or_timed_out() -> No
     ]
 
 
-def test_rebalance_causes_name_classic_members_without_heartbeats_in_session_timeout() -> None:
+def test_rebalance_cause_says_which_classic_member_sent_no_heartbeat_in_time() -> None:
     classic = Classic()
     one, two, three = (classic.connect() for _ in range(3))
     first = classic.first(one)
@@ -355,7 +355,7 @@ def test_end_of_a_consumer_group_is_not_reported_if_its_creation_was_not_reporte
     assert [change.state for change in reported] == ["Empty", "Dead"]
 
 
-def test_failed_replacement_of_a_static_member_and_its_reversal_are_both_reported() -> None:
+def test_events_report_that_a_static_member_was_replaced_and_that_this_was_undone() -> None:
     config = {
         "offsets.topic.replication.factor": "2",
         "min.insync.replicas": "2",
@@ -512,7 +512,7 @@ def test_rebalance_history_keeps_a_limited_number_of_rebalances_of_a_group() -> 
     assert [seen.to_epoch for seen in kept.of_group("g")] == list(range(11, MOST_OF_GROUP + 11))
 
 
-def test_rebalance_history_drops_the_group_whose_last_rebalance_is_the_oldest() -> None:
+def test_full_rebalance_history_drops_the_group_that_rebalanced_least_recently() -> None:
     kept = RebalanceHistory(0)
     for number in range(MOST_GROUPS):
         kept.group_changed(0, bump(f"g{number}", 1, "Reconciling"), number)

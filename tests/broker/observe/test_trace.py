@@ -180,7 +180,7 @@ def test_trace_shows_no_response_for_a_parked_request_whose_connection_closed(be
     assert (exchange.clock_ms - exchange.handled_ms, exchange.wait_ns > 0) == (200, True)
 
 
-def test_request_whose_connection_closes_in_its_handler_is_recorded_once(
+def test_request_whose_handler_closes_the_connection_is_recorded_once(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node = bench.cluster.state.nodes[0]
@@ -206,7 +206,7 @@ def test_trace_shows_no_response_if_the_connection_closes_during_a_delayed_respo
     assert_given_up(bench, client.connection.connection_id)
 
 
-def test_trace_has_no_problem_event_if_a_connection_with_a_delayed_produce_closes() -> None:
+def test_trace_reports_no_problem_if_a_client_disconnects_during_a_delayed_produce() -> None:
     bench = Bench(release_name="1.1")
     limit(bench.cluster, producer_byte_rate=1000.0)
     client = bench.cluster.connect()
@@ -492,7 +492,7 @@ def test_trace_shows_the_advanced_high_watermark_before_the_acks_all_response() 
         }
 
 
-def test_first_trace_entry_of_each_log_is_marked_as_first_and_has_current_offsets(bench: Bench) -> None:
+def test_first_trace_entry_of_a_partition_is_flagged_and_has_its_current_offsets(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(produce("t", batch(b"x", b"y"), partition=1), 9)
     bench.entries.clear()

@@ -139,7 +139,7 @@ def test_release_1_1_delays_batches_larger_than_the_quota_and_logs_no_warning(
     assert warnings(caplog) == []
 
 
-def test_explain_method_reports_a_batch_above_the_quota_once_even_if_requested_twice() -> None:
+def test_cluster_explain_lists_a_batch_above_the_quota_once_although_fetched_twice() -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
         c.set_quota(client_id="pipeline", consumer_byte_rate=QUOTA)
         c.produce("orders", [b"x" * 20_000])
@@ -187,7 +187,7 @@ def let_the_batch_expire(c: TestCluster) -> None:
 @pytest.mark.parametrize(
     "change", [raise_the_quota, fetch_the_next_batch, delete_the_topic, recreate_the_topic, let_the_batch_expire]
 )
-def test_explain_method_omits_an_undeliverable_batch_after_it_becomes_deliverable(
+def test_cluster_explain_omits_a_too_large_batch_that_is_allowed_skipped_or_deleted(
     change: Callable[[TestCluster], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
@@ -201,7 +201,7 @@ def test_explain_method_omits_an_undeliverable_batch_after_it_becomes_deliverabl
 
 
 @pytest.mark.rule("Q-14")
-def test_explain_method_names_only_the_latest_batch_that_is_too_large_for_the_quota(
+def test_cluster_explain_names_only_the_latest_batch_too_large_for_the_quota(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
@@ -218,7 +218,7 @@ def test_explain_method_names_only_the_latest_batch_that_is_too_large_for_the_qu
 
 
 @pytest.mark.parametrize("option", ["trace", "data_dir", "memory_bytes"])
-def test_explain_method_reports_a_too_large_batch_stored_in_memory_or_in_a_file(option: str, tmp_path: Path) -> None:
+def test_cluster_explain_lists_a_too_large_batch_stored_in_memory_or_in_a_file(option: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {option: 0 if option == "memory_bytes" else tmp_path}
     with cluster(topics={"orders": 1}, clock="manual", **options) as c:
         c.set_quota(client_id="pipeline", consumer_byte_rate=QUOTA)
@@ -229,7 +229,7 @@ def test_explain_method_reports_a_too_large_batch_stored_in_memory_or_in_a_file(
 
 
 @given(st.integers(1, 12), st.integers(1, 1000), st.lists(st.integers(0, 3000), min_size=1, max_size=60))
-def test_no_quota_rate_is_measured_over_more_ms_than_longest_window_ms_returns(
+def test_measured_window_of_a_quota_rate_never_exceeds_longest_window_ms(
     samples: int, window_ms: int, pauses_ms: list[int]
 ) -> None:
     rate, now_ms = SampledRate(samples, window_ms), 0
@@ -240,7 +240,7 @@ def test_no_quota_rate_is_measured_over_more_ms_than_longest_window_ms_returns(
 
 
 @pytest.mark.parametrize("samples", [2, 11])
-def test_quota_rate_can_be_measured_over_the_ms_that_longest_window_ms_returns(samples: int) -> None:
+def test_measured_window_of_a_quota_rate_can_be_as_long_as_longest_window_ms(samples: int) -> None:
     rate = SampledRate(samples, 1000)
     rate.record(0, 0)
     rate.record(0, 999)

@@ -257,7 +257,7 @@ def test_data_dir_of_a_newer_format_is_rejected_with_its_format_number(tmp_path:
     assert "meta.json was not written by kafkaproto" in refusal(tmp_path)
 
 
-def test_start_with_fewer_brokers_than_the_stored_replicas_need_is_rejected(tmp_path: Path) -> None:
+def test_start_is_rejected_if_a_stored_replica_belongs_to_a_missing_broker(tmp_path: Path) -> None:
     processes = Processes(tmp_path, 3)
     processes.cluster.topic("t", 1, 3)
     processes.end()

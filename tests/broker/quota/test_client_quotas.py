@@ -44,7 +44,7 @@ class Cluster:
 
 
 @pytest.mark.rule("Q-8")
-def test_quota_precedence_of_users_and_client_ids_equals_that_of_kafka() -> None:
+def test_client_gets_the_most_specific_quota_defined_for_its_user_and_client_id() -> None:
     """The precedence table of Kafka's ClientQuotaManagerTest.testQuotaConfigPrecedence."""
     c = Cluster()
     for user, client_id, value in [
@@ -112,7 +112,7 @@ ALL = Levels.CLIENT_ID | Levels.USER | Levels.USER_AND_CLIENT_ID
         (entity(None, DEFAULT), Binding("", "c", 5, entity(None, DEFAULT))),
     ],
 )
-def test_client_gets_the_limit_and_metric_tags_of_each_of_the_eight_quota_levels(
+def test_quota_defined_at_any_of_the_eight_levels_applies_to_a_matching_client(
     configured: QuotaEntity, expected: Binding
 ) -> None:
     for semantics in ("kip", "kafka"):
@@ -130,7 +130,7 @@ def test_client_gets_the_limit_and_metric_tags_of_each_of_the_eight_quota_levels
         (ALL, ("", "c")),
     ],
 )
-def test_metric_tags_of_a_client_without_quota_depend_on_the_defined_quota_levels(
+def test_metric_tags_of_a_client_without_quota_contain_user_client_id_or_both(
     levels: Levels, tags: tuple[str, str]
 ) -> None:
     none: dict[QuotaEntity, float] = {}

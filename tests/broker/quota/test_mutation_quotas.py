@@ -179,7 +179,7 @@ def test_create_partitions_on_unknown_brokers_is_charged_to_the_mutation_quota(c
 
 
 @pytest.mark.rule("Q-18")
-def test_mutation_quotas_use_the_entities_and_precedence_of_client_quotas(cluster: VirtualCluster) -> None:
+def test_mutation_quota_of_a_client_id_limits_its_connections_but_no_other_client(cluster: VirtualCluster) -> None:
     limit(cluster, client_id="other", controller_mutation_rate=1.0)
     first, same, other, free = (cluster.connect(client_id=name) for name in ("test", "test", "other", "free"))
     create(first, ("a", 30))
@@ -263,7 +263,7 @@ def test_cluster_reset_refills_mutation_quota_token_buckets(cluster: VirtualClus
 
 @pytest.mark.rule("Q-18")
 @pytest.mark.parametrize("rate", [1e-9, 5e-324])
-def test_throttle_time_longer_than_int32_is_limited_to_int32_max(cluster: VirtualCluster, rate: float) -> None:
+def test_throttle_time_above_the_int32_maximum_is_returned_as_int32_max(cluster: VirtualCluster, rate: float) -> None:
     limit(cluster, controller_mutation_rate=rate)
     older = cluster.connect()
     assert create(older, ("a", 30), version=5).throttle_time_ms == 2**31 - 1

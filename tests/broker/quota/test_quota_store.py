@@ -121,7 +121,7 @@ def test_quotas_of_nan_and_infinity_survive_a_restart_and_throttle_no_client(tmp
 
 
 @pytest.mark.rule("Q-22")
-def test_ip_addresses_of_quotas_are_parsed_as_by_java() -> None:
+def test_ip_addresses_of_quotas_may_be_short_or_bracketed_but_not_malformed() -> None:
     """The expected addresses are those of Java 17; None stands for text that Java rejects or looks up as a host name."""
     expected = {
         "1.2.3": "1.2.0.3",
@@ -156,7 +156,7 @@ def test_ip_addresses_of_quotas_are_parsed_as_by_java() -> None:
 
 
 @pytest.mark.rule("Q-20")
-def test_byte_rate_quota_must_be_an_integer_within_the_rounding_tolerance() -> None:
+def test_byte_rate_quota_of_5_0000005_is_accepted_and_5_00001_is_rejected() -> None:
     store = ClientQuotaStore()
     assert alter(store, ALICE, QuotaOp(PRODUCE, 5.0000005)) == 0
     assert alter(store, ALICE, QuotaOp(PRODUCE, 5.00001)) == ErrorCode.INVALID_REQUEST
@@ -193,7 +193,7 @@ def test_byte_rate_quota_may_be_a_millionth_above_an_integer_but_not_below() -> 
 
 
 @pytest.mark.rule("Q-20")
-def test_entity_type_repeated_in_a_quota_entity_uses_the_last_value() -> None:
+def test_quota_is_set_for_the_last_user_if_its_entity_lists_two_users() -> None:
     store = ClientQuotaStore()
     twice = QuotaAlteration([("user", ""), *ALICE], [QuotaOp(PRODUCE, 5)])
     same = QuotaAlteration(ALICE, [QuotaOp(PRODUCE, 6)])
@@ -202,7 +202,7 @@ def test_entity_type_repeated_in_a_quota_entity_uses_the_last_value() -> None:
 
 
 @pytest.mark.rule("Q-20")
-def test_removing_a_missing_quota_succeeds_without_notifying_listeners() -> None:
+def test_removing_a_missing_quota_succeeds_and_calls_no_change_callback() -> None:
     notified: list[tuple[QuotaEntity, str, float | None]] = []
     store = ClientQuotaStore(lambda *change: notified.append(change))
     assert alter(store, ALICE, QuotaOp(PRODUCE, 0, True)) == 0

@@ -20,7 +20,7 @@ def test_number_of_tokens_in_a_new_bucket_is_quota_rate_times_total_window_lengt
 
 
 @pytest.mark.rule("Q-18")
-def test_token_bucket_has_the_refill_rate_and_maximum_of_kafka() -> None:
+def test_token_bucket_refills_at_the_quota_rate_up_to_its_maximum() -> None:
     """The steps of Kafka's TokenBucketTest."""
     bucket = TokenBucket(10, 2000)
     bucket.record(60, 5, NOW_MS)

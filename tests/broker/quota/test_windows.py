@@ -84,7 +84,7 @@ def test_waiting_shortens_the_next_throttle_only_after_old_rate_samples_have_exp
 
 @pytest.mark.rule("Q-7")
 @pytest.mark.parametrize(("at_ms", "expected"), [(1, 4999), (500, 4500), (999, 4001), (1000, 5000)])
-def test_throttle_time_after_a_burst_rises_and_falls_with_the_sample_windows(at_ms: int, expected: int) -> None:
+def test_throttle_time_shrinks_during_a_sample_window_and_rises_at_the_next_window(at_ms: int, expected: int) -> None:
     rate = SampledRate()
     rate.record(15000, 0)
     assert throttle_ms(rate.measure(at_ms), 1000, rate.measured_window_ms(at_ms)) == expected
@@ -98,7 +98,7 @@ def test_steady_load_at_twice_the_quota_is_first_throttled_after_five_seconds() 
 
 
 @pytest.mark.rule("Q-6")
-def test_throttle_times_after_a_quota_violation_equal_those_in_a_test_of_kafka() -> None:
+def test_requests_after_a_burst_are_throttled_until_the_samples_of_the_burst_expire() -> None:
     """The steps of Kafka's ClientQuotaManagerTest.testQuotaViolation."""
     rate, now_ms = SampledRate(), 0
     for _ in range(10):
@@ -116,7 +116,7 @@ def test_throttle_times_after_a_quota_violation_equal_those_in_a_test_of_kafka()
 
 
 @pytest.mark.rule("Q-6")
-def test_request_time_throttles_equal_those_of_kafka() -> None:
+def test_requests_are_throttled_for_1000_ms_until_a_request_time_of_500_ms_expires() -> None:
     rate, now_ms, bound = SampledRate(), 0, 1.0
 
     def charge(thread_ms: float) -> int:
@@ -141,7 +141,7 @@ def test_request_time_throttles_equal_those_of_kafka() -> None:
 
 
 @pytest.mark.rule("Q-14")
-def test_each_of_ten_fetches_of_a_batch_16_times_the_quota_per_second_is_throttled() -> None:
+def test_fetch_of_16_times_the_quota_per_second_is_throttled_at_each_of_ten_tries() -> None:
     rate, slow, now_ms, waits = SampledRate(), SlowRate(11, 1000), 0, []
     for late_ms in (5, 11, 1, 4, 3, 9, 0, 0, 2, 7):
         wait_ms = rate.record_and_throttle(4096, now_ms, 250)
@@ -157,7 +157,7 @@ def test_each_of_ten_fetches_of_a_batch_16_times_the_quota_per_second_is_throttl
 
 
 @pytest.mark.rule("Q-14")
-def test_retries_at_throttle_end_are_throttled_alternately_for_6384_and_6000_ms() -> None:
+def test_fetch_retried_when_its_throttle_ends_waits_6384_and_6000_ms_in_turn() -> None:
     rate, now_ms, waits = SampledRate(), 0, []
     for _ in range(4):
         waits.append(rate.record_and_throttle(4096, now_ms, 250))
@@ -176,7 +176,7 @@ def test_rate_without_prior_samples_is_measured_over_a_full_window() -> None:
 
 
 @pytest.mark.rule("Q-4")
-def test_rate_window_with_expired_samples_has_the_same_length_as_in_kafka() -> None:
+def test_rate_of_30_second_samples_is_divided_by_75_seconds_after_45_seconds() -> None:
     """Kafka's MetricsTest.testRateWindowing."""
     rate = SampledRate(3, 30_000)
     rate.record(100, 0)
@@ -207,7 +207,7 @@ def test_throttle_times_are_rounded_half_up() -> None:
 
 
 @pytest.mark.rule("Q-6")
-def test_throttle_times_larger_than_int64_are_limited_to_int64_max_as_in_java() -> None:
+def test_throttle_times_above_the_int64_maximum_are_rounded_to_the_int64_maximum() -> None:
     assert [round_half_up(x) for x in (2.0**63, 1e300, float("inf"))] == [2**63 - 1] * 3
     assert round_half_up(2.0**62) == 2**62
     assert throttle_ms(1.0, 5e-324, 10_000) == 2**63 - 1

@@ -62,7 +62,7 @@ def moving(client: MemoryClient) -> list[tuple[list[int], list[int], list[int]]]
 
 @pytest.mark.rule("R-11")
 @pytest.mark.parametrize("semantics", ["kip", "kafka"])
-def test_reassignment_throttles_apply_while_replicas_move_and_can_be_removed(semantics: str) -> None:
+def test_throttled_reassignment_is_slow_until_the_rate_is_raised_and_then_completes(semantics: str) -> None:
     cluster = VirtualCluster(2, {"replica.fetch.max.bytes": "20000"}, semantics=semantics)
     controller = cluster.state.controller
     controller.put_topic(controller.plan_topic("foo", -1, -1, {0: [0]}, {}))

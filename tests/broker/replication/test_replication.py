@@ -122,7 +122,7 @@ def test_acks_all_produce_below_min_insync_replicas_gets_not_enough_replicas() -
 
 
 @pytest.mark.rule("P-7")
-def test_acks_all_produce_succeeds_if_min_insync_replicas_exceeds_the_replicas() -> None:
+def test_acks_all_produce_succeeds_if_min_insync_replicas_exceeds_the_replica_count() -> None:
     cluster = VirtualCluster(1)
     cluster.topic("t", 1, 1, min_insync_replicas="3")
     assert produced(cluster.connect().ask(produce("t", batch(b"a"), acks=-1), 9)).error_code == 0

@@ -407,7 +407,7 @@ def test_throttled_reassignment_progresses_as_the_reference_model_predicts(
 
 @pytest.mark.rule("R-3", "R-4", "R-5", "R-6", "R-7")
 @pytest.mark.parametrize("seed", range(60))
-def test_random_throttled_reassignments_progress_as_the_reference_model_predicts(seed: int) -> None:
+def test_random_throttled_reassignments_copy_bytes_at_times_that_a_model_predicts(seed: int) -> None:
     rng = Random(seed)
     settings = {
         "replica.fetch.max.bytes": rng.choice((1000, 50_000, 2**20)),
@@ -517,7 +517,7 @@ def is_quiet(cluster: VirtualCluster) -> bool:
 
 @pytest.mark.rule("R-7")
 @pytest.mark.parametrize("side", [LEADER, FOLLOWER])
-def test_follower_sets_no_throttle_timer_if_its_link_is_cut_or_its_topic_is_deleted(side: str) -> None:
+def test_throttled_follower_sets_no_timer_if_disconnected_or_if_its_topic_is_deleted(side: str) -> None:
     cluster = throttled_move(side, 200 * KB)
     [fetcher] = cluster.state.nodes[1].replicas.fetchers.values()
     fetcher.cut_link(True, cluster.now_ms)
