@@ -66,7 +66,7 @@ def test_ab_benchmark_row_without_a_measurement_is_marked_as_missed() -> None:
     assert paired("produce", [], []).missed
 
 
-def test_ab_benchmark_table_shows_base_and_current_values_ratio_limit_and_verdict() -> None:
+def test_ab_benchmark_table_shows_old_and_new_values_with_their_ratio_and_verdict() -> None:
     shown = table([at_most("metadata", 1000.0, 1031.0, 1.03, "{:,.0f}"), paired("fetch", [10.0], [10.0])]).splitlines()
     assert shown[0].split() == ["row", "base", "now", "now/base", "limit", "verdict"]
     assert shown[1].split() == ["metadata", "1,000", "1,031", "1.0310", "≤", "1.03", "MISSED"]
@@ -195,7 +195,7 @@ def test_ab_benchmark_error_for_a_base_that_is_no_commit_is_a_single_line(base: 
     )
 
 
-def test_ab_benchmark_error_names_a_folder_that_is_not_a_git_checkout(tmp_path: Path) -> None:
+def test_ab_benchmark_reports_a_folder_that_is_not_a_git_checkout(tmp_path: Path) -> None:
     with pytest.raises(sides.SideError, match="is not a git checkout"):
         sides.resolve("HEAD", tmp_path)
 
@@ -316,7 +316,7 @@ def worked(*rows: str, requests: int = 3, folder: Path = ROOT) -> list[dict[str,
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_ab_benchmark_rows_get_responses_of_the_sizes_that_their_names_state() -> None:
+def test_fetches_of_the_ab_benchmark_return_as_many_bytes_as_their_names_say() -> None:
     results = {result["row"]: result for result in worked(*workload.ROWS, requests=7)}
     assert list(results) == list(workload.ROWS)
     for name, result in results.items():
@@ -343,7 +343,7 @@ def test_ab_benchmark_workload_rejects_an_unexpected_response() -> None:
     workload.check_response(row(5, 0, []), workload.throttled)
 
 
-def test_ab_benchmark_workload_error_names_the_modules_searched_for_a_missing_class(
+def test_ab_benchmark_error_for_a_missing_class_lists_the_searched_modules(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(workload.HOMES, "VirtualCluster", ("nowhere.testing.memory", "kafkaproto.broker.runtime.clock"))

@@ -66,7 +66,7 @@ def test_every_benchmark_case_has_a_unique_name() -> None:
 
 
 @pytest.mark.slow
-def test_growth_benchmark_prints_a_row_for_partitions_connections_and_log_length() -> None:
+def test_growth_benchmark_prints_a_row_for_each_of_its_three_measurements() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.growth", "--quick"], capture_output=True, text=True, check=False
     )
@@ -91,7 +91,7 @@ def test_broker_benchmark_compares_round_trips_with_those_of_a_bare_asyncio_serv
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the race reads /proc and pins cores")
 @pytest.mark.parametrize("name", ["quotas", "trace"])
-def test_cost_benchmark_measures_a_broker_with_and_without_quotas_or_a_trace(name: str) -> None:
+def test_cost_benchmark_measures_the_broker_with_and_without_a_feature_like_quotas(name: str) -> None:
     from benchmarks import costs, race
 
     feature, free = costs.FEATURES[name], race.ours()

@@ -77,7 +77,7 @@ def test_broker_command_prints_one_address_per_broker_and_no_other_output(start:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
-def test_broker_command_exits_within_a_second_of_a_signal_with_clients_connected(start: Start, number: int) -> None:
+def test_broker_command_with_connected_clients_exits_within_a_second_of_a_signal(start: Start, number: int) -> None:
     running = start("--port", "0")
     host, port = running.addresses[0].split(":")
     with socket.create_connection((host, int(port)), 5):
@@ -173,7 +173,7 @@ def test_broker_command_warns_if_other_machines_can_connect(start: Start) -> Non
     assert "other machines can reach it" not in quiet
 
 
-def test_broker_option_profile_kafka_uses_the_default_settings_of_apache_kafka(start: Start) -> None:
+def test_broker_command_with_profile_kafka_uses_the_default_settings_of_kafka(start: Start) -> None:
     running = start("--port", "0", "--profile", "kafka")
     from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 

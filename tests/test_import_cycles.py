@@ -131,7 +131,7 @@ def test_adding_an_import_in_the_opposite_direction_is_reported_as_a_cycle(folde
     ]
 
 
-def test_import_cycle_report_names_modules_in_order_with_line_numbers(folder: Path) -> None:
+def test_import_cycle_report_lists_each_import_of_the_cycle_with_its_line_number(folder: Path) -> None:
     graph = made_up(folder, "reported_package", {"a": "import {name}.b\n", "b": "\n\nfrom {name} import a\n"})
     assert report(graph).splitlines() == [
         "1 import cycles:",

@@ -73,7 +73,7 @@ def test_every_python_module_that_the_makefile_runs_exists() -> None:
     assert [name for name in modules if importlib.util.find_spec(name) is None] == []
 
 
-def test_make_demo_with_spark_0_runs_without_spark() -> None:
+def test_make_demo_runs_without_spark_and_java_if_variable_spark_is_0() -> None:
     plan = make("-n", "demo", "SPARK=0", f"PYTHON={sys.executable}")
     assert plan.returncode == 0
     assert "kafkaproto.pipeline.demo --without-spark" in plan.stdout
@@ -83,7 +83,7 @@ def test_make_demo_with_spark_0_runs_without_spark() -> None:
     assert "java -version" in plan.stdout
 
 
-def test_make_installs_the_pyspark_version_with_the_tested_connector() -> None:
+def test_make_installs_the_pyspark_version_that_was_tested_with_the_connector() -> None:
     plan = make("-n", "-B", ".venv/.installed-all", f"PYTHON={sys.executable}").stdout
     file = re.search(r"pip install .*--constraint (\S+) --editable '\.\[dev,spark\]'", plan)
     assert file is not None

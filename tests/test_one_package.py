@@ -92,7 +92,9 @@ def test_importing_a_renamed_module_raises_an_error_that_contains_its_new_name(
     assert [name for name in names if name not in last] == []
 
 
-def test_error_for_a_missing_module_of_pipeline_names_kafkaproto_pipeline(environment: dict[str, str]) -> None:
+def test_missing_module_pipeline_nothing_is_reported_as_kafkaproto_pipeline_nothing(
+    environment: dict[str, str],
+) -> None:
     done = run(environment, "-m", "pipeline.nothing")
     assert done.returncode == 1
     assert "No module named kafkaproto.pipeline.nothing" in done.stderr

@@ -166,7 +166,7 @@ def test_package_description_contains_no_relative_link(metadata: Message) -> Non
     assert "def test_a_client_over_its_quota_is_throttled(kafka_cluster):" in text
 
 
-def test_readme_starts_with_installation_and_names_existing_extras(metadata: Message) -> None:
+def test_readme_shows_the_installation_first_and_mentions_only_existing_extras(metadata: Message) -> None:
     text = (ROOT / "README.md").read_text()
     commands = re.findall(r"pip install '?((?:\.|kafkaproto)[^\s'`]*)", text)
     assert commands[0] == "."
@@ -269,7 +269,7 @@ def test_wheel_and_imported_package_and_command_report_the_same_version(
     assert run(python, tmp_path, "-m", "kafkaproto.cli", "--version") == f"kafkaproto {version}\n"
 
 
-def test_start_report_of_an_installed_broker_names_an_existing_documentation_file(python: Path, tmp_path: Path) -> None:
+def test_documentation_path_that_an_installed_broker_logs_at_start_exists(python: Path, tmp_path: Path) -> None:
     program = "from kafkaproto.broker.server.start_report import documentation; print(documentation())"
     page = Path(run(python, tmp_path, "-c", program).strip())
     assert page.is_relative_to(python.parent.parent.resolve()) and page.name == "README.md"

@@ -401,7 +401,7 @@ def test_kafka_async_cluster_without_an_async_plugin_explains_what_to_install(
 # ---- fixtures of other scopes --------------------------------------------------------------------------------------------------------
 
 
-def test_cluster_fixture_function_makes_fixtures_of_session_and_module_scope(outside: pytest.Pytester) -> None:
+def test_cluster_fixture_can_be_defined_with_session_or_module_scope(outside: pytest.Pytester) -> None:
     outside.makeconftest(
         """
         from kafkaproto.testing import cluster_fixture

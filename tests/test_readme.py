@@ -22,7 +22,7 @@ def table_rows(part: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-def test_readme_has_at_most_120_lines_and_names_the_main_commands() -> None:
+def test_readme_has_at_most_120_lines_and_mentions_the_main_commands() -> None:
     assert len(README.splitlines()) <= MOST_LINES
     for text in ("pip install", "kafka_cluster", "kafkaproto broker", "spark.read", "make demo", "make test", "kfake"):
         assert text in README

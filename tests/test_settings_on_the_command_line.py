@@ -181,7 +181,7 @@ def test_settings_command_lists_all_settings_of_a_release(
     assert (f"Group settings of Kafka {table}" in tables) == (table == "4.2.0")
 
 
-def test_settings_command_shows_type_dynamic_mode_effect_default_and_range(
+def test_settings_command_shows_the_default_value_and_the_range_of_each_setting(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, tables, _ = listed(capsys, monkeypatch)
@@ -204,7 +204,7 @@ def test_settings_command_shows_type_dynamic_mode_effect_default_and_range(
         ("NUM.PARTITIONS", {"num.partitions"}),
     ],
 )
-def test_settings_command_pattern_matches_a_substring_or_wildcards(
+def test_settings_command_pattern_may_be_a_substring_or_contain_wildcards(
     pattern: str, names: set[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, tables, _ = listed(capsys, monkeypatch, pattern)

@@ -71,7 +71,7 @@ def partitions_of(address: str, topic: str) -> int:
     return len(topic_lines.partitions)
 
 
-def test_start_report_names_release_brokers_topics_and_how_to_stop(start: Start) -> None:
+def test_broker_logs_at_start_which_release_it_serves_and_how_to_stop_it(start: Start) -> None:
     options = ("--brokers", "2", "-c", "1.broker.rack=b", "--release", "2.8", "--topic", "orders:6:2")
     running = start(*options)
     assert running.process.stdout is not None

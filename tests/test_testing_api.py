@@ -80,7 +80,7 @@ def test_missing_docstring_in_the_public_test_api_is_reported() -> None:
     assert sorted(undocumented_in(Half)) == ["Half.hidden", "Half.method", "Half.silent"]
 
 
-def test_without_pytest_importing_cluster_fixture_fails_but_cluster_works() -> None:
+def test_kafkaproto_testing_without_pytest_offers_cluster_but_not_cluster_fixture() -> None:
     program = """
 import sys
 sys.modules["pytest"] = None  # as if it were not installed

@@ -123,9 +123,7 @@ def test_local_log_retention_above_the_default_log_retention_is_rejected(subject
 
 @pytest.mark.rule("CF-19")
 @EITHER
-def test_error_lists_all_read_only_settings_but_no_dynamic_setting_with_a_bad_value(
-    subject: Subject, broker: str
-) -> None:
+def test_error_for_changing_read_only_settings_lists_exactly_those_settings(subject: Subject, broker: str) -> None:
     """Kafka orders up to four settings in the error like a Java hash table, and more than four like a Scala hash table.
 
     Each request also changes a dynamic setting to an invalid value, which the error does not list. broker: a broker id, or "" for all brokers.
@@ -227,7 +225,7 @@ def test_network_threads_of_a_listener_can_at_most_double_or_halve(subject: Subj
     ],
 )
 @pytest.mark.releases(first="4.1")
-def test_invalid_value_error_precedes_the_error_for_min_insync_replicas_under_elr(
+def test_request_with_a_bad_value_and_a_change_forbidden_by_elr_reports_the_value(
     subject: Subject, broker: str, operation: int, expected: str
 ) -> None:
     change = ("min.insync.replicas", operation, "2" if operation == SET else None)
@@ -247,7 +245,7 @@ def test_append_and_subtract_are_rejected_for_broker_settings_that_are_no_lists(
 
 
 @pytest.mark.rule("CF-23")
-def test_appending_to_a_list_of_a_broker_does_not_start_from_the_cluster_wide_value(subject: Subject) -> None:
+def test_append_to_a_list_setting_of_a_broker_ignores_the_value_for_all_brokers(subject: Subject) -> None:
     name = "log.cleanup.policy"
 
     def change(broker: str, operation: int, value: str | None, expected: str) -> None:
@@ -280,7 +278,7 @@ def test_listeners_of_a_broker_can_be_set_to_their_present_value(subject: Subjec
 
 @pytest.mark.rule("CF-20")
 @pytest.mark.releases(before="4.0")
-def test_advertised_listeners_can_only_be_set_to_their_present_value(subject: Subject) -> None:
+def test_before_4_0_advertised_listeners_accept_only_their_present_value(subject: Subject) -> None:
     host, port = subject.bootstrap[0]
     assert checked(subject, "0", advertised_listeners=f"PLAINTEXT://{host}:{port}") == VALID
     reason = "Advertised listeners cannot be altered when using a Raft-based metadata quorum."
@@ -296,7 +294,7 @@ def test_advertised_listeners_cannot_be_set_from_4_0_on(subject: Subject) -> Non
 
 
 @pytest.mark.rule("CF-21")
-def test_broker_id_0_in_a_config_resource_may_be_written_as_00_plus_0_or_minus_0(subject: Subject) -> None:
+def test_config_resource_name_may_write_broker_id_0_with_a_sign_or_leading_zero(subject: Subject) -> None:
     for name in ("0", "00", "+0", "-0"):
         assert checked(subject, name, log_cleaner_threads="1") == VALID, name
         [result] = subject.ask_once(

@@ -51,7 +51,7 @@ def test_leader_returns_the_in_sync_replica_in_the_client_rack_as_preferred_repl
 
 @pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("N-3", "N-11", "N-12")
-def test_leader_redirects_consumers_to_no_follower_that_lacks_the_fetch_offset(subject: Subject) -> None:
+def test_leader_redirects_consumers_only_to_followers_that_have_the_fetch_offset(subject: Subject) -> None:
     """The leader redirects consumers to a follower only for offsets up to the offset of the follower's last fetch.
 
     The test sends these fetches with the follower's id.

@@ -45,7 +45,7 @@ def unknown(member_id: str, group: ConsumerGroup) -> tuple[int, str]:
 
 
 @pytest.mark.rule("GN-3", "GN-4", "GN-5", "GN-14", "SN-28")
-def test_first_consumer_group_heartbeats_with_missing_fields_are_rejected(subject: Subject) -> None:
+def test_first_heartbeat_of_a_consumer_group_member_needs_all_required_fields(subject: Subject) -> None:
     """A first heartbeat gets an error if a required field is missing, the member already owns partitions, or the assignor is unknown (SN-28)."""
     group = ConsumerGroup(subject)
     topic = [group.topic.name]
@@ -216,7 +216,7 @@ def test_static_member_keeps_its_partitions_while_it_is_temporarily_gone(subject
 
 @pytest.mark.rule("GN-32")
 @pytest.mark.releases(first="4.2")
-def test_member_that_must_revoke_gets_no_partitions_when_it_rejoins_as_static(subject: Subject) -> None:
+def test_member_with_partitions_to_revoke_gets_none_when_it_becomes_static(subject: Subject) -> None:
     """Members A and B join without an instance id, and later join again with one.
 
     A still owns partitions that it must revoke for B, so the response to A's second join has no partitions. B has nothing to revoke, so the response
@@ -317,7 +317,7 @@ def test_empty_group_can_change_its_group_protocol_and_keeps_its_offsets(subject
 
 
 @pytest.mark.rule("GN-66")
-def test_consumer_group_describe_fails_for_all_groups_if_one_id_is_empty_before_4_0(subject: Subject) -> None:
+def test_before_4_0_consumer_group_describe_fails_for_all_groups_if_an_id_is_empty(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     described = group.ask(ConsumerGroupDescribeRequest([group.id, ""]), group.version).groups

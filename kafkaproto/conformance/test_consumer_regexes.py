@@ -92,7 +92,7 @@ def test_heartbeats_with_invalid_regular_expressions_are_rejected(
 
 
 @pytest.mark.rule("GN-52", "GN-16")
-def test_member_can_subscribe_by_topic_names_and_a_regular_expression_at_once(group: ConsumerGroup) -> None:
+def test_member_can_subscribe_by_topic_names_and_by_a_regular_expression_together(group: ConsumerGroup) -> None:
     other = group.add_topic()
     assert group.result(join(group, "A", whole(group), other.name)) == (1, {other.name: ALL})
     wait_for_epoch(group, 2)
@@ -137,7 +137,7 @@ def test_new_topic_is_assigned_when_the_regular_expression_is_resolved_again(gro
 
 
 @pytest.mark.rule("GN-51", "GO-5")
-def test_coordinator_writes_a_regex_record_and_a_tombstone_when_the_member_leaves(group: ConsumerGroup) -> None:
+def test_regex_record_is_written_after_a_join_and_a_tombstone_when_the_member_leaves(group: ConsumerGroup) -> None:
     log = GroupLog(group)
     assert group.result(join(group, "A", whole(group)))[0] == 1
     wait_for_epoch(group, 2)

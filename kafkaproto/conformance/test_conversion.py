@@ -281,7 +281,7 @@ def test_messages_of_old_produce_versions_are_stored_as_one_record_batch(
 
 @pytest.mark.rule("P-4")
 @pytest.mark.parametrize("magic", [0, 1])
-def test_old_produce_messages_get_the_compression_and_timestamp_type_of_the_topic(subject: Subject, magic: int) -> None:
+def test_produced_messages_of_magic_0_and_1_are_stored_with_the_topic_compression(subject: Subject, magic: int) -> None:
     topic = new_topic(subject, compression_type="gzip", message_timestamp_type="LogAppendTime")
     data = build_message_set(old_records(5, magic), magic=magic)
     partition_response = produced(subject.ask(topic.connect(), produce(topic.name, data), 2))
@@ -382,7 +382,7 @@ def test_broker_validates_messages_inside_a_compressed_wrapper_message(subject: 
 
 
 @pytest.mark.rule("P-4", "P-8", "P-10")
-def test_old_produce_messages_that_violate_size_key_or_timestamp_limits_are_rejected(subject: Subject) -> None:
+def test_magic_1_messages_too_large_too_old_or_without_a_required_key_are_rejected(subject: Subject) -> None:
     listed: Sequence[tuple[dict[str, Any], bytes, int]] = [
         ({"max_message_bytes": "60"}, build_message_set([NewRecord(b"x" * 100)], magic=1), 10),
         ({"max_message_bytes": "75"}, message_set(1) + message_set(1), 10),  # the converted batch is too large

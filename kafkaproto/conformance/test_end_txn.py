@@ -58,7 +58,7 @@ def test_end_txn_v5_for_an_ending_transaction_checks_neither_epoch_nor_producer_
 
 
 @pytest.mark.rule("TX-37", "TX-38", "SN-55")
-def test_end_txn_of_an_open_transaction_with_another_epoch_is_fenced(subject: Subject) -> None:
+def test_end_txn_with_a_wrong_epoch_is_fenced_while_the_transaction_is_open(subject: Subject) -> None:
     topic = new_topic(subject)
     producer = begun(subject, topic)
     for version in (3, 5) if bumps_epochs(subject) else (3,):

@@ -351,7 +351,7 @@ def min_insync(subject: Subject, broker: str) -> list[tuple[str | None, int]]:
 
 @pytest.mark.releases("4.2")
 @pytest.mark.rule("AD-36")
-def test_feature_eligible_leader_replicas_forbids_min_insync_replicas_per_broker(
+def test_min_insync_replicas_cannot_be_set_per_broker_while_elr_is_enabled(
     subject: Subject, levels: dict[str, int]
 ) -> None:
     of_broker, of_all, default = 2, 3, 5

@@ -102,7 +102,7 @@ def test_fetch_returns_records_and_the_response_fields_of_its_version(subject: S
 
 
 @pytest.mark.rule("F-6")
-def test_fetch_that_names_a_partition_twice_returns_it_once_from_the_last_offset(subject: Subject) -> None:
+def test_fetch_that_names_a_partition_twice_uses_only_the_offset_named_last(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     for index in (0, 1):
         topic.fill(batch_of_bytes(100), batch_of_bytes(120), index=index)

@@ -166,7 +166,7 @@ def test_fetch_with_a_diverging_last_epoch_gets_no_records_and_is_answered_at_on
 
 
 @pytest.mark.rule("F-23", "F-27")
-def test_fetch_response_lists_errors_last_and_groups_adjacent_partitions_by_topic(subject: Subject) -> None:
+def test_fetch_response_lists_partitions_with_errors_after_all_other_partitions(subject: Subject) -> None:
     """A partition whose error is found before reading comes after all other partitions. Only adjacent partitions of one topic share a topic entry."""
     a, b = new_topic(subject, 2), new_topic(subject)
     requested = fetch(("no-such-topic", 0, 0), (a.name, 0, 0), (a.name, 7, 0), (b.name, 0, 0), (a.name, 1, 0))

@@ -38,7 +38,7 @@ def test_fetch_with_available_data_or_a_partition_error_is_answered_without_wait
 
 
 @pytest.mark.rule("F-29")
-def test_append_that_reaches_min_bytes_completes_a_parked_fetch_with_all_data(subject: Subject) -> None:
+def test_waiting_fetch_returns_all_partitions_when_an_append_reaches_min_bytes(subject: Subject) -> None:
     """A fetch of two partitions waits for 250 bytes. An append of 200 bytes to one does not complete it; 70 bytes more in the other do.
 
     The response has both batches.

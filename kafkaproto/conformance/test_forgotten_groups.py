@@ -64,7 +64,7 @@ def hidden_group(subject: Subject) -> ConsumerGroup:
     return group
 
 
-def test_empty_group_is_not_listed_after_a_rejected_join_and_another_groups_commit(subject: Subject) -> None:
+def test_empty_group_with_a_rejected_join_is_unlisted_when_another_group_commits(subject: Subject) -> None:
     forgets = subject.semantics == "kafka"
     group = empty_group(subject)
     place, key = {group.topic.name: [0]}, (group.topic.name, 0)

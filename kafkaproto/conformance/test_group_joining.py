@@ -113,7 +113,7 @@ def test_sync_group_in_a_stable_group_returns_the_current_assignment(subject: Su
 
 
 @pytest.mark.rule("GC-8", "GC-15", "GC-17", "GC-26", "SN-11")
-def test_join_group_rejects_invalid_timeouts_group_ids_protocols_and_member_ids(subject: Subject) -> None:
+def test_join_group_rejects_invalid_session_timeouts_and_empty_protocol_lists(subject: Subject) -> None:
     """Joins with an invalid session timeout, group id, list of protocols or member id get errors (scenario SN-11)."""
     group = Group(subject)
     invalid: list[tuple[dict[str, Any], int]] = [

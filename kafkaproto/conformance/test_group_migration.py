@@ -176,7 +176,7 @@ def test_groups_with_a_custom_assignor_are_not_upgraded_from_4_0_on(subject: Sub
 
 
 @pytest.mark.rule("GN-55")
-def test_parked_join_requests_get_rebalance_in_progress_at_a_group_upgrade(subject: Subject) -> None:
+def test_waiting_join_gets_rebalance_in_progress_when_a_kip_848_member_joins(subject: Subject) -> None:
     """A member of the new protocol joins while a classic member waits for its JoinGroup response, which then arrives with REBALANCE_IN_PROGRESS.
 
     In Kafka 4, the group becomes a consumer group. In earlier releases it does not, and the new member gets an error, because the classic member has

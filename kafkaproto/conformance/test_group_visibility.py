@@ -38,7 +38,7 @@ def is_listed(group: Group) -> bool:
     return any(listed_group.group_id == group.id for listed_group in group.ask(ListGroupsRequest(), 4).groups)
 
 
-def test_group_created_by_a_rejected_commit_is_listed_after_another_groups_commit(subject: Subject) -> None:
+def test_group_created_by_a_rejected_commit_is_listed_once_another_group_commits(subject: Subject) -> None:
     ConsumerGroup(subject)  # skips the test unless the broker has the coordinator in Java
     group = Group(subject)
     topic = new_topic(subject).name
@@ -94,7 +94,7 @@ def test_describe_groups_reports_a_kip_848_group_as_not_classic_from_4_0_on(subj
 
 
 @pytest.mark.rule("GN-10")
-def test_consumer_group_heartbeat_cannot_leave_a_classic_group(subject: Subject) -> None:
+def test_leaving_a_classic_group_by_consumer_group_heartbeat_is_rejected(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     client = group.client(version=3)
     assert client.join().error_code == 0

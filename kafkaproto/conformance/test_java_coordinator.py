@@ -142,7 +142,7 @@ def test_kip_848_coordinator_keeps_an_empty_group_whose_last_offset_is_deleted(j
 
 
 @pytest.mark.rule("GC-56")
-def test_kip_848_coordinator_ignores_blanks_around_the_states_of_list_groups(java: Subject) -> None:
+def test_list_groups_of_the_kip_848_coordinator_ignores_blanks_in_the_state_filter(java: Subject) -> None:
     topic, group = new_topic(java).name, Group(java)
     commit(group, (topic, [(0, 5)]), version=BY_NAME)
     assert group.id in [listed.group_id for listed in group.ask(ListGroupsRequest([" Empty "], []), 5).groups]

@@ -141,7 +141,7 @@ def test_metadata_returns_an_error_for_missing_topics_and_for_illegal_names(subj
 
 @pytest.mark.needs(racks=True)
 @pytest.mark.rule("M-7")
-def test_describe_cluster_returns_the_brokers_the_controller_and_the_cluster_id(subject: Subject) -> None:
+def test_describe_cluster_returns_the_cluster_id_and_all_brokers_with_their_racks(subject: Subject) -> None:
     connection = subject.connect()
     known = ask(subject, 12, None)
     for version in (0, 1):

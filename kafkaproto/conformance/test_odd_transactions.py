@@ -126,7 +126,7 @@ def _produced(subject: Subject, producer: Producer, topic: str, *numbers: tuple[
 
 
 @pytest.mark.rule("TX-26", "TX-28")
-def test_produce_verifies_the_transaction_before_it_checks_acks(subject: Subject) -> None:
+def test_transactional_produce_with_invalid_acks_gets_the_transaction_error_first(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
     number, _ = producer.init()
     own = (0, number)

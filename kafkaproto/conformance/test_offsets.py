@@ -108,7 +108,7 @@ def test_last_offset_wins_if_an_offset_commit_contains_a_partition_twice(subject
 
 
 @pytest.mark.rule("GO-15", "GO-21")
-def test_offset_with_too_long_metadata_does_not_reject_the_other_offset_from_4_0_on(subject: Subject) -> None:
+def test_too_long_metadata_of_an_offset_rejects_only_that_offset_from_4_0_on(subject: Subject) -> None:
     """An OffsetCommit request names a partition twice, with short metadata or with metadata that is too long.
 
     From 4.0 on, an offset with too long metadata gets error OFFSET_METADATA_TOO_LARGE (12), and the last of the other offsets is committed. The
@@ -255,7 +255,7 @@ def test_offset_fetch_without_groups_gets_no_response_before_4_0(
 
 
 @pytest.mark.rule("GO-1")
-def test_offsets_topic_is_internal_compacted_and_not_writable_by_clients(subject: Subject) -> None:
+def test_offsets_topic_is_compacted_and_rejects_produce_requests_of_clients(subject: Subject) -> None:
     group = Group(subject)
     entry = group.offsets.metadata()
     assert entry.is_internal

@@ -176,7 +176,7 @@ def elected(subject: Subject, topic: Topic, *indexes: int, unclean: bool = False
     return [(p.partition_id, p.error_code) for t in response.replica_election_results for p in t.partition_result]
 
 
-def test_preferred_leader_election_makes_the_preferred_replica_leader_again(subject: Subject) -> None:
+def test_preferred_leader_election_gives_leadership_back_to_the_preferred_replica(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [1, 0], 1: [0, 1]})
     subject.stop_broker(1)
     wait_until(subject, lambda: topic.partition().leader_id == 0, "broker 0 leads")
@@ -299,7 +299,7 @@ def test_records_of_a_topic_without_a_cleanup_policy_can_be_deleted(subject: Sub
 
 
 @pytest.mark.rule("L-11")
-def test_delete_records_that_names_a_partition_twice_deletes_to_the_last_offset(subject: Subject) -> None:
+def test_delete_records_that_names_a_partition_twice_uses_the_offset_named_last(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     topic.fill(*[batch(b"a")] * 3)
     requested = [

@@ -251,7 +251,7 @@ def test_produce_of_a_batch_larger_than_segment_bytes_gets_record_list_too_large
 
 
 @pytest.mark.rule("P-12")
-def test_leader_sets_batch_offset_and_epoch_and_recompresses_with_the_topic_codec(subject: Subject) -> None:
+def test_leader_stores_a_batch_with_the_assigned_offset_and_the_topic_compression(subject: Subject) -> None:
     topic = new_topic(subject)
     data = batch(b"a", b"b")
     write(topic, data)

@@ -57,7 +57,7 @@ def test_describe_quorum_returns_a_leader_and_all_brokers_as_replicas(subject: S
 
 
 @pytest.mark.rule("AD-24", "SN-71")
-def test_describe_quorum_accepts_only_requests_for_exactly_the_quorum_partition(subject: Subject) -> None:
+def test_describe_quorum_accepts_only_partition_0_of_the_metadata_topic(subject: Subject) -> None:
     assert describe(subject, 2).topics == []
     requests: list[list[tuple[str, list[int]]]] = [
         [("some-topic", [0, 3])],

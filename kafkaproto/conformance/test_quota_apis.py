@@ -234,7 +234,7 @@ def test_ip_quota_whose_name_is_no_valid_address_is_rejected(subject: Subject, n
 
 @pytest.mark.rule("Q-22", "W-13")
 @pytest.mark.parametrize(("name", "address"), [("0127.021", "127.0.0.21"), ("[::ffff:127.0.0.22]", "127.0.0.22")])
-def test_ip_quota_for_0127_021_applies_to_connections_from_127_0_0_21(
+def test_ip_quota_for_an_unusual_spelling_of_an_address_limits_that_address(
     subject: Subject, name: str, address: str
 ) -> None:
     with limited(subject, ({IP: name}, {"connection_creation_rate": 1.0})):

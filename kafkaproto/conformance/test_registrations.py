@@ -72,7 +72,7 @@ def test_describe_cluster_returns_a_stopped_registered_broker_only_on_request(su
 
 
 @pytest.mark.rule("AD-27", "SN-71")
-def test_voters_of_a_static_quorum_cannot_be_added(subject: Subject) -> None:
+def test_no_voter_can_be_added_to_a_static_quorum(subject: Subject) -> None:
     own = subject.ask_once(DescribeClusterRequest(), 1).cluster_id
     no_endpoint = "Add voter request didn't include the endpoint (Endpoints(endpoints={{{}}})) for the default listener ListenerName(CONTROLLER)"
     other = no_endpoint.format("ListenerName(OTHER)=host/<unresolved>:9")
@@ -94,7 +94,7 @@ def test_voters_of_a_static_quorum_cannot_be_added(subject: Subject) -> None:
 
 
 @pytest.mark.rule("AD-27", "SN-71")
-def test_voters_of_a_static_quorum_cannot_be_removed(subject: Subject) -> None:
+def test_no_voter_can_be_removed_from_a_static_quorum(subject: Subject) -> None:
     own = subject.ask_once(DescribeClusterRequest(), 1).cluster_id
     invalid = INVALID_REQUEST, "Remove voter request didn't include a valid voter"
     static = UNSUPPORTED_VERSION, "Cluster doesn't support removing voter because the kraft.version feature is 0"

@@ -37,7 +37,7 @@ def test_replica_with_two_log_dirs_in_one_request_moves_to_the_last_log_dir(subj
 
 
 @pytest.mark.rule("AD-48")
-def test_alter_replica_log_dirs_and_delete_records_omit_topics_without_partitions(subject: Subject) -> None:
+def test_topic_without_partitions_is_left_out_of_the_delete_records_response(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(batch(b"v"))
     assert moved(subject, (ELSEWHERE, [(topic.name, []), ("no-such-topic", [])])) == {}

@@ -252,7 +252,7 @@ def test_fetch_session_moves_partitions_that_returned_records_to_the_end(subject
 
 
 @pytest.mark.rule("S-6", "F-28")
-def test_incremental_fetch_without_data_is_parked_until_data_or_max_wait(subject: Subject) -> None:
+def test_incremental_fetch_without_data_waits_for_data_until_max_wait(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     session = Session(topic)
     session.step((topic.name, 0, 0), (topic.name, 1, 0))

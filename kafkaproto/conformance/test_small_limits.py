@@ -128,7 +128,7 @@ def test_idle_connections_are_closed_even_while_a_fetch_is_parked(subject: Subje
 
 @pytest.mark.needs("connections.max.idle.ms")
 @pytest.mark.rule("T-11", "T-7")
-def test_idle_muted_connection_is_closed_and_its_pending_request_dropped(subject: Subject) -> None:
+def test_request_sent_during_a_throttle_is_lost_when_the_idle_connection_is_closed(subject: Subject) -> None:
     """A connection is muted for five seconds, but closed after its idle timeout of two seconds. The request sent during the mute is never handled."""
     topic = new_topic(subject)
     client_id = subject.new_name("idle")

@@ -166,7 +166,7 @@ def test_telemetry_client_keeps_the_instance_id_of_its_request(subject: Subject,
 
 
 @pytest.mark.rule("AD-12")
-def test_telemetry_subscription_id_changes_with_metrics_push_interval_and_client(
+def test_telemetry_subscription_id_differs_by_client_and_changes_with_its_settings(
     subject: Subject, subscriptions: Subscriptions
 ) -> None:
     client, other_client = Pushing(subject), Pushing(subject)
@@ -307,7 +307,7 @@ def test_telemetry_push_with_a_reserved_client_instance_id_is_rejected(client: P
 
 @pytest.mark.rule("AD-16")
 @BY_RELEASE
-def test_telemetry_client_is_dropped_when_its_connection_closes_from_4_0_on(client: Pushing, error: int) -> None:
+def test_from_4_0_on_telemetry_throttling_ends_when_the_connection_closes(client: Pushing, error: int) -> None:
     second = Pushing(client.subject)
     second.instance_id = client.instance_id
     assert second.get().error_code == THROTTLED

@@ -107,7 +107,7 @@ def test_elect_leaders_with_an_unknown_election_type_rejects_each_partition(subj
 
 
 @pytest.mark.rule("E-2", "L-4", "F-25")
-def test_current_leader_epoch_minus_2_is_fenced_in_offset_lookups_but_not_in_fetches(subject: Subject) -> None:
+def test_leader_epoch_of_minus_2_is_fenced_in_offset_lookups_but_not_in_fetches(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(batch(b"v"))
     epochs = OffsetForLeaderEpochRequest(-1, [OffsetForLeaderTopic(topic.name, [OffsetForLeaderPartition(0, -2, 0)])])

@@ -141,7 +141,7 @@ def test_new_topic_with_several_faults_gets_the_error_that_kafka_checks_first(su
 
 
 @pytest.mark.rule("AD-45")
-def test_assignment_with_several_faults_gets_the_error_that_kafka_checks_first(subject: Subject) -> None:
+def test_replica_assignment_with_several_faults_gets_the_error_kafka_checks_first(subject: Subject) -> None:
     name = subject.new_name()
 
     def message(*assignment: tuple[int, Sequence[int]]) -> str | None:
@@ -201,7 +201,7 @@ def test_requests_for_more_than_10000_partitions_are_rejected(subject: Subject) 
 
 
 @pytest.mark.rule("AD-46")
-def test_requests_for_more_than_10000_metadata_records_are_rejected(subject: Subject) -> None:
+def test_create_topics_that_would_write_over_10000_metadata_records_is_rejected(subject: Subject) -> None:
     first, second, twice = (subject.new_name() for _ in range(3))
     rejected = (FORBIDDEN, "Unable to perform excessively large batch operation.")
     settings = {"retention.ms": "1", "segment.ms": "1"}
@@ -220,7 +220,7 @@ def test_requests_for_more_than_10000_metadata_records_are_rejected(subject: Sub
 
 
 @pytest.mark.rule("AD-46")
-def test_create_partitions_rejects_a_topic_that_brings_new_partitions_above_10000(subject: Subject) -> None:
+def test_create_partitions_rejects_a_topic_that_would_exceed_10000_new_partitions(subject: Subject) -> None:
     first, second = new_topic(subject).name, new_topic(subject).name
     assert enlarged(subject, (first, 10_002)) == {first: (FAILED, None)}
     assert enlarged(subject, (first, 6001), (second, 3001)) == {first: (0, None), second: (0, None)}

@@ -31,7 +31,7 @@ TIMEOUT_MS, CHECK_MS = 500, 500
 
 
 @pytest.mark.rule("TX-58", "TX-59", "TX-60", "SN-58")
-def test_transaction_that_times_out_is_aborted_and_its_epoch_is_raised(subject: Subject) -> None:
+def test_transaction_that_times_out_is_aborted_and_the_producer_epoch_is_raised(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
     producer.init(timeout_ms=TIMEOUT_MS)
     begun_ms = subject.now_ms()
@@ -111,7 +111,7 @@ def test_unused_transactional_id_expires_and_is_then_unknown(subject: Subject) -
 
 @pytest.mark.rule("TX-48")
 @pytest.mark.releases(first="4.2")
-def test_open_transaction_accepts_a_version_2_marker_only_with_a_newer_epoch(subject: Subject) -> None:
+def test_marker_of_transaction_version_2_needs_a_newer_epoch_than_the_transaction(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
     producer.init()
 
@@ -139,7 +139,7 @@ def test_write_txn_markers_without_producer_id_or_epoch_gets_unknown_server_erro
 
 
 @pytest.mark.rule("TX-43")
-def test_last_written_pending_offset_wins_even_if_its_transaction_commits_first(subject: Subject) -> None:
+def test_offset_sent_last_wins_whichever_of_two_transactions_commits_first(subject: Subject) -> None:
     topic, group = new_topic(subject), Group(subject)
     first, second = Producer(subject), Producer(subject)
     for ends in ((first, second), (second, first)):

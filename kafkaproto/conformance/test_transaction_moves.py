@@ -32,7 +32,9 @@ def coordinated_by_two(producer: Producer) -> Iterator[int]:
 
 @pytest.mark.rule("TX-1", "TX-3", "TX-8")
 @pytest.mark.parametrize("commit", [True, False])
-def test_open_transaction_can_be_ended_at_the_broker_its_coordinator_moves_to(subject: Subject, commit: bool) -> None:
+def test_open_transaction_can_be_ended_at_the_broker_that_becomes_its_coordinator(
+    subject: Subject, commit: bool
+) -> None:
     topic, producer = new_topic(subject), Producer(subject, index=0)
     with coordinated_by_two(producer) as successor:
         producer.init()

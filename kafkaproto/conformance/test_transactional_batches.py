@@ -17,7 +17,7 @@ LATEST, EARLIEST = -1, -2
 
 
 @pytest.mark.rule("TX-27")
-def test_leader_does_not_verify_a_batch_with_the_epoch_of_the_open_transaction(subject: Subject) -> None:
+def test_batch_in_an_open_transaction_is_accepted_with_an_unknown_transactional_id(subject: Subject) -> None:
     """The test sends batches with a transactional id that does not exist, so the coordinator rejects each batch that it must verify."""
     topic, producer, newer = new_topic(subject), Producer(subject), bumps_epochs(subject)
     producer.init()

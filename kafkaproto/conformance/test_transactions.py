@@ -77,7 +77,7 @@ def test_add_partitions_to_txn_rejects_unknown_partitions_and_wrong_producers(su
 
 
 @pytest.mark.rule("TX-34", "TX-53", "TX-55", "TX-56", "TX-69", "TX-72", "TX-74", "SN-48")
-def test_open_transaction_is_described_but_hidden_from_read_committed_consumers(subject: Subject) -> None:
+def test_records_of_an_open_transaction_are_hidden_from_read_committed_consumers(subject: Subject) -> None:
     topic = new_topic(subject)
     producer = begun(subject, topic)
     own = producer.producer_id, producer.epoch
@@ -217,7 +217,7 @@ def _end(producer: Producer, commit: bool, offset: int, version: int) -> tuple[i
         ("CompleteAbort", INVALID_STATE, 0),
     ],
 )
-def test_repeated_end_txn_succeeds_but_the_opposite_end_gets_invalid_txn_state(
+def test_repeated_end_txn_succeeds_but_abort_after_commit_gets_invalid_txn_state(
     subject: Subject, state: str, commit_error: int, abort_error: int
 ) -> None:
     topic = new_topic(subject)
@@ -254,7 +254,7 @@ def test_end_txn_v5_raises_the_epoch_and_accepts_the_old_epoch_only_in_a_retry(s
 
 @pytest.mark.releases(first="4.0")
 @pytest.mark.rule("TX-31", "TX-32", "TX-33", "TX-38", "TX-41", "TX-75", "SN-56")
-def test_transaction_version_2_implicitly_adds_partitions_of_batches_and_offsets(subject: Subject) -> None:
+def test_produce_in_transaction_version_2_adds_its_partition_to_the_transaction(subject: Subject) -> None:
     topic, group, producer = new_topic(subject, partitions=2), Group(subject), Producer(subject)
     producer.init()
     assert producer.send(topic, 0, version=12) == (0, 0)

@@ -41,7 +41,7 @@ def test_sasl_handshake_fails_and_the_connection_stays_open(subject: Subject) ->
 
 
 @pytest.mark.rule("AD-35")
-def test_sasl_authenticate_gets_illegal_sasl_state_and_keeps_the_connection_open(subject: Subject) -> None:
+def test_sasl_authenticate_on_a_plaintext_listener_gets_illegal_sasl_state(subject: Subject) -> None:
     connection = subject.connect()
     for version in subject.served(ApiKey.SASL_AUTHENTICATE, (0, 1, 2)):
         for token in (b"\0user\0secret", b""):

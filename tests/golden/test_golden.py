@@ -143,7 +143,7 @@ def change_a_trace_byte(patch: pytest.MonkeyPatch) -> None:
         (change_a_trace_byte, "+trace event Topic"),
     ],
 )
-def test_golden_run_reports_changed_or_missing_responses_times_and_events(
+def test_golden_run_report_shows_changed_lines_and_missing_lines_and_new_lines(
     change: Change, shown: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = "api-ListGroups-kip"
@@ -155,7 +155,7 @@ def test_golden_run_reports_changed_or_missing_responses_times_and_events(
     assert shown in difference, difference
 
 
-def test_golden_run_reports_entries_that_the_trace_writer_loses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_golden_run_output_lacks_trace_entries_that_a_faulty_writer_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     put = TraceWriter.put
     pieces: list[bytes] = []
 

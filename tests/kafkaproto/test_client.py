@@ -58,7 +58,7 @@ def test_response_with_extra_bytes_at_its_end_is_rejected() -> None:
         read_response(ApiKey.METADATA, 4, data + b"\0")
 
 
-def test_api_versions_response_is_decoded_as_version_0_if_the_version_is_unsupported() -> None:
+def test_api_versions_response_with_error_unsupported_version_is_decoded_as_v0() -> None:
     refusal = ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, [ApiVersion(18, 0, 2)])
     response = read_response(ApiKey.API_VERSIONS, 3, response_frame(refusal, ApiKey.API_VERSIONS, 0, 1)[4:])
     assert (response.version, response.message.error_code) == (0, ErrorCode.UNSUPPORTED_VERSION)
@@ -109,7 +109,7 @@ def test_correlation_ids_wrap_from_int32_max_to_zero() -> None:
     assert [client.read(metadata_response(i)[4:]).correlation_id for i in (2**31 - 1, 0)] == [2**31 - 1, 0]
 
 
-def test_client_accepts_responses_in_any_order_and_matches_their_correlation_ids() -> None:
+def test_client_that_allows_any_order_matches_responses_by_correlation_id() -> None:
     client = Client("me", in_order=False)
     client.send(MetadataRequest([]), 4)
     client.send(HeartbeatRequest(), 0)

@@ -185,7 +185,7 @@ def test_encode_command_reports_too_deep_json_and_a_too_large_number_in_one_line
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
-def test_apis_command_reports_a_full_disk_for_its_output_in_one_line() -> None:
+def test_apis_command_prints_a_single_error_line_if_the_output_device_is_full() -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run([sys.executable, "-m", "kafkaproto.cli", "apis"], stdout=full, stderr=subprocess.PIPE)
     assert (done.returncode, done.stderr) == (
@@ -194,7 +194,7 @@ def test_apis_command_reports_a_full_disk_for_its_output_in_one_line() -> None:
     )
 
 
-def test_codec_commands_encode_and_decode_data_formats_such_as_offset_commit_values(
+def test_encode_and_decode_commands_convert_the_value_of_an_offset_commit_record(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     options = ("--data", "offset-commit-value", "--version", "3")
@@ -220,7 +220,7 @@ def test_codec_commands_encode_and_decode_data_formats_such_as_offset_commit_val
         (("apis", "--data", "--release", "2.8"), "cannot be combined"),
     ],
 )
-def test_option_data_with_an_unknown_format_or_version_prints_a_single_error_line(
+def test_invalid_data_option_of_the_codec_commands_prints_a_single_error_line(
     capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], error_text: str
 ) -> None:
     assert main(arguments[0], arguments[1:]) == 2

@@ -80,7 +80,7 @@ def test_timestamp_column_contains_the_log_append_time() -> None:
     assert set(columns(data).timestamps) == {77}
 
 
-def test_record_columns_with_offsets_or_timestamps_of_2_to_the_62_equal_the_records() -> None:
+def test_offsets_and_timestamps_near_2_to_the_62_are_equal_in_columns_and_records() -> None:
     made = [NewRecord(b"v", None, 2**62 - 1), NewRecord(b"v", None, -(2**62)), NewRecord(b"v", None, 0)]
     assert_all_say_the_same(build_batch(made), made, 0, gathered=False)
     far = build_batch(made[2:], base_offset=2**62)
@@ -93,7 +93,7 @@ def test_timestamps_beyond_64_bits_are_rejected_in_record_columns() -> None:
         columns(build_batch(made, max_timestamp=0))
 
 
-def test_scan_of_9200_records_with_few_size_changes_takes_fewer_than_200_steps() -> None:
+def test_column_scan_divides_9200_mostly_equal_records_into_fewer_than_200_parts() -> None:
     """The shape changes where the varints of offsets get wider (64 and 8192) and where sizes and nulls change."""
     made = [NewRecord(b"v" * 50, b"k", 0)] * 9000 + [NewRecord(None, b"k", 0)] * 100 + [NewRecord(b"v", None, 0)] * 100
     _, b = payload(build_batch(made))
@@ -127,7 +127,7 @@ class Counted(bytes):
 
 
 @pytest.mark.parametrize("count", [-1, 3, 5, 2**31 - 1])
-def test_wrong_record_count_is_rejected_when_reading_columns_keys_or_records(count: int) -> None:
+def test_batch_with_a_wrong_record_count_raises_a_decode_error_however_it_is_read(count: int) -> None:
     data = bytearray(build_batch([NewRecord(b"v", b"k")] * 4))
     data[HEADER_BYTES - 4 : HEADER_BYTES] = count.to_bytes(4, "big", signed=True)
     for read in (columns, keys, lambda data: list(records(data))):

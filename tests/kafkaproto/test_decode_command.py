@@ -96,7 +96,7 @@ def test_decode_command_decodes_a_response_frame_with_the_api_of_its_request(
     )
 
 
-def test_decode_command_decodes_an_unsupported_api_versions_response_in_version_0(
+def test_decode_command_reads_api_versions_response_with_unsupported_version_as_v0(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     data = response_frame(ApiVersionsResponse(error_code=35), ApiKey.API_VERSIONS, 0, 1)
@@ -134,7 +134,7 @@ def test_decode_command_reports_contradictory_options_in_one_line(
     assert error in refused(capsys, "decode", *arguments)
 
 
-def test_show_and_encode_commands_suggest_the_nearest_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_and_encode_commands_suggest_an_api_if_its_name_is_misspelled(capsys: pytest.CaptureFixture[str]) -> None:
     assert 'did you mean "FindCoordinator"?' in refused(capsys, "show", "find-cordinator", "1")
     assert 'did you mean "Produce"?' in refused(capsys, "encode", "--api", "prduce", "--version", "9")
     assert "can be decoded, but not encoded" in refused(capsys, "encode", "--data", "record-batch", "--version", "2")
@@ -185,7 +185,7 @@ def test_documented_examples_of_the_decode_command_with_hex_digits_succeed(capsy
         assert "left" not in json.loads(capsys.readouterr().out)
 
 
-def test_apis_command_shows_which_versions_of_a_release_the_broker_supports(
+def test_apis_command_with_a_release_shows_the_api_versions_of_this_broker(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["kafkaproto", "apis", "--release", "4.2"])

@@ -96,7 +96,7 @@ def test_invalid_magic_values_and_batch_sizes_are_rejected(magic: int, damage: C
         list(entries.batches(damaged))
 
 
-def test_verification_reports_a_wrong_checksum_count_sequence_or_length_of_a_batch() -> None:
+def test_batch_verification_reports_the_path_of_each_wrong_field() -> None:
     good = bytearray(build_batch(MADE, producer_id=1, producer_epoch=0, base_sequence=0))
 
     def fields_of(data: bytes) -> list[str]:
@@ -180,7 +180,7 @@ def test_invalid_control_records_are_rejected_and_unknown_types_are_reported() -
         build_end_txn_marker(True, producer_id=-1, producer_epoch=0, coordinator_epoch=0, timestamp=0)
 
 
-def test_down_conversion_drops_record_headers_producer_ids_and_markers() -> None:
+def test_down_conversion_drops_record_headers_and_transaction_markers() -> None:
     made = [NewRecord(b"v", b"k", 5, [("h", b"x")])]
     batch = build_batch(made, base_offset=9, producer_id=4, producer_epoch=0, base_sequence=0)
     for magic in (0, 1):

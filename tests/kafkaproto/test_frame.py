@@ -26,7 +26,7 @@ def test_kafka_frame_built_in_place_equals_a_frame_built_from_its_payload() -> N
     assert finish_frame(out) == 7 and out == frame(b"payload") == b"\x00\x00\x00\x07payload"
 
 
-def test_kafka_frame_length_includes_the_file_ranges_within_the_frame() -> None:
+def test_kafka_frame_length_includes_data_inserted_from_files() -> None:
     out = start_frame()
     out += b"ab"
     assert finish_frame(out, [(5, b"12345")]) == 7

@@ -51,7 +51,7 @@ def test_api_versions_response_always_has_response_header_version_0() -> None:
 
 
 @pytest.mark.rule("W-3")
-def test_request_header_of_an_unknown_version_is_decoded_as_the_newest_version() -> None:
+def test_request_header_with_api_version_99_is_decoded_in_the_newest_header_format() -> None:
     data = bytes.fromhex("0012 0063 00000007 ffff 00".replace(" ", ""))
     assert decoded(data) == (RequestHeader(18, 99, 7, None), len(data))
 

@@ -39,7 +39,7 @@ def test_memory_estimate_of_a_value_is_at_least_the_size_of_its_python_object(
     assert largest <= counted <= largest + SMALLER_SINCE_3_11
 
 
-def test_float_uses_no_more_memory_than_the_estimate_for_large_numbers() -> None:
+def test_memory_estimate_of_an_int64_is_at_least_the_size_of_a_python_float() -> None:
     assert sys.getsizeof(0.5) <= memory.LARGE_NUMBER
 
 
@@ -79,7 +79,7 @@ def test_unknown_tagged_field_uses_no_more_memory_than_its_estimate() -> None:
     assert memory.UNKNOWN_TAG - SMALLER_SINCE_3_11 <= max(beyond_free) <= memory.UNKNOWN_TAG
 
 
-def test_memory_limit_per_byte_is_the_sum_for_array_items_values_and_message_copy() -> None:
+def test_parts_of_the_memory_limit_per_message_byte_add_up_to_the_whole_limit() -> None:
     assert memory.ROOM_PER_BYTE + memory.FREE + 1 == memory.LIMIT
     assert memory.room_for(1000) - memory.room_for(0) == 1000 * memory.ROOM_PER_BYTE
     assert memory.room_for(0) + sys.getsizeof([]) < 64 * 1024

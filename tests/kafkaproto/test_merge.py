@@ -46,13 +46,13 @@ def test_merged_definition_keeps_old_fields_and_adds_new_fields_in_order() -> No
     ]
 
 
-def test_merged_field_that_the_newer_release_removed_ends_at_its_last_version() -> None:
+def test_merged_field_exists_only_up_to_the_last_version_before_its_removal() -> None:
     assert merged_fields([field("A")], [field("A", "2-3")]) == [field("A", "0-3")]
     assert merged_fields([field("A")], [field("A", "2-4")]) == [field("A", "0-4")]
     assert merged_fields([field("A")], []) == [field("A", "0-3")]
 
 
-def test_newer_release_makes_a_field_nullable_only_in_versions_that_are_new_in_it() -> None:
+def test_merging_makes_a_field_nullable_only_in_versions_the_older_release_lacks() -> None:
     [merged_field] = merged_fields([field("A", type_="string")], [field("A", type_="string", nullableVersions="0+")])
     assert merged_field["nullableVersions"] == "4+"
     [merged_field] = merged_fields([field("A", nullableVersions="1+")], [field("A", "2+", nullableVersions="2+")])

@@ -114,7 +114,7 @@ def test_error_for_a_coordinator_record_of_an_unknown_version_names_the_record_c
         write_value(OffsetCommitValue(), 99999)
 
 
-def test_decode_error_of_a_record_counts_its_byte_offset_from_the_version_prefix() -> None:
+def test_byte_offset_in_a_record_decode_error_includes_the_two_byte_version_prefix() -> None:
     with pytest.raises(DecodeError, match=r"OffsetCommitKey\.group at byte 2"):
         read_record("__consumer_offsets", b"\x00\x01\x00\x05a", None)
     with pytest.raises(DecodeError, match=r"EndTxnMarker\.coordinator_epoch at byte 2"):
@@ -134,6 +134,6 @@ def test_decode_error_of_a_record_counts_its_byte_offset_from_the_version_prefix
         lambda: build_message_set([NewRecord(b"")], magic=1, compression=Compression.ZSTD),
     ],
 )
-def test_encoding_rejects_a_records_field_of_a_wrong_type(build: Callable[[], bytes]) -> None:
+def test_building_a_batch_or_message_set_with_an_invalid_argument_raises_an_error(build: Callable[[], bytes]) -> None:
     with pytest.raises(EncodeError):
         build()

@@ -66,7 +66,7 @@ def test_kafka_frame_with_records_from_files_equals_a_frame_encoded_from_memory(
     assert b"".join(parts) == expected
 
 
-def test_generated_codec_and_construct_library_insert_file_ranges_at_equal_offsets() -> None:
+def test_generated_code_and_construct_put_records_from_files_at_the_same_offsets() -> None:
     message = fetched(FileRange(b"abc"), b"def", FileRange(b"ghi"))
     out, splices = bytearray(), []
     RESPONSES[12].encode_flat(message, out, splices)
@@ -76,7 +76,7 @@ def test_generated_codec_and_construct_library_insert_file_ranges_at_equal_offse
 
 
 @pytest.mark.parametrize("version", [4, 12])
-def test_encoding_into_plain_bytes_rejects_records_given_as_a_file_range(version: int) -> None:
+def test_response_with_records_in_a_file_cannot_be_encoded_into_a_bytes_object(version: int) -> None:
     with pytest.raises(EncodeError, match=r"partitions\[1\]\.records"):
         RESPONSES[version].encode(fetched(b"", FileRange(b"abc")))
     with pytest.raises(EncodeError, match=r"partitions\[0\]\.records"):

@@ -65,13 +65,13 @@ BROKEN_FIELDS = [
 
 
 @pytest.mark.parametrize(("rule", "field"), BROKEN_FIELDS, ids=lambda value: value if isinstance(value, str) else "")
-def test_invalid_field_definition_is_rejected_with_its_name_and_the_rule(rule: str, field: dict[str, Any]) -> None:
+def test_error_for_an_invalid_field_definition_contains_the_violated_rule(rule: str, field: dict[str, Any]) -> None:
     with pytest.raises(SpecError, match=rule) as error:
         parse(with_field(**field))
     assert "M" in str(error.value)
 
 
-def test_field_definitions_used_by_the_error_tests_are_valid_before_modification() -> None:
+def test_field_definitions_are_valid_before_other_tests_make_them_invalid() -> None:
     assert parse(with_field()).structs[-1].fields[0].name == "field"
     assert parse(with_field(**TAGGED)).structs[-1].fields[0].tag == 0
 
@@ -173,7 +173,7 @@ def test_all_message_definitions_are_valid_and_unchanged_by_parsing() -> None:
         ("not a valid float64", {"type": "float64", "default": "many"}),
     ],
 )
-def test_invalid_definition_is_rejected_with_file_field_and_reason(
+def test_error_for_an_invalid_message_definition_contains_file_name_and_field_name(
     tmp_path: Path, where: str, field: dict[str, Any]
 ) -> None:
     source = {"name": "OddData", "type": "data", "validVersions": "0", "flexibleVersions": "none"}
@@ -186,7 +186,7 @@ def test_invalid_definition_is_rejected_with_file_field_and_reason(
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"name": "X"}'])
-def test_file_that_is_no_message_definition_is_rejected_with_its_name(tmp_path: Path, text: str) -> None:
+def test_error_for_a_file_that_is_no_message_definition_contains_the_file_name(tmp_path: Path, text: str) -> None:
     path = tmp_path / "Odd.json"
     path.write_text(text)
     with pytest.raises(SpecError, match=r"Odd\.json"):

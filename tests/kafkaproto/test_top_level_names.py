@@ -37,7 +37,7 @@ def test_importing_kafkaproto_imports_no_other_module() -> None:
     assert modules_after("import kafkaproto; kafkaproto.__version__; dir(kafkaproto)") == ["kafkaproto"]
 
 
-def test_import_of_a_top_level_name_imports_its_module_but_no_message_modules() -> None:
+def test_importing_error_code_from_kafkaproto_loads_no_message_modules() -> None:
     loaded = modules_after("from kafkaproto import ErrorCode")
     assert "kafkaproto.error_codes" in loaded
     assert [name for name in loaded if name.startswith(("kafkaproto.messages", "kafkaproto.broker", "asyncio"))] == []

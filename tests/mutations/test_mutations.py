@@ -114,7 +114,7 @@ def test_each_mutation_operator_replaces_the_expected_part_of_the_source_code(
         "class A:\n  a.b = c\n  d()",
     ],
 )
-def test_mutation_testing_leaves_out_meaningless_mutations_such_as_docstrings(text: str) -> None:
+def test_mutation_testing_does_not_mutate_docstrings_log_calls_or_annotations(text: str) -> None:
     assert mutations_of(text) == []
 
 
@@ -199,7 +199,7 @@ def test_code_mutation_is_caught_if_any_test_fails_and_survives_otherwise(tree: 
     assert (tree / "broker/x.py").read_bytes() == source
 
 
-def test_mutation_testing_reports_a_failing_test_for_mutated_but_not_original_code(tree: Path) -> None:
+def test_mutation_testing_reports_the_failing_test_only_after_the_code_is_mutated(tree: Path) -> None:
     assert caught(tree, stub(boundary)) is None
     [site] = sites(tree)
     apply(site, tree)
@@ -281,7 +281,7 @@ def test_mutation_testing_counts_a_test_run_above_its_time_limit_as_a_failure(tr
     assert run_pytest(tree, Stage("golden", ("tests/golden",), 1), ()) == Failure("golden", "no end within 1 s")
 
 
-def test_mutation_testing_raises_an_error_for_a_stage_without_tests(tree: Path) -> None:
+def test_mutation_testing_raises_an_error_if_the_golden_tests_are_missing(tree: Path) -> None:
     (tree / "tests/golden/test_golden.py").unlink()
     with pytest.raises(LookupError, match="stage golden has no tests in"):
         run_pytest(tree, GOLDEN, ())
@@ -348,7 +348,9 @@ def test_mutation_testing_page_shows_results_of_two_revisions_side_by_side(tmp_p
     assert "| 2 | broker/x.py:1 | not judged yet |" in text
 
 
-def test_mutation_testing_rejects_the_option_column_without_the_option_rev(capsys: pytest.CaptureFixture[str]) -> None:
+def test_mutation_testing_command_with_column_but_without_rev_exits_with_an_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with pytest.raises(SystemExit):
         main(["--column", "after"])
     assert "--column after needs --rev" in capsys.readouterr().err

@@ -44,7 +44,7 @@ def newer() -> Iterator[Oracle]:
         yield process
 
 
-def test_schemas_of_data_formats_such_as_offset_commit_values_equal_those_of_kafka() -> None:
+def test_definitions_of_coordinator_records_and_other_data_equal_those_of_kafka() -> None:
     theirs = data(kafka_jars(KAFKA_VERSION), kafka_jars(NEWER_VERSION))
     ours = {path.stem: path.read_text() for path in (SCHEMAS / "data").glob("*.json")}
     assert ours == {name: to_text(definition) for name, definition in theirs.items()}
@@ -53,7 +53,7 @@ def test_schemas_of_data_formats_such_as_offset_commit_values_equal_those_of_kaf
 
 @pytest.mark.rule("X-1")
 @pytest.mark.parametrize("entry", DATA_ENTRIES, ids=lambda entry: entry.id)
-def test_data_formats_such_as_offset_commit_values_have_the_bytes_and_json_of_kafka(
+def test_kafkaproto_and_kafka_encode_coordinator_records_to_equal_bytes_and_json(
     oracle: Oracle, newer: Oracle, entry: Entry
 ) -> None:
     instances = Instances(entry)
@@ -74,7 +74,7 @@ def same_in_both(oracle: Oracle, newer: Oracle, entry: Entry, version: int) -> b
     return older is not None and older == newer.layouts(entry.name)[str(version)]
 
 
-def test_list_of_data_formats_that_differ_between_two_kafka_releases_is_complete(oracle: Oracle, newer: Oracle) -> None:
+def test_every_record_format_that_differs_between_two_kafka_releases_is_listed(oracle: Oracle, newer: Oracle) -> None:
     otherwise = set()
     for entry in DATA_ENTRIES:
         version = 0 if entry.name in KEYS else entry.version

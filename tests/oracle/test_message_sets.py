@@ -50,7 +50,9 @@ def assert_same_entries(oracle: Oracle, data: bytes) -> None:
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("kind", OLD_KINDS, ids=lambda kind: kind.name)
-def test_kafka_decodes_old_messages_built_by_kafkaproto(oracle: Oracle, magic: int, kind: Compression) -> None:
+def test_kafka_decodes_messages_of_magic_0_and_1_built_by_kafkaproto(
+    oracle: Oracle, magic: int, kind: Compression
+) -> None:
     for seed in range(INSTANCES):
         chance = random.Random(f"{magic} {kind} {seed}")
         made = old_records(chance, magic)
@@ -64,7 +66,9 @@ def test_kafka_decodes_old_messages_built_by_kafkaproto(oracle: Oracle, magic: i
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("kind", OLD_KINDS, ids=lambda kind: kind.name)
-def test_kafkaproto_decodes_old_messages_built_by_kafka(oracle: Oracle, magic: int, kind: Compression) -> None:
+def test_kafkaproto_decodes_messages_of_magic_0_and_1_built_by_kafka(
+    oracle: Oracle, magic: int, kind: Compression
+) -> None:
     for seed in range(INSTANCES):
         chance = random.Random(f"{magic} {kind} {seed} theirs")
         made = old_records(chance, magic)

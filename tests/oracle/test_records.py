@@ -78,7 +78,7 @@ def test_uncompressed_batch_bytes_equal_those_of_kafka(oracle: Oracle) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_kafka_accepts_a_batch_whose_offset_epoch_and_time_were_patched_in_place(
+def test_kafka_accepts_a_batch_after_its_base_offset_and_timestamp_were_patched(
     oracle: Oracle, kind: Compression
 ) -> None:
     batch = bytearray(build_batch(some_records(random.Random(1), 20), compression=kind))

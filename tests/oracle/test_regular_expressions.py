@@ -66,7 +66,7 @@ class Generator:
     """Makes random patterns. rare: the probability that an element is any of the syntax, also an invalid one, instead of a frequent one.
 
     A pattern has either alternatives or flags for parts of it, not both, because of the bug of RE2J that
-    `test_case_insensitive_alternative_that_re2j_ignores_matches_a_lower_case_letter` shows.
+    `test_topic_pattern_matches_a_small_letter_that_kafka_misses_due_to_a_re2j_bug` shows.
     """
 
     def __init__(self, rng: Random, literals: Sequence[str] = UNUSUAL_LITERALS, frequent: str = "abKs0.") -> None:
@@ -216,7 +216,7 @@ def test_regex_character_classes_match_the_same_topic_name_characters_as_in_kafk
             assert ours(pattern, [*TOPIC_CHARACTERS]) == kafka.match(pattern, [*TOPIC_CHARACTERS]), pattern
 
 
-def test_case_insensitive_alternative_that_re2j_ignores_matches_a_lower_case_letter(
+def test_topic_pattern_matches_a_small_letter_that_kafka_misses_due_to_a_re2j_bug(
     kafka: RegularExpressionOracle,
 ) -> None:
     """RE2J takes two alternatives for the same if they begin with the same letter, and forgets that only one of them ignores case.

@@ -61,7 +61,7 @@ def test_replication_quota_is_exceeded_at_the_same_times_as_in_kafka(
 
 
 @pytest.mark.rule("Q-17", "R-10")
-def test_quota_metrics_have_the_same_name_group_and_tags_as_in_kafka(kafka: QuotaOracle) -> None:
+def test_quota_metrics_have_the_same_names_and_groups_and_tags_as_in_kafka(kafka: QuotaOracle) -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     for key in ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"):

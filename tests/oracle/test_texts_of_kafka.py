@@ -11,7 +11,7 @@ from tests.support.oracle.texts_of_kafka import literals, texts_of_kafka
 
 
 @pytest.mark.java
-def test_list_of_error_texts_of_kafka_contains_exactly_those_in_the_jars_of_kafka() -> None:
+def test_stored_list_of_kafka_error_texts_equals_the_texts_in_the_kafka_jars() -> None:
     """If it fails, `python -m tests.support.oracle.texts_of_kafka` writes the list again."""
     assert json.loads(OF_KAFKA.read_text()) == texts_of_kafka()
 

@@ -63,7 +63,7 @@ def test_maven_coordinates_of_the_spark_connector_end_with_the_pyspark_version()
     assert connector_of("4.1.2") == "org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.2"
 
 
-def test_missing_spark_connector_is_reported_in_one_line_with_the_tested_version() -> None:
+def test_error_for_a_missing_spark_connector_suggests_a_pyspark_version_to_install() -> None:
     message = str(ConnectorMissing(connector_of("4.9.0"), "unresolved dependency: x#y;4.9.0: not found"))
     assert "\n" not in message
     assert connector_of("4.9.0") in message and CONNECTOR in message

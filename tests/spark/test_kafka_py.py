@@ -178,7 +178,7 @@ def both(spark: Any, kafka: TestCluster, scratch: Path, **options: str) -> list[
     return [Stream(spark, source, kafka.bootstrap, scratch, **options) for source in BOTH]
 
 
-def test_kafka_py_and_spark_connector_stream_equal_micro_batches_from_this_broker(
+def test_kafka_py_and_spark_connector_read_equal_micro_batches_from_this_broker(
     spark: Any, kafka: TestCluster, scratch: Path
 ) -> None:
     kafka.create_topic("s", 2)
@@ -293,7 +293,7 @@ def test_kafka_py_sink_partitions_keys_like_java_and_selects_topics_by_column(sp
     assert len(kafka.journal.requests(api="InitProducerId", client_id="kafka_py")) == 2
 
 
-def test_kafka_py_sink_rejects_invalid_columns_options_and_modes(spark: Any, kafka: TestCluster) -> None:
+def test_kafka_py_sink_rejects_invalid_columns_and_write_modes(spark: Any, kafka: TestCluster) -> None:
     def write(columns: str, mode: str = "append", **options: str) -> None:
         writer = spark.range(1).selectExpr(columns).write.format(OURS).mode(mode)
         with_options(writer, kafka.bootstrap, options).save()
@@ -461,7 +461,7 @@ def test_kafka_py_and_spark_connector_both_skip_aborted_records_and_offset_gaps(
 
 @pytest.mark.java
 @pytest.mark.timeout(300)
-def test_kafka_py_and_spark_connector_stream_equal_micro_batches_from_a_real_kafka(
+def test_kafka_py_and_spark_connector_read_equal_micro_batches_from_a_real_kafka(
     spark: Any, real: str, scratch: Path
 ) -> None:
     options = {"subscribe": "txn,compacted", "maxOffsetsPerTrigger": "150", **EARLIEST, **COMMITTED}

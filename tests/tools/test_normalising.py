@@ -94,7 +94,7 @@ QUORUM_OF_THIS_BROKER = """NodeId\tDirectoryId\tLogEndOffset\tLag\tLastFetchTime
 """
 
 
-def test_quorum_tool_outputs_may_differ_in_leader_id_offsets_and_times_but_not_roles() -> None:
+def test_quorum_tool_outputs_may_differ_in_offsets_and_times_but_not_in_roles() -> None:
     expected = lines(Output(0, QUORUM_OF_KAFKA, ""), PORTS, "quorum replicas")
     assert expected == lines(Output(0, QUORUM_OF_THIS_BROKER, ""), PORTS, "quorum replicas")
     for old, new in (("Lag\t", "Lags\t"), ("2\tA", "3\tA"), ("Observer\n2", "Follower\n2"), ("Leader", "Observer")):

@@ -112,7 +112,7 @@ def test_reading_a_trace_file_can_continue_from_a_saved_position(tmp_path: Path)
         (b"kptrace\n\x00\x02\x00\x01\x86\xa0" + b"[" * 100_000, "its header cannot be read"),
     ],
 )
-def test_file_that_is_no_trace_is_rejected_with_its_name(tmp_path: Path, data: bytes, error_text: str) -> None:
+def test_error_for_a_file_that_is_no_trace_contains_the_file_name(tmp_path: Path, data: bytes, error_text: str) -> None:
     path = tmp_path / "x.kptrace"
     path.write_bytes(data)
     with pytest.raises(TraceError, match=error_text) as caught:
@@ -121,7 +121,7 @@ def test_file_that_is_no_trace_is_rejected_with_its_name(tmp_path: Path, data: b
 
 
 @given(exchange=exchanges, happened=events)
-def test_trace_of_version_2_is_read_without_its_missing_fields(
+def test_wait_time_of_a_request_in_a_version_2_trace_is_read_as_unknown(
     exchange: Exchange, happened: Event, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     lengths = (*exchange.request_records, *exchange.response_records)

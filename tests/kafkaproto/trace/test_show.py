@@ -98,7 +98,7 @@ def test_trace_show_marks_a_frame_that_cannot_be_decoded(tmp_path: Path, capsys:
     assert "problem" in json.loads(shown(capsys, path, "--json")[1][0])
 
 
-def test_trace_show_decodes_an_unsupported_api_versions_response_in_version_0(
+def test_trace_show_reads_api_versions_response_with_unsupported_version_as_v0(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It is shown as version 0, whatever version was requested (KIP-511); of a request in an unknown version only the header is shown."""

@@ -66,7 +66,7 @@ def numbers(tables: dict[str, list[Row]]) -> list[int]:
     return [row["correlation_id"] for row in tables["requests"]]
 
 
-def test_capture_tables_contain_names_that_appear_in_responses_to_other_clients(made: Made) -> None:
+def test_captured_fetch_by_topic_id_gets_its_topic_name_from_another_connection(made: Made) -> None:
     wire = Wire()
     add_exchanges(wire.connect(40_000), versions(1), fetched(2))
     add_exchanges(wire.connect(40_001), named(1))
@@ -98,7 +98,7 @@ def test_captured_api_versions_response_with_unsupported_version_error_is_read_a
     assert of == [(4, 35, None), (2, 0, None)]
 
 
-def test_tables_of_a_capture_have_nulls_for_broker_clock_and_applied_throttle(made: Made) -> None:
+def test_capture_table_rows_have_null_in_columns_that_only_the_broker_knows(made: Made) -> None:
     wire = Wire()
     add_exchanges(wire.connect(), versions(1))
     [row] = made(wire)["requests"]

@@ -95,9 +95,7 @@ def test_pcapng_files_with_several_sections_and_unknown_blocks_are_read(tmp_path
         ),
     ],
 )
-def test_file_that_is_no_capture_is_rejected_with_name_and_position(
-    tmp_path: Path, data: bytes, error_text: str
-) -> None:
+def test_error_for_an_invalid_capture_file_contains_the_file_name(tmp_path: Path, data: bytes, error_text: str) -> None:
     with pytest.raises(CaptureError, match=error_text) as raised:
         read(tmp_path / "named.pcap", data)
     assert str(tmp_path / "named.pcap") in str(raised.value)
@@ -171,6 +169,8 @@ def test_captured_packet_whose_ip_length_field_is_zero_yields_all_its_data() -> 
         (101, b"\x50" + HELLO[1:], "not IP"),
     ],
 )
-def test_captured_packets_without_a_tcp_segment_are_left_out_with_a_reason(link: int, data: bytes, why: str) -> None:
+def test_error_for_a_captured_packet_without_a_tcp_segment_contains_the_reason(
+    link: int, data: bytes, why: str
+) -> None:
     with pytest.raises(LeftOut, match=why):
         segment_of(link, data, len(data))

@@ -51,7 +51,9 @@ def test_kafka_py_connection_retries_api_versions_in_version_0_with_an_old_broke
 
 
 @pytest.mark.parametrize("versions", [{}, {ApiKey.METADATA: (0, 3)}, {ApiKey.METADATA: (13, 14)}], ids=str)
-def test_kafka_py_reports_a_broker_that_supports_none_of_its_api_versions(versions: dict[int, tuple[int, int]]) -> None:
+def test_kafka_py_reports_a_broker_whose_metadata_versions_are_too_old_or_too_new(
+    versions: dict[int, tuple[int, int]],
+) -> None:
     with (
         running(versions=versions) as broker,
         pytest.raises(KafkaError, match="supports none of the versions 4-12 of METADATA"),
@@ -220,7 +222,7 @@ def test_plaintext_connection_to_a_tls_port_is_reported_with_the_option_to_chang
     )
 
 
-def test_kafka_py_reports_a_server_that_is_no_kafka_broker_at_once() -> None:
+def test_kafka_py_reports_at_once_that_a_server_is_not_a_kafka_broker() -> None:
     with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
         text = refusal(address := f"127.0.0.1:{port}")
     assert text.endswith(

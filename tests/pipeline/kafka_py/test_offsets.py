@@ -52,7 +52,7 @@ def test_max_offsets_per_trigger_above_the_number_of_new_records_limits_nothing(
     assert limited(1000, {A: 0, B: 5}, {A: 3, B: 6}) == {A: 3, B: 6}
 
 
-def test_partition_with_lower_end_offset_gets_no_share_of_max_offsets_per_trigger() -> None:
+def test_partition_that_shrank_gets_no_share_of_max_offsets_per_trigger() -> None:
     assert limited(10, {A: 0, B: 50}, {A: 100, B: 20}) == {A: 10, B: 20}
 
 
@@ -73,7 +73,7 @@ def test_each_partition_with_new_records_gets_one_offset_range_in_a_micro_batch(
     assert split(ranges(5, 0, 3, -2), None, None) == [Range("t", 0, 10, 15), Range("t", 2, 10, 13)]
 
 
-def test_large_offset_ranges_are_split_until_there_are_min_partitions_ranges() -> None:
+def test_large_offset_ranges_are_split_until_their_number_reaches_min_partitions() -> None:
     """The cases of Spark's KafkaOffsetRangeCalculator."""
     assert [r.size for r in split(ranges(100), 4, None)] == [25, 25, 25, 25]
     assert [r.size for r in split(ranges(5), 3, None)] == [1, 2, 2]
@@ -99,7 +99,7 @@ def test_split_offset_ranges_contain_each_offset_of_the_original_range_once(
         assert covered == list(range(offsets.start, offsets.end))
 
 
-def test_data_loss_messages_name_deleted_partitions_and_offsets_that_went_back() -> None:
+def test_lost_data_is_reported_for_each_partition_that_was_deleted_or_shrank() -> None:
     assert lost({A: 5}, {A: 5, B: 9}, {B: 0}) == []
     assert lost({A: 5, B: 7}, {A: 3}, {}) == [
         "a-0 went back from offset 5 to offset 3",

@@ -112,7 +112,7 @@ def test_sink_creates_a_missing_topic_like_the_spark_sink(kafka: TestCluster) ->
     assert [r.value for r in kafka.records("new")] == [b"v0"]
 
 
-def test_sink_raises_a_timeout_error_if_no_broker_is_reachable_in_its_api_timeout() -> None:
+def test_sink_raises_a_timeout_error_if_it_reaches_no_broker_within_the_api_timeout() -> None:
     settings = sink_settings({"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.default.api.timeout.ms": "50"})
     with pytest.raises(TimeoutError, match=r"none of 127\.0\.0\.1:1 can be reached"):
         Producer(settings)

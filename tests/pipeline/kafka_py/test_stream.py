@@ -197,7 +197,7 @@ def start(kafka: TestCluster, **options: str) -> Offsets:
         planner.close()
 
 
-def test_starting_timestamp_after_all_records_fails_unless_the_strategy_is_latest(kafka: TestCluster) -> None:
+def test_query_with_a_starting_timestamp_after_all_records_fails_by_default(kafka: TestCluster) -> None:
     fill(kafka, 10, 5)
     assert start(kafka, startingTimestamp=str(START_MS + 3)) == {("t", 0): 3, ("t", 1): 3}
     late = {"startingOffsetsByTimestamp": f'{{"t": {{"0": {START_MS + 8}, "1": {START_MS + 8}}}}}'}

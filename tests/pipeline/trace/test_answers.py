@@ -316,7 +316,7 @@ def test_comparison_of_two_recordings_lists_only_what_differs_between_the_record
     assert all(answer_rows(same, query.name, every) == [] for query in same.queries if query.name != "versions")
 
 
-def test_comparison_of_two_recordings_accepts_names_with_quotes_braces_and_spaces(spark: Any, folder: Path) -> None:
+def test_comparison_of_two_recordings_accepts_file_names_with_quotes_and_braces(spark: Any, folder: Path) -> None:
     """A capture's run is named after its file."""
     names = {"before": "a 'b' {c} {}.pcap", "after": "{requests}.pcap"}
 

@@ -258,7 +258,7 @@ def test_every_audit_rule_has_an_injected_fault_that_breaks_the_rule() -> None:
     assert brokers | {fault.must for fault in patched.FAULTS.values()} == {rule.number for rule in RULES}
 
 
-def test_broken_audit_rule_is_reported_with_counts_sample_rows_and_query(spark: Any, out: Path) -> None:
+def test_report_on_a_broken_audit_rule_contains_sample_rows_and_the_query(spark: Any, out: Path) -> None:
     tables = {table: rows(out.parent / "other", table) for table in TABLES}
     seq = patched.answered_while_muted(tables)
     audited = Tables(*(_frame(spark, table, some) for table, some in tables.items()))
@@ -310,7 +310,7 @@ def test_throttle_times_computed_by_the_audit_and_by_the_broker_are_equal(spark:
 
 
 @pytest.mark.parametrize(("version", "verdict"), [(7, HOLDS), (8, BROKEN)])
-def test_audit_ignores_late_throttled_responses_if_the_broker_may_be_older_than_2_0(
+def test_audit_reports_a_delayed_throttled_response_only_for_kafka_2_0_or_newer(
     spark: Any, out: Path, version: int, verdict: str
 ) -> None:
     """A broker that accepts Fetch version 8 is of release 2.0 or later: it responds at once, and without records if throttled."""

@@ -83,7 +83,7 @@ def only(answer: Answer, query: str, tables: Tables, *names: str) -> list[tuple[
     return [tuple(row[name] for name in names) for row in answer_rows(answer, query, tables)]
 
 
-def test_group_analysis_lists_coordinator_generation_and_members_of_each_group(tables: Tables) -> None:
+def test_group_analysis_lists_each_group_with_its_coordinator_and_its_members(tables: Tables) -> None:
     names = ("group_id", "coordinator", "protocol", "assignor", "generation_or_epoch", "members", "members_ever")
     assert only(groups.ANSWER, "groups", tables, *names) == [("g", 2, "classic", "range", 3, 0, 2)]
     names = ("member_id", "client_id", "generation_or_epoch", "status", "first_seen_s", "last_seen_s")

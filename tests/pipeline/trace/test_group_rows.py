@@ -56,7 +56,7 @@ def classic() -> ClassicGroup:
     return ClassicGroup(Bench())
 
 
-def test_rows_of_a_classic_group_contain_generation_members_and_partitions(classic: ClassicGroup) -> None:
+def test_classic_group_rows_contain_the_generation_and_the_assigned_partitions(classic: ClassicGroup) -> None:
     first = classic.add("first", reason="started")
     classic.sync({first: {"t": [0, 1, 2]}})
     rows = rows_of(classic.bench.entries, "groups")
@@ -122,7 +122,7 @@ def test_sync_group_row_without_an_assignment_contains_no_partitions(classic: Cl
     assert rows_of(classic.bench.entries, "groups")[-1]["assigned"] == "{}"
 
 
-def test_rows_of_a_consumer_group_contain_epochs_and_partitions_by_topic_id() -> None:
+def test_consumer_group_heartbeat_rows_list_assigned_partitions_by_topic_id() -> None:
     group = Group()
     entries: list[Entry] = []
     group.cluster.state.record(recorder_into(entries))
@@ -149,7 +149,7 @@ def test_rows_of_a_consumer_group_contain_epochs_and_partitions_by_topic_id() ->
     ]
 
 
-def test_rows_of_committed_offsets_contain_offset_member_and_error(classic: ClassicGroup) -> None:
+def test_row_of_a_committed_offset_contains_the_offset_and_the_member_id(classic: ClassicGroup) -> None:
     first = classic.add("first")
     classic.sync({first: {"t": [0]}})
     places = [OffsetCommitRequestPartition(0, 7, 3), OffsetCommitRequestPartition(99, 8)]

@@ -265,7 +265,7 @@ def test_truncated_report_table_shows_the_total_number_of_rows() -> None:
     assert "The first 40 of 1,000 rows are shown." in table_html(["a"], [{"a": i} for i in range(1000)])
 
 
-def test_report_command_names_a_missing_trace(
+def test_report_command_error_for_a_missing_trace_contains_the_given_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

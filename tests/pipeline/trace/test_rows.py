@@ -68,7 +68,7 @@ def test_trace_entry_with_offsets_of_several_partitions_gives_one_row_per_partit
     assert of(rows, *Positions._fields) == list(logs)
 
 
-def test_request_row_contains_the_time_spent_parked_or_null_if_it_is_unknown(bench: Bench) -> None:
+def test_request_row_contains_the_wait_time_of_a_fetch_or_null_if_it_is_unknown(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.send(fetch(("t", 0, 0), max_wait_ms=500, min_bytes=1), 11)
     bench.cluster.advance(500)
@@ -77,7 +77,7 @@ def test_request_row_contains_the_time_spent_parked_or_null_if_it_is_unknown(ben
     assert row["wait_ms"] == exchange.wait_ns / 1e6 > 0 and unknown["wait_ms"] is None
 
 
-def test_produce_request_gives_request_partition_and_batch_rows(bench: Bench) -> None:
+def test_produce_request_gives_rows_for_itself_and_for_each_partition_and_batch(bench: Bench) -> None:
     client = bench.cluster.connect(client_id="p")
     client.ask(produce("t", batch(b"0")), 9)
     bench.entries.clear()
@@ -268,7 +268,7 @@ def test_fetch_row_reports_partitions_missing_from_an_incremental_fetch_response
     assert rows_of([*before, early])["requests"][-1]["session_missing"] == 0
 
 
-def test_request_row_contains_client_software_and_rack_of_its_connection(bench: Bench) -> None:
+def test_request_row_contains_the_client_software_name_and_the_listener(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(ApiVersionsRequest("its name", "1.2"), 3)
     client.ask(metadata(["t"]), 12)
@@ -325,7 +325,7 @@ def test_wrong_correlation_id_and_unknown_api_are_reported_in_request_rows(bench
     assert second["problem"]
 
 
-def test_response_with_the_correlation_id_of_another_request_is_reported_in_its_row(bench: Bench) -> None:
+def test_request_row_reports_a_response_with_the_correlation_id_of_another_request(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(metadata(), 9)
     client.ask(produce("t", batch(b"x")), 9)

@@ -286,7 +286,7 @@ def test_two_jobs_cannot_write_the_same_tables_at_the_same_time(tmp_path: Path) 
 NO_RUNS = ("[]", '{"r": 1}', '{"r": {"files": {}}}', '{"r": {"files": {"f": "9"}, "rows": {}}}')
 
 
-def test_manifest_of_a_newer_or_damaged_format_is_rejected_with_its_file_name(tmp_path: Path) -> None:
+def test_table_job_rejects_a_manifest_file_that_is_damaged_or_too_new(tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic())
     (tmp_path / "out").mkdir()
     for text in ('{"format": 99, "runs": {}}', "{", *(f'{{"format": 1, "runs": {runs}}}' for runs in NO_RUNS)):

@@ -97,7 +97,7 @@ def test_end_txn_row_contains_the_epoch_returned_under_transaction_version_2() -
     assert of([end], *names) == [(False, 0, producer.producer_id, 1)]
 
 
-def test_verify_only_and_write_txn_markers_requests_give_a_row_for_each_partition(recorded: Recorded) -> None:
+def test_transaction_verifications_and_markers_give_a_table_row_for_each_partition(recorded: Recorded) -> None:
     producer, name = Producer(recorded.bench), recorded.topic.name
     producer.init()
     producer.add({name: [0]})
@@ -113,7 +113,7 @@ def test_verify_only_and_write_txn_markers_requests_give_a_row_for_each_partitio
     ]
 
 
-def test_trace_rows_of_describe_and_list_requests_contain_producers_and_transactions(recorded: Recorded) -> None:
+def test_rows_of_describe_transactions_and_list_transactions_contain_the_state(recorded: Recorded) -> None:
     producer, name = Producer(recorded.bench), recorded.topic.name
     producer.init()
     producer.add({name: [0, 1]})
