@@ -166,7 +166,7 @@ def test_telemetry_client_keeps_the_instance_id_of_its_request(subject: Subject,
 
 
 @pytest.mark.rule("AD-12")
-def test_telemetry_subscription_id_differs_by_client_and_changes_with_its_settings(
+def test_changing_a_telemetry_subscription_gives_the_client_a_new_subscription_id(
     subject: Subject, subscriptions: Subscriptions
 ) -> None:
     client, other_client = Pushing(subject), Pushing(subject)

@@ -149,7 +149,7 @@ class Work:
 
 @pytest.mark.rule("X-2", "X-3", "X-4")
 @pytest.mark.parametrize("seed", range(25))
-def test_with_random_requests_high_watermarks_never_fall_and_fetches_never_pass_them(seed: int) -> None:
+def test_random_requests_never_lower_a_high_watermark_or_return_records_above_it(seed: int) -> None:
     work = Work(seed)
     steps = [work.produce, work.produce, work.produce, work.fetch, work.fetch, work.hold, work.refuse]
     for _ in range(120):

@@ -22,7 +22,7 @@ def run() -> list[str]:
     return [*map(repr, journal.requests()), *map(repr, journal.throttles()), *map(repr, journal.events())]
 
 
-def test_second_cluster_of_a_process_numbers_connections_and_rules_from_1_again() -> None:
+def test_connection_ids_and_rule_ids_start_at_1_in_each_cluster_of_a_process() -> None:
     assert run() == run()
 
 

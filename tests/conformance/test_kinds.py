@@ -69,7 +69,7 @@ def test_conformance_test_runs_only_on_the_kafka_releases_of_its_marker(suite: p
     ]
 
 
-def test_conformance_test_runs_on_releases_that_its_own_and_its_module_marker_allow(suite: pytest.Pytester) -> None:
+def test_conformance_test_runs_only_if_its_marker_and_its_module_allow_the_release(suite: pytest.Pytester) -> None:
     suite.makepyfile(
         """
         import pytest

@@ -93,7 +93,7 @@ def test_conformance_skips_tests_that_need_more_brokers_or_different_racks() -> 
 
 
 @pytest.mark.slow
-def test_more_conformance_tests_run_than_are_skipped_on_brokers_without_settings() -> None:
+def test_most_selected_conformance_tests_run_on_brokers_with_default_settings() -> None:
     """Three brokers run without any settings. A test that is not prepared names the setting, its required and its actual value."""
     command = [
         sys.executable,
@@ -162,7 +162,7 @@ def test_conformance_suggests_offsets_topic_replication_factor_1_for_a_single_br
     ],
     ids=["4.2", "2.0"],
 )
-def test_conformance_on_another_release_names_the_versions_that_skipped_tests_need(
+def test_conformance_command_names_the_api_version_or_release_a_skipped_test_needs(
     release: str, chosen: str, needed: list[str]
 ) -> None:
     """Tests of versions that both releases offer run; the tests of invalid frames send unsupported versions on purpose."""
@@ -216,9 +216,7 @@ def test_conformance_run_fails_if_the_broker_behaves_differently_than_kafka() ->
 
 
 @pytest.mark.parametrize(("semantics", "expected"), [("kip", "the documents say"), ("kafka", "the code does")])
-def test_conformance_command_prints_whether_the_broker_has_semantics_kip_or_kafka(
-    semantics: str, expected: str
-) -> None:
+def test_conformance_command_prints_whether_its_tests_follow_kips_or_kafka_code(semantics: str, expected: str) -> None:
     chosen = "beyond_log_end_is_out_of_range or empty_client_id"
     with brokers(count=1, semantics=semantics) as address:
         done = run("--bootstrap", address, "-k", chosen)
@@ -331,7 +329,7 @@ def test_conformance_command_without_pytest_explains_how_to_install_pytest() -> 
 
 
 @pytest.mark.slow
-def test_python_m_tests_conformance_runs_the_selected_tests_on_the_selected_cluster() -> None:
+def test_conformance_package_run_as_a_python_module_runs_only_the_selected_tests() -> None:
     """It imports `tests` before pytest, which must not make pytest fail."""
     chosen = ["--subjects", "virtual-kafka", "-k", "test_framing and tagged_fields"]
     done = subprocess.run(

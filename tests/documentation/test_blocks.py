@@ -119,5 +119,5 @@ def test_documentation_runner_reports_a_code_block_that_fails(tmp_path: Path, pa
         run(tmp_path, page + "\n")
 
 
-def test_documentation_runner_runs_a_code_block_that_contains_tests_with_pytest(tmp_path: Path) -> None:
+def test_documentation_runner_uses_pytest_for_a_code_block_that_contains_tests(tmp_path: Path) -> None:
     assert run(tmp_path, "```python\ndef test_it(kafka_cluster):\n    kafka_cluster.produce('a', ['b'])\n```\n") == 1

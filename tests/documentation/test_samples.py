@@ -93,7 +93,7 @@ def test_clarity_sampler_finds_all_docstrings_error_messages_and_test_names() ->
         ("self.cluster.fail(error)", []),
     ],
 )
-def test_clarity_sampler_adds_path_and_byte_offset_to_messages_of_decode_errors(code: str, texts: list[str]) -> None:
+def test_clarity_sampler_extracts_the_texts_of_error_messages_from_source_code(code: str, texts: list[str]) -> None:
     assert list(samples.messages(ast.parse(code))) == texts
 
 

@@ -284,7 +284,7 @@ def test_deprecated_timestamp_difference_limit_applies_if_newer_limits_are_not_s
     assert limits(made("4.2")) == (2**63 - 1, 3_600_000)
 
 
-def test_broker_value_is_described_without_the_plus_sign_of_the_cluster_wide_value() -> None:
+def test_cluster_wide_setting_of_plus_9000_is_described_for_each_broker_as_9000() -> None:
     cluster = made(log_retention_minutes="600")
     assert alter(cluster, BROKER, "", "log.retention.ms", SET, "+9000") == 0
     broker, of_all = (described(cluster, BROKER, name) for name in ("0", ""))

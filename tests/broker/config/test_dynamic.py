@@ -173,7 +173,7 @@ def test_append_operation_on_a_broker_list_setting_adds_to_its_current_value(clu
 
 
 @pytest.mark.rule("D10")
-def test_throttled_replica_lists_are_stored_without_spaces_unless_semantics_is_kip(cluster: VirtualCluster) -> None:
+def test_spaces_in_throttled_replica_lists_are_kept_only_if_broker_follows_kips(cluster: VirtualCluster) -> None:
     assert alter(cluster, TOPIC, "t", (LEADERS, SET, "0:1 , 1:2")) == 0
     assert described(cluster, TOPIC, "t", LEADERS)[LEADERS][0] == (
         "0:1 , 1:2" if cluster.state.strict_kip else "0:1,1:2"
@@ -273,7 +273,7 @@ def test_zookeeper_connect_can_be_altered_in_release_4_2_but_is_read_only_in_3_9
     assert alter(cluster, BROKER, "0", ("zookeeper.connect", SET, "localhost:2181")) == 42  # known, and fixed at start
 
 
-def test_unknown_topic_setting_is_rejected_but_can_be_deleted(cluster: VirtualCluster) -> None:
+def test_alter_configs_can_delete_but_not_set_an_unknown_topic_setting(cluster: VirtualCluster) -> None:
     for operation, code in ((SET, 40), (APPEND, 40), (DELETE, 0)):
         assert alter(cluster, TOPIC, "t", ("no.such", operation, None if operation == DELETE else "1")) == code
     assert replace(cluster, TOPIC, "t", no_such="1") == 40

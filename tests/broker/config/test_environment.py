@@ -88,7 +88,7 @@ def listeners(variables: Mapping[str, str]) -> list[Listener]:
         ("KAFKA_KAFKAPROTO_REPLICA_DELAY_MS", "kafkaproto.replica.delay.ms"),
     ],
 )
-def test_single_double_or_triple_underscore_becomes_a_dot_underscore_or_hyphen(variable: str, setting: str) -> None:
+def test_environment_variable_with_triple_underscore_sets_a_setting_with_a_hyphen(variable: str, setting: str) -> None:
     assert setting_of(variable) == setting
     assert variable_of(setting) == variable
 

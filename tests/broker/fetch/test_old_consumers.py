@@ -25,7 +25,7 @@ def test_fetch_before_v4_gets_unsupported_version_if_down_conversion_is_disabled
 
 
 @pytest.mark.rule("N-9")
-def test_followers_have_the_same_log_end_high_watermark_and_log_start_as_the_leader() -> None:
+def test_all_replicas_have_the_same_log_start_and_log_end_after_an_acks_all_produce() -> None:
     cluster = three()
     client = cluster.connect()
     for _ in range(3):

@@ -138,7 +138,7 @@ def test_fetch_session_that_began_with_topic_names_rejects_topic_ids_and_vice_ve
 
 
 @pytest.mark.rule("S-4")
-def test_incremental_fetch_adds_updates_and_removes_partitions_of_a_fetch_session() -> None:
+def test_partitions_of_a_fetch_session_can_be_added_or_updated_or_removed() -> None:
     f = Fetcher()
     listed = [(FOO0, PartitionRequest(5, 50, 1, 2, 3)), (FOO1, request(6))]
     session_id = f.fetch(0, 0, listed).session_id

@@ -60,7 +60,7 @@ def test_consumer_on_a_follower_reads_up_to_the_high_watermark_of_that_follower(
 
 @pytest.mark.rule("F-16", "D3")
 @pytest.mark.parametrize("offset", [-1, 6, 100])
-def test_out_of_range_fetch_returns_high_watermark_and_log_start_if_semantics_is_kip(offset: int) -> None:
+def test_out_of_range_fetch_returns_the_log_start_offset_if_broker_follows_kips(offset: int) -> None:
     for semantics, offsets in (("kip", (5, 5, 1)), ("kafka", UNKNOWN)):
         cluster = VirtualCluster(semantics=semantics)
         cluster.topic("t")
@@ -84,7 +84,7 @@ def test_fetch_below_log_start_is_out_of_range_and_at_log_end_returns_no_records
 
 
 @pytest.mark.rule("F-17", "D1")
-def test_fetch_above_high_watermark_gets_offset_not_available_if_semantics_is_kip() -> None:
+def test_fetch_above_high_watermark_gets_offset_not_available_if_broker_follows_kips() -> None:
     cluster = lagging("kip")
     for broker_id in (0, 1):  # the leader, and a follower that has the records
         for offset in (3, 4, 5):
@@ -99,7 +99,7 @@ def test_fetch_above_high_watermark_gets_offset_not_available_if_semantics_is_ki
 
 
 @pytest.mark.rule("F-17", "D1")
-def test_fetch_above_high_watermark_gets_no_records_at_once_if_semantics_is_kafka() -> None:
+def test_fetch_above_high_watermark_returns_no_error_if_broker_follows_kafka_code() -> None:
     """At the high watermark the fetch is parked; above it Kafka assumes that the log was truncated and answers at once."""
     cluster = lagging("kafka")
     for broker_id in (0, 1):
@@ -129,7 +129,7 @@ def _follower_behind_the_high_watermark(semantics: str) -> VirtualCluster:
 
 
 @pytest.mark.rule("D2")
-def test_follower_high_watermark_may_exceed_its_log_end_if_semantics_is_kip() -> None:
+def test_follower_high_watermark_may_exceed_its_log_end_if_broker_follows_kips() -> None:
     cluster = _follower_behind_the_high_watermark("kip")
     seen = {offset: fetch_one(cluster, 2, offset) for offset in range(7)}
     assert [data.error_code for data in seen.values()] == [0, 0, 0, 78, 78, 78, 1]
@@ -138,7 +138,7 @@ def test_follower_high_watermark_may_exceed_its_log_end_if_semantics_is_kip() ->
 
 
 @pytest.mark.rule("D2")
-def test_follower_high_watermark_never_exceeds_its_log_end_if_semantics_is_kafka() -> None:
+def test_follower_high_watermark_is_at_most_its_log_end_if_broker_follows_kafka_code() -> None:
     cluster = _follower_behind_the_high_watermark("kafka")
     seen = {offset: fetch_one(cluster, 2, offset) for offset in range(7)}
     assert [data.error_code for data in seen.values()] == [0, 0, 0, 1, 1, 1, 1]
@@ -272,7 +272,7 @@ def test_fetch_with_a_diverging_epoch_returns_the_divergence_point_at_once(versi
 
 
 @pytest.mark.rule("F-26")
-def test_leader_answers_a_diverging_follower_fetch_at_once_and_records_no_offset() -> None:
+def test_diverging_follower_fetch_does_not_change_the_follower_offset_on_the_leader() -> None:
     cluster = _with_epochs()
     before = replica(cluster, 0).followers[1].log_end_offset
     data = fetch_one(cluster, 0, 4, last_epoch=0, replica_id=1, max_wait_ms=20_000)

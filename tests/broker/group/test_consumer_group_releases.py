@@ -79,7 +79,7 @@ def test_topic_unsubscribed_during_a_revocation_is_revoked_at_once_since_kafka_4
         assert (answer.member_epoch, rest) == (1, {i: p for i, p in kept.items() if i != group.id_of(dropped)})
 
 
-def test_member_gets_revoked_partitions_back_in_the_same_heartbeat_since_kafka_4_2(group: Group) -> None:
+def test_heartbeat_that_confirms_a_revocation_gets_a_new_assignment_since_kafka_4_2(group: Group) -> None:
     group.join("A")
     group.join("B")
     group.beat("A", 1)

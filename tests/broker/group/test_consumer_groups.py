@@ -290,7 +290,7 @@ def test_partitions_of_a_subscribed_topic_are_assigned_after_the_topic_is_create
     assert (answer.member_epoch, answer.assignment.topic_partitions) == (3, [])
 
 
-def test_new_coordinator_of_a_consumer_group_has_its_members_epochs_and_assignments() -> None:
+def test_consumer_group_is_described_identically_before_and_after_a_coordinator_move() -> None:
     group = Group(brokers=3)
     group.join("A", instance_id="i1")
     group.join("B")

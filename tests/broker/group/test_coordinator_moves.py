@@ -120,7 +120,7 @@ def test_offset_commit_writes_one_batch_to_the_offsets_partition_of_the_group(th
 
 
 @pytest.mark.rule("GO-1")
-def test_consumer_offsets_topic_is_compacted_with_the_configured_segment_size() -> None:
+def test_segment_size_of_the_consumer_offsets_topic_is_offsets_topic_segment_bytes() -> None:
     cluster = VirtualCluster(config={"offsets.topic.segment.bytes": "7340032"})
     topic = cluster.state.controller.ensure_internal(OFFSETS)
     assert dict(topic.configs) == {
@@ -204,7 +204,7 @@ def test_broker_that_loses_leadership_while_loading_groups_never_serves_them(thr
 
 
 @pytest.mark.rule("GO-12")
-def test_stopped_coordinator_unloads_its_groups_and_reloads_them_at_restart() -> None:
+def test_group_member_and_committed_offset_survive_a_restart_of_the_coordinator() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     client = cluster.connect()

@@ -186,7 +186,7 @@ def test_leave_group_that_cannot_be_stored_returns_an_error_and_removes_no_membe
 
 @pytest.mark.rule("GN-55")
 @pytest.mark.parametrize("is_heartbeat", [True, False])
-def test_request_pipelined_behind_a_parked_join_is_handled_after_group_conversion(is_heartbeat: bool) -> None:
+def test_request_after_a_parked_join_succeeds_if_the_group_becomes_a_consumer_group(is_heartbeat: bool) -> None:
     group = Group("4.2", group_initial_rebalance_delay_ms="3000")
     client = group.cluster.connect(0)
     client.send(join_request(), 3)

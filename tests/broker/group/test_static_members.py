@@ -49,7 +49,7 @@ def test_request_with_an_unknown_group_instance_id_gets_unknown_member_id(bench:
     assert bench.join(leader, BOTH, instance="nobody").answer.error_code == UNKNOWN_MEMBER
 
 
-def test_static_leader_that_rejoins_gets_no_members_and_its_old_id_as_leader_id(bench: Bench) -> None:
+def test_static_leader_that_rejoins_gets_its_old_member_id_as_the_leader_id(bench: Bench) -> None:
     leader, follower = stable(bench)
     result = bench.join(instance="leader", protocols=BOTH).answer
     assert result.leader_id == leader != result.member_id

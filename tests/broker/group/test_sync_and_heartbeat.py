@@ -36,7 +36,7 @@ def test_sync_of_a_stable_group_returns_the_current_assignment(bench: Bench) -> 
     assert bench.sync(follower, 1).answer.assignment == follower.encode()
 
 
-def test_sync_group_rejects_an_invalid_group_id_member_id_generation_or_protocol(bench: Bench) -> None:
+def test_sync_group_with_a_wrong_generation_or_protocol_or_member_id_is_rejected(bench: Bench) -> None:
     assert bench.sync("m", 1, group="").answer.error_code == INVALID_GROUP
     assert bench.sync("m", 1).answer.error_code == UNKNOWN_MEMBER
     leader, follower = bench.stable(2)
@@ -214,7 +214,7 @@ def test_leave_group_rejects_an_empty_group_id_and_unknown_members(bench: Bench)
     assert bench.state == "Stable"
 
 
-def test_closing_the_group_coordinator_answers_parked_requests_and_cancels_timers(bench: Bench) -> None:
+def test_stopped_group_coordinator_answers_parked_requests_with_not_coordinator(bench: Bench) -> None:
     first, second = completing(bench)
     sync = bench.sync(second, 1)
     join = bench.join(group="other")

@@ -9,7 +9,7 @@ from kafkaproto.messages.describe_topic_partitions import DescribeTopicPartition
 
 
 @pytest.mark.rule("AD-3")
-def test_describe_topic_partitions_returns_the_configured_maximum_and_a_next_cursor() -> None:
+def test_describe_topic_partitions_with_limit_2_returns_2_partitions_and_a_cursor() -> None:
     cluster = VirtualCluster(1, {"max.request.partition.size.limit": "2"})
     controller = cluster.state.controller
     controller.put_topic(controller.plan_topic("t", 5, 1))

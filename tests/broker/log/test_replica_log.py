@@ -280,7 +280,7 @@ def test_truncation_removes_whole_batches_and_the_next_append_reuses_their_offse
 
 
 @pytest.mark.rule("D2")
-def test_truncation_lowers_a_high_watermark_above_the_log_end_and_notifies_observers() -> None:
+def test_observers_get_an_event_when_the_high_watermark_is_lowered_to_the_log_end() -> None:
     truncations: list[object] = []
 
     class Moves(Observer):
@@ -390,7 +390,7 @@ def test_follower_with_an_epoch_unknown_to_the_leader_finds_the_divergence_offse
     assert follower.log_end_offset == 4
 
 
-def test_restarting_a_replica_log_at_an_offset_drops_records_epochs_and_producers() -> None:
+def test_replica_log_restarted_at_offset_100_is_empty_and_appends_from_offset_100() -> None:
     log, _ = three_batches()
     append(log, batch(producer_id=4, producer_epoch=0, sequence=9))
     log.restart_at(100)
@@ -425,7 +425,7 @@ def test_append_returns_a_timestamp_only_for_topics_with_log_append_time() -> No
 
 
 @pytest.mark.rule("P-17")
-def test_follower_replicates_producer_state_and_truncation_restores_earlier_state() -> None:
+def test_truncated_follower_has_the_producer_state_of_its_remaining_batches() -> None:
     leader = new_log()
     follower = ReplicaLog(leader.store)
     for sequence in range(7):

@@ -110,7 +110,7 @@ def test_segment_accepts_bytes_up_to_its_size_limit_and_no_bytes_when_full(
     assert segment.make_room(limit_bytes, 1) == 0
 
 
-def test_sealed_segment_in_a_memory_file_returns_its_unused_memory_to_the_budget(
+def test_in_memory_segment_frees_its_unused_memory_when_closed_for_appends(
     budget: MemoryBudget, tmp_path: Path
 ) -> None:
     segment = new_segment("memory file", budget, tmp_path)
@@ -197,7 +197,7 @@ def test_in_memory_bytes_stay_readable_if_moving_them_to_a_file_fails(monkeypatc
     assert store.read(SMALL_SEGMENT_BYTES - 1, 2) == b"ac"
 
 
-def test_batch_larger_than_its_slot_in_a_shared_file_leaves_the_next_slot_unchanged(
+def test_large_batch_in_a_shared_segment_file_does_not_overwrite_another_partition(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A failed first append leaves an empty segment in a piece of the file; a larger batch must not overwrite the next piece."""

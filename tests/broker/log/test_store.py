@@ -316,7 +316,7 @@ def test_slot_of_the_shared_segment_file_is_reused_only_after_its_bytes_are_sent
     assert isinstance(region, FileRange) and region.offset == offset
 
 
-def test_file_pool_closes_and_reopens_named_files_above_the_open_file_limit(tmp_path: Path) -> None:
+def test_more_segment_files_than_the_open_file_limit_can_be_written_and_read(tmp_path: Path) -> None:
     budget = MemoryBudget(0)
     pool = FilePool(budget, FEWEST_OPEN)
     stores = [Store(budget, 1000, SegmentFolder(tmp_path / str(i), pool)) for i in range(3 * FEWEST_OPEN)]

@@ -203,7 +203,7 @@ def test_compaction_forgets_an_aborted_transaction_when_its_last_batch_is_remove
     assert log.clean(NOW_MS + RETENTION_MS) == [(2, b"b"), (3, "marker"), (4, b"z")]
 
 
-def test_aborted_transaction_whose_marker_is_gone_removes_no_later_committed_records() -> None:
+def test_compaction_keeps_committed_records_if_an_older_abort_marker_is_gone() -> None:
     log = Compacted()
     for commit in (False, True):
         log.write(b"a")

@@ -72,7 +72,7 @@ def test_controller_rejects_illegal_topic_names(name: str) -> None:
     refused(ErrorCode.INVALID_TOPIC_EXCEPTION, Bench(), name)
 
 
-def test_plan_topic_leaves_the_metadata_image_unchanged_and_put_topic_adds_the_topic() -> None:
+def test_planned_topic_appears_in_the_metadata_only_after_put_topic_is_called() -> None:
     bench = Bench()
     planned = bench.controller.plan_topic("t", 2, 3)
     assert bench.images == []
@@ -131,7 +131,7 @@ def test_default_partitions_and_replication_factor_come_from_broker_settings() -
     assert (len(planned.partitions), planned.replication_factor) == (5, 2)
 
 
-def test_new_topics_may_have_replicas_but_no_leaders_on_stopped_brokers() -> None:
+def test_new_topic_has_no_leaders_on_stopped_brokers_but_may_have_replicas_there() -> None:
     bench = Bench()
     bench.controller.broker_stopped(0)
     assert [p.replicas for p in bench.controller.plan_topic("t", 2, 3).partitions] == [(1, 2, 0), (2, 1, 0)]

@@ -57,7 +57,7 @@ def test_topic_is_created_automatically_only_if_client_and_broker_allow_that(
 
 
 @pytest.mark.rule("M-3")
-def test_auto_creation_fails_if_the_replication_factor_exceeds_the_brokers() -> None:
+def test_topic_auto_creation_fails_if_replication_factor_exceeds_the_broker_count() -> None:
     cluster = VirtualCluster(1, {"default.replication.factor": "3"})
     assert [t.error_code for t in cluster.connect().ask(named("new", auto=True), 9).topics] == [3]
 

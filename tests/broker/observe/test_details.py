@@ -90,7 +90,7 @@ CASES: list[tuple[Callable[[], Any], int, str]] = [
 
 
 @pytest.mark.parametrize(("request_of", "version", "expected"), CASES, ids=[text for _, _, text in CASES])
-def test_journal_details_of_each_api_contain_topics_groups_offsets_and_errors(
+def test_journal_shows_the_topic_or_group_of_each_request_and_its_error(
     cluster: VirtualCluster, client: MemoryClient, request_of: Callable[[], Any], version: int, expected: str
 ) -> None:
     client.ask(FindCoordinatorRequest("readers"), 3)
@@ -130,7 +130,7 @@ def test_request_recorded_in_the_journal_is_formatted_as_one_line(
     assert (str(seen), repr(seen), seen.errors) == (line, f"<RequestSeen {line}>", ("MESSAGE_TOO_LARGE",))
 
 
-def test_throttle_and_event_recorded_in_the_journal_are_formatted_as_one_line(
+def test_each_throttle_and_each_event_in_the_journal_is_formatted_as_a_single_line(
     cluster: VirtualCluster, client: MemoryClient
 ) -> None:
     cluster.advance(1500)
@@ -148,7 +148,7 @@ def test_throttle_and_event_recorded_in_the_journal_are_formatted_as_one_line(
     assert repr(event) == "<EventSeen +2.200 s broker 0 isr topic=orders partition=1>"
 
 
-def test_details_of_an_acks_0_produce_say_no_response_for_each_partition(
+def test_journal_shows_the_text_no_response_for_each_partition_of_an_acks_0_produce(
     cluster: VirtualCluster, client: MemoryClient
 ) -> None:
     client.send(produce("orders", 0, 1, acks=0), 9)

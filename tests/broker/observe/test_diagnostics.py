@@ -180,7 +180,7 @@ def test_unsupported_requests_are_logged_separately_for_each_client_and_api(
     ]
 
 
-def test_log_that_remembers_three_clients_logs_the_first_again_after_three_others(
+def test_log_forgets_the_oldest_client_and_logs_that_client_again_if_it_returns(
     cluster: VirtualCluster, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(diagnostics, "REMEMBERED_CLIENTS", 3)
@@ -308,7 +308,7 @@ def test_classic_member_that_joins_while_its_coordinator_loads_is_not_logged(lin
     assert lines() == []
 
 
-def test_client_that_looks_up_its_coordinator_every_1500_ms_is_not_logged(
+def test_coordinator_lookups_every_1500_ms_log_no_line_about_a_missing_join(
     cluster: VirtualCluster, lines: Lines
 ) -> None:
     client = cluster.connect(client_id="monitor")

@@ -178,7 +178,7 @@ def test_journal_topic_does_not_report_the_fetch_positions_of_follower_replicas(
     assert published(cluster, "fetched") == [] and len(published(cluster, "produced")) == 1
 
 
-def test_journal_topic_gets_each_throttle_but_only_the_last_log_end_of_every_100_ms() -> None:
+def test_journal_topic_gets_the_log_end_of_a_partition_at_most_once_per_100_ms() -> None:
     cluster = virtual()
     log = direct.leader_of(cluster.state, DEFAULT_TOPIC, 0).log
     before = log.log_end_offset

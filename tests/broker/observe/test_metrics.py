@@ -23,7 +23,7 @@ def value(cluster: VirtualCluster, name: str, group: str, broker_id: int = 0, **
 
 
 @pytest.mark.rule("Q-17")
-def test_metrics_report_byte_rate_throttle_time_and_queue_size_of_a_client() -> None:
+def test_metrics_report_the_byte_rate_and_the_throttle_time_of_a_throttled_client() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t")
     assert value(cluster, "byte-rate", "Produce", user="", client_id="test") is None
@@ -137,7 +137,7 @@ def replica_bytes(cluster: VirtualCluster) -> int:
 
 
 @pytest.mark.rule("S-15")
-def test_metrics_report_sessions_partitions_and_evictions_of_the_fetch_session_cache() -> None:
+def test_metrics_count_cached_fetch_sessions_and_evicted_fetch_sessions() -> None:
     cluster = VirtualCluster(1, {"max.incremental.fetch.session.cache.slots": "2"})
     cluster.topic("t", 3)
     cluster.topic("u", 1)
@@ -175,7 +175,7 @@ def test_metrics_of_a_running_cluster_can_be_filtered_by_name_and_tags() -> None
 
 
 @pytest.mark.rule("W-13")
-def test_metrics_report_connection_rates_of_broker_listener_and_ip_address() -> None:
+def test_connection_rate_of_an_ip_address_is_a_metric_only_if_the_ip_has_a_quota() -> None:
     cluster = VirtualCluster()
     cluster.state.quota_store.set(QuotaEntity(ip="127.0.0.1"), "connection_creation_rate", 100)
     for address in ("127.0.0.1", "127.0.0.1", "10.0.0.1"):

@@ -82,7 +82,7 @@ class Classic:
         return joined
 
 
-def test_rebalance_history_of_a_classic_group_has_members_generations_and_duration() -> None:
+def test_rebalance_history_of_a_classic_group_shows_the_duration_of_each_rebalance() -> None:
     classic = Classic()
     one, two = classic.connect(), classic.connect()
     first = classic.first(one)
@@ -212,7 +212,7 @@ def test_deleted_classic_group_is_reported_as_dead_and_keeps_its_rebalance_histo
     assert [entry[:3] for entry in history(classic.cluster)] == [(0, 1, "Stable"), (1, 2, "Empty")]
 
 
-def test_classic_group_that_moves_to_another_coordinator_reports_unload_and_load() -> None:
+def test_old_and_new_coordinator_each_report_an_event_when_a_classic_group_moves() -> None:
     cluster = VirtualCluster(2, {"offsets.topic.replication.factor": "2", "group.initial.rebalance.delay.ms": "0"})
     leader = cluster.state.coordinator_of("g")
     client = cluster.connect(leader)
@@ -233,7 +233,7 @@ def test_classic_group_that_moves_to_another_coordinator_reports_unload_and_load
 # ---- groups of the new protocol ----------------------------------------------------------------------------------------------
 
 
-def test_each_consumer_group_epoch_is_a_rebalance_with_causes_and_duration(group: Group) -> None:
+def test_rebalance_history_lists_each_new_epoch_of_a_consumer_group_with_its_cause(group: Group) -> None:
     group.join("A")
     group.cluster.advance(1000)
     group.join("B")
@@ -355,7 +355,7 @@ def test_end_of_a_consumer_group_is_not_reported_if_its_creation_was_not_reporte
     assert [change.state for change in reported] == ["Empty", "Dead"]
 
 
-def test_events_report_that_a_static_member_was_replaced_and_that_this_was_undone() -> None:
+def test_static_member_replacement_that_cannot_be_stored_is_reported_as_reversed() -> None:
     config = {
         "offsets.topic.replication.factor": "2",
         "min.insync.replicas": "2",
@@ -467,7 +467,7 @@ def test_deleted_consumer_group_is_reported_as_dead(group: Group) -> None:
     assert changes(group.cluster)[-1] == ("Dead", 2, [])
 
 
-def test_journal_event_of_a_group_names_state_epochs_members_and_causes(group: Group) -> None:
+def test_journal_event_of_a_group_contains_its_new_state_and_the_cause_of_the_change(group: Group) -> None:
     group.join("A")
     [event] = group.cluster.state.journal.events("group")
     assert (event.broker_id, event.facts) == (

@@ -51,7 +51,7 @@ def test_trace_entries_written_in_batches_keep_their_content_and_order(together:
     assert times_apart(later.entries) == times_apart(alone.entries)
 
 
-def test_trace_recorder_writes_its_entries_after_a_large_entry_and_at_the_trace_end(bench: Bench) -> None:
+def test_trace_recorder_buffers_small_entries_until_a_large_entry_or_the_trace_end(bench: Bench) -> None:
     bench.cluster.state.record(recorder_into(bench.entries, 1000))
     client = bench.cluster.connect()
     client.ask(metadata(), 9)

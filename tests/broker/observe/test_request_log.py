@@ -29,7 +29,7 @@ def test_connections_and_requests_are_logged_at_debug_level(caplog: pytest.LogCa
     assert "shop: Produce v9 orders-0 offset 0 (" in str(answered)
 
 
-def test_requests_are_not_logged_above_debug_level(caplog: pytest.LogCaptureFixture) -> None:
+def test_requests_are_not_logged_if_the_log_level_is_info(caplog: pytest.LogCaptureFixture) -> None:
     cluster = VirtualCluster(detailed_journal=True)
     with caplog.at_level(logging.INFO, LOGGER):
         cluster.topic("orders")

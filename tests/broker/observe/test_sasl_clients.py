@@ -70,7 +70,9 @@ def test_real_client_that_uses_sasl_is_logged_with_advice(caplog: pytest.LogCapt
 
 
 @pytest.mark.parametrize("client_id", REAL)
-def test_real_client_without_sasl_is_not_logged(caplog: pytest.LogCaptureFixture, client_id: str) -> None:
+def test_real_client_without_sasl_causes_no_log_line_about_sasl(
+    caplog: pytest.LogCaptureFixture, client_id: str
+) -> None:
     caplog.set_level(logging.INFO, "kafkaproto")
     with running_cluster(topics={"orders": 1}) as c:
         REAL[client_id](c.bootstrap, False)

@@ -206,7 +206,7 @@ def test_trace_shows_no_response_if_the_connection_closes_during_a_delayed_respo
     assert_given_up(bench, client.connection.connection_id)
 
 
-def test_trace_reports_no_problem_if_a_client_disconnects_during_a_delayed_produce() -> None:
+def test_disconnect_during_a_delayed_produce_adds_no_problem_event_to_the_trace() -> None:
     bench = Bench(release_name="1.1")
     limit(bench.cluster, producer_byte_rate=1000.0)
     client = bench.cluster.connect()
@@ -264,7 +264,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_trace_of_a_refused_request_contains_the_reason_but_no_unreadable_bytes(bench: Bench, what: str) -> None:
+def test_trace_of_a_refused_request_contains_the_reason_but_not_the_request_body(bench: Bench, what: str) -> None:
     frame, kept, why = REFUSED[what]
     client = bench.cluster.connect()
     client.send_bytes(struct.pack(">i", len(frame)) + frame)
@@ -492,7 +492,7 @@ def test_trace_shows_the_advanced_high_watermark_before_the_acks_all_response() 
         }
 
 
-def test_first_trace_entry_of_a_partition_is_flagged_and_has_its_current_offsets(bench: Bench) -> None:
+def test_first_trace_entry_of_a_partition_is_marked_as_its_first_entry(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(produce("t", batch(b"x", b"y"), partition=1), 9)
     bench.entries.clear()

@@ -139,7 +139,7 @@ def test_release_1_1_delays_batches_larger_than_the_quota_and_logs_no_warning(
     assert warnings(caplog) == []
 
 
-def test_cluster_explain_lists_a_batch_above_the_quota_once_although_fetched_twice() -> None:
+def test_method_explain_has_a_single_line_for_two_fetches_of_a_batch_above_quota() -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
         c.set_quota(client_id="pipeline", consumer_byte_rate=QUOTA)
         c.produce("orders", [b"x" * 20_000])
@@ -187,7 +187,7 @@ def let_the_batch_expire(c: TestCluster) -> None:
 @pytest.mark.parametrize(
     "change", [raise_the_quota, fetch_the_next_batch, delete_the_topic, recreate_the_topic, let_the_batch_expire]
 )
-def test_cluster_explain_omits_a_too_large_batch_that_is_allowed_skipped_or_deleted(
+def test_method_explain_omits_a_batch_after_the_quota_is_raised_or_the_batch_is_gone(
     change: Callable[[TestCluster], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:

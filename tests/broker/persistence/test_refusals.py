@@ -94,7 +94,7 @@ def test_log_start_can_be_raised_to_the_log_end_even_if_fsync_fails(
     assert values(processes.crash_and_restart(), "t") == [(1, b"b")]
 
 
-def test_full_disk_leaves_topics_quotas_commits_and_records_unchanged(
+def test_requests_rejected_because_of_a_full_disk_change_no_stored_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processes = Processes(tmp_path)
@@ -126,7 +126,7 @@ def test_full_disk_leaves_topics_quotas_commits_and_records_unchanged(
         assert values(then, "t") == [(0, b"a")]
 
 
-def test_leader_election_on_a_full_disk_succeeds_and_is_stored_when_there_is_space(
+def test_leader_election_while_the_disk_is_full_succeeds_and_is_stored_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processes = Processes(tmp_path, 2)
@@ -162,7 +162,7 @@ def test_no_records_are_appended_until_an_election_on_a_full_disk_is_persisted(
     assert values(processes.cluster, "t") == [(0, b"a"), (1, b"b")]
 
 
-def test_segments_are_kept_until_an_election_on_a_full_disk_is_persisted(
+def test_log_keeps_its_end_offset_after_a_crash_if_an_election_could_not_be_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processes = Processes(tmp_path, 2)

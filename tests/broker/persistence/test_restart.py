@@ -60,7 +60,7 @@ def test_appends_and_segment_rolls_continue_after_a_restart(tmp_path: Path) -> N
     assert len(list((tmp_path / "topics").glob("*/*.log"))) > 10
 
 
-def test_commits_quotas_settings_and_producer_ids_survive_a_restart(tmp_path: Path) -> None:
+def test_committed_offsets_and_client_quotas_survive_two_restarts(tmp_path: Path) -> None:
     processes = Processes(tmp_path, config={"quota.producer.default": "1M"})
     processes.cluster.topic("t")
     assert commit(processes.cluster, "g", "t", 7) == 0
@@ -119,7 +119,7 @@ def test_client_metrics_subscriptions_survive_a_restart_but_not_a_cluster_reset(
     assert state.config.client_metrics == {}
 
 
-def test_stored_topic_keeps_setting_values_that_the_newer_release_rejects(tmp_path: Path) -> None:
+def test_topic_created_in_release_3_9_keeps_a_segment_size_that_release_4_2_rejects(tmp_path: Path) -> None:
     older = Processes(tmp_path, release_name="3.9")
     older.cluster.topic("t", segment_bytes="500", message_format_version="2.8", message_downconversion_enable="false")
     older.end()
@@ -130,7 +130,7 @@ def test_stored_topic_keeps_setting_values_that_the_newer_release_rejects(tmp_pa
         newer.state.controller.set_topic_configs("t", {"segment.bytes": "500"})
 
 
-def test_deleted_topic_has_no_records_files_or_committed_offsets_after_a_restart(tmp_path: Path) -> None:
+def test_records_and_committed_offsets_of_a_deleted_topic_are_gone_after_a_restart(tmp_path: Path) -> None:
     processes = Processes(tmp_path)
     processes.cluster.topic("t")
     write(processes.cluster, "t", b"a")

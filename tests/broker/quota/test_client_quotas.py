@@ -130,7 +130,7 @@ def test_quota_defined_at_any_of_the_eight_levels_applies_to_a_matching_client(
         (ALL, ("", "c")),
     ],
 )
-def test_metric_tags_of_a_client_without_quota_contain_user_client_id_or_both(
+def test_metrics_of_a_client_without_quota_are_tagged_by_user_or_client_id_or_both(
     levels: Levels, tags: tuple[str, str]
 ) -> None:
     none: dict[QuotaEntity, float] = {}
@@ -138,7 +138,7 @@ def test_metric_tags_of_a_client_without_quota_contain_user_client_id_or_both(
 
 
 @pytest.mark.rule("D9")
-def test_clients_without_client_id_share_the_default_quota_if_semantics_is_kip() -> None:
+def test_clients_without_client_id_share_the_default_quota_if_broker_follows_kips() -> None:
     c = Cluster("kip")
     c.set(1000, None, DEFAULT)
     assert c.fetch.record("u", "", 15000, 0) == 5000
@@ -147,7 +147,7 @@ def test_clients_without_client_id_share_the_default_quota_if_semantics_is_kip()
 
 
 @pytest.mark.rule("Q-9", "D9")
-def test_clients_without_client_id_have_no_client_id_quota_if_semantics_is_kafka() -> None:
+def test_client_without_client_id_gets_no_default_quota_if_broker_follows_kafka_code() -> None:
     c = Cluster("kafka")
     c.set(1000, None, DEFAULT)
     assert c.fetch.record("u", "", 10**9, 0) == 0
@@ -229,7 +229,7 @@ def test_largest_allowed_response_is_quota_times_window_and_at_most_int32_max() 
 
 
 @pytest.mark.rule("Q-6")
-def test_byte_throttle_is_at_most_int32_max_ms_and_request_throttle_at_most_a_window() -> None:
+def test_request_time_quota_throttles_for_at_most_the_length_of_a_quota_window() -> None:
     c = Cluster()
     for key in (PRODUCE, REQUEST):
         c.store.set(entity("u"), key, 1)
@@ -246,7 +246,7 @@ def test_request_quota_of_the_smallest_positive_float_throttles_for_1000_ms() ->
 
 
 @pytest.mark.rule("Q-17")
-def test_throttle_details_and_metrics_show_measured_rate_quota_and_throttle_time() -> None:
+def test_throttle_details_and_metrics_contain_the_measured_rate_and_the_quota() -> None:
     c = Cluster()
     c.set(1000, "u")
     wait_ms = c.fetch.record("u", "c", 15000, 7)

@@ -132,7 +132,7 @@ def test_listener_can_have_its_own_connection_limit() -> None:
 
 
 @pytest.mark.rule("W-12")
-def test_broker_at_max_connections_closes_the_longest_idle_client_for_another_broker() -> None:
+def test_inter_broker_connection_at_max_connections_closes_the_longest_idle_client() -> None:
     cluster = VirtualCluster(config={"max.connections": "3", "inter.broker.listener.name": "INSIDE"})
     cluster.state.nodes[0].acceptor("INSIDE")
     clients = []
@@ -314,7 +314,7 @@ def test_connection_above_its_ip_rate_limit_is_closed_after_200_ms_and_not_count
 
 
 @pytest.mark.rule("W-13")
-def test_connection_delayed_by_an_ip_quota_is_closed_once_when_the_broker_stops() -> None:
+def test_stopping_broker_closes_a_connection_that_is_delayed_by_an_ip_quota() -> None:
     cluster = cluster_with(quota_window_num="2")
     limit_ip(cluster, HOME, 1)
     held = [cluster.connect() for _ in range(2)][1]

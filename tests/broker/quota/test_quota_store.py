@@ -156,7 +156,7 @@ def test_ip_addresses_of_quotas_may_be_short_or_bracketed_but_not_malformed() ->
 
 
 @pytest.mark.rule("Q-20")
-def test_byte_rate_quota_of_5_0000005_is_accepted_and_5_00001_is_rejected() -> None:
+def test_byte_rate_quota_5_point_0000005_is_accepted_and_5_point_00001_is_rejected() -> None:
     store = ClientQuotaStore()
     assert alter(store, ALICE, QuotaOp(PRODUCE, 5.0000005)) == 0
     assert alter(store, ALICE, QuotaOp(PRODUCE, 5.00001)) == ErrorCode.INVALID_REQUEST
@@ -236,7 +236,7 @@ def test_quota_change_is_not_applied_if_it_cannot_be_persisted() -> None:
 
 
 @pytest.mark.rule("Q-19")
-def test_entity_name_null_is_the_default_entity_but_the_text_default_is_a_plain_name() -> None:
+def test_user_whose_name_is_the_text_default_is_not_the_default_quota_entity() -> None:
     assert parse_entity([("user", None)]) == QuotaEntity(user=DEFAULT)
     assert parse_entity([("user", "<default>")]) == QuotaEntity(user="<default>")
     assert QuotaEntity(user=DEFAULT, client_id="c").components() == [("user", None), ("client-id", "c")]

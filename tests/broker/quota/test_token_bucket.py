@@ -43,7 +43,7 @@ def test_throttle_time_of_a_negative_token_bucket_is_the_time_to_refill_to_zero(
 
 
 @pytest.mark.rule("Q-10")
-def test_changed_token_bucket_rate_applies_at_once_to_existing_tokens() -> None:
+def test_token_bucket_refills_at_its_new_rate_immediately_after_the_rate_changes() -> None:
     bucket = TokenBucket()
     assert bucket.record(30, 2, NOW_MS) == -8
     assert bucket.measure(1, NOW_MS) == -8

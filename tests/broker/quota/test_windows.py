@@ -116,7 +116,7 @@ def test_requests_after_a_burst_are_throttled_until_the_samples_of_the_burst_exp
 
 
 @pytest.mark.rule("Q-6")
-def test_requests_are_throttled_for_1000_ms_until_a_request_time_of_500_ms_expires() -> None:
+def test_after_a_500_ms_request_the_next_ten_requests_are_throttled_for_1000_ms() -> None:
     rate, now_ms, bound = SampledRate(), 0, 1.0
 
     def charge(thread_ms: float) -> int:
@@ -176,7 +176,7 @@ def test_rate_without_prior_samples_is_measured_over_a_full_window() -> None:
 
 
 @pytest.mark.rule("Q-4")
-def test_rate_of_30_second_samples_is_divided_by_75_seconds_after_45_seconds() -> None:
+def test_measured_window_of_three_30_second_samples_is_75_seconds_after_45_seconds() -> None:
     """Kafka's MetricsTest.testRateWindowing."""
     rate = SampledRate(3, 30_000)
     rate.record(100, 0)

@@ -129,7 +129,7 @@ def test_acks_all_produce_succeeds_if_min_insync_replicas_exceeds_the_replica_co
 
 
 @pytest.mark.rule("P-15")
-def test_high_watermark_does_not_advance_below_min_insync_replicas() -> None:
+def test_high_watermark_does_not_advance_while_too_few_replicas_are_in_sync() -> None:
     cluster = VirtualCluster(3)
     cluster.topic("t", 1, 3, min_insync_replicas="2")
     for broker_id in (1, 2):
@@ -171,14 +171,14 @@ def test_follower_fetch_response_has_the_high_watermark_from_before_that_fetch()
 
 
 @pytest.mark.rule("D5", "N-10")
-def test_follower_gets_a_new_high_watermark_at_once_if_semantics_is_kip() -> None:
+def test_follower_gets_a_new_high_watermark_at_once_if_broker_follows_kips() -> None:
     cluster = three()
     cluster.connect().ask(produce("t", batch(b"a")), 9)
     assert [replica(cluster, b).log.high_watermark for b in range(3)] == [1, 1, 1]
 
 
 @pytest.mark.rule("D5", "N-10")
-def test_follower_gets_a_new_high_watermark_at_its_next_fetch_if_semantics_is_kafka() -> None:
+def test_follower_gets_new_high_watermark_at_next_fetch_if_broker_follows_kafka_code() -> None:
     cluster = three("kafka")
     cluster.connect().ask(produce("t", batch(b"a")), 9)
     assert [replica(cluster, b).log.high_watermark for b in range(3)] == [1, 0, 0]

@@ -94,7 +94,7 @@ def test_each_broker_throttles_only_the_replicas_listed_for_that_broker(
         ("-1:1", False, False),
     ],
 )
-def test_throttled_replica_list_with_hyphens_is_accepted_only_if_semantics_is_kip(
+def test_throttled_replica_list_with_hyphens_is_valid_only_if_broker_follows_kips(
     text: str, kip: bool, kafka: bool
 ) -> None:
     for semantics, allowed in (("kip", kip), ("kafka", kafka)):
@@ -175,7 +175,7 @@ def test_replication_quota_exceeded_by_one_byte_is_not_exceeded_half_a_second_la
 
 @pytest.mark.rule("R-4", "R-5", "D11")
 @pytest.mark.parametrize("semantics", ["kip", "kafka"])
-def test_throttled_out_of_sync_follower_gets_no_records_until_the_rate_drops(semantics: Any) -> None:
+def test_out_of_sync_follower_gets_no_records_while_its_measured_rate_is_above_quota(semantics: Any) -> None:
     """With list "0:0" and 100 kB/s, 1 MB is followed by about 10 s without records, with error 0 and the real high watermark."""
     cluster = out_of_sync(*[500 * KB] * 4, semantics=semantics)
     set_list(cluster, LEADER, "0:0")

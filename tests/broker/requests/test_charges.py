@@ -40,7 +40,7 @@ def test_produce_with_acks_0_is_charged_for_bytes_but_not_for_request_time() -> 
 
 
 @pytest.mark.rule("Q-17")
-def test_if_byte_and_time_quotas_throttle_equally_the_request_time_quota_is_named() -> None:
+def test_equal_throttles_by_byte_and_request_quota_are_reported_as_request_throttle() -> None:
     q = quotas(produce=1000, fetch=1000, request=1)
     assert which(charge_produce(q, "u", "c", 10_500, 10.5, 1, 0)) == (500, "Request")
     q = quotas(fetch=1000, request=1)
@@ -102,7 +102,7 @@ def test_fetch_bytes_are_credited_back_if_request_time_throttles_the_fetch() -> 
 
 
 @pytest.mark.rule("Q-13")
-def test_bytes_of_a_throttled_fetch_are_subtracted_from_the_rate_at_the_fetch_time() -> None:
+def test_bytes_of_a_throttled_fetch_are_credited_back_in_the_sample_of_that_fetch() -> None:
     q, expected = quotas(fetch=1000), SampledRate()
     for now_ms, value in ((0, 30_000), (999, 40_000), (11_500, 9_000)):
         wait_ms = expected.record_and_throttle(value, now_ms, 1000)

@@ -81,7 +81,7 @@ def test_delayed_operation_completes_only_once(wait: Wait, first: Callable[[Wait
     assert len(wait.outcomes) == 1
 
 
-def test_abandoned_delayed_operation_is_unregistered_and_never_completes(wait: Wait) -> None:
+def test_abandoned_delayed_operation_never_completes(wait: Wait) -> None:
     wait.delayed.abandon()
     wait.assert_forgotten()
     wait.due = True

@@ -144,7 +144,7 @@ def test_api_versions_request_with_a_negative_version_gets_unsupported_version(c
     [header(18, 99), header(18, 99)[:-1], header(18, 99)[:8], header(18, 99) + b"\xff" * 6, header(18, -1)[:-1]],
     ids=["no tags", "half a client id", "no client id", "tags without end", "half a client id below 0"],
 )
-def test_unknown_api_versions_version_with_incomplete_header_closes_the_connection(
+def test_unsupported_api_versions_request_with_incomplete_header_closes_connection(
     cluster: VirtualCluster, payload: bytes
 ) -> None:
     client = cluster.connect()

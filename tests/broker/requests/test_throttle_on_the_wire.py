@@ -380,7 +380,7 @@ def test_fetch_with_quota_500_bytes_per_second_returns_at_most_5000_record_bytes
 
 @pytest.mark.rule("D9")
 @pytest.mark.parametrize("semantics", ["kip", "kafka"])
-def test_empty_client_id_gets_the_default_quota_with_semantics_kip_but_not_kafka(semantics: str) -> None:
+def test_empty_client_id_gets_the_default_quota_only_if_broker_follows_kips(semantics: str) -> None:
     cluster = VirtualCluster(config={"quota.producer.default": "10000"}, semantics=semantics)
     cluster.topic("t")
     client = cluster.connect(client_id="")
@@ -411,7 +411,7 @@ def test_produce_reports_the_larger_of_byte_and_request_time_throttle(cluster: V
     assert [seen.reason.quota for seen in cluster.state.journal.throttles()] == ["Produce"]
 
 
-def test_helper_flat_returns_topic_and_data_of_each_partition_of_a_fetch_response(cluster: VirtualCluster) -> None:
+def test_helper_function_flat_returns_the_topic_and_data_of_each_fetched_partition(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.ask(produce("t", batch(b"a", b"b")), 9)
     [(topic, data)] = flat(client.ask(fetch(("t", 0, 0)), 11))

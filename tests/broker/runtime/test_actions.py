@@ -9,7 +9,7 @@ import pytest
 from kafkaproto.broker.runtime.actions import ActionQueue
 
 
-def test_action_queue_runs_actions_in_order_and_those_added_meanwhile_at_the_end() -> None:
+def test_action_added_by_a_running_action_runs_after_all_queued_actions() -> None:
     actions, seen = ActionQueue(0), []
 
     def first(now_ms: int) -> None:

@@ -65,7 +65,7 @@ def test_observers_are_called_in_the_order_they_were_attached() -> None:
         events.attach(first)
 
 
-def test_events_attribute_wants_records_apart_is_true_until_its_observer_is_detached() -> None:
+def test_flag_of_an_observer_is_set_in_events_only_while_the_observer_is_attached() -> None:
     events = Events()
     wanting = type("Wanting", (Observer,), {"wants_records_apart": True})()
     events.attach(wanting)
@@ -170,7 +170,7 @@ def test_broker_stop_and_start_are_each_reported_once_to_observers() -> None:
     assert [arguments for _, arguments in calls] == [(1, False, now_ms - 15), (1, True, now_ms - 5)]
 
 
-def test_group_events_contain_state_members_generation_and_causes() -> None:
+def test_each_group_event_contains_the_old_and_the_new_state_of_the_group() -> None:
     cluster = VirtualCluster()
     calls: list[tuple[str, tuple[Any, ...]]] = []
     cluster.state.events.attach(observer_of(calls, "group_changed"))

@@ -193,7 +193,7 @@ async def test_connection_stops_reading_while_a_large_response_is_sent() -> None
         assert (await client.answer()).correlation_id == 2
 
 
-async def test_is_sending_flag_is_set_until_the_client_has_read_a_large_response() -> None:
+async def test_server_counts_as_sending_until_the_client_has_read_a_large_response() -> None:
     async with large(True, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
         await client.ask(metadata(), 1)
         assert not cluster.server.loop.is_sending

@@ -173,7 +173,7 @@ METHODS: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("call", "error", "text"), METHODS, ids=[text[:50] for _, _, text in METHODS])
-def test_error_for_an_invalid_method_argument_names_argument_value_and_fix(
+def test_error_for_an_invalid_argument_of_a_method_says_how_to_correct_the_argument(
     shared: TestCluster, call: Callable[[Any], Any], error: type[Exception], text: str
 ) -> None:
     with pytest.raises(error) as raised:

@@ -80,7 +80,7 @@ def heartbeat(c: TestCluster, member_id: str, generation: int, instance: str | N
 # ---- group -------------------------------------------------------------------------------------------------------------------
 
 
-def test_group_method_returns_epochs_assignments_offsets_and_lag_of_a_consumer_group() -> None:
+def test_method_group_returns_the_assignment_and_the_lag_of_a_consumer_group() -> None:
     with cluster(**NEW) as c:
         c.produce("orders", ["a", "b", "c"], partition=1)
         beat(c, "A", 0, [])
@@ -337,7 +337,7 @@ def test_method_wait_for_group_rejects_zero_members_with_a_state_that_needs_memb
         c.wait_for_group("readers", members=0, state=state)
 
 
-def test_method_wait_for_group_notices_a_member_that_expires_without_any_request() -> None:
+def test_method_wait_for_group_returns_after_the_session_of_the_only_member_expires() -> None:
     with cluster(**NEW, clock="manual") as c:
         beat(c, "A", 0, [])
         c.clock.advance(45_000)
@@ -404,7 +404,7 @@ def readers() -> Any:
 
 
 @pytest.mark.parametrize(("method", "arguments", "error", "text"), WRONG, ids=[f"{w[0]}{w[1]}" for w in WRONG])
-def test_error_for_an_unknown_group_member_or_broker_names_the_value_and_the_fix(
+def test_error_for_an_unknown_group_or_member_or_broker_says_how_to_correct_the_call(
     readers: TestCluster, method: str, arguments: tuple[Any, ...], error: type[Exception], text: str
 ) -> None:
     before = readers.group("readers")

@@ -125,7 +125,7 @@ def test_error_for_an_unknown_follower_or_link_names_the_existing_broker_ids() -
 
 
 @pytest.mark.parametrize("change", [lambda f: f.hold(), lambda f: f.slow(5)], ids=["hold", "slow"])
-def test_methods_hold_and_slow_raise_value_error_if_the_broker_has_no_replica(
+def test_delaying_replication_to_a_broker_without_a_replica_raises_value_error(
     change: Callable[[FollowerHandle], None],
 ) -> None:
     topics = {"t": {"assignment": {0: [0, 1]}}, "u": {"assignment": {0: [0, 2]}}}
@@ -144,7 +144,7 @@ def test_method_set_quota_with_one_invalid_value_sets_none_of_the_given_quotas()
 
 
 @pytest.mark.rule("Q-19")
-def test_method_set_quota_sets_and_removes_quotas_of_users_clients_and_ip_addresses() -> None:
+def test_method_set_quota_sets_and_removes_quotas_of_users_and_of_ip_addresses() -> None:
     with cluster() as c:
         c.set_quota(user="alice", client_id=DEFAULT, controller_mutation_rate=0.5, request_percentage=1)
         c.set_quota(ip="127.0.0.1", connection_creation_rate=7)

@@ -101,7 +101,7 @@ def test_cluster_repr_shows_addresses_and_topics() -> None:
         assert repr(c) == f"<TestCluster {c.bootstrap}, topics: none>"
 
 
-def test_cluster_journal_and_clock_have_a_one_line_repr() -> None:
+def test_repr_of_the_journal_or_the_clock_of_a_cluster_is_a_single_line() -> None:
     c = cluster(2, topics={"orders": 3}, clock="manual")
     assert (repr(c.journal), repr(c.clock)) == (
         "<journal of a cluster that is not started>",
@@ -367,7 +367,7 @@ def test_create_topic_error_for_a_misspelt_argument_suggests_the_correct_argumen
 
 
 @pytest.mark.timeout(20)
-def test_method_wait_for_raises_an_error_if_its_condition_stops_the_cluster_or_waits() -> None:
+def test_condition_of_wait_for_cannot_stop_the_cluster_or_advance_its_clock() -> None:
     with cluster() as c:
         for act in (c.stop, lambda: c.clock.advance(1), lambda: c.wait_for_records("t", 1)):
             with pytest.raises(RuntimeError, match="runs inside the broker"):

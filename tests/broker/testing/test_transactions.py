@@ -39,7 +39,7 @@ def begun(c: TestCluster, transactional_id: str = "shop") -> tuple[Producer, Top
     return producer, topic
 
 
-def test_transaction_method_returns_state_partitions_and_producer_of_a_transaction(c: TestCluster) -> None:
+def test_method_transaction_returns_the_state_and_the_partitions_of_a_transaction(c: TestCluster) -> None:
     assert c.transactions() == {}
     producer, topic = begun(c)
     seen = c.transaction("shop")

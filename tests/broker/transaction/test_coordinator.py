@@ -195,7 +195,7 @@ def test_transactional_id_expiration_that_cannot_be_stored_is_retried() -> None:
 
 
 @pytest.mark.rule("TX-39")
-def test_coordinator_retries_writing_a_complete_commit_record_after_a_storage_error(
+def test_transaction_stays_in_prepare_commit_until_the_disk_is_no_longer_full(
     bench: TransactionBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = bench.topic()
@@ -337,7 +337,7 @@ def test_transaction_log_gets_one_record_per_state_change_of_a_committed_transac
 
 
 @pytest.mark.rule("TX-3")
-def test_loading_transaction_coordinator_returns_coordinator_load_in_progress() -> None:
+def test_transaction_coordinator_that_is_still_loading_returns_load_in_progress() -> None:
     bench = TransactionBench({"kafkaproto.transaction.load.ms": "500"})
     producer = Producer(bench)
     producer.init()

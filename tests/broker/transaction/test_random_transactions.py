@@ -19,7 +19,7 @@ SEEDS = 40
 
 @pytest.mark.rule("TX-8", "TX-16", "TX-39", "TX-43", "TX-53", "TX-54", "TX-58")
 @pytest.mark.parametrize("newer", [False, True])
-def test_random_transactions_show_committed_but_not_aborted_records_and_offsets(newer: bool) -> None:
+def test_after_random_transactions_only_committed_records_and_offsets_are_visible(newer: bool) -> None:
     outcomes: Counter[str] = Counter()
     for seed in range(SEEDS):
         outcomes += RandomTransactions(seed, newer=newer).play()
