@@ -17,7 +17,7 @@ Text.
 ## D9b Static quotas
 Text.
 
-## AD-9 For clients
+## W-9 For clients
 No test: it tells clients what to do.
 """
 MODULE = """
@@ -40,7 +40,7 @@ def test_three(): ...
 
 def test_without_a_rule(): ...
 """
-KNOWN = [Rule("F-7", "The first batch", False), Rule("D9b", "Static quotas", False), Rule("AD-9", "For clients", True)]
+KNOWN = [Rule("F-7", "The first batch", False), Rule("D9b", "Static quotas", False), Rule("W-9", "For clients", True)]
 
 
 def proven(*numbers: str, is_fast: bool = True) -> list[Proof]:
@@ -70,7 +70,7 @@ def test_rule_markers_are_read_from_functions_classes_and_modules(tmp_path: Path
         (proven("F-7"), "rule D9b has no test"),
         (proven("F-7") + proven("D9b", is_fast=False), "rule D9b has no test that `make test` runs"),
         (proven("F-7", "D9b", "F-99"), "names rule F-99, which docs/rules does not have"),
-        (proven("F-7", "D9b", "AD-9"), "rule AD-9 has a test: remove its line"),
+        (proven("F-7", "D9b", "W-9"), "rule W-9 has a test: remove its line"),
     ],
 )
 def test_rule_without_a_test_and_test_of_an_unknown_rule_are_each_reported(named: list[Proof], fault: str) -> None:

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kafkaproto.api import APIS
@@ -23,7 +23,7 @@ from tests.documentation.blocks import ROOT
 from tests.support.admin_client.comparing import FIELDS, NOT_CALLED, cases
 from tests.support.tools.normalising import PATTERNS
 from tests.support.tools.scenarios import SCENARIOS
-from tests.support.tools.steps import VERSIONS
+from tests.support.tools.steps import VERSIONS, Scenario
 
 DOCS = ROOT / "docs"
 OLDER, NEWER = "3.9", "4.2"
@@ -205,15 +205,26 @@ def _kafka_tools() -> Iterator[str]:
     for name, pattern in sorted(PATTERNS.items()):
         yield f"- *{name}*: {pattern.reason}."
     yield ""
-    rows = {}
-    for scenario in SCENARIOS:
-        for step in scenario.steps:
-            left_out = [*step.patterns, *(["order"] if step.unordered else [])]
-            left_out += ["repeated lines"] if step.stopped_after_s else []
-            only = "" if step.only == VERSIONS else f"Kafka {', '.join(step.only)}"
-            rows[step.tool or scenario.name, step.verb] = ", ".join(left_out), only
+    rows = tool_rows(SCENARIOS)
     cells = ((f"`{tool}`", verb, *more) for (tool, verb), more in sorted(rows.items()))
     yield table(("tool", "what it does", "may differ", "only"), cells)
+
+
+def tool_rows(scenarios: Sequence[Scenario]) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return by (tool, verb) what may differ in any of the commands with this verb, and the only version that has such a command, or ""."""
+    left_out: dict[tuple[str, str], list[str]] = {}
+    versions_with: dict[tuple[str, str], set[str]] = {}
+    for scenario in scenarios:
+        for step in scenario.steps:
+            key = step.tool or scenario.name, step.verb
+            of_step = [*step.patterns, *(["order"] if step.unordered else [])]
+            of_step += ["repeated lines"] if step.stopped_after_s else []
+            left_out[key] = list(dict.fromkeys([*left_out.get(key, []), *of_step]))
+            versions_with.setdefault(key, set()).update(step.only)
+    return {
+        key: (", ".join(names), "" if versions_with[key] == set(VERSIONS) else f"Kafka {', '.join(versions_with[key])}")
+        for key, names in left_out.items()
+    }
 
 
 # ---- Kafka's AdminClient ------------------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from kafkaproto.pipeline.trace.schema import TABLES
 from tests.documentation import events, pages, status
 from tests.documentation.blocks import ROOT
 from tests.support.conformance.kinds import NOT_ON_NEWER_KAFKA
+from tests.support.tools.steps import NEWER, OLDER, Scenario, Step
 from tests.support.wire import fetch, limit, produce_of_bytes
 
 QUOTAS = ("Produce", "Fetch", "Request", "ControllerMutation")
@@ -51,6 +52,18 @@ def test_conformance_page_lists_the_modules_that_do_not_run_on_kafka_4_2_by_defa
     listed = re.findall(r"`(\w+)`", sentence)
     assert sorted(listed) == sorted(NOT_ON_NEWER_KAFKA) and len(listed) == 9
     assert all((ROOT / "kafkaproto" / "conformance" / f"{name}.py").is_file() for name in listed)
+
+
+def test_row_of_a_tool_combines_all_its_commands_that_have_the_same_description() -> None:
+    steps = (
+        Step("disable", "--feature a", patterns=("controller",)),
+        Step("disable", "--feature b", unordered=True, only=(NEWER,)),
+        Step("enable", "--feature a", only=(OLDER,), tool="kafka-other"),
+    )
+    assert pages.tool_rows([Scenario("kafka-features", {}, steps)]) == {
+        ("kafka-features", "disable"): ("controller, order", ""),
+        ("kafka-other", "enable"): ("", "Kafka 3.9.1"),
+    }
 
 
 def test_architecture_page_has_a_row_for_each_package_of_the_broker() -> None:
@@ -145,7 +158,7 @@ def test_list_of_kafka_apis_equals_that_of_the_kafka_jar() -> None:
 
     from benchmarks.rivals.jars import clients_jar
 
-    apis: dict[str, tuple[int, int, int]] = {}
+    apis: dict[int, tuple[int, int]] = {}
     with zipfile.ZipFile(clients_jar()) as jar:
         for name in jar.namelist():
             if re.fullmatch(r"common/message/\w+Request\.json", name):

@@ -90,3 +90,49 @@ def test_admin_client_results_are_equal_if_only_their_coordinators_differ() -> N
     other["describedGroups"]["g"]["coordinator"] = {"id": 2}  # type: ignore[index]
     results = [[Result("describeConsumerGroups", "a group", content)] for content in (GROUP, other)]
     assert differences(*results) == []
+
+
+QUORUM = {
+    "quorumInfo": {
+        "highWatermark": 296,
+        "leaderEpoch": 1,
+        "leaderId": 100,
+        "nodes": {"100": {"nodeId": 100}},
+        "observers": [{"replicaId": 2, "logEndOffset": 296}, {"replicaId": 0, "logEndOffset": 296}],
+        "voters": [{"replicaId": 100, "logEndOffset": 296}],
+    }
+}
+
+
+def _of_this_broker(quorum: Any) -> None:
+    replicas = [{"replicaId": 0, "logEndOffset": 31}], [{"replicaId": 2, "logEndOffset": 31}]
+    quorum.update(highWatermark=31, leaderId=0, nodes={}, voters=replicas[0], observers=replicas[1])
+
+
+def _other_epoch(quorum: Any) -> None:
+    quorum["leaderEpoch"] = 2
+
+
+def _other_leader(quorum: Any) -> None:
+    quorum["leaderId"] = 2
+
+
+def _no_observer(quorum: Any) -> None:
+    quorum["observers"].clear()
+
+
+def _other_field(quorum: Any) -> None:
+    quorum["voters"][0]["directory"] = "x"
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [(_of_this_broker, 0), (_other_epoch, 1), (_other_leader, 1), (_no_observer, 1), (_other_field, 1)],
+)
+def test_described_quorums_of_two_clusters_may_differ_in_controller_and_offsets_only(
+    change: Callable[[Any], None], expected: int
+) -> None:
+    other = copy.deepcopy(QUORUM)
+    change(other["quorumInfo"])
+    results = [[Result("describeMetadataQuorum", "all", content)] for content in (QUORUM, other)]
+    assert len(differences(*results)) == expected

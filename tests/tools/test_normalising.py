@@ -81,6 +81,11 @@ def test_every_pattern_defined_for_tool_outputs_is_used_by_a_test_step() -> None
     assert used == set(PATTERNS)
 
 
+def test_leader_epoch_of_the_quorum_is_compared_exactly() -> None:
+    one, other = (Output(0, f"LeaderEpoch:            {epoch}", "") for epoch in (1, 2))
+    assert lines(one, PORTS, "quorum") != lines(other, PORTS, "quorum")
+
+
 QUORUM_OF_KAFKA = """NodeId\tDirectoryId\tLogEndOffset\tLag\tLastFetchTimestamp\tLastCaughtUpTimestamp\tStatus
 100\tAAAAAAAAAAAAAAAAAAAAAA\t90\t0\t5 ms ago\t5 ms ago\tLeader
 0\tjUn2X-B65KpmF6Wib6cUog\t90\t0\t9 ms ago\t9 ms ago\tObserver
@@ -107,51 +112,100 @@ def _printed(field: str, *names: str) -> str:
     return "".join(f'{{"key":{{"type":0,"data":{{"{field}":"{name}"}}}},"value":{{"version":1}}}}' for name in names)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "one", "same", "other"),
-    [
-        ("member id", "g Bek0LQ02Rf+s6Co6YKBloQ h 1", "g cek0LQ02Rf+s6Co6YKBloR h 1", "g cek0LQ02Rf+s6Co6YKBloR h 2"),
-        (
-            "member id",
-            "g tools-member-33518783-7d8a-4e5a-a767-9da6a7d52232 h",
-            "g tools-member-a8f4d730-3cee-462e-a90b-72839166c5a6 h",
-            "g tools-a8f4d730-3cee-462e-a90b-72839166c5a6 h",
-        ),
-        ("cluster id", f"Cluster ID: {'a' * 22}", f"Cluster ID: {'b' * 22}", f"Cluster Id: {'b' * 22}"),
-        ("port", "0  127.0.0.1 9092   r0", "0  127.0.0.1 41001   r0", "0  127.0.0.1 41001   r1"),
-        ("controller", "Local controller 100 only", "Local controller 0 only", "Local controller 0 also"),
-        (
-            "other groups and transactions",
-            _printed("group", "tools-formatted", "g1", "tools-formatted", "g2"),
-            _printed("group", "g4", "tools-formatted", "g3", "tools-formatted"),
-            _printed("group", "g4", "tools-formatted", "g3"),
-        ),
-        (
-            "other groups and transactions",
-            _printed("transactionalId", "tools-formatted-a", "t1", "tools-formatted-a"),
-            _printed("transactionalId", "tools-formatted-a", "tools-formatted-a"),
-            _printed("transactionalId", "tools-formatted-a"),
-        ),
-        (
-            "id of a producer",
-            '"producerId":7,"producerEpoch":0',
-            '"producerId":1000,"producerEpoch":0',
-            '"producerEpoch":0',
-        ),
-        (
-            "latency",
-            "Percentiles: 50th = 2, 99th = 8",
-            "Percentiles: 50th = 11, 99th = 12",
-            "Percentiles: 51th = 2, 99th = 8",
-        ),
-        (
-            "generated name",
-            f"Altered client metrics config for {'a' * 22}.",
-            f"Altered client metrics config for {'b' * 22}.",
-            f"Altered client metrics configs for {'b' * 22}.",
-        ),
-    ],
-)
+VARYING = [
+    ("member id", "g Bek0LQ02Rf+s6Co6YKBloQ h 1", "g cek0LQ02Rf+s6Co6YKBloR h 1", "g cek0LQ02Rf+s6Co6YKBloR h 2"),
+    (
+        "member id",
+        "g tools-member-33518783-7d8a-4e5a-a767-9da6a7d52232 h",
+        "g tools-member-a8f4d730-3cee-462e-a90b-72839166c5a6 h",
+        "g tools-a8f4d730-3cee-462e-a90b-72839166c5a6 h",
+    ),
+    ("cluster id", f"Cluster ID: {'a' * 22}", f"Cluster ID: {'b' * 22}", f"Cluster Id: {'b' * 22}"),
+    ("port", "0  127.0.0.1 9092   r0", "0  127.0.0.1 41001   r0", "0  127.0.0.1 41001   r1"),
+    ("controller", "Local controller 100 only", "Local controller 0 only", "Local controller 0 also"),
+    (
+        "other groups and transactions",
+        _printed("group", "tools-formatted", "g1", "tools-formatted", "g2"),
+        _printed("group", "g4", "tools-formatted", "g3", "tools-formatted"),
+        _printed("group", "g4", "tools-formatted", "g3"),
+    ),
+    (
+        "other groups and transactions",
+        _printed("transactionalId", "tools-formatted-a", "t1", "tools-formatted-a"),
+        _printed("transactionalId", "tools-formatted-a", "tools-formatted-a"),
+        _printed("transactionalId", "tools-formatted-a"),
+    ),
+    (
+        "id of a producer",
+        '"producerId":7,"producerEpoch":0',
+        '"producerId":1000,"producerEpoch":0',
+        '"producerEpoch":0',
+    ),
+    (
+        "latency",
+        "Percentiles: 50th = 2, 99th = 8",
+        "Percentiles: 50th = 11, 99th = 12",
+        "Percentiles: 51th = 2, 99th = 8",
+    ),
+    ("epoch of features", "Epoch: 12", "Epoch: 7", "Epochs: 7"),
+    ("time", "at 2026-11-27 03:00:00,123 x", "at 2026-11-28 04:10:00,456 x", "at 2026-11-28 04:10:00,456 y"),
+    (
+        "time",
+        '{"timestamp":1795748508942,"n":3}',
+        '{"timestamp":1695748508942,"n":3}',
+        '{"timestamp":1695748508942,"n":4}',
+    ),
+    ("producer id", "1000  0  5", "7     0  5", "7     1  5"),
+    (
+        "directory",
+        '{"logDir":"/tmp/a","error":null}',
+        '{"logDir":"/b","error":null}',
+        '{"logDir":"/b","error":"x"}',
+    ),
+    ("directories", '"log_dirs":["/a","any"]}', '"log_dirs":["/b/c","any"]}', '"log_dirs":["/b/c","/d"]}'),
+    (
+        "coordinator",
+        "g  127.0.0.1:9092 (0)  Stable",
+        "g  127.0.0.1:9094  (2)  Stable",
+        "g  127.0.0.1:9094 (2)  Empty",
+    ),
+    (
+        "open transaction",
+        "tools-open  1  1000  Ongoing",
+        "tools-open  0  7  Ongoing",
+        "tools-open  0  7  PrepareCommit",
+    ),
+    (
+        "share and streams groups",
+        "\tShareFetch(78): 1 to 2 [usable: 2],",
+        "\tShareFetch(78): UNSUPPORTED,",
+        "\tShareFetch(79): UNSUPPORTED,",
+    ),
+    ("measured times", "3, 1.5, 120, 340, 2.5, 9.5", "3, 1.5, 99, 4, 2.5, 9.5", "4, 1.5, 99, 4, 2.5, 9.5"),
+    (
+        "rate",
+        "50 records sent, 12.5 records/sec, 3 ms avg",
+        "50 records sent, 9.1 records/sec, 8 ms avg",
+        "49 records sent, 9.1 records/sec, 8 ms avg",
+    ),
+    ("quorum", "HighWatermark:  21", "HighWatermark:  7", "Watermark:  7"),
+    (
+        "quorum",
+        'CurrentVoters:  [{"id": 100, "directoryId": null, "endpoints": []}]',
+        'CurrentVoters:  [{"id": 0}]',
+        'CurrentVoters:  [{"id": 0}, {"id": 1}]',
+    ),
+    (
+        "generated name",
+        f"Altered client metrics config for {'a' * 22}.",
+        f"Altered client metrics config for {'b' * 22}.",
+        f"Altered client metrics configs for {'b' * 22}.",
+    ),
+]
+"""Pattern, a line, one that differs only in what the pattern hides, and one that differs in something else, too."""
+
+
+@pytest.mark.parametrize(("pattern", "one", "same", "other"), VARYING)
 def test_tool_output_pattern_hides_its_varying_value_but_no_other_difference(
     pattern: str, one: str, same: str, other: str
 ) -> None:
@@ -163,3 +217,8 @@ def test_tool_output_pattern_hides_its_varying_value_but_no_other_difference(
 def test_stack_traces_that_a_tool_prints_are_left_out_of_the_comparison() -> None:
     printed = Output(1, "Error: x\n\tat a.b(C.java)\n\t... 3 more\nCaused by: y\n", "")
     assert lines(printed, PORTS) == ["exit 1", "Error: x", "Caused by: y"]
+
+
+def test_every_pattern_is_tested_with_a_line_that_differs_in_something_else() -> None:
+    elsewhere = {"topic id", "quorum replicas"}
+    assert {pattern for pattern, *_ in VARYING} | elsewhere == set(PATTERNS)

@@ -129,6 +129,13 @@ SESSION, HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval
 
 
 @pytest.mark.rule("CF-14")
+def test_group_configs_cannot_be_altered_before_kafka_4_0() -> None:
+    changed = AlterConfigsResource(GROUP, "any", [AlterableConfig(SESSION, 0, "50000")])
+    [result] = made("3.9").connect().ask(IncrementalAlterConfigsRequest([changed]), 1).responses
+    assert (result.error_code, result.error_message) == (42, "Unknown resource type 32")
+
+
+@pytest.mark.rule("CF-14")
 @pytest.mark.parametrize(
     ("name", "key", "value", "error"),
     [

@@ -200,6 +200,8 @@ public final class AdminCalls {
         print("listTopics", "all", () -> admin.listTopics());
         print("describeTopics", "by name", () -> admin.describeTopics(List.of("admin-a", "admin-none")));
         print("describeTopics", "with paging", () -> admin.describeTopics(List.of("admin-a", "admin-b"), new DescribeTopicsOptions().partitionSizeLimitPerResponse(1)));
+        print("describeTopics", "with authorized operations", () ->
+            admin.describeTopics(List.of("admin-a"), new DescribeTopicsOptions().includeAuthorizedOperations(true)).topicNameValues());
         Uuid id = admin.describeTopics(List.of("admin-a")).topicNameValues().get("admin-a").get().topicId();
         print("describeTopics", "by id", () -> admin.describeTopics(TopicCollection.ofTopicIds(List.of(id))));
         print("describeTopics", "by an unknown id", () ->
@@ -262,11 +264,10 @@ public final class AdminCalls {
             Thread.sleep(1_500);
             print("describeConfigs", "a replaced topic", () -> changed(topic));
         }
-        for (ConfigResource resource : List.of(broker, all)) {
-            String name = resource == broker ? "log.cleaner.threads" : "message.max.bytes";
-            print("incrementalAlterConfigs", "delete " + name, () ->
-                admin.incrementalAlterConfigs(Map.of(resource, List.of(op(name, null, AlterConfigOp.OpType.DELETE)))));
-        }
+        print("incrementalAlterConfigs", "delete a setting of a broker", () -> admin.incrementalAlterConfigs(
+            Map.of(broker, List.of(op("log.cleaner.threads", null, AlterConfigOp.OpType.DELETE)))));
+        print("incrementalAlterConfigs", "delete a setting of all brokers", () -> admin.incrementalAlterConfigs(
+            Map.of(all, List.of(op("message.max.bytes", null, AlterConfigOp.OpType.DELETE)))));
     }
 
     /** Returns the settings of a resource that are set on it, with their synonyms. */
@@ -296,8 +297,11 @@ public final class AdminCalls {
         print("listOffsets", "highest timestamp", () -> offset(OffsetSpec.maxTimestamp()));
         print("listOffsets", "a timestamp", () -> offset(OffsetSpec.forTimestamp(1_000_004L)));
         print("listOffsets", "a later timestamp", () -> offset(OffsetSpec.forTimestamp(9_000_000_000_000L)));
-        for (String name : List.of("earliestLocal", "latestTiered")) {
-            print("listOffsets", name, () -> offset((OffsetSpec) OffsetSpec.class.getMethod(name).invoke(null)));
+        print("listOffsets", "earliest in local logs", () -> offset(OffsetSpec.earliestLocal()));
+        print("listOffsets", "latest in remote logs", () -> offset(OffsetSpec.latestTiered()));
+        if (Arrays.stream(OffsetSpec.class.getMethods()).anyMatch(method -> method.getName().equals("earliestPendingUpload"))) {
+            print("listOffsets", "earliest that is not uploaded", () ->
+                offset((OffsetSpec) OffsetSpec.class.getMethod("earliestPendingUpload").invoke(null)));
         }
         print("describeLogDirs", "one broker", () -> {
             Map<String, LogDirDescription> folders = admin.describeLogDirs(List.of(1)).allDescriptions().get().get(1);
@@ -319,6 +323,8 @@ public final class AdminCalls {
 
     static void cluster() throws Exception {
         print("describeCluster", "all", () -> admin.describeCluster());
+        print("describeCluster", "with authorized operations", () ->
+            admin.describeCluster(new DescribeClusterOptions().includeAuthorizedOperations(true)).authorizedOperations());
         TopicPartitionReplica replica = new TopicPartitionReplica("admin-a", 0, 1);
         print("describeReplicaLogDirs", "a replica and a missing one", () ->
             admin.describeReplicaLogDirs(List.of(replica, new TopicPartitionReplica("admin-none", 0, 1))));
@@ -407,6 +413,8 @@ public final class AdminCalls {
             consumer.position(partition("admin-a", 1));
             consumer.commitSync();
             print("describeConsumerGroups", "a group with a member", () -> admin.describeConsumerGroups(names).describedGroups());
+            print("describeConsumerGroups", "with authorized operations", () -> admin.describeConsumerGroups(
+                names, new DescribeConsumerGroupsOptions().includeAuthorizedOperations(true)).describedGroups());
             print("listConsumerGroups", "all", () -> admin.listConsumerGroups());
             print("deleteConsumerGroups", "a group with a member", () -> admin.deleteConsumerGroups(List.of("admin-group")).deletedGroups());
             print("deleteConsumerGroupOffsets", "a subscribed topic", () ->
@@ -464,7 +472,9 @@ public final class AdminCalls {
                 new ListOffsetsOptions(IsolationLevel.READ_COMMITTED)).partitionResult(partition("admin-b", 0)));
             print("abortTransaction", "with a wrong epoch", () ->
                 admin.abortTransaction(new AbortTransactionSpec(partition("admin-b", 0), 12_345, (short) 0, 0)));
-            ProducerState state = admin.describeProducers(List.of(partition("admin-b", 0))).partitionResult(partition("admin-b", 0)).get().activeProducers().get(0);
+            // The call with a wrong epoch has left a producer, too, and the order of producers is that of a hash table.
+            ProducerState state = admin.describeProducers(List.of(partition("admin-b", 0))).partitionResult(partition("admin-b", 0)).get().activeProducers()
+                .stream().filter(active -> active.currentTransactionStartOffset().isPresent()).findFirst().orElseThrow();
             print("abortTransaction", "an open one", () -> admin.abortTransaction(new AbortTransactionSpec(
                 partition("admin-b", 0), state.producerId(), (short) state.producerEpoch(), state.coordinatorEpoch().orElse(0))));
             print("listOffsets", "last stable offset after the abort", () -> admin.listOffsets(Map.of(partition("admin-b", 0), OffsetSpec.latest()),

@@ -75,9 +75,22 @@ QUORUM = Scenario(
         Step(
             "remove a controller",
             f"{SERVER} remove-controller --controller-id 9 --controller-directory-id AAAAAAAAAAAAAAAAAAAAAQ",
-            only=(NEWER,),
+        ),
+        Step(
+            "remove a controller, dry run",
+            f"{SERVER} remove-controller --controller-id 9 --controller-directory-id AAAAAAAAAAAAAAAAAAAAAQ --dry-run",
+        ),
+        Step("add a controller", f"{SERVER} --command-config {{file:controller}} add-controller"),
+        Step(
+            "add a controller, dry run",
+            f"{SERVER} --command-config {{file:controller}} add-controller --dry-run",
         ),
     ),
+    {
+        "controller": "process.roles=controller\nnode.id=9\nmetadata.log.dir={folder}/kafka-metadata-quorum-log\n"
+        "controller.listener.names=CONTROLLER\nlisteners=CONTROLLER://localhost:1\n",
+        "log/meta.properties": "version=1\ncluster.id=AAAAAAAAAAAAAAAAAAAAAQ\nnode.id=9\ndirectory.id=AAAAAAAAAAAAAAAAAAAAAg\n",
+    },
 )
 
 

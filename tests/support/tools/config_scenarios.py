@@ -31,9 +31,10 @@ CONFIGS = Scenario(
         Step("alter all brokers", f"{SERVER} --alter --broker-defaults --add-config message.max.bytes=500000"),
         Step("describe all brokers", f"{SERVER} --describe --broker-defaults", settles=True),
         Step(
-            "alter a read-only setting",
+            "alter a broker with a bad value",
             f"{SERVER} --alter --broker 1 --add-config num.io.threads=0",
         ),
+        Step("alter a read-only setting", f"{SERVER} --alter --broker 1 --add-config broker.rack=r9"),
         Step("delete a setting of a broker", f"{SERVER} --alter --broker 1 --delete-config log.cleaner.threads"),
         Step(
             "delete a setting of all brokers", f"{SERVER} --alter --broker-defaults --delete-config message.max.bytes"
@@ -41,9 +42,14 @@ CONFIGS = Scenario(
         Step("alter a client", f"{SERVER} --alter --client tools --add-config producer_byte_rate=5000"),
         Step("describe a client", f"{SERVER} --describe --client tools", settles=True),
         Step("delete a quota", f"{SERVER} --alter --client tools --delete-config producer_byte_rate"),
+        Step("alter a topic from a file", f"{SERVER} --alter --topic tools-c --add-config-file {{file:settings}}"),
+        Step("describe a topic", f"{SERVER} --describe --entity-type topics --entity-name tools-c", settles=True),
         Step("alter a group", f"{SERVER} --alter --group tools --add-config consumer.session.timeout.ms=50000"),
         Step("describe a group", f"{SERVER} --describe --group tools", settles=True),
+        Step("describe all settings of a group", f"{SERVER} --describe --all --group tools"),
+        Step("describe all groups", f"{SERVER} --describe --entity-type groups", unordered=True),
     ),
+    {"settings": "retention.ms=3000\nmax.message.bytes=4000\n"},
 )
 
 _ADD, _DELETE, _SHOW = f"{SERVER} --alter --add-config", f"{SERVER} --alter --delete-config", f"{SERVER} --describe"

@@ -65,9 +65,7 @@ CONSUMER = Scenario(
             f"{SERVER} --topic tools-p --from-beginning --max-messages 3 --timeout-ms 20000"
             " --formatter org.apache.kafka.tools.consumer.NoOpMessageFormatter",
         ),
-        Step(
-            "read a topic without auto-creation", f"{SERVER} --topic tools%none --timeout-ms 3000", patterns=("time",)
-        ),
+        Step("read an illegal topic", f"{SERVER} --topic tools%none --timeout-ms 3000", patterns=("time",)),
         Step(
             "read a missing partition",
             f"{SERVER} --topic tools-p --partition 7 --offset 0 --timeout-ms 3000",

@@ -20,6 +20,8 @@ class Pattern(NamedTuple):
 _LOGGED = re.compile(r'\{"key":\{(?:(?!\{"key":\{).)*|(?<=Processed a total of )\d+')
 """A record of an internal topic as the tools print it, JSON without a line break between records; or the number of all records."""
 
+_ID = re.compile(r'"id": \d+')
+
 
 def _if_formatted(record: str) -> str:
     """Return a printed record and a line break if it belongs to a group or transactional id `tools-formatted...`, otherwise "".
@@ -29,6 +31,11 @@ def _if_formatted(record: str) -> str:
     if record.isdigit():
         return "<count>"
     return f"{record}\n" if re.search(r'"(?:group|transactionalId)":"tools-formatted', record) else ""
+
+
+def _value_of_the_quorum(name: str, value: str) -> str:
+    """Return the number of voters instead of the voters, and nothing of any other value."""
+    return f"{len(re.findall(_ID, value))} nodes" if name == "CurrentVoters" else "<value>"
 
 
 PATTERNS: Mapping[str, Pattern] = {
@@ -44,7 +51,9 @@ PATTERNS: Mapping[str, Pattern] = {
     "coordinator": Pattern(
         re.compile(r"broker-\d\s+\(\d\)"), "<broker>", "each cluster spreads its offsets topic differently"
     ),
-    "directories": Pattern(re.compile(r'(?<="log_dirs":\[)[^]]*'), "<directories>", "each cluster has its own folders"),
+    "directories": Pattern(
+        re.compile(r'(?<=["[,])"/[^"]*"(?=[],])'), '"<directory>"', "each cluster has its own folders"
+    ),
     "open transaction": Pattern(
         re.compile(r"^(?:\d+\s+(tools-open)\s+\d+\s+(.*<time>)\s+\d+|(tools-open)\s+\d+\s+\d+)\s+"),
         r"<broker> \1\3 <id> \2 ",
@@ -56,7 +65,11 @@ PATTERNS: Mapping[str, Pattern] = {
         "the controller of this broker has the lowest broker id (rule AD-25)",
     ),
     "quorum": Pattern(
-        re.compile(r"(?<=:)\s+.*"), " <value>", "this broker has one controller without a listener (rule AD-25)"
+        re.compile(
+            r"^(?P<name>ClusterId|LeaderId|HighWatermark|MaxFollowerLag|MaxFollowerLagTimeMs|CurrentVoters|CurrentObservers):\s+(?P<value>\S.*)"
+        ),
+        lambda line: f"{line['name']}: {_value_of_the_quorum(line['name'], line['value'])}",
+        "this broker has one controller without a listener (rule AD-25); other ids, offsets and lags differ, too",
     ),
     "member id": Pattern(
         re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|(?<!\S)[\w+/-]{22}(?!\S)"),

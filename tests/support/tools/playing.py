@@ -45,7 +45,8 @@ def play(tools: ToolsProcess, scenario: Scenario, target: Target) -> list[tuple[
             arguments = step.arguments.replace("{bootstrap}", bootstrap)
             for name, content in scenario.files.items():
                 path = target.folder / f"{scenario.name.replace(' ', '-')}-{name}"
-                path.write_text(content)
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(content.replace("{folder}", str(target.folder)))
                 arguments = arguments.replace(f"{{file:{name}}}", str(path))
             main_class = BY_NAME[step.tool or scenario.name].classes[tools.version]
             if step.settles:
