@@ -195,12 +195,12 @@ def test_ab_benchmark_error_for_a_base_that_is_no_commit_is_a_single_line(base: 
     )
 
 
-def test_ab_benchmark_reports_a_folder_that_is_not_a_git_checkout(tmp_path: Path) -> None:
+def test_ab_benchmark_raises_an_error_for_a_folder_that_is_not_a_git_checkout(tmp_path: Path) -> None:
     with pytest.raises(sides.SideError, match="is not a git checkout"):
         sides.resolve("HEAD", tmp_path)
 
 
-def test_ab_benchmark_reports_missing_valgrind_before_looking_up_the_base_commit(tmp_path: Path) -> None:
+def test_ab_benchmark_prints_that_valgrind_is_missing_before_it_looks_for_the_base(tmp_path: Path) -> None:
     done = run("no-such-branch", PATH=str(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"make ab: {instructions.MISSING}\n"
@@ -382,7 +382,7 @@ def test_ab_benchmark_rejects_counts_of_a_broker_imported_from_another_folder(tm
     assert elsewhere.instructions is None and "is not in" in elsewhere.why
 
 
-def test_ab_benchmark_row_that_fails_or_crashes_shows_the_reason() -> None:
+def test_ab_benchmark_result_of_a_failed_or_crashed_row_contains_the_reason() -> None:
     line = json.dumps({"row": "metadata", "pid": 7, "error": "WorkloadError: no response"})
     run = instructions.Run(line, {}, "exit status 1")
     assert instructions.request_counts(HERE, ["metadata", "heartbeat"], 50, run) == {
@@ -408,7 +408,7 @@ def test_ab_benchmark_workload_imports_the_broker_of_a_wheel_as_kafkaproto_broke
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the comparison reads /proc and pins cores")
-def test_ab_benchmark_measures_speed_and_memory_of_base_and_current_broker() -> None:
+def test_ab_benchmark_returns_speeds_and_memory_sizes_of_base_and_current_broker() -> None:
     both = (HERE, HERE._replace(name=sides.NOW))
     rows = [
         sockets.Row("produce", race.produced(1, 50)),

@@ -93,7 +93,7 @@ def test_broker_command_uses_consecutive_ports_starting_at_the_given_port(start:
     assert running.addresses == [f"127.0.0.1:{port + i}" for i in range(3)]
 
 
-def test_broker_command_reports_a_port_in_use_in_one_line() -> None:
+def test_broker_command_prints_a_single_error_line_if_its_port_is_in_use() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         result = _run("--port", str(port), "--log-level", "error")
@@ -134,7 +134,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("arguments", "what", "allowed"), REFUSED, ids=[" ".join(case[0]) for case in REFUSED])
-def test_broker_command_reports_invalid_options_in_one_line_with_status_2(
+def test_broker_command_with_invalid_options_prints_1_line_and_exits_with_status_2(
     arguments: Sequence[str], what: str, allowed: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = arguments if "--port" in arguments else ("--port", "0", *arguments)
@@ -251,7 +251,7 @@ def test_journal_topic_option_creates_the_journal_topic(start: Start, given: tup
     assert running.process.returncode == 0
 
 
-def test_illegal_journal_topic_name_is_reported_in_one_line() -> None:
+def test_broker_command_prints_a_single_error_line_for_an_illegal_journal_topic_name() -> None:
     result = _run("--port", "0", "--journal-topic", "a b")
     assert result.returncode == 2 and len(result.stderr.splitlines()) == 1
     assert "the topic for the journal, 'a b', cannot be created" in result.stderr

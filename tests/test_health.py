@@ -44,7 +44,7 @@ def listening() -> Iterator[tuple[str, Callable[[bytes], None]]]:
 
 
 @pytest.mark.parametrize("release", ["0.9", "3.9", "4.2"])
-def test_health_command_reports_brokers_of_every_release_as_healthy_until_they_stop(
+def test_health_command_exits_with_status_0_until_a_broker_of_kafka_0_9_or_4_2_stops(
     release: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with cluster(brokers=2, release=release) as c:
@@ -57,7 +57,7 @@ def test_health_command_reports_brokers_of_every_release_as_healthy_until_they_s
 
 
 @pytest.mark.parametrize("data", [b"", b"\0\0\0\x04\0\0\0\x63", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
-def test_health_command_reports_a_server_that_is_no_broker_as_unhealthy(
+def test_health_command_prints_that_a_server_that_is_no_broker_does_not_respond(
     data: bytes,
     listening: tuple[str, Callable[[bytes], None]],
     monkeypatch: pytest.MonkeyPatch,
@@ -89,7 +89,7 @@ def test_health_command_in_a_container_checks_the_addresses_in_kafka_listeners(t
     assert health.addresses_in_container(str(tmp_path), variables) == [("127.0.0.1", 19092), ("10.0.0.7", 19093)]
 
 
-def test_health_command_reports_the_broker_of_a_container_as_healthy(
+def test_health_command_with_container_option_exits_with_status_0_until_brokers_stop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("KAFKA_NUM_PARTITION", "3")  # unknown settings are ignored

@@ -74,7 +74,7 @@ def test_version_option_prints_the_package_version(
         ("--versoin", 'unknown option "--versoin"; did you mean "--version"?'),
     ],
 )
-def test_unknown_command_is_reported_in_one_line_with_the_nearest_command(
+def test_unknown_command_prints_a_single_error_line_with_the_nearest_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: str, error: str
 ) -> None:
     assert run(monkeypatch, capsys, given) == (2, "", f"kafkaproto: {error}\n")

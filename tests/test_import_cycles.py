@@ -122,7 +122,7 @@ def test_import_cycle_report_of_an_acyclic_package_is_empty(folder: Path) -> Non
 
 
 @pytest.mark.parametrize("back", BACK)
-def test_adding_an_import_in_the_opposite_direction_is_reported_as_a_cycle(folder: Path, back: str) -> None:
+def test_import_cycle_search_returns_the_cycles_that_an_opposite_import_creates(folder: Path, back: str) -> None:
     name = f"cyclic_package_{[*BACK].index(back)}"
     graph = made_up(folder, name, {**CHAIN, "bottom": BACK[back]})
     assert cycles(graph) == [
@@ -142,7 +142,7 @@ def test_import_cycle_report_lists_each_import_of_the_cycle_with_its_line_number
     ]
 
 
-def test_separate_import_cycles_are_all_reported(folder: Path) -> None:
+def test_import_cycle_search_returns_two_cycles_that_have_no_module_in_common(folder: Path) -> None:
     pair = "from {name} import {{}}\n"
     texts = {"a": "b", "b": "a", "c": "d", "d": "c", "e": "a"}
     graph = made_up(folder, "paired_package", {module: pair.replace("{{}}", other) for module, other in texts.items()})

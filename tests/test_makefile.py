@@ -141,7 +141,7 @@ def test_make_reports_a_missing_or_old_python_with_the_install_command(bare_path
     assert "apt install" in result.stderr and "brew install" in result.stderr
 
 
-def test_make_reports_a_missing_or_old_java_with_the_install_command(bare_path: Path) -> None:
+def test_make_needs_java_fails_without_java_and_with_java_11_but_not_with_java_17(bare_path: Path) -> None:
     result = make("needs-java", f"PYTHON={sys.executable}", path=str(bare_path))
     assert result.returncode != 0
     assert "A JDK 17 or later is missing" in result.stderr
@@ -170,7 +170,7 @@ def test_make_on_windows_exits_with_a_one_line_error(bare_path: Path) -> None:
         ("needs-clients", "mvn", "apt install maven golang-go npm"),
     ],
 )
-def test_make_reports_a_missing_browser_valgrind_go_or_maven_with_install_command(
+def test_make_error_for_a_missing_browser_or_valgrind_contains_the_install_command(
     bare_path: Path, target: str, program: str, command: str
 ) -> None:
     result = make(target, f"PYTHON={sys.executable}", path=str(bare_path))

@@ -175,7 +175,7 @@ def test_readme_shows_the_installation_first_and_mentions_only_existing_extras(m
     assert {"spark", "demo", "conformance"} <= extras <= {*metadata.get_all("Provides-Extra", [])}
 
 
-def test_mypy_checks_a_program_against_the_types_of_the_installed_package(python: Path, tmp_path: Path) -> None:
+def test_mypy_infers_types_of_the_installed_package_in_a_program_without_errors(python: Path, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(TYPED)
     command = ["-m", "mypy", "--strict", "--python-executable", str(python), "--cache-dir", str(tmp_path / "cache")]
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "MYPYPATH")}
@@ -261,7 +261,7 @@ def test_demo_of_an_installed_package_writes_its_trace_into_the_current_folder(p
     assert list((tmp_path / "build" / "demo" / "trace").glob("*.kptrace"))
 
 
-def test_wheel_and_imported_package_and_command_report_the_same_version(
+def test_wheel_name_and_imported_package_and_version_option_have_the_same_version(
     wheel: Path, python: Path, tmp_path: Path
 ) -> None:
     version = run(python, tmp_path, "-c", "import kafkaproto; print(kafkaproto.__version__)").strip()

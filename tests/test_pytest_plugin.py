@@ -283,7 +283,7 @@ def test_async_fixture_that_uses_the_cluster_of_another_event_loop_is_an_error(p
     )
 
 
-def test_event_loop_mismatch_fails_each_affected_test_and_no_other_test(pytester: pytest.Pytester) -> None:
+def test_each_test_in_another_event_loop_than_its_fixture_fails_and_other_tests_pass(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\ntimeout = 30\n")
     pytester.makepyfile(
         """
@@ -528,7 +528,7 @@ def test_kafka_marker_that_a_dynamically_requested_fixture_ignores_is_an_error(
     result.stdout.fnmatch_lines([f"*marker kafka of *test_one: *the fixture {fixture}*use the fixture kafka_cluster*"])
 
 
-def test_kafka_marker_applies_to_a_dynamically_requested_kafka_cluster(outside: pytest.Pytester) -> None:
+def test_kafka_marker_sets_the_broker_count_of_a_dynamically_requested_cluster(outside: pytest.Pytester) -> None:
     outside.makepyfile(
         """
         import pytest
@@ -608,7 +608,7 @@ REQUESTS = """
 """
 
 
-def test_failed_test_shows_the_last_kafka_requests_of_each_client(outside: pytest.Pytester) -> None:
+def test_pytest_output_of_a_failed_test_has_the_last_kafka_requests_of_each_client(outside: pytest.Pytester) -> None:
     outside.makepyfile(
         REQUESTS
         + """
@@ -658,7 +658,7 @@ def test_failed_test_shows_the_last_kafka_requests_of_each_client(outside: pytes
     )
 
 
-def test_failure_in_the_setup_of_another_fixture_shows_the_last_kafka_requests(outside: pytest.Pytester) -> None:
+def test_pytest_output_of_a_failed_fixture_setup_has_the_last_kafka_requests(outside: pytest.Pytester) -> None:
     outside.makepyfile(
         REQUESTS
         + """
@@ -678,7 +678,7 @@ def test_failure_in_the_setup_of_another_fixture_shows_the_last_kafka_requests(o
     result.stdout.fnmatch_lines(["*Kafka requests of kafka_cluster*", "*shop: Metadata v9 t*"])
 
 
-def test_failure_in_a_fixture_teardown_shows_the_last_kafka_requests(pytester: pytest.Pytester) -> None:
+def test_pytest_output_of_a_failed_fixture_teardown_has_the_last_kafka_requests(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\naddopts = -p no:cacheprovider\n")
     pytester.makepyfile(
         REQUESTS
@@ -790,7 +790,7 @@ def test_traceback_of_an_invalid_cluster_call_ends_at_the_line_of_the_test(outsi
     assert not [text for text in result.outlines if "broker/testing" in text]
 
 
-def test_exception_inside_the_broker_is_shown_with_its_complete_traceback(outside: pytest.Pytester) -> None:
+def test_pytest_output_of_an_exception_inside_the_broker_has_the_complete_traceback(outside: pytest.Pytester) -> None:
     outside.makepyfile(
         """
         def broken():

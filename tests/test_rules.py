@@ -73,7 +73,9 @@ def test_rule_markers_are_read_from_functions_classes_and_modules(tmp_path: Path
         (proven("F-7", "D9b", "W-9"), "rule W-9 has a test: remove its line"),
     ],
 )
-def test_rule_without_a_test_and_test_of_an_unknown_rule_are_each_reported(named: list[Proof], fault: str) -> None:
+def test_rule_check_returns_an_error_for_an_unknown_rule_or_a_rule_without_a_test(
+    named: list[Proof], fault: str
+) -> None:
     (line,) = problems({"fetch.md": PAGE}, named)
     assert fault in line
 
@@ -83,7 +85,7 @@ def test_rule_defined_twice_is_reported() -> None:
     assert problems(pages, proven("F-7", "D9b")) == ["docs/rules has rule F-7 2 times"]
 
 
-def test_outdated_rules_table_is_reported_with_the_command_that_rewrites_it() -> None:
+def test_rule_check_error_for_an_outdated_table_contains_the_command_to_rewrite_it() -> None:
     named = proven("F-7", "D9b")
     current = written(PAGE, named)
     assert current.startswith(PAGE) and problems({"fetch.md": current}, named) == []
@@ -92,7 +94,7 @@ def test_outdated_rules_table_is_reported_with_the_command_that_rewrites_it() ->
     assert line == "docs/rules/fetch.md is not current: run python -m tests.rules --write"
 
 
-def test_gap_in_the_rule_numbers_without_a_reason_on_the_page_is_reported() -> None:
+def test_rule_check_returns_an_error_for_a_missing_rule_number_without_a_reason() -> None:
     page = written("# SN. Scenarios\n\n## SN-1 First join\n\nText.\n\n- SN-2: SN-1 has it.\n", proven("SN-1"))
     assert "    | SN-2 | SN-1 has it. |\n" in page
     assert problems({"sn.md": page}, proven("SN-1")) == []
@@ -106,7 +108,7 @@ def test_gap_in_the_rule_numbers_without_a_reason_on_the_page_is_reported() -> N
 @pytest.mark.parametrize(
     ("line", "has_reason"), [("not used", False), ("not used.", False), ("not used; W-1 has it.", True)]
 )
-def test_rule_number_marked_as_not_used_without_a_reason_is_reported(line: str, has_reason: bool) -> None:
+def test_rule_check_returns_an_error_for_an_unused_rule_number_without_a_reason(line: str, has_reason: bool) -> None:
     page = written(f"# SN. Scenarios\n\n## SN-1 First join\n\nText.\n\n- SN-2: {line}\n", proven("SN-1"))
     fault = 'docs/rules/sn.md does not say why SN-2 is not used: write "- SN-2: not used; ..." with the reason'
     assert problems({"sn.md": page}, proven("SN-1")) == ([] if has_reason else [fault])

@@ -55,7 +55,7 @@ def test_unknown_environment_variable_does_not_prevent_the_start_of_a_container(
         settings(tmp_path, KAFKA_NUM_PARTITIONS="many")
 
 
-def test_error_in_a_mounted_properties_file_is_reported_with_path_and_line_number(tmp_path: Path) -> None:
+def test_error_for_a_mounted_properties_file_starts_with_its_path_and_line_number(tmp_path: Path) -> None:
     path = tmp_path / "server.properties"
     path.write_text("\nnum.partitions=many")
     with pytest.raises(ConfigError) as error:

@@ -141,7 +141,7 @@ def test_unknown_setting_in_a_properties_file_logs_a_warning(start: Start, tmp_p
         ("log.segment.bytes=100", ("--release", "4.2"), (":1: log.segment.bytes must be an integer from 1048576",)),
     ],
 )
-def test_invalid_properties_file_is_reported_in_one_line_with_status_2(
+def test_broker_with_invalid_properties_file_prints_1_line_and_exits_with_status_2(
     tmp_path: Path, text: str, arguments: tuple[str, ...], messages: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = main(["--config", written(tmp_path, text), "--log-level", "error", *arguments])
@@ -181,7 +181,7 @@ def test_settings_command_lists_all_settings_of_a_release(
     assert (f"Group settings of Kafka {table}" in tables) == (table == "4.2.0")
 
 
-def test_settings_command_shows_the_default_value_and_the_range_of_each_setting(
+def test_settings_command_prints_the_default_value_and_the_range_of_each_setting(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, tables, _ = listed(capsys, monkeypatch)

@@ -90,7 +90,7 @@ def problems(sizes_found: Iterable[Size], exceptions: Mapping[str, str]) -> list
     return lines
 
 
-def test_every_file_or_class_above_the_size_limits_is_a_listed_exception() -> None:
+def test_every_file_or_class_above_the_size_limits_is_in_the_list_of_exceptions() -> None:
     messages = problems(sizes(ROOT), EXCEPTIONS)
     if messages:
         limits = f"limits: {FILE_LINES} lines a file, {CLASS_LINES} lines and {CLASS_METHODS} methods a class"
@@ -164,7 +164,7 @@ LARGE = [Size("a.py", "500 lines"), Size("a.py::A", "30 methods"), Size("b.py", 
         ({"a.py": "one table", "a.py::A": " "}, ["a.py::A has no reason"]),
     ],
 )
-def test_size_check_reports_exceptions_that_are_missing_unneeded_or_without_a_reason(
+def test_size_check_returns_an_error_for_an_unneeded_or_unexplained_exception(
     exceptions: dict[str, str], messages: list[str]
 ) -> None:
     assert problems(LARGE, exceptions) == messages

@@ -104,7 +104,7 @@ def test_start_report_lists_every_address_of_every_listener(start: Start) -> Non
     assert "INFO no topics; --topic NAME creates one" in lines
 
 
-def test_start_report_shortens_a_long_list_of_topics(start: Start) -> None:
+def test_start_report_contains_20_of_23_topics_and_a_line_that_says_3_more(start: Start) -> None:
     options = [word for i in range(23) for word in ("--topic", f"t{i}:1")]
     lines = start(*options).stop()
     assert sum(line.startswith("INFO topic t") for line in lines) == 20
@@ -120,7 +120,7 @@ def test_start_report_is_empty_at_log_level_warning(start: Start) -> None:
     [(signal.SIGTERM, "a clean stop"), (signal.SIGKILL, "a process that did not stop cleanly")],
     ids=["SIGTERM", "SIGKILL"],
 )
-def test_start_report_after_a_restart_lists_the_recovered_data(
+def test_start_report_after_a_restart_contains_the_number_of_recovered_records(
     start: Start, tmp_path: Path, number: int, stop: str
 ) -> None:
     folder = tmp_path / "data"

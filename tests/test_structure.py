@@ -99,7 +99,7 @@ def test_every_file_in_the_list_of_programs_in_the_tests_folder_exists() -> None
         ("tests/a/helper.py", "import os", ": a helper module outside tests/support"),
     ],
 )  # fmt: skip
-def test_violation_of_the_test_folder_structure_is_reported_with_file_and_line(
+def test_structure_check_returns_file_and_line_of_each_import_of_a_test_module(
     tmp_path: Path, place: str, text: str, problem: str
 ) -> None:
     path = tmp_path / place

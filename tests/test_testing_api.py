@@ -76,7 +76,7 @@ class Half:
         pass
 
 
-def test_missing_docstring_in_the_public_test_api_is_reported() -> None:
+def test_docstring_check_returns_the_public_fields_and_methods_without_a_docstring() -> None:
     assert sorted(undocumented_in(Half)) == ["Half.hidden", "Half.method", "Half.silent"]
 
 

@@ -225,7 +225,7 @@ def test_network_threads_of_a_listener_can_at_most_double_or_halve(subject: Subj
     ],
 )
 @pytest.mark.releases(first="4.1")
-def test_request_with_a_bad_value_and_a_change_forbidden_by_elr_reports_the_value(
+def test_error_for_a_bad_value_precedes_the_error_for_a_change_that_elr_forbids(
     subject: Subject, broker: str, operation: int, expected: str
 ) -> None:
     change = ("min.insync.replicas", operation, "2" if operation == SET else None)

@@ -149,7 +149,7 @@ def test_advertised_listeners_are_dynamic_in_3_9(subject: Subject) -> None:
 
 @pytest.mark.rule("CF-3", "SN-72")
 @pytest.mark.releases(first="4.0")
-def test_advertised_listeners_are_read_only_from_4_0_on(subject: Subject) -> None:
+def test_describe_configs_marks_advertised_listeners_as_read_only_from_kafka_4_0_on(subject: Subject) -> None:
     assert described(subject, BROKER, NODE)["advertised.listeners"].read_only
 
 

@@ -210,7 +210,9 @@ def test_fetch_v16_for_a_moved_partition_returns_the_new_leader_and_its_address(
         pytest.param(False, marks=pytest.mark.releases(first="4.0"), id="no-endpoints"),
     ],
 )
-def test_follower_gets_the_endpoint_of_a_new_leader_only_before_4_0(subject: Subject, has_endpoints: bool) -> None:
+def test_follower_fetch_returns_the_endpoint_of_the_leader_only_before_kafka_4_0(
+    subject: Subject, has_endpoints: bool
+) -> None:
     topic = new_topic(subject, assignment={0: [1]})
     for version in (16, 17):
         requested = fetch((topic.name, 0, 0), version=version, topic_ids={topic.name: topic.topic_id}, replica_id=2)

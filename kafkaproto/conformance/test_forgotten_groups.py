@@ -111,7 +111,7 @@ def test_rejected_heartbeat_does_not_relist_a_group_unlisted_after_a_rejected_jo
     assert group.committed() == ({} if forgets else {(group.topic.name, 0): 5})
 
 
-def test_group_unlisted_after_a_rejected_join_is_listed_as_classic_after_a_commit(subject: Subject) -> None:
+def test_list_groups_omits_a_group_after_a_rejected_join_until_its_next_commit(subject: Subject) -> None:
     group = hidden_group(subject)
     topic = group.topic.name
     assert commit(group, {topic: {1: (8, None)}}) == {(topic, 1): 0}

@@ -38,7 +38,7 @@ def is_listed(group: Group) -> bool:
     return any(listed_group.group_id == group.id for listed_group in group.ask(ListGroupsRequest(), 4).groups)
 
 
-def test_group_created_by_a_rejected_commit_is_listed_once_another_group_commits(subject: Subject) -> None:
+def test_list_groups_returns_a_group_of_a_rejected_commit_when_another_group_commits(subject: Subject) -> None:
     ConsumerGroup(subject)  # skips the test unless the broker has the coordinator in Java
     group = Group(subject)
     topic = new_topic(subject).name
@@ -49,7 +49,7 @@ def test_group_created_by_a_rejected_commit_is_listed_once_another_group_commits
     assert described(group) == ("Empty", "")
 
 
-def test_new_classic_group_is_listed_when_its_first_join_phase_ends(subject: Subject) -> None:
+def test_list_groups_returns_a_new_classic_group_when_its_first_join_phase_ends(subject: Subject) -> None:
     ConsumerGroup(subject)
     group = Group(subject)
     connection = group.connect()
@@ -82,7 +82,7 @@ def test_empty_consumer_group_is_classic_after_a_rejected_join_and_a_rejected_co
 
 @pytest.mark.releases(first="4.0")
 @pytest.mark.rule("GC-51")
-def test_describe_groups_reports_a_kip_848_group_as_not_classic_from_4_0_on(subject: Subject) -> None:
+def test_describe_groups_says_from_kafka_4_0_on_that_a_kip_848_group_is_not_classic(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A")[0] == 1
     [described] = group.ask(DescribeGroupsRequest([group.id]), 6).groups

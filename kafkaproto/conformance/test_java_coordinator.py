@@ -94,7 +94,7 @@ def test_topics_named_twice_in_offset_requests_appear_twice_in_the_response(java
 
 
 @pytest.mark.rule("GO-15", "GO-21")
-def test_txn_offset_commit_checks_each_metadata_length_of_a_repeated_partition(java: Subject) -> None:
+def test_txn_offset_commit_rejects_only_too_long_metadata_of_a_repeated_partition(java: Subject) -> None:
     """A TxnOffsetCommit request names a partition twice, with short metadata or with metadata that is too long.
 
     An offset with too long metadata gets error OFFSET_METADATA_TOO_LARGE (12). The last of the other offsets is committed.
@@ -209,7 +209,7 @@ def test_fenced_instance_id_error_precedes_the_error_for_a_malformed_subscriptio
 
 
 @pytest.mark.rule("GC-50")
-def test_leave_group_of_a_consumer_group_returns_static_member_ids_only_before_4_0(java: Subject) -> None:
+def test_leave_group_of_a_kip_848_group_has_static_member_ids_only_before_kafka_4_0(java: Subject) -> None:
     group = ConsumerGroup(java)
     group.enter("A")
     joined = classic_join(group, "", "i")
@@ -252,7 +252,7 @@ def test_kip_848_coordinator_rebalances_a_classic_group_that_a_pending_member_le
 
 
 @pytest.mark.rule("GC-52")
-def test_kip_848_coordinator_shows_the_old_assignments_while_a_group_rebalances(java: Subject) -> None:
+def test_describe_groups_of_a_kip_848_coordinator_has_old_assignments_in_a_rebalance(java: Subject) -> None:
     assert described_in_rebalances(java) == [
         ("PreparingRebalance", [(b"", b"a0"), (b"", b"")]),
         ("CompletingRebalance", [(b"", b"a0"), (b"", b"")]),

@@ -84,7 +84,7 @@ def test_list_offsets_v0_finds_segments_by_the_time_of_the_last_write(subject: S
 
 
 @pytest.mark.rule("L-3", "L-10")
-def test_list_offsets_reports_duplicate_and_unknown_partitions_with_errors(subject: Subject) -> None:
+def test_list_offsets_returns_an_error_code_for_each_duplicate_or_unknown_partition(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [0], 1: [1]})
     partitions = [ListOffsetsPartition(index, -1, LATEST) for index in (0, 1, 9)]
     expected = [ListOffsetsTopic(topic.name, partitions), ListOffsetsTopic("no-such-topic", [partitions[0]])]

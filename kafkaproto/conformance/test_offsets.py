@@ -108,7 +108,7 @@ def test_last_offset_wins_if_an_offset_commit_contains_a_partition_twice(subject
 
 
 @pytest.mark.rule("GO-15", "GO-21")
-def test_too_long_metadata_of_an_offset_rejects_only_that_offset_from_4_0_on(subject: Subject) -> None:
+def test_too_long_metadata_of_an_offset_rejects_only_that_offset_from_kafka_4_0_on(subject: Subject) -> None:
     """An OffsetCommit request names a partition twice, with short metadata or with metadata that is too long.
 
     From 4.0 on, an offset with too long metadata gets error OFFSET_METADATA_TOO_LARGE (12), and the last of the other offsets is committed. The

@@ -100,7 +100,7 @@ def test_reassignment_moves_the_records_and_then_the_leader(subject: Subject) ->
     assert errors(left) == [6]
 
 
-def test_reassignment_that_cannot_complete_is_listed_and_can_be_cancelled(subject: Subject) -> None:
+def test_list_partition_reassignments_returns_a_blocked_entry_until_it_is_cancelled(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [0, 1]})
     topic.fill(batch(b"v"))
     subject.stop_broker(2)
@@ -118,7 +118,7 @@ def test_reassignment_that_cannot_complete_is_listed_and_can_be_cancelled(subjec
 
 
 @pytest.mark.rule("AD-47")
-def test_reassignment_of_a_partition_is_listed_as_often_as_the_request_names_it(subject: Subject) -> None:
+def test_list_partition_reassignments_returns_a_partition_as_often_as_it_is_named(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [0, 1], 1: [0, 1]})
     subject.stop_broker(2)
 

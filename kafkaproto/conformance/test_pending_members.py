@@ -53,7 +53,7 @@ def test_leave_group_that_removes_no_member_starts_no_rebalance(subject: Subject
 
 
 @pytest.mark.rule("GC-19")
-def test_group_whose_only_pending_member_leaves_stays_empty(subject: Subject) -> None:
+def test_group_has_the_state_empty_after_its_only_pending_member_leaves(subject: Subject) -> None:
     group = Group(subject)
     client = group.client()
     assert client.join().error_code == PENDING
@@ -63,7 +63,7 @@ def test_group_whose_only_pending_member_leaves_stays_empty(subject: Subject) ->
 
 
 @pytest.mark.rule("GC-52")
-def test_describe_groups_shows_old_assignments_in_a_rebalance_only_since_kip_848(subject: Subject) -> None:
+def test_describe_groups_returns_old_assignments_in_a_rebalance_only_since_kip_848(subject: Subject) -> None:
     """While a new member joins, DescribeGroups shows the old member's previous assignment with the Java coordinator, and none with the older one.
 
     Both members join, but do not synchronize. When another rebalance then starts, no member shows an assignment with either coordinator.

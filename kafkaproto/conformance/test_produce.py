@@ -212,7 +212,7 @@ def test_produce_rejects_batch_headers_with_invalid_counts(subject: Subject) -> 
 
 
 @pytest.mark.rule("P-2", "P-10", "X-2")
-def test_produce_reports_every_invalid_record_and_rejects_the_whole_batch(subject: Subject) -> None:
+def test_produce_response_has_the_index_of_every_invalid_record_and_stores_no_record(subject: Subject) -> None:
     """Records with invalid timestamps, and records without a key in a compacted topic, are listed by their index in the batch.
 
     Also checks which errors include the log start offset. Corresponds to Kafka's test `ProduceRequestTest.testProduceWithInvalidTimestamp`.

@@ -142,7 +142,7 @@ def test_throttle_times_equal_those_that_a_reference_model_computes(subject: Sub
 
 
 @pytest.mark.rule("Q-10")
-def test_changed_byte_quota_applies_at_once_to_bytes_already_counted(subject: Subject) -> None:
+def test_changed_byte_quota_is_compared_at_once_with_bytes_sent_before_the_change(subject: Subject) -> None:
     """A client has sent 27.5 kB. Under a higher quota it is not throttled, under a lower quota it is, and without a quota no request is throttled.
 
     Corresponds to Kafka's test `ClientQuotaManagerTest.testQuotaParsing`.

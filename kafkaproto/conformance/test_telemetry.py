@@ -132,7 +132,7 @@ def client(subject: Subject, subscriptions: Subscriptions) -> Pushing:
 
 
 @pytest.mark.rule("AD-10")
-def test_telemetry_apis_are_served_but_not_advertised_without_a_metrics_plugin(subject: Subject) -> None:
+def test_telemetry_requests_succeed_without_a_plugin_but_api_versions_omits_them(subject: Subject) -> None:
     client = Pushing(subject)
     offered = {api.api_key for api in subject.ask(client.connection, ApiVersionsRequest("test", "1"), 3).api_keys}
     assert not offered & {71, 72} and offered >= {68, 74}

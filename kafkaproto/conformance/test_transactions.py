@@ -165,7 +165,7 @@ def test_new_producer_with_the_same_transactional_id_aborts_the_open_transaction
 
 
 @pytest.mark.rule("TX-53", "TX-54", "TX-55", "SN-57")
-def test_last_stable_offset_stays_at_the_start_of_the_oldest_open_transaction(subject: Subject) -> None:
+def test_last_stable_offset_is_the_first_offset_of_the_oldest_open_transaction(subject: Subject) -> None:
     topic = new_topic(subject)
     first, second = begun(subject, topic), begun(subject, topic)
     assert visible(topic) == (2, 0, [], 0)
@@ -273,7 +273,7 @@ def test_produce_in_transaction_version_2_adds_its_partition_to_the_transaction(
 
 
 @pytest.mark.rule("TX-70")
-def test_init_producer_id_resets_the_transaction_start_time_only_from_4_0_on(subject: Subject) -> None:
+def test_init_producer_id_resets_the_transaction_start_time_only_from_kafka_4_0_on(subject: Subject) -> None:
     producer = begun(subject, new_topic(subject))
     started_ms = producer.describe().transaction_start_time_ms
     assert started_ms > 0

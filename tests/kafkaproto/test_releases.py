@@ -10,7 +10,7 @@ from kafkaproto.api import APIS
 from kafkaproto.releases import NAMES, common, releases, versions
 
 
-def test_kafka_releases_are_listed_from_oldest_to_newest() -> None:
+def test_releases_function_returns_kafka_release_numbers_from_oldest_to_newest() -> None:
     assert releases()[:6] == ["0.9", "0.10.0", "0.10.1", "0.10.2", "0.11", "1.0"]
     assert releases()[-4:] == ["3.9", "4.0", "4.1", "4.2"]
 

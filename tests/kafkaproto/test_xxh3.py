@@ -39,5 +39,5 @@ from kafkaproto.xxh3 import xxh3_64
         (5000, 0x799AADDD7339581D),
     ],
 )
-def test_xxh3_hash_of_inputs_of_each_length_equals_that_of_the_reference_library(size: int, expected: int) -> None:
+def test_xxh3_hash_of_0_to_5000_bytes_is_the_hash_that_the_reference_library_gives(size: int, expected: int) -> None:
     assert xxh3_64(bytes(i * 7 + 3 & 255 for i in range(size))) == expected

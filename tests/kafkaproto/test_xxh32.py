@@ -19,12 +19,12 @@ from kafkaproto.records.xxh32 import xxh32
         (b"Nobody inspects the spammish repetition", 0, 0xE2293B2F),
     ],
 )
-def test_xxhash32_equals_published_test_vectors(data: bytes, seed: int, expected: int) -> None:
+def test_xxhash32_of_the_published_test_inputs_is_the_published_hash(data: bytes, seed: int, expected: int) -> None:
     assert xxh32(data, seed) == expected
 
 
 @pytest.mark.parametrize("store_size", [True, False])
-def test_corrected_lz4_header_checksum_equals_that_of_the_lz4_library(store_size: bool) -> None:
+def test_correction_of_a_broken_lz4_header_checksum_restores_the_original_frame(store_size: bool) -> None:
     frame = lz4.frame.compress(b"data " * 100, store_size=store_size)
     at = 14 if store_size else 6
     broken = with_broken_checksum(frame)

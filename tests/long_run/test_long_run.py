@@ -103,7 +103,7 @@ def test_result_of_a_long_test_run_part_contains_the_tested_commit() -> None:
     assert finished.findings == [Finding("it is so", True)] and finished.holds
 
 
-def test_long_test_run_page_lists_missing_parts_and_failed_checks() -> None:
+def test_long_test_run_page_names_each_failed_check_and_each_part_that_was_not_run() -> None:
     bad = replace(result("bad", Finding("it is not", False)), commit="def5678")
     text = page(["good", "bad", "new"], {"good": result("good"), "bad": bad}, ["bad", "new"], "fed9876")
     assert "1 of 3 parts held when they were last run, at abc1234, def5678.\n" in text
@@ -113,7 +113,7 @@ def test_long_test_run_page_lists_missing_parts_and_failed_checks() -> None:
     assert "  - **does not hold:** it is not\n" in text and "- new: not run.\n" in text
 
 
-def test_long_test_run_page_counts_parts_that_were_run_with_other_code_versions(
+def test_long_test_run_page_says_how_many_parts_must_be_repeated_with_newer_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.long_run.page.commit", lambda: "fed9876")
@@ -154,7 +154,7 @@ def test_long_test_run_parts_cover_each_seed_and_each_request_sequence_once() ->
     assert sum(name.startswith("conversations-0") for name in names) * parts.CONVERSATIONS_OF_A_PART == 2_000
 
 
-def test_committed_long_test_run_page_matches_its_results_and_has_no_failure() -> None:
+def test_stored_long_run_results_have_no_failure_and_generate_the_committed_page() -> None:
     results = read()
     assert [name for name, part_result in results.items() if not part_result.holds] == []
     names, text = [part.name for part in all_parts()], PAGE.read_text()

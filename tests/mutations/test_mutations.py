@@ -80,7 +80,7 @@ def mutations_of(text: str) -> list[tuple[str, str]]:
         ("x = 'ä', 1", [("1", "2")]),
     ],
 )
-def test_each_mutation_operator_replaces_the_expected_part_of_the_source_code(
+def test_code_mutations_replace_less_than_by_less_or_equal_and_a_return_by_pass(
     text: str, expected: list[tuple[str, str]]
 ) -> None:
     assert mutations_of(text) == expected
@@ -185,7 +185,7 @@ def stub(check: Check) -> Callable[[Path, Stage, tuple[str, ...]], Failure | Non
     return run
 
 
-def test_code_mutation_is_caught_if_any_test_fails_and_survives_otherwise(tree: Path) -> None:
+def test_mutation_result_names_the_failing_test_or_is_survived_if_no_test_fails(tree: Path) -> None:
     source = (tree / "broker/x.py").read_bytes()
     result = tried(tree, 1, stub(boundary))
     assert result == {
@@ -199,14 +199,14 @@ def test_code_mutation_is_caught_if_any_test_fails_and_survives_otherwise(tree: 
     assert (tree / "broker/x.py").read_bytes() == source
 
 
-def test_mutation_testing_reports_the_failing_test_only_after_the_code_is_mutated(tree: Path) -> None:
+def test_mutation_run_returns_a_failing_test_for_mutated_code_and_none_for_unmutated(tree: Path) -> None:
     assert caught(tree, stub(boundary)) is None
     [site] = sites(tree)
     apply(site, tree)
     assert caught(tree, stub(boundary)) == Failure("broker", "tests/a/test_a.py::test_the_limit_is_not_big")
 
 
-def test_code_mutation_survives_if_the_failing_test_passes_when_it_is_repeated(tree: Path) -> None:
+def test_mutation_is_not_caught_by_a_test_that_fails_once_and_passes_when_repeated(tree: Path) -> None:
     runs: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = []
 
     def run(tree: Path, stage: Stage, left_out: tuple[str, ...]) -> Failure | None:
@@ -262,7 +262,7 @@ def test_mutation_testing_of_a_git_revision_uses_its_committed_files(tree: Path)
 GOLDEN = Stage("golden", ("tests/golden",), 30)
 
 
-def test_mutation_testing_reports_the_first_failing_test_of_pytest(tree: Path) -> None:
+def test_pytest_run_of_mutation_testing_returns_the_first_test_that_fails(tree: Path) -> None:
     assert run_pytest(tree, GOLDEN, ()) is None
     module = tree / "tests/golden/test_golden.py"
     module.write_text("def test_a():\n    pass\ndef test_b():\n    assert 0\ndef test_c():\n    assert 0\n")
@@ -276,7 +276,7 @@ def test_mutation_testing_reports_a_module_that_cannot_be_imported(tree: Path) -
     assert run_pytest(tree, GOLDEN, ()) == Failure("golden", "tests/golden/test_golden.py")
 
 
-def test_mutation_testing_counts_a_test_run_above_its_time_limit_as_a_failure(tree: Path) -> None:
+def test_mutation_testing_returns_a_failure_if_a_test_run_exceeds_its_time_limit(tree: Path) -> None:
     (tree / "tests/golden/test_golden.py").write_text("while True:\n    pass\n")
     assert run_pytest(tree, Stage("golden", ("tests/golden",), 1), ()) == Failure("golden", "no end within 1 s")
 
@@ -310,7 +310,7 @@ def test_code_mutation_in_a_long_line_is_shown_with_shortened_context() -> None:
     assert edit_of(source, site) == (f"…{'a' * 45} = b + {'c' * 49}…", f"…{'a' * 45} = b - {'c' * 49}…")
 
 
-def test_code_mutation_that_removes_a_long_statement_is_shown_in_one_line() -> None:
+def test_text_of_a_mutation_joins_a_statement_of_several_lines_into_a_single_line() -> None:
     source = b"def f():\n    a(\n        b\n    )  # c\n"
     [site] = sites_of("broker/x.py", source)
     assert edit_of(source, site) == ("a( b )  # c", "pass  # c")
@@ -328,7 +328,7 @@ def test_mutation_testing_page_is_current_and_explains_every_surviving_mutation(
     assert survivors == JUDGEMENTS.keys()
 
 
-def test_mutation_testing_page_shows_results_of_two_revisions_side_by_side(tmp_path: Path) -> None:
+def test_mutation_testing_page_has_a_table_column_for_each_of_two_revisions(tmp_path: Path) -> None:
     [site] = sites_of("broker/x.py", b"x = a | b < c\n")
     edit = edit_of(b"x = a | b < c\n", site)
     failed = results.result_of(site, edit, Failure("golden", "tests/a.py::test_b"))

@@ -58,13 +58,13 @@ def test_jar_download_finished_by_a_concurrent_run_is_used(cache: Path, monkeypa
     assert jars.kafka_jars() == folder and [path.name for path in folder.iterdir()] == ["theirs.jar"]
 
 
-def test_missing_java_is_reported_with_what_to_install(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_java_raises_an_error_that_says_to_install_jdk_17(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda program: None)
     with pytest.raises(jars.JarsMissing, match="`java` is not on the PATH; install a JDK 17"):
         jars.kafka_jars()
 
 
-def test_missing_maven_and_pyspark_are_reported_with_what_to_install(
+def test_missing_maven_and_pyspark_raise_an_error_that_says_to_pip_install_pyspark(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda program: "/bin/java" if program == "java" else None)
@@ -73,6 +73,6 @@ def test_missing_maven_and_pyspark_are_reported_with_what_to_install(
         jars.kafka_jars()
 
 
-def test_failing_download_program_is_reported_with_its_output() -> None:
+def test_failing_download_program_raises_an_error_that_contains_its_output() -> None:
     with pytest.raises(jars.JarsMissing, match="no such thing"):
         jars.run(["sh", "-c", "echo no such thing >&2; exit 3"])

@@ -35,7 +35,7 @@ def test_each_version_with_client_side_throttling_has_a_throttle_time_field() ->
     ("key", "is_reported", "waits"),
     [(ApiKey.PRODUCE, 1, 6), (ApiKey.FETCH, 1, 8), (ApiKey.METADATA, 3, 6), (ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, None)],
 )
-def test_produce_reports_throttle_times_from_v1_on_but_clients_wait_from_v6_on(
+def test_produce_response_has_a_throttle_time_from_v1_on_but_clients_wait_from_v6_on(
     key: ApiKey, is_reported: int, waits: int | None
 ) -> None:
     assert throttle_time_since(key) == is_reported

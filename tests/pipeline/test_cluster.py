@@ -144,7 +144,7 @@ def test_pack_command_writes_an_importable_zip_that_contains_only_kafkaproto(tmp
     assert done.stdout.count(str(archive)) == 2, done.stderr
 
 
-def test_pack_command_reports_a_zip_path_that_cannot_be_written(
+def test_pack_command_prints_an_error_for_a_zip_path_in_a_missing_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert pack.main([str(tmp_path / "none" / "k.zip")]) == 2

@@ -37,7 +37,7 @@ with cluster(topics={"__journal": 1}) as c:
 
 @pytest.mark.spark
 @pytest.mark.timeout(120)
-def test_killed_spark_jvm_is_reported_with_advice_to_give_it_more_memory() -> None:
+def test_killed_spark_jvm_raises_an_error_that_says_how_to_give_it_more_memory() -> None:
     done = subprocess.run([sys.executable, "-c", DIES], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert (

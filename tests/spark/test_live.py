@@ -214,7 +214,7 @@ def test_live_spark_job_aggregates_recorded_traffic_and_alerts_once_per_window(
         (["{kafka}", "--checkpoint", "{folder}/other"], "belongs to a job with journal __journal, window_s 7"),
     ],
 )
-def test_live_spark_job_reports_invalid_options_before_it_starts_spark(
+def test_live_spark_job_with_invalid_options_prints_an_error_and_exits_with_status_2(
     kafka: TestCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], error_text: str
 ) -> None:
     (tmp_path / "full").mkdir()

@@ -78,7 +78,9 @@ def _no_member(group: Any) -> None:
 @pytest.mark.parametrize(
     "change", [_changed_state, _changed_number, _changed_error, _changed_message, _no_message, _no_member]
 )
-def test_comparison_of_admin_client_results_reports_a_single_changed_value(change: Callable[[Any], None]) -> None:
+def test_comparison_of_admin_client_results_returns_1_difference_for_1_changed_value(
+    change: Callable[[Any], None],
+) -> None:
     other = copy.deepcopy(GROUP)
     change(other)
     results = [[Result("describeConsumerGroups", "a group", content)] for content in (GROUP, other)]

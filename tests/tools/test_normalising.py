@@ -44,7 +44,7 @@ def test_tool_outputs_that_differ_only_in_ids_addresses_and_stack_traces_are_equ
         ("\n\tTopic", "\n\nTopic"),
     ],
 )
-def test_comparison_of_tool_outputs_reports_a_single_changed_word_or_number(old: str, new: str) -> None:
+def test_comparison_of_tool_outputs_returns_a_difference_for_a_single_changed_word(old: str, new: str) -> None:
     changed = FIRST._replace(out=FIRST.out.replace(old, new))
     expected, actual = lines(FIRST, PORTS, "topic id"), lines(changed, PORTS, "topic id")
     [difference] = differences([(STEP, expected)], [(STEP, actual)])

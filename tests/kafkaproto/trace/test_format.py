@@ -162,7 +162,9 @@ def test_invalid_entry_kind_in_a_trace_is_reported_with_its_byte_offset(
 
 @pytest.mark.parametrize("body", [b"", b"12", b"{", b"{}", bytes(81), b"[" * 100_000], ids=lambda body: str(body[:9]))
 @pytest.mark.parametrize("kind", [1, 2, 3])
-def test_unreadable_trace_entry_is_reported_with_its_byte_offset(tmp_path: Path, kind: int, body: bytes) -> None:
+def test_unreadable_trace_entry_raises_an_error_that_contains_its_byte_offset(
+    tmp_path: Path, kind: int, body: bytes
+) -> None:
     path = tmp_path / "x.kptrace"
     path.write_bytes(header({}) + len(body).to_bytes(4, "big") + bytes([kind]) + body)
     with pytest.raises(TraceError, match=f"the entry at byte {len(header({}))} cannot be read"):

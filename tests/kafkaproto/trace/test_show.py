@@ -69,7 +69,7 @@ def test_trace_show_json_contains_request_and_response(folder: Path, capsys: pyt
     )
 
 
-def test_trace_show_reports_a_truncated_file_and_prints_all_complete_entries(
+def test_trace_show_of_a_truncated_file_prints_its_complete_entries_and_an_error(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = folder / "r-1.kptrace"
@@ -79,7 +79,7 @@ def test_trace_show_reports_a_truncated_file_and_prints_all_complete_entries(
     assert status == 1 and len(lines) == whole - 1 and "are an incomplete entry" in err and str(path) in err
 
 
-def test_trace_show_prints_valid_files_and_then_reports_invalid_files(
+def test_trace_show_prints_entries_of_valid_files_and_an_error_for_an_invalid_file(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "s.kptrace").write_bytes(b"something else")

@@ -233,7 +233,7 @@ def test_decoding_resumes_at_the_next_kafka_frame_after_lost_packets(made: Made)
 OTHERS = "the correlation id of the response is {}"
 
 
-def test_captured_response_that_is_out_of_order_or_has_no_request_is_reported(made: Made) -> None:
+def test_captured_response_out_of_order_sets_the_problem_column_of_its_request_row(made: Made) -> None:
     """Nothing is missing, so each response belongs to the oldest request. Responses without a request are only reported."""
     wire = Wire()
     line = wire.connect()
@@ -285,7 +285,7 @@ def test_captured_responses_after_a_gap_are_matched_by_correlation_id(made: Made
     assert len(unpaired) == (where != "in mid-stream"), "there it is skipped, because no request waits for it"
 
 
-def test_captured_requests_whose_responses_were_lost_are_reported_as_unanswered(made: Made) -> None:
+def test_captured_request_whose_response_was_lost_has_false_in_the_answered_column(made: Made) -> None:
     wire = Wire()
     line = wire.connect()
     add_exchanges(line, versions(1))
@@ -357,7 +357,7 @@ def test_captured_sasl_tokens_are_skipped_and_never_stored(
     assert not any(b"secret" in path.read_bytes() for path in (tmp_path / "out").rglob("*.parquet"))
 
 
-def test_captured_packets_of_another_protocol_are_left_out_and_counted(made: Made) -> None:
+def test_captured_http_packets_get_no_request_rows_but_an_event_with_their_count(made: Made) -> None:
     wire = Wire()
     web = wire.connect(server=80)
     web.says(CLIENT, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 3)
@@ -412,7 +412,7 @@ def test_trace_entries_made_from_a_capture_have_unique_sequence_numbers(made: Ma
     assert len(tables["requests"]) == 250 and len(seqs) == len(set(seqs))
 
 
-def test_each_capture_file_of_a_folder_gets_table_rows_or_is_reported_as_invalid(
+def test_table_job_prints_request_counts_of_captures_and_errors_for_invalid_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wire = Wire()
@@ -506,7 +506,7 @@ def test_reading_a_damaged_capture_never_raises_an_exception(
         assert [table for table, _ in batches(run)]
 
 
-def test_table_job_reports_its_progress_while_it_reads_a_long_capture(
+def test_capture_reader_passes_growing_byte_counts_to_its_progress_function(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(capture_job, "ROWS_PER_BATCH", 10)

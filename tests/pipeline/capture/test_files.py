@@ -105,7 +105,9 @@ def test_error_for_an_invalid_capture_file_contains_the_file_name(tmp_path: Path
     pcap("<", 0xA1B2C3D4) + struct.pack("<IIII", 0, 0, 3, 3) + b"abc",
     section("<") + interface("<", 1) + enhanced("<", 0, 0, b"abc", 3),
 ])  # fmt: skip
-def test_capture_file_truncated_in_its_first_packet_has_no_packets_and_is_reported(tmp_path: Path, data: bytes) -> None:
+def test_capture_file_truncated_in_its_first_packet_has_no_packets_but_an_error_text(
+    tmp_path: Path, data: bytes
+) -> None:
     path = tmp_path / "a.pcap"
     for end in range(4, len(data)):
         path.write_bytes(data[:end])
@@ -146,7 +148,7 @@ def test_captured_packets_of_every_link_type_yield_their_tcp_segment(link: int, 
     assert (segment.source_port, segment.to_port) == (1, 2) and segment.source in (A.packed, SIX.packed)
 
 
-def test_bytes_of_a_segment_that_were_not_captured_are_counted_as_missing() -> None:
+def test_missing_field_of_a_tcp_segment_is_the_number_of_its_bytes_not_captured() -> None:
     segment = segment_of(101, HELLO[:-2], len(HELLO))
     assert (segment.data, segment.missing) == (b"hel", 2)
     assert segment_of(101, HELLO[:34], len(HELLO)).missing == 5

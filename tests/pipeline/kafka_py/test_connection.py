@@ -51,7 +51,7 @@ def test_kafka_py_connection_retries_api_versions_in_version_0_with_an_old_broke
 
 
 @pytest.mark.parametrize("versions", [{}, {ApiKey.METADATA: (0, 3)}, {ApiKey.METADATA: (13, 14)}], ids=str)
-def test_kafka_py_reports_a_broker_whose_metadata_versions_are_too_old_or_too_new(
+def test_kafka_py_raises_an_error_if_all_metadata_versions_are_too_old_or_too_new(
     versions: dict[int, tuple[int, int]],
 ) -> None:
     with (
@@ -83,7 +83,7 @@ def test_kafka_py_rejects_an_untrusted_certificate_or_a_wrong_host_name() -> Non
         assert cluster_id(broker, trusting(ssl__endpoint__identification__algorithm=""), "127.0.0.1") == "here"
 
 
-def test_kafka_py_reports_an_untrusted_certificate_at_once_without_retries() -> None:
+def test_kafka_py_raises_a_certificate_error_for_an_untrusted_certificate() -> None:
     with running(tls=True) as broker:
         client = Client(replace(settings(security__protocol="SSL"), servers=(f"localhost:{broker.port}",)))
         with pytest.raises(ssl.SSLCertVerificationError):
@@ -99,7 +99,7 @@ def test_kafka_py_sends_a_client_certificate_to_a_broker_that_requires_one() -> 
             cluster_id(broker, trusting())
 
 
-def test_kafka_py_reports_an_unreadable_pem_file_with_the_name_of_its_option(tmp_path: Path) -> None:
+def test_kafka_py_error_for_an_unreadable_pem_file_names_the_option_of_the_file(tmp_path: Path) -> None:
     missing = {"ssl__truststore__location": str(tmp_path / "none.pem"), "ssl__truststore__type": "PEM"}
     with running(tls=True) as broker:
         with pytest.raises(OptionError, match=r"option kafka\.ssl\.truststore\.location: cannot be read"):
@@ -141,7 +141,7 @@ def test_tls_connection_that_fails_authentication_is_closed_at_once(monkeypatch:
     assert inside and not left_open
 
 
-def test_kafka_py_reports_a_wrong_password_with_the_error_message_of_the_broker() -> None:
+def test_kafka_py_error_for_a_wrong_password_contains_the_message_of_the_broker() -> None:
     wrong = JAAS.replace("secret", "guess")
     made = settings(security__protocol="SASL_PLAINTEXT", sasl__mechanism="PLAIN", sasl__jaas__config=wrong)
     with (
@@ -175,13 +175,13 @@ def test_kafka_py_reports_unreachable_bootstrap_servers_at_once() -> None:
     )
 
 
-def test_kafka_py_reports_an_unknown_bootstrap_host_at_once() -> None:
+def test_kafka_py_error_for_an_unknown_host_names_the_bootstrap_servers_option() -> None:
     assert refusal("no.such.host.invalid:9092").startswith(
         "option kafka.bootstrap.servers: no broker can be reached: no.such.host.invalid:9092: "
     )
 
 
-def test_tls_connection_to_a_plaintext_port_is_reported_with_the_option_to_change() -> None:
+def test_kafka_py_error_for_tls_to_a_plaintext_port_says_to_try_plaintext() -> None:
     with cluster() as c:
         text = refusal(c.bootstrap, security__protocol="SSL")
         assert text == (
@@ -192,7 +192,7 @@ def test_tls_connection_to_a_plaintext_port_is_reported_with_the_option_to_chang
         assert refusal(c.bootstrap, security__protocol="SASL_SSL", **login).endswith("; try SASL_PLAINTEXT")
 
 
-def test_invalid_response_to_a_tls_handshake_is_reported_at_once() -> None:
+def test_kafka_py_error_for_an_http_response_to_tls_says_that_the_handshake_failed() -> None:
     with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
         text = refusal(address := f"127.0.0.1:{port}", security__protocol="SSL")
     assert text.startswith(
@@ -222,7 +222,7 @@ def test_plaintext_connection_to_a_tls_port_is_reported_with_the_option_to_chang
     )
 
 
-def test_kafka_py_reports_at_once_that_a_server_is_not_a_kafka_broker() -> None:
+def test_kafka_py_error_for_an_http_server_says_that_it_is_not_a_kafka_broker() -> None:
     with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
         text = refusal(address := f"127.0.0.1:{port}")
     assert text.endswith(

@@ -99,7 +99,7 @@ def test_split_offset_ranges_contain_each_offset_of_the_original_range_once(
         assert covered == list(range(offsets.start, offsets.end))
 
 
-def test_lost_data_is_reported_for_each_partition_that_was_deleted_or_shrank() -> None:
+def test_data_loss_check_returns_a_message_for_each_deleted_or_shrunken_partition() -> None:
     assert lost({A: 5}, {A: 5, B: 9}, {B: 0}) == []
     assert lost({A: 5, B: 7}, {A: 3}, {}) == [
         "a-0 went back from offset 5 to offset 3",

@@ -111,7 +111,9 @@ def test_timestamp_options_take_precedence_over_offset_options() -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_invalid_source_option_is_reported_with_its_name(options: dict[str, str], name: str) -> None:
+def test_kafka_py_error_for_an_invalid_source_option_contains_the_option_name(
+    options: dict[str, str], name: str
+) -> None:
     with pytest.raises(OptionError) as caught:
         source(**options)
     assert caught.value.name == name
@@ -205,7 +207,7 @@ def test_sink_is_idempotent_unless_acks_or_idempotence_options_change_that() -> 
     ],
     ids=str,
 )
-def test_invalid_sink_option_is_reported_with_its_name(options: dict[str, str], name: str) -> None:
+def test_kafka_py_error_for_an_invalid_sink_option_contains_the_option_name(options: dict[str, str], name: str) -> None:
     with pytest.raises(OptionError) as caught:
         sink_settings({**SERVERS, **options})
     assert caught.value.name == name
@@ -220,7 +222,7 @@ def security(**options: str) -> Security:
     return source(**options).client.security
 
 
-def test_jaas_user_and_password_are_parsed_and_never_shown_in_messages() -> None:
+def test_jaas_user_and_password_are_parsed_and_the_password_is_not_in_the_repr() -> None:
     made = security(
         kafka__security__protocol="SASL_SSL", kafka__sasl__mechanism="PLAIN", kafka__sasl__jaas__config=JAAS
     )

@@ -57,7 +57,7 @@ def test_scram_client_rejects_a_server_signature_that_arrives_before_a_challenge
         rfc_login().check(b"v=")
 
 
-def test_scram_client_reports_the_error_that_the_server_sends() -> None:
+def test_scram_client_raises_an_error_with_the_error_text_that_the_server_sends() -> None:
     login = rfc_login()
     login.final(CHALLENGE)
     with pytest.raises(ScramError, match="the broker rejected the login: other-error"):

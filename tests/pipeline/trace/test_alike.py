@@ -69,7 +69,7 @@ def test_trace_comparison_accepts_a_proxy_trace_without_the_last_response(
     assert both["requests"] == len(places(entries)) - cut and all(both[table] > 0 for table in OF_RECORDS)
 
 
-def test_trace_comparison_reports_changed_group_and_transaction_rows(tmp_path: Path) -> None:
+def test_trace_comparison_raises_an_error_for_a_changed_group_or_transaction_row(tmp_path: Path) -> None:
     entries = group_entries()
     whole = built(tmp_path / "whole", entries)
     both = assert_same(whole, whole)
@@ -105,7 +105,7 @@ def test_trace_comparison_reports_tables_that_differ(
         assert_same(first, other)
 
 
-def test_trace_comparison_reports_a_response_that_differs(tmp_path: Path) -> None:
+def test_trace_comparison_raises_an_error_if_record_lengths_of_a_response_differ(tmp_path: Path) -> None:
     entries = traffic()
     changed = list(entries)
     at = places(entries)[-1]

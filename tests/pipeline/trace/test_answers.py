@@ -90,7 +90,7 @@ def test_quota_prediction_for_the_recorded_quota_equals_the_recorded_throttle_ti
     assert {r["quota"] for r in plan} == {5000, 10_000, 20_000, 1e6, 2e6, 5e6, 10e6}
 
 
-def test_record_analysis_counts_read_and_unread_records_separately(tables: Tables) -> None:
+def test_record_analysis_counts_80_read_records_of_a_topic_and_3_unread_of_another(tables: Tables) -> None:
     ledger_rows = {r["topic"]: r for r in answer_rows(ledger.ANSWER, "partitions", tables)}
     first, other = ledger_rows["t"], ledger_rows["unread"]
     assert (
@@ -129,7 +129,7 @@ def changed(spark: Any, folder: Path, **change: Any) -> Tables:
     return Tables(*frames.values())
 
 
-def test_record_analysis_reports_a_batch_skipped_by_every_reader_as_lost(spark: Any, folder: Path) -> None:
+def test_record_analysis_counts_records_of_a_batch_skipped_by_every_reader_as_lost(spark: Any, folder: Path) -> None:
     def without_the_third(rows: list[Row]) -> list[Row]:
         return [r for r in rows if not (r["api"] == "Fetch" and r["topic"] == "t" and r["base_offset"] == 20)]
 
@@ -198,7 +198,7 @@ def test_repeat_analysis_counts_batches_produced_again_and_offsets_fetched_again
     assert (fetch_row["client_id"], fetch_row["fetched_again"], fetch_row["bytes_again"]) == (SPARK, 1, answers[-1])
 
 
-def test_record_analysis_reports_a_batch_written_twice_as_stored_twice(spark: Any, folder: Path) -> None:
+def test_record_analysis_counts_records_of_a_batch_written_twice_as_stored_twice(spark: Any, folder: Path) -> None:
     def again(rows: list[Row]) -> list[Row]:
         """Store the first batch of an idempotent producer again at the end of the log."""
         first = next(r for r in rows if r["api"] == "Produce" and r["topic"] == "t")
@@ -222,7 +222,9 @@ def test_fetch_size_analysis_counts_empty_and_full_fetches_of_each_client(tables
     assert costs["reader-*"] == round(1000 * 3 / 80, 2)
 
 
-def test_rack_analysis_reports_bytes_read_across_racks_and_how_many_are_avoidable(tables: Tables, folder: Path) -> None:
+def test_rack_analysis_counts_bytes_read_across_racks_and_the_avoidable_part_of_them(
+    tables: Tables, folder: Path
+) -> None:
     read = sum(r["bytes"] for r in stored(folder, "partitions") if r["run"] == "before" and r["api"] == "Fetch")
     by_rack = answer_rows(racks.ANSWER, "bytes", tables)
     assert sum(r["bytes"] for r in by_rack) == read and {r["client_rack"] for r in by_rack} == {"b", "${env:RACK}"}

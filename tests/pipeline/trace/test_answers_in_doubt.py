@@ -91,7 +91,7 @@ def test_quota_prediction_leaves_out_shared_quotas_and_quotas_that_changed(spark
     assert in_force(shared) == []
 
 
-def test_quota_prediction_equals_the_throttles_of_a_broker_that_delays_responses(spark: Any, tmp_path: Path) -> None:
+def test_quota_prediction_equals_throttle_times_of_a_broker_that_delays_responses(spark: Any, tmp_path: Path) -> None:
     def play(cluster: VirtualCluster) -> None:
         limit(cluster, "h", producer_byte_rate=QUOTA, consumer_byte_rate=QUOTA)
         client = cluster.connect(client_id="h")
@@ -138,7 +138,7 @@ def test_quota_prediction_leaves_out_requests_that_were_never_charged_to_a_quota
 
 
 @pytest.mark.parametrize("acks", [0, 1])
-def test_quota_prediction_counts_a_request_whose_connection_closed_before_a_response(
+def test_quota_prediction_includes_bytes_of_a_request_that_lost_its_connection(
     spark: Any, tmp_path: Path, acks: int
 ) -> None:
     """Before 2.0 the bytes are charged first, and then the response is delayed."""

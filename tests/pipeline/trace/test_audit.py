@@ -63,7 +63,9 @@ def test_trace_tables_built_with_and_without_spark_are_equal(out: Path) -> None:
         assert rows(out, table) == rows(out.parent / "other", table)
 
 
-def test_repeated_spark_job_reads_only_new_files_and_reports_truncated_files(spark: Any, tmp_path: Path) -> None:
+def test_second_spark_table_job_reads_only_new_files_and_returns_a_truncation_notice(
+    spark: Any, tmp_path: Path
+) -> None:
     trace, made = tmp_path / "trace", tmp_path / "out"
     with_spark = partial(job.with_spark, spark)
     write(trace, traffic(), "a")
@@ -180,7 +182,7 @@ def _frame(spark: Any, table: str, some: list[dict[str, Any]]) -> Any:
 
 
 @pytest.mark.parametrize("name", broken.FAULTS)
-def test_audit_finds_each_injected_broker_bug_at_the_affected_request(audited: Found, name: str) -> None:
+def test_audit_result_for_each_injected_broker_bug_names_the_client_that_it_affected(audited: Found, name: str) -> None:
     fault, rules = broken.FAULTS[name], audited.rules[name]
     assert fault.must <= rules.keys() <= fault.must | fault.may, rules
     assert all(rules[number][0][1] == broken.TARGET for number in fault.must), rules
@@ -192,7 +194,7 @@ def test_audit_reports_no_fault_if_the_broker_has_no_injected_bug(audited: Found
 
 
 @pytest.mark.parametrize("fault", patched.FAULTS, ids=lambda fault: fault.__name__)
-def test_audit_reports_each_fault_injected_into_a_trace_at_the_faulty_row(
+def test_audit_result_for_each_fault_injected_into_a_trace_names_the_faulty_row(
     audited: Found, fault: Callable[[patched.Rows], int]
 ) -> None:
     patched_fault, rules = patched.FAULTS[fault], audited.rules[fault.__name__]
@@ -328,7 +330,7 @@ def test_audit_reports_a_delayed_throttled_response_only_for_kafka_2_0_or_newer(
     assert verdicts == {"5": verdict, "13": verdict, "17": HOLDS}
 
 
-def test_audit_rule_that_finds_no_row_to_check_is_reported_as_not_checked(spark: Any, tmp_path: Path) -> None:
+def test_audit_rule_without_any_row_to_check_gets_the_verdict_not_exercised(spark: Any, tmp_path: Path) -> None:
     outcomes = audit(Tables.of(spark, tmp_path), RULES[:3])
     assert {outcome.verdict for outcome in outcomes} == {NOT_EXERCISED} and status(outcomes) == UNREADABLE
     assert "0 hold" in text(outcomes).splitlines()[0]
@@ -355,7 +357,7 @@ def test_audit_of_a_folder_without_tables_exits_with_status_3(
     assert main([str(tmp_path)]) == UNREADABLE and "holds files that are not tables" in capsys.readouterr().err
 
 
-def test_audit_command_on_a_correct_trace_checks_every_rule_and_exits_with_status_0(out: Path, tmp_path: Path) -> None:
+def test_audit_command_on_a_correct_trace_prints_that_all_rules_hold(out: Path, tmp_path: Path) -> None:
     result_path = tmp_path / "audit.json"
     command = [sys.executable, "-m", "kafkaproto.pipeline.trace.audit"]
     trace = out.parent / "trace"

@@ -261,7 +261,7 @@ def test_tables_of_another_program_version_are_rebuilt_even_from_an_unchanged_tr
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_damaged_trace_file_is_reported_by_every_table_job(tmp_path: Path, number: int) -> None:
+def test_every_table_job_returns_a_notice_that_names_the_damaged_trace_file(tmp_path: Path, number: int) -> None:
     """In the last file the entry is invalid; an earlier file may also end within an entry."""
     trace, out = tmp_path / "trace", tmp_path / "out"
     files = [write(trace, LIFE[:9]), write(trace, LIFE[9:20], number=1)]

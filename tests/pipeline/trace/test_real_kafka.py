@@ -154,12 +154,12 @@ def test_traffic_of_a_real_kafka_broker_breaks_no_audit_rule(checked: Checked) -
 
 
 @pytest.mark.parametrize("client", EXERCISED)
-def test_each_audit_rule_listed_for_a_real_client_checks_rows_of_its_traffic(checked: Checked, client: str) -> None:
+def test_trace_of_each_real_client_has_rows_for_each_audit_rule_it_must_exercise(checked: Checked, client: str) -> None:
     expected_rules = EXERCISED[client]
     assert {number for number in expected_rules if not checked.rows[number][client]} == set(), checked.rows
 
 
-def test_each_audit_rule_for_proxy_traces_checks_rows_of_some_real_client(checked: Checked) -> None:
+def test_each_audit_rule_for_proxy_traces_has_a_row_to_check_in_real_client_traffic(checked: Checked) -> None:
     exercised = {int(number.split("-")[0]) for number, rows in checked.rows.items() if rows}
     assert exercised >= WANTED
 

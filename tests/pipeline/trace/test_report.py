@@ -163,7 +163,7 @@ def test_every_number_in_the_report_header_is_in_its_linked_table(report: Path) 
     assert "p (librdkafka 2.5)" in dict(lines)["Clients"]
 
 
-def test_report_contains_charts_of_throttles_records_latency_sizes_and_versions(report: Path) -> None:
+def test_html_trace_report_contains_10_charts_such_as_throttle_rates_and_fetch_sizes(report: Path) -> None:
     links = Links()
     links.feed(report.read_text())
     pictures = {link_id for link_id in links.ids if re.fullmatch(r"p-[a-z-]+", link_id)}
@@ -317,7 +317,7 @@ def test_report_and_audit_exit_with_status_4_after_a_spark_failure_or_internal_e
             assert why in printed.err.splitlines()[-1], printed.err
 
 
-def test_report_command_builds_the_page_and_writes_json(
+def test_report_command_writes_the_html_page_and_a_json_file_with_the_status(
     report: Path, tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The command uses the existing session; the cost of a session is tested elsewhere."""
@@ -366,7 +366,7 @@ def test_report_of_several_runs_shows_the_latest_run_and_exits_with_the_worst_st
     assert "--run shows another one: early; no rules were evaluated for them" in capsys.readouterr().out
 
 
-def test_report_command_reports_unreadable_files_and_reads_a_folder_of_captures(
+def test_report_command_prints_an_error_for_a_foreign_file_and_reads_capture_folders(
     tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from contextlib import nullcontext

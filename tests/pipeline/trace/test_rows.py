@@ -251,7 +251,7 @@ def test_rows_of_correct_fetch_sessions_count_no_missing_or_unrequested_partitio
     ]
 
 
-def test_fetch_row_reports_partitions_missing_from_an_incremental_fetch_response(bench: Bench) -> None:
+def test_fetch_row_counts_partitions_missing_from_an_incremental_fetch_response(bench: Bench) -> None:
     client, other = bench.cluster.connect(), bench.cluster.connect()
     session_id = client.ask(fetch(("t", 0, 0), ("t", 1, 0), session=(0, 0)), 11).session_id
     empty = client.ask(fetch(session=(session_id, 1)), 11)
@@ -315,7 +315,7 @@ def test_undecodable_response_gives_a_row_with_the_request_fields(bench: Bench) 
     assert of(rows["partitions"], "topic", "records", "base_offset") == [("t", 1, None)]
 
 
-def test_wrong_correlation_id_and_unknown_api_are_reported_in_request_rows(bench: Bench) -> None:
+def test_request_row_has_a_problem_text_for_a_wrong_correlation_id_or_an_unknown_api(bench: Bench) -> None:
     bench.cluster.connect().ask(metadata(), 9)
     [exchange] = bench.exchanges
     other = exchange._replace(response=(99).to_bytes(4, "big") + exchange.response[4:])
@@ -325,7 +325,7 @@ def test_wrong_correlation_id_and_unknown_api_are_reported_in_request_rows(bench
     assert second["problem"]
 
 
-def test_request_row_reports_a_response_with_the_correlation_id_of_another_request(bench: Bench) -> None:
+def test_problem_text_of_a_request_row_contains_a_correlation_id_of_another_request(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(metadata(), 9)
     client.ask(produce("t", batch(b"x")), 9)

@@ -106,7 +106,7 @@ def test_table_job_reads_only_recordings_with_new_or_grown_files(
     assert {name: data for name, data in contents(out).items() if "run=b" in name} == kept
 
 
-def test_table_job_reports_truncated_and_invalid_files_and_reads_all_other_files(
+def test_table_job_prints_errors_for_truncated_or_invalid_files_and_reads_all_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace, entries = tmp_path / "trace", traffic()
@@ -136,7 +136,7 @@ def test_table_job_prints_the_singular_word_for_one_row() -> None:
     assert tables.shown({"requests": 1, "batches": 0}) == "1 request, 0 batches"
 
 
-def test_table_job_reports_a_copied_trace_file_and_adds_its_rows_only_once(
+def test_table_job_prints_an_error_for_a_copied_trace_file_and_adds_its_rows_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace = tmp_path / "trace"
@@ -303,7 +303,7 @@ def test_tables_of_a_recording_named_like_a_parent_path_stay_in_the_output_folde
 
 
 @pytest.mark.parametrize("name", ["r" * 252, "\ud800"])
-def test_recording_with_an_invalid_folder_name_is_reported_and_others_are_read(tmp_path: Path, name: str) -> None:
+def test_table_job_returns_a_notice_for_an_invalid_recording_name_and_reads_others(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / "trace", traffic(), name, name="x")
     write(tmp_path / "trace", traffic(), "good")
     counts, [notice] = build(tmp_path / "trace", tmp_path / "out")
@@ -324,7 +324,7 @@ DAMAGED: list[Entry] = [
 
 
 @pytest.mark.parametrize("damaged", DAMAGED)
-def test_trace_entry_with_values_that_fit_no_column_is_reported_and_left_out(tmp_path: Path, damaged: Entry) -> None:
+def test_table_job_leaves_out_an_entry_that_fits_no_column_and_returns_a_notice(tmp_path: Path, damaged: Entry) -> None:
     trace, out, entries = tmp_path / "trace", tmp_path / "out", traffic()
     write(trace, [*entries[:3], damaged, *entries[3:]], "bad")
     write(trace, entries, "good")
@@ -341,14 +341,14 @@ def test_trace_entry_with_values_that_fit_no_column_is_reported_and_left_out(tmp
 
 
 @pytest.mark.parametrize("name", TIMES)
-def test_trace_file_without_a_valid_start_time_is_reported_and_other_files_are_read(tmp_path: Path, name: str) -> None:
+def test_table_job_returns_a_notice_for_an_invalid_start_time_and_reads_other_files(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / "trace", traffic(), "bad", **{name: "noon"})
     write(tmp_path / "trace", traffic(), "good")
     counts, [notice] = build(tmp_path / "trace", tmp_path / "out")
     assert list(counts) == ["good"] and str(path) in notice.text
 
 
-def test_table_job_reports_its_progress_while_it_reads_a_long_trace(
+def test_progress_line_of_a_table_job_contains_the_percentage_of_the_trace_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "ENTRIES_PER_NOTE", 3)
