@@ -283,7 +283,7 @@ def test_async_fixture_that_uses_the_cluster_of_another_event_loop_is_an_error(p
     )
 
 
-def test_each_test_in_another_event_loop_than_its_fixture_fails_and_other_tests_pass(pytester: pytest.Pytester) -> None:
+def test_only_tests_in_another_event_loop_than_their_async_cluster_get_an_error(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\ntimeout = 30\n")
     pytester.makepyfile(
         """

@@ -26,7 +26,7 @@ def test_kafka_configs_tool_sets_describes_and_removes_quotas_of_every_entity() 
 
 
 @pytest.mark.rule("Q-20")
-def test_kafka_configs_tool_reports_an_invalid_quota_and_sets_no_quota() -> None:
+def test_kafka_configs_tool_prints_the_error_for_an_invalid_quota_and_sets_no_quota() -> None:
     with cluster() as kafka:
         whose = (*USERS.split(), "--entity-name", "alice")
         where = ("--bootstrap-server", kafka.bootstrap)

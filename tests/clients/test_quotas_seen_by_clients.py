@@ -98,7 +98,9 @@ def test_confluent_kafka_reports_throttle_times_in_callback_and_statistics(ours:
 @pytest.mark.rule("T-1")
 @pytest.mark.parametrize("role", ["producer", "consumer"])
 @pytest.mark.parametrize("library", ["kafka-python", "java"])
-def test_kafka_python_and_java_report_throttle_times_in_their_metrics(ours: Ours, role: str, library: str) -> None:
+def test_kafka_python_and_java_metrics_contain_the_throttle_times_sent_by_the_broker(
+    ours: Ours, role: str, library: str
+) -> None:
     """The metrics count every response of any API until the metrics are read."""
     who = (role, library)
     prefix = "" if library == "kafka-python" else {"producer": "produce-", "consumer": "fetch-"}[role]

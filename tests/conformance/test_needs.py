@@ -84,7 +84,7 @@ class Running(Ours):
         (Needs({}, {}, 1, False, offsets_topic=True), ["offsets.topic.replication.factor of 2 or less (is 3)"]),
     ],
 )
-def test_unmet_conformance_requirement_is_reported_with_the_actual_value(needs: Needs, lacks: list[str]) -> None:
+def test_text_of_an_unmet_conformance_requirement_contains_the_actual_value(needs: Needs, lacks: list[str]) -> None:
     config = {"fetch.max.bytes": "4096", "num.partitions": "1", "0.broker.rack": "r0"}
     config["offsets.topic.replication.factor"] = "3"
     with cluster(2, config=config, clock="system") as running:

@@ -75,14 +75,14 @@ def test_conformance_suite_tries_every_version_if_the_broker_lists_no_api_versio
 
 
 @pytest.mark.parametrize("release", ["0.11", "2.0", "2.4", "3.9", "4.0", "4.2"])
-def test_conformance_setup_creates_and_fills_a_topic_on_old_and_new_kafka_releases(release: str) -> None:
+def test_conformance_setup_creates_a_topic_with_a_record_on_kafka_0_11_to_kafka_4_2(release: str) -> None:
     with foreign(release) as subject:
         topic = new_topic(subject)
         topic.fill(batch(b"stored"))
         assert bytes(read(topic, 0).records).count(b"stored") == 1
 
 
-def test_conformance_test_is_skipped_if_served_versions_lack_required_fields() -> None:
+def test_conformance_test_is_skipped_if_the_broker_lacks_a_required_api_version() -> None:
     with foreign("2.0") as subject:
         topic = new_topic(subject)
         with not_prepared("Fetch v11 (the broker serves 0 to 8)"):
@@ -103,7 +103,7 @@ def test_conformance_tests_use_the_served_api_version_closest_to_the_preferred_o
         served.closest(ApiKey.METADATA, 12)
 
 
-def test_broker_with_api_versions_of_kafka_4_0_serves_no_produce_versions_0_to_2() -> None:
+def test_produce_versions_0_to_2_are_unsupported_with_the_api_versions_of_kafka_4_0() -> None:
     assert Served(versions("3.9")).serves(ApiKey.PRODUCE, 0)
     assert not Served(versions("4.0")).serves(ApiKey.PRODUCE, 2)
     assert Served(versions("4.0")).serves(ApiKey.PRODUCE, 3)
@@ -150,7 +150,7 @@ def test_cluster_whose_api_versions_match_no_release_is_tested_as_kafka_3_9(
         ("2.0", "retention.ms", "-1", None),
     ],
 )  # fmt: skip
-def test_unsupported_topic_settings_are_reported_with_the_release_of_the_cluster(
+def test_message_about_unsupported_topic_setting_names_the_release_of_the_cluster(
     release: str, name: str, value: str, lacks: str | None
 ) -> None:
     expected = [] if lacks is None else [f"{lacks}; the cluster serves the versions of {release})"]

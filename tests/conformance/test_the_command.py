@@ -256,7 +256,7 @@ def test_conformance_suite_passes_on_a_broker_started_as_in_the_readme() -> None
         (["--bootstrap", "127.0.0.1:1"], 4, "no broker responds at 127.0.0.1:1"),
     ],
 )
-def test_conformance_command_reports_a_missing_or_unreachable_cluster(
+def test_conformance_command_exit_status_is_2_without_bootstrap_and_4_if_unreachable(
     arguments: list[str], status: int, text: str
 ) -> None:
     command = [sys.executable, "-m", "kafkaproto.cli", "conformance", *arguments]
@@ -283,7 +283,9 @@ def metadata_naming(port: int, node_id: int = 0) -> bytes:
         (metadata_naming(1), "the cluster advertises a broker at 127.0.0.1:1, but no broker responds at 127.0.0.1:1: "),
     ],
 )
-def test_conformance_command_reports_a_server_that_is_no_kafka_in_one_line(response: bytes, reason: str) -> None:
+def test_conformance_command_prints_a_single_error_line_if_the_server_is_not_kafka(
+    response: bytes, reason: str
+) -> None:
     with answering(response) as port:
         done = run("--bootstrap", f"127.0.0.1:{port}")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (4, "", 1), done.stderr

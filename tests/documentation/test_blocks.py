@@ -46,7 +46,7 @@ def run(tmp_path: Path, text: str) -> int:
     return run_page(page, folder)
 
 
-def test_documentation_runner_runs_all_code_blocks_of_a_correct_page(tmp_path: Path) -> None:
+def test_documentation_runner_returns_the_number_of_code_blocks_that_it_ran(tmp_path: Path) -> None:
     page = """
 <!-- run: background -->
 ```bash
@@ -114,7 +114,9 @@ docker compose up
         ("<!-- run: needs a checkout -->\n```bash\nrm -r x\n```", "no extra of the package: rm -r x"),
     ],
 )
-def test_documentation_runner_reports_a_code_block_that_fails(tmp_path: Path, page: str, fault: str) -> None:
+def test_documentation_runner_raises_page_error_for_a_code_block_that_fails(
+    tmp_path: Path, page: str, fault: str
+) -> None:
     with pytest.raises(PageError, match=fault):
         run(tmp_path, page + "\n")
 

@@ -29,7 +29,7 @@ def test_generated_documentation_pages_are_current() -> None:
     assert pages.outdated() == [], "run python -m tests.documentation --write"
 
 
-def test_generated_page_that_was_edited_by_hand_is_reported_as_outdated(tmp_path: Path) -> None:
+def test_function_outdated_returns_generated_pages_that_were_edited_or_deleted(tmp_path: Path) -> None:
     pages.write(tmp_path)
     assert pages.outdated(tmp_path) == []
     settings = tmp_path / "reference" / "settings.md"
@@ -142,7 +142,7 @@ def test_trace_format_page_lists_every_event_and_the_fields_of_each_event() -> N
     assert events.documented(page, "An event") == recorded
 
 
-def test_status_page_shows_every_demo_step_and_no_difference_from_expected_results() -> None:
+def test_status_page_table_has_a_row_for_every_demo_step_and_no_differing_result() -> None:
     page = (ROOT / "docs" / "status.md").read_text()
     lines = page[page.index(BEGIN) : page.index(END)].splitlines()
     head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]

@@ -109,7 +109,7 @@ def test_correlation_ids_wrap_from_int32_max_to_zero() -> None:
     assert [client.read(metadata_response(i)[4:]).correlation_id for i in (2**31 - 1, 0)] == [2**31 - 1, 0]
 
 
-def test_client_that_allows_any_order_matches_responses_by_correlation_id() -> None:
+def test_client_with_in_order_false_decodes_each_response_by_its_correlation_id() -> None:
     client = Client("me", in_order=False)
     client.send(MetadataRequest([]), 4)
     client.send(HeartbeatRequest(), 0)

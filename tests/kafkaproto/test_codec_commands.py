@@ -54,7 +54,9 @@ def test_decode_command_accepts_files_of_bytes_and_of_hex_digits(
     assert from_bytes == run(capsys, "decode", *ASKED, "--hex", DATA.hex())
 
 
-def test_decode_command_reports_the_number_of_bytes_left_over(capsys: pytest.CaptureFixture[str]) -> None:
+def test_decode_command_prints_the_number_of_bytes_after_the_message_as_field_left(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert json.loads(run(capsys, "decode", *ASKED, "--hex", DATA.hex() + "ffff"))["left"] == 2
 
 
@@ -150,7 +152,7 @@ def test_apis_command_lists_the_versions_of_the_codec_and_of_a_kafka_release(
         ("show", ("fetch", "-1"), "v-1"),
     ],
 )
-def test_codec_commands_report_errors_in_one_line_with_status_2(
+def test_codec_commands_with_invalid_input_print_1_error_line_and_exit_with_2(
     command: str,
     arguments: tuple[str, ...],
     text: str,
@@ -171,7 +173,7 @@ def test_encode_command_names_the_invalid_field(capsys: pytest.CaptureFixture[st
     assert "ListOffsetsRequest.replica_id" in capsys.readouterr().err
 
 
-def test_encode_command_reports_too_deep_json_and_a_too_large_number_in_one_line(
+def test_encode_command_prints_a_single_error_line_for_too_deep_json_or_huge_number(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     ops = f'[{{"key": "k", "value": 1{"0" * 400}, "remove": false}}]'

@@ -142,7 +142,9 @@ def test_empty_batch_has_empty_record_columns() -> None:
     assert list(records(data)) == keys(data) == list(columns(data).offsets) == []
 
 
-def test_record_columns_and_keys_are_equal_with_and_without_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_and_timestamps_of_records_are_decoded_if_numpy_cannot_be_imported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "numpy", None)
     made = [NewRecord(b"x" * (i % 5), b"k" * (i % 3), i) for i in range(200)]
     data = build_batch(made)

@@ -151,7 +151,7 @@ def test_truncated_large_message_in_a_file_raises_the_same_error_as_in_memory(
 
 
 @in_both_forms
-def test_damaged_message_in_a_construct_struct_is_reported_with_its_byte_offset(form: Callable[[Any], Any]) -> None:
+def test_truncated_message_in_a_construct_struct_raises_error_with_the_byte_offset(form: Callable[[Any], Any]) -> None:
     data = b"kp\0\0" + FETCH_REQUEST_V11.encode(FetchRequest())
     with pytest.raises(construct.ConstructError) as error:
         form(surrounded(FETCH_REQUEST_V11)).parse(data[:10])
@@ -160,7 +160,7 @@ def test_damaged_message_in_a_construct_struct_is_reported_with_its_byte_offset(
 
 
 @in_both_forms
-def test_wrong_value_in_a_construct_struct_is_reported_with_its_field(form: Callable[[Any], Any]) -> None:
+def test_too_large_value_in_a_construct_struct_raises_error_with_its_field_path(form: Callable[[Any], Any]) -> None:
     wrong = {"count": 0, "message": FetchRequest(max_bytes=1 << 40), "rest": []}
     with pytest.raises(construct.ConstructError) as error:
         form(surrounded(FETCH_REQUEST_V11)).build(wrong)

@@ -71,7 +71,9 @@ def test_decode_command_detects_request_frames_of_every_api(capsys: pytest.Captu
                 assert message.get("left", 0) == len(data) - len(frame) + (0 if length else 4)
 
 
-def test_decode_command_reports_how_many_bytes_a_frame_lacks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_decode_command_error_contains_how_many_bytes_of_the_frame_are_missing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     error = refused(capsys, "decode", "--hex", FRAME[:-3].hex())
     assert f"the request frame is incomplete: 3 of its {len(FRAME) - 4} bytes are missing" in error
 
@@ -128,7 +130,7 @@ def test_decode_command_reads_api_versions_response_with_unsupported_version_as_
         (("--data", "recordbatches", "--version", "3", "--hex", "00"), 'did you mean "RecordBatch"?'),
     ],
 )
-def test_decode_command_reports_contradictory_options_in_one_line(
+def test_decode_command_prints_1_error_line_for_missing_or_contradictory_options(
     capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], error: str
 ) -> None:
     assert error in refused(capsys, "decode", *arguments)
@@ -163,7 +165,9 @@ def test_decode_command_decodes_record_batches_with_their_records(
     assert [(r["offset"], r["key"], r["value"]) for r in two["records"]] == [(6, {"hex": "00"}, None), (7, None, "ü")]
 
 
-def test_decode_command_shows_that_a_batch_checksum_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+def test_decode_command_prints_crc_is_valid_false_for_a_batch_with_wrong_checksum(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     batch = bytearray(build_batch([NewRecord(b"value")]))
     batch[-2] ^= 1
     [shown] = decoded(capsys, bytes(batch), "--data", "RecordBatch")["batches"]
@@ -185,7 +189,7 @@ def test_documented_examples_of_the_decode_command_with_hex_digits_succeed(capsy
         assert "left" not in json.loads(capsys.readouterr().out)
 
 
-def test_apis_command_with_a_release_shows_the_api_versions_of_this_broker(
+def test_apis_command_with_a_release_prints_the_versions_that_the_broker_supports(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["kafkaproto", "apis", "--release", "4.2"])

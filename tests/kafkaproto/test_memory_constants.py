@@ -85,7 +85,7 @@ def test_parts_of_the_memory_limit_per_message_byte_add_up_to_the_whole_limit() 
     assert memory.room_for(0) + sys.getsizeof([]) < 64 * 1024
 
 
-def test_memory_limit_example_in_the_documentation_matches_the_decoder() -> None:
+def test_memory_limit_rejects_5000_names_of_1_character_but_not_of_3_characters() -> None:
     [names] = [part for part in parts(DELETE_TOPICS_REQUEST_V4) if isinstance(part, ArrayType)]
     assert names.is_heavy
     assert names.item_weight == memory.ITEM + memory.SHORTEST_TEXT - 2 * memory.FREE == 64

@@ -119,7 +119,7 @@ def test_broker_rejects_changes_to_the_settings_of_another_broker_id(cluster: Vi
     assert cluster.state.nodes[1].replicas.leader_quota.bound == 2**63 - 1
 
 
-def test_validate_only_alter_configs_reports_invalid_values_but_changes_nothing(cluster: VirtualCluster) -> None:
+def test_validate_only_alter_configs_changes_no_setting_and_rejects_invalid_values(cluster: VirtualCluster) -> None:
     assert alter(cluster, BROKER, "0", (LEADER_RATE, SET, "1"), validate=True) == 0
     assert alter(cluster, BROKER, "0", (LEADER_RATE, SET, "x"), validate=True) == 42
     assert replace(cluster, BROKER, "0", validate=True, message_max_bytes="9") == 0
@@ -220,7 +220,7 @@ def test_alter_configs_with_one_invalid_setting_changes_nothing_of_that_resource
     assert described(cluster, TOPIC, "t", "flush.messages")["flush.messages"][0] == "5"
 
 
-def test_alter_configs_rejects_a_resource_named_twice_and_applies_other_resources(cluster: VirtualCluster) -> None:
+def test_alter_configs_rejects_a_topic_named_twice_but_changes_the_other_topic(cluster: VirtualCluster) -> None:
     def old(name: str) -> OldResource:
         return OldResource(TOPIC, name, [OldConfig("retention.ms", "5")])
 

@@ -66,7 +66,7 @@ def test_default_listener_uses_the_host_and_port_of_the_command_line() -> None:
     assert of() == [Listener("PLAINTEXT", "127.0.0.1", 9092, "", 0)]
 
 
-def test_advertised_address_applies_only_to_the_listener_with_the_given_name() -> None:
+def test_advertised_listeners_entry_sets_the_address_of_only_the_listener_it_names() -> None:
     made = of(listeners="IN://0.0.0.0:1,OUT://0.0.0.0:2", advertised_listeners="OUT://public:3")
     assert made == [Listener("IN", "0.0.0.0", 1, "", 0), Listener("OUT", "0.0.0.0", 2, "public", 3)]
 

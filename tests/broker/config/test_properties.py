@@ -49,7 +49,7 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def test_properties_file_is_decoded_as_latin_1_and_the_last_value_of_a_key_applies(tmp_path: Path) -> None:
+def test_properties_file_is_read_as_latin_1_and_a_repeated_key_gets_its_last_value(tmp_path: Path) -> None:
     path = written(tmp_path, "broker.rack=caf\xe9\nnum.partitions=2\n1.broker.rack=b\nnum.partitions=3\n")
     assert settings_of_file(path, OLDER) == {"broker.rack": "café", "num.partitions": "3", "1.broker.rack": "b"}
 

@@ -83,7 +83,7 @@ def test_setting_text_is_parsed_into_a_value_of_the_type_of_the_setting(name: st
         ("compression.type", "zip"),
     ],
 )
-def test_invalid_setting_value_gets_a_one_line_error_with_value_and_allowed_range(name: str, text: str) -> None:
+def test_invalid_setting_value_raises_single_line_error_with_setting_name_and_value(name: str, text: str) -> None:
     with pytest.raises(ConfigError) as raised:
         parse(broker_setting(name), text)
     message = str(raised.value)
@@ -115,7 +115,9 @@ def test_unknown_setting_name_gets_an_error_that_suggests_the_nearest_name() -> 
         ("-1.broker.rack", None, "-1.broker.rack"),
     ],
 )
-def test_setting_prefixed_with_a_broker_id_applies_to_that_broker_only(key: str, broker: int | None, name: str) -> None:
+def test_setting_key_is_split_into_its_broker_id_prefix_and_the_setting_name(
+    key: str, broker: int | None, name: str
+) -> None:
     assert split_broker(key) == (broker, name)
 
 
@@ -188,7 +190,7 @@ def test_described_setting_contains_its_value_its_source_and_lower_priority_valu
     assert broker(config, "broker.rack").value is None
 
 
-def test_settings_without_effect_are_reported_in_the_order_they_were_set() -> None:
+def test_settings_without_effect_are_returned_in_the_order_they_were_set() -> None:
     config = ClusterConfig({"log.preallocate": "true", "fetch.max.bytes": "2000", "1.num.io.threads": "3"})
     assert config.without_effect() == ["log.preallocate", "1.num.io.threads"]
 

@@ -26,6 +26,6 @@ def test_settings_that_have_an_effect_have_no_documented_reason_for_no_effect(re
     assert [name for name in acting if reason_of(name) is not None] == []
 
 
-def test_each_documented_reason_for_no_effect_applies_to_at_least_one_setting() -> None:
+def test_each_documented_reason_for_no_effect_is_the_reason_of_at_least_1_setting() -> None:
     names = {setting.name for release in ("3.9", "4.2") for setting in without_effect(release)}
     assert {reason_of(name) for name in names} == set(REASONS)

@@ -249,7 +249,7 @@ def test_next_fetch_returns_partitions_that_a_throttled_incremental_fetch_omitte
 
 
 @pytest.mark.rule("S-10")
-def test_throttled_fetch_creates_no_session_and_reports_no_session_error() -> None:
+def test_throttled_fetch_response_has_error_code_0_and_creates_no_fetch_session() -> None:
     f = Fetcher()
     assert f.begin(0, 0, requests(FOO0)).throttled() == (OK, 0, ())
     assert len(f.cache) == 0
@@ -257,7 +257,7 @@ def test_throttled_fetch_creates_no_session_and_reports_no_session_error() -> No
 
 
 @pytest.mark.rule("S-11")
-def test_unknown_partition_stays_in_the_fetch_session_until_the_topic_is_created() -> None:
+def test_each_fetch_of_a_session_returns_an_unknown_partition_until_topic_is_created() -> None:
     f = Fetcher()
     f.log[BAR0] = Result(error_code=100, high_watermark=-1, log_start_offset=-1)
     full = f.fetch(0, 0, requests(FOO0, BAR0), topic_ids=True)

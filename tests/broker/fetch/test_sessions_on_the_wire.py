@@ -113,7 +113,7 @@ def test_incremental_fetch_returns_newly_added_partitions_after_all_others(clust
 
 
 @pytest.mark.rule("S-10")
-def test_throttled_fetch_reports_no_session_error_and_leaves_the_session_unchanged(cluster: VirtualCluster) -> None:
+def test_throttled_fetch_with_wrong_session_epoch_gets_error_0_and_keeps_the_session(cluster: VirtualCluster) -> None:
     limit(cluster, client_id="reader", request_percentage=0.1)
     reader = Reader(cluster, client_id="reader")
     session = reader.ask(NEW, ("foo", 0, 0)).session_id
@@ -145,7 +145,7 @@ def test_partitions_omitted_from_a_throttled_fetch_are_returned_by_the_next_fetc
 
 @pytest.mark.rule("S-11")
 @pytest.mark.parametrize("version", [13, LATEST])
-def test_unknown_topic_id_stays_in_the_fetch_session_until_its_topic_is_created(version: int) -> None:
+def test_each_fetch_of_a_session_returns_unknown_topic_id_until_the_topic_is_created(version: int) -> None:
     """Kafka's FetchSessionTest.testFetchSessionWithUnknownId."""
     cluster = VirtualCluster()
     cluster.topic("foo", 1)

@@ -129,7 +129,7 @@ def _follower_behind_the_high_watermark(semantics: str) -> VirtualCluster:
 
 
 @pytest.mark.rule("D2")
-def test_follower_high_watermark_may_exceed_its_log_end_if_broker_follows_kips() -> None:
+def test_follower_returns_high_watermark_above_its_log_end_if_broker_follows_kips() -> None:
     cluster = _follower_behind_the_high_watermark("kip")
     seen = {offset: fetch_one(cluster, 2, offset) for offset in range(7)}
     assert [data.error_code for data in seen.values()] == [0, 0, 0, 78, 78, 78, 1]
@@ -190,7 +190,7 @@ def test_fetch_v13_returns_unknown_topic_id_for_an_unknown_topic() -> None:
 
 
 @pytest.mark.rule("F-24")
-def test_fetch_checks_leader_epoch_before_leadership_and_leadership_before_offset() -> None:
+def test_fetch_gets_epoch_error_else_not_leader_error_else_offset_out_of_range() -> None:
     cluster = three()
     elect(cluster, 1)
     assert fetch_one(cluster, 0, 99, epoch=0, version=10).error_code == 74
@@ -203,7 +203,7 @@ def test_fetch_checks_leader_epoch_before_leadership_and_leadership_before_offse
 
 
 @pytest.mark.rule("F-25")
-def test_leader_epoch_is_checked_for_every_fetch_of_a_session() -> None:
+def test_wrong_leader_epoch_in_third_fetch_of_a_session_gets_a_leader_epoch_error() -> None:
     """Kafka's FetchRequestTest.testEpochValidationWithinFetchSession."""
     for broker_id in (1, 2):
         for epoch, expected in ((-1, 0), (1, 0), (0, 74), (2, 75)):

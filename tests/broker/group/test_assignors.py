@@ -120,7 +120,7 @@ def test_assignors_give_every_partition_to_exactly_one_subscriber(
 
 
 @given(group=groups(homogeneous=True))
-def test_uniform_assignor_balances_members_and_moves_partitions_only_if_needed(
+def test_uniform_assignor_shares_differ_by_at_most_1_and_only_excess_partitions_move(
     group: tuple[list[MemberSubscription], dict[bytes, int]],
 ) -> None:
     members, counts = group

@@ -453,7 +453,7 @@ def test_expired_offsets_and_their_group_get_tombstones() -> None:
 
 
 @pytest.mark.rule("SN-27")
-def test_group_members_and_offsets_survive_a_kill_and_restart(tmp_path: Path) -> None:
+def test_group_members_and_committed_offsets_are_restored_after_a_broker_is_killed(tmp_path: Path) -> None:
     processes = Processes(tmp_path)
     processes.cluster.topic("t")
     client = processes.cluster.connect()

@@ -304,7 +304,7 @@ def test_find_coordinator_rejects_unknown_key_types(cluster: VirtualCluster) -> 
 
 
 @pytest.mark.rule("M-8")
-def test_group_requests_are_served_only_by_the_leader_of_the_offsets_partition() -> None:
+def test_group_request_to_a_broker_other_than_its_coordinator_gets_not_coordinator() -> None:
     cluster = VirtualCluster(3, {"offsets.topic.num.partitions": "50"})
     cluster.topic("t")
     topic = cluster.state.controller.ensure_internal("__consumer_offsets")

@@ -105,7 +105,7 @@ def test_rejected_heartbeats_of_one_member_do_not_extend_the_session_of_another(
     assert group.epochs == ("Empty", 2, 1)  # the session of the silent member ended after 45 s
 
 
-def test_invalid_stored_regex_matches_no_topic_and_other_regexes_still_match() -> None:
+def test_member_with_valid_regex_gets_all_partitions_despite_an_invalid_stored_regex() -> None:
     invalid, valid = (
         ConsumerMember(member_id, None, None, "c", "/h", 60_000, frozenset(), regex)
         for member_id, regex in (("A", "("), ("B", "T.*"))
@@ -283,7 +283,7 @@ def test_empty_consumer_group_becomes_classic_by_a_rejected_join_without_protoco
     assert kind(group) == ("classic", "Empty")
 
 
-def test_coordinator_serves_a_group_despite_a_stored_member_record_without_protocols() -> None:
+def test_stored_classic_member_without_protocols_causes_no_error_when_another_leaves() -> None:
     """Such a record is damaged, but the coordinator must not fail over it."""
     empty = ConsumerMember("M", None, None, "c", "/h", 60_000, frozenset({"T"}), classic=ClassicProtocol(10_000, ()))
     other = ConsumerMember("A", None, None, "c", "/h", 60_000, frozenset({"T"}))

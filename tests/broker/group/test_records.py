@@ -74,7 +74,7 @@ def test_committed_offset_with_its_own_expiry_time_is_stored_as_record_version_1
 
 
 @given(names, names, st.integers(0, 2**31 - 1), offsets, st.sampled_from([KAFKA_3_9, KAFKA_4_1]))
-def test_stored_committed_offset_survives_encoding_and_decoding(
+def test_encoded_committed_offset_record_is_decoded_to_the_same_values(
     group: str, topic: str, index: int, committed: CommittedOffset, versions: RecordVersions
 ) -> None:
     entry = offset_entry(group, (topic, index), committed, versions)
@@ -82,7 +82,9 @@ def test_stored_committed_offset_survives_encoding_and_decoding(
 
 
 @given(names, groups, st.sampled_from([3, 4]))
-def test_stored_classic_group_survives_encoding_and_decoding(group_id: str, group: StoredGroup, version: int) -> None:
+def test_encoded_classic_group_record_is_decoded_to_the_same_values(
+    group_id: str, group: StoredGroup, version: int
+) -> None:
     entry = group_entry(group_id, group, RecordVersions(3, version))
     assert parse(*entry) == GroupRecord(group_id, group)
 

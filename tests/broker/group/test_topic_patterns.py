@@ -141,7 +141,7 @@ def test_arbitrary_text_is_accepted_or_rejected_as_a_topic_pattern_without_a_cra
 
 @settings(max_examples=25)
 @given(count=st.integers(0, 1000), extra=st.integers(0, 1000), length=st.integers(0, LONGEST_TOPIC_NAME))
-def test_repetition_counts_in_topic_patterns_match_the_exact_number_of_characters(
+def test_bounded_repetition_in_topic_pattern_matches_only_lengths_within_its_bounds(
     count: int, extra: int, length: int
 ) -> None:
     assert compile_topic_pattern(f"a{{{count}}}").matches("a" * length) == (length == count)

@@ -107,7 +107,9 @@ def small_segments() -> VirtualCluster:
 
 
 @pytest.mark.rule("AD-41")
-def test_partition_size_counts_the_whole_segment_that_holds_the_log_start(small_segments: VirtualCluster) -> None:
+def test_describe_log_dirs_size_includes_the_whole_segment_that_holds_the_log_start(
+    small_segments: VirtualCluster,
+) -> None:
     sizes = []
     for offset in range(1, 5):
         delete_records(small_segments, "t", offset)

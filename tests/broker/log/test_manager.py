@@ -63,7 +63,7 @@ def test_retention_deletes_only_committed_records_on_each_replica() -> None:
     assert starts(cluster) == [2, 2, 2]
 
 
-def test_changed_retention_applies_at_the_next_retention_check() -> None:
+def test_lowered_retention_ms_deletes_old_records_at_the_next_retention_check() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     fill(cluster, "t", timed(cluster))

@@ -46,7 +46,7 @@ def three_batches(events: Events | None = None) -> tuple[ReplicaLog, list[int]]:
 
 
 @pytest.mark.rule("P-12")
-def test_append_assigns_offsets_and_leader_epoch_and_keeps_the_checksum() -> None:
+def test_append_sets_offsets_and_leader_epoch_of_batches_whose_checksum_stays_valid() -> None:
     log = new_log()
     assert [append(log, batch(count), epoch=7) for count in (3, 1, 4)] == [0, 3, 4]
     assert log.log_end_offset == 8

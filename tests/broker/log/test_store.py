@@ -70,7 +70,7 @@ def test_partition_moves_from_memory_to_a_file_only_above_64_kib() -> None:
 
 
 @pytest.mark.parametrize("limit", [0, 10_000, 200_000, 1_000_000, 3_333_333])
-def test_store_stays_within_the_memory_budget_and_spills_to_temporary_files(limit: int) -> None:
+def test_store_uses_at_most_its_memory_budget_and_writes_the_rest_to_temporary_files(limit: int) -> None:
     budget = MemoryBudget(limit)
     stores = [Store(budget) for _ in range(5)]
     seen: set[files.SegmentFile] = set()

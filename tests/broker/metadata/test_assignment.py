@@ -44,7 +44,7 @@ def test_replicas_of_each_partition_are_on_different_racks_if_enough_racks_exist
     partitions=st.integers(1, 60),
     data=st.data(),
 )
-def test_assigned_replicas_are_distinct_and_leaders_and_racks_are_balanced(
+def test_replicas_are_distinct_and_leader_counts_of_brokers_differ_by_at_most_1(
     racks: list[str | None], partitions: int, data: st.DataObject
 ) -> None:
     by_id = dict(enumerate(racks))

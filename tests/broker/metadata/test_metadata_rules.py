@@ -109,7 +109,7 @@ TELEMETRY = {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY}
 
 @pytest.mark.rule("M-9")
 @pytest.mark.parametrize("version", range(5))
-def test_api_versions_response_lists_exactly_the_apis_that_the_broker_handles(
+def test_api_versions_response_contains_all_implemented_apis_except_telemetry(
     cluster: VirtualCluster, version: int
 ) -> None:
     client = cluster.connect()
@@ -212,7 +212,7 @@ def test_topic_setting_can_be_altered_described_and_deleted(cluster: VirtualClus
     assert config(client, TOPIC, "t", "max.message.bytes") == ("1048588", 5)
 
 
-def test_dynamic_broker_setting_applies_to_topics_that_do_not_override_it(cluster: VirtualCluster) -> None:
+def test_partition_gets_dynamic_message_max_bytes_of_its_broker_as_record_size_limit(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     assert alter(client, BROKER, "", "message.max.bytes", "3000") == 0
     assert alter(client, BROKER, "1", "message.max.bytes", "4000") == 42  # a broker changes only its own settings

@@ -228,7 +228,7 @@ def test_connection_unmutes_when_its_response_is_written_after_the_throttle_ende
 
 
 @pytest.mark.rule("T-7")
-def test_frames_received_together_are_handled_and_throttled_one_after_another(bench: Bench) -> None:
+def test_frame_is_handled_only_after_the_throttle_of_the_previous_frame_has_ended(bench: Bench) -> None:
     bench.at_once = 100
     bench.give(b"one", b"two", b"three")
     for count in (1, 2, 3):
@@ -359,7 +359,7 @@ def test_requests_received_before_an_invalid_frame_length_are_answered(bench: Be
 
 
 @pytest.mark.rule("W-1")
-def test_connection_closes_after_a_pending_response_if_an_invalid_frame_follows(bench: Bench) -> None:
+def test_connection_with_an_invalid_frame_closes_after_the_pending_response_is_sent(bench: Bench) -> None:
     bench.give_bytes(b"\x00\x00\x00\x03one\x7f\xff\xff\xff")
     assert (bench.socket.reading, bench.socket.closed) == (False, 0)
     bench.answer()

@@ -90,7 +90,7 @@ CASES: list[tuple[Callable[[], Any], int, str]] = [
 
 
 @pytest.mark.parametrize(("request_of", "version", "expected"), CASES, ids=[text for _, _, text in CASES])
-def test_journal_shows_the_topic_or_group_of_each_request_and_its_error(
+def test_journal_details_contain_the_topic_or_group_and_the_error_of_the_request(
     cluster: VirtualCluster, client: MemoryClient, request_of: Callable[[], Any], version: int, expected: str
 ) -> None:
     client.ask(FindCoordinatorRequest("readers"), 3)
@@ -148,7 +148,7 @@ def test_each_throttle_and_each_event_in_the_journal_is_formatted_as_a_single_li
     assert repr(event) == "<EventSeen +2.200 s broker 0 isr topic=orders partition=1>"
 
 
-def test_journal_shows_the_text_no_response_for_each_partition_of_an_acks_0_produce(
+def test_journal_details_of_an_acks_0_produce_say_no_response_for_each_partition(
     cluster: VirtualCluster, client: MemoryClient
 ) -> None:
     client.send(produce("orders", 0, 1, acks=0), 9)

@@ -137,7 +137,7 @@ def test_log_never_contains_the_password_of_a_client(cluster: VirtualCluster, ca
     assert caplog.records and "secret" not in caplog.text
 
 
-def test_client_that_needs_sasl_is_reported_in_the_log_at_most_once_per_minute(
+def test_second_sasl_handshake_of_a_client_within_a_minute_adds_no_log_line(
     cluster: VirtualCluster, lines: Lines
 ) -> None:
     client = cluster.connect(client_id="me", address="10.0.0.7")
@@ -207,7 +207,7 @@ def test_client_that_sends_only_supported_requests_is_not_logged(cluster: Virtua
     assert lines() == []
 
 
-def test_log_line_of_an_unsupported_version_names_the_supported_versions(lines: Lines) -> None:
+def test_log_line_about_an_unsupported_api_version_contains_the_supported_range(lines: Lines) -> None:
     cluster = VirtualCluster(release_name="2.8")
     sent(cluster.connect(), request_frame(MetadataRequest([]), 12, client_id="me"))
     [line] = lines()

@@ -52,7 +52,7 @@ def read_all(client: MemoryClient, cluster: VirtualCluster) -> None:
     client.ask(fetch((DEFAULT_TOPIC, 0, end(cluster) - 1)), 11)
 
 
-def test_journal_topic_reports_the_same_throttle_details_as_the_journal() -> None:
+def test_journal_topic_gets_a_throttle_record_with_the_quota_and_the_throttle_time() -> None:
     cluster = virtual()
     limit(cluster, producer_byte_rate=10_000.0)
     client = cluster.connect()
@@ -92,7 +92,7 @@ def test_journal_topic_entry_of_a_forced_throttle_contains_no_quota() -> None:
     assert (entry["client_id"], entry["throttle_ms"], entry["bound"], entry["entity"]) == (None, 7, None, None)
 
 
-def test_journal_topic_reports_fetch_positions_and_log_end_offsets_of_clients() -> None:
+def test_journal_topic_gets_the_end_offset_of_a_produce_and_next_offset_of_a_fetch() -> None:
     cluster = virtual()
     writer, reader = cluster.connect(client_id="writer"), cluster.connect(client_id="reader")
     entry = batch(b"x" * 100)
@@ -111,7 +111,7 @@ def test_journal_topic_reports_fetch_positions_and_log_end_offsets_of_clients() 
     ]
 
 
-def test_journal_topic_reports_no_new_fetch_position_for_a_throttled_fetch() -> None:
+def test_next_offset_in_the_journal_topic_does_not_advance_for_a_throttled_fetch() -> None:
     cluster = virtual()
     cluster.connect().ask(produce("t", batch(b"x" * 100)), 9)
     cluster.state.forced_throttles.add(ForcedThrottle(7, api="Fetch"))
@@ -121,7 +121,7 @@ def test_journal_topic_reports_no_new_fetch_position_for_a_throttled_fetch() -> 
     assert (read["next_offset"], read["high_watermark"]) == (0, 1)
 
 
-def test_journal_topic_reports_the_offset_of_a_parked_fetch_when_the_fetch_completes() -> None:
+def test_journal_topic_gets_the_next_offset_of_a_parked_fetch_when_it_completes() -> None:
     cluster = virtual()
     reader = cluster.connect(client_id="reader")
     reader.send(fetch(("t", 0, 0), max_wait_ms=5000), 11)
@@ -133,7 +133,7 @@ def test_journal_topic_reports_the_offset_of_a_parked_fetch_when_the_fetch_compl
     assert (read["next_offset"], read["high_watermark"], read["at_ms"]) == (2, 2, cluster.now_ms - EVERY_MS)
 
 
-def test_journal_topic_reports_connected_consumers_behind_the_high_watermark() -> None:
+def test_journal_topic_gets_record_of_kind_behind_only_for_connected_lagging_clients() -> None:
     cluster = virtual()
     writer, reader, gone = (cluster.connect(client_id=name) for name in ("writer", "reader", "gone"))
     writer.ask(produce("t", batch(b"a")), 9)
@@ -169,7 +169,7 @@ def test_journal_topic_tracks_fetch_positions_of_a_bounded_number_of_clients(mon
     assert reached.connected("t", 0) == [] and reached.connected("t", 1) == [("d", 0, 9)]
 
 
-def test_journal_topic_does_not_report_the_fetch_positions_of_follower_replicas() -> None:
+def test_journal_topic_gets_no_record_of_kind_fetched_for_a_follower_fetch() -> None:
     cluster = virtual(3)
     leader, _ = cluster.state.controller.image.leader_of("t", 0)
     cluster.connect(leader, client_id="writer").ask(produce("t", batch(b"a")), 9)
@@ -268,7 +268,7 @@ def test_journal_records_are_queued_while_the_journal_topic_has_no_leader() -> N
     ]
 
 
-def test_journal_topic_reports_how_many_records_its_full_queue_has_dropped() -> None:
+def test_journal_topic_gets_the_number_of_events_dropped_because_its_queue_was_full() -> None:
     cluster = virtual()
     publisher = cluster.state.journal_topic
     assert publisher is not None

@@ -23,7 +23,7 @@ def value(cluster: VirtualCluster, name: str, group: str, broker_id: int = 0, **
 
 
 @pytest.mark.rule("Q-17")
-def test_metrics_report_the_byte_rate_and_the_throttle_time_of_a_throttled_client() -> None:
+def test_broker_metrics_contain_byte_rate_and_throttle_time_of_a_throttled_client() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t")
     assert value(cluster, "byte-rate", "Produce", user="", client_id="test") is None
@@ -75,7 +75,7 @@ def test_throttle_time_metric_is_the_mean_of_the_last_minute() -> None:
 
 
 @pytest.mark.rule("Q-17", "T-10")
-def test_queue_size_metric_counts_a_disconnected_client_until_its_throttle_ends() -> None:
+def test_queue_size_metric_includes_a_disconnected_client_until_its_throttle_ends() -> None:
     """The queue contains delays, not connections."""
     cluster = VirtualCluster()
     cluster.topic("t")
@@ -90,7 +90,7 @@ def test_queue_size_metric_counts_a_disconnected_client_until_its_throttle_ends(
 
 
 @pytest.mark.rule("Q-17")
-def test_metrics_report_request_time_and_exempt_request_time() -> None:
+def test_client_fetch_adds_to_request_time_and_follower_fetch_to_exempt_request_time() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     assert value(cluster, "exempt-request-time", "Request") is None
@@ -103,7 +103,7 @@ def test_metrics_report_request_time_and_exempt_request_time() -> None:
 
 
 @pytest.mark.rule("R-10")
-def test_metrics_report_replication_rates_of_throttled_leaders_and_followers() -> None:
+def test_metrics_contain_replication_byte_rates_of_throttled_leaders_and_followers() -> None:
     cluster = three()
     assert value(cluster, "byte-rate", "LeaderReplication") == 0.0
     for side in ("leader", "follower"):
@@ -119,7 +119,7 @@ def test_metrics_report_replication_rates_of_throttled_leaders_and_followers() -
 
 
 @pytest.mark.rule("R-12")
-def test_metrics_report_replication_lag_and_bytes_written_to_a_partition() -> None:
+def test_metrics_contain_the_lag_of_a_follower_and_the_byte_rate_of_a_partition() -> None:
     cluster = three()
     fill(cluster, "t", batch(b"a"))
     hold(cluster, 2)

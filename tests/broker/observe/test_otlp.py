@@ -39,7 +39,7 @@ def attribute(name: str, text: str) -> bytes:
 
 
 @pytest.mark.rule("AD-37")
-def test_decoded_otlp_gauges_and_sums_have_their_values_and_attributes() -> None:
+def test_otlp_payload_is_decoded_to_gauge_and_sum_values_with_their_attributes() -> None:
     gauge = field(5, field(1, number(4, 0.5) + field(7, attribute("topic", "t" * 200))))
     delta = field(7, field(1, number(6, -3)) + field(2, 1) + field(3, 1))
     total = field(7, field(1, number(6, 2**40)) + field(1, number(4, 1.0)) + field(2, 2))

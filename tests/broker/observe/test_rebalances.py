@@ -182,7 +182,7 @@ def test_rebalance_cause_says_if_a_rejoining_classic_member_changed_its_subscrip
     ]
 
 
-def test_restart_of_a_static_classic_member_is_reported_but_not_as_a_rebalance() -> None:
+def test_restart_of_a_static_classic_member_adds_a_group_event_but_no_rebalance() -> None:
     classic = Classic()
     old, new = classic.connect(), classic.connect()
     first = classic.first(old, instance="one")
@@ -202,7 +202,7 @@ def test_rebalance_interrupted_by_a_coordinator_move_is_recorded_as_unfinished()
     assert [entry[:4] for entry in history(cluster)] == [(0, None, "Dead", None)]
 
 
-def test_deleted_classic_group_is_reported_as_dead_and_keeps_its_rebalance_history() -> None:
+def test_deleting_a_classic_group_adds_a_dead_event_and_keeps_its_rebalance_history() -> None:
     classic = Classic()
     client = classic.connect()
     first = classic.first(client)
@@ -212,7 +212,7 @@ def test_deleted_classic_group_is_reported_as_dead_and_keeps_its_rebalance_histo
     assert [entry[:3] for entry in history(classic.cluster)] == [(0, 1, "Stable"), (1, 2, "Empty")]
 
 
-def test_old_and_new_coordinator_each_report_an_event_when_a_classic_group_moves() -> None:
+def test_moved_classic_group_has_event_dead_at_old_and_stable_at_new_coordinator() -> None:
     cluster = VirtualCluster(2, {"offsets.topic.replication.factor": "2", "group.initial.rebalance.delay.ms": "0"})
     leader = cluster.state.coordinator_of("g")
     client = cluster.connect(leader)
@@ -321,7 +321,7 @@ def test_member_rejected_by_a_full_consumer_group_causes_no_group_change_event()
     assert len(changes(group.cluster)) == before
 
 
-def test_member_whose_join_cannot_be_stored_is_reported_as_joined_then_as_removed() -> None:
+def test_member_whose_join_cannot_be_stored_has_a_joined_event_then_a_removed_event() -> None:
     group = Group("4.2", 2, offsets_topic_replication_factor="2", min_insync_replicas="2")
     group.join("A")
     group.cluster.advance(100)
@@ -331,7 +331,7 @@ def test_member_whose_join_cannot_be_stored_is_reported_as_joined_then_as_remove
     assert [causes for *_, causes in changes(group.cluster)[-2:]] == [["member B joined"], ["member B was removed"]]
 
 
-def test_consumer_group_whose_first_member_cannot_be_stored_is_reported_as_dead() -> None:
+def test_consumer_group_whose_first_member_cannot_be_stored_ends_with_a_dead_event() -> None:
     group = Group("4.2", 2, offsets_topic_replication_factor="2", min_insync_replicas="2")
     group.cluster.state.stop_broker(1 - group.cluster.state.coordinator_of("g"))
     group.cluster.run()
@@ -340,7 +340,7 @@ def test_consumer_group_whose_first_member_cannot_be_stored_is_reported_as_dead(
     assert history(group.cluster) == [(0, 1, "Stable", 0, ["member A joined"])]
 
 
-def test_end_of_a_consumer_group_is_not_reported_if_its_creation_was_not_reported() -> None:
+def test_consumer_group_without_earlier_events_gets_no_dead_event_when_it_ends() -> None:
     reported: list[GroupChange] = []
     events = Events()
     events.attach(
@@ -355,7 +355,7 @@ def test_end_of_a_consumer_group_is_not_reported_if_its_creation_was_not_reporte
     assert [change.state for change in reported] == ["Empty", "Dead"]
 
 
-def test_static_member_replacement_that_cannot_be_stored_is_reported_as_reversed() -> None:
+def test_static_member_replacement_that_cannot_be_stored_adds_a_reverse_event() -> None:
     config = {
         "offsets.topic.replication.factor": "2",
         "min.insync.replicas": "2",
@@ -383,7 +383,7 @@ def test_static_member_replacement_that_cannot_be_stored_is_reported_as_reversed
     ]
 
 
-def test_members_of_a_consumer_group_that_is_loaded_are_not_reported_as_joined(group: Group) -> None:
+def test_loading_a_consumer_group_adds_no_joined_events_for_its_stored_members(group: Group) -> None:
     moved = Group(group.release, 2, offsets_topic_replication_factor="2")
     moved.join("A")
     moved.cluster.advance(100)
@@ -460,7 +460,7 @@ def test_consumer_group_rebalance_continues_after_a_move_to_another_coordinator(
     assert history(moved.cluster)[1:] == [(1, 2, "Stable", 100, ["member B joined"])]
 
 
-def test_deleted_consumer_group_is_reported_as_dead(group: Group) -> None:
+def test_deleting_a_consumer_group_adds_a_group_event_with_state_dead(group: Group) -> None:
     group.join("A")
     group.beat("A", -1)
     group.client.ask(DeleteGroupsRequest(["g"]), 2)

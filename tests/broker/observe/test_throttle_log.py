@@ -24,7 +24,7 @@ def cluster() -> VirtualCluster:
 
 
 @pytest.mark.rule("Q-6")
-def test_journal_entry_of_a_throttle_shows_the_quota_violation_and_the_mute_time(cluster: VirtualCluster) -> None:
+def test_journal_entry_of_a_throttle_contains_the_exceeded_quota_and_throttle_time(cluster: VirtualCluster) -> None:
     limit(cluster, client_id="x", producer_byte_rate=1000.0)
     client = cluster.connect(client_id="x")
     begun = cluster.now_ms

@@ -125,7 +125,7 @@ def test_trace_of_requests_without_records_contains_all_their_bytes(bench: Bench
     assert exchange.request == frame[4:] and len(exchange.response) == exchange.response_bytes
 
 
-def test_trace_shows_that_acks_0_gets_no_response_and_how_long_a_fetch_is_parked(bench: Bench) -> None:
+def test_trace_has_an_acks_0_produce_without_response_and_parked_time_of_a_fetch(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.send(produce("t", batch(b"x"), acks=0), 9)
     client.send(fetch(("t", 1, 0), max_wait_ms=500, min_bytes=1), 11)
@@ -138,7 +138,7 @@ def test_trace_shows_that_acks_0_gets_no_response_and_how_long_a_fetch_is_parked
     assert bench.exchanges[2].closes and client.closed_ms is not None
 
 
-def test_trace_shows_that_requests_wait_behind_a_parked_fetch_of_their_connection(bench: Bench) -> None:
+def test_request_behind_a_parked_fetch_is_traced_as_handled_after_the_fetch_response(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.send(fetch(("t", 1, 0), max_wait_ms=500, min_bytes=1), 11)
     client.send(metadata(), 9)
@@ -171,7 +171,7 @@ def assert_given_up(bench: Bench, connection_id: int) -> Exchange:
     return exchange
 
 
-def test_trace_shows_no_response_for_a_parked_request_whose_connection_closed(bench: Bench) -> None:
+def test_trace_marks_a_parked_request_of_a_closed_connection_as_unanswered(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.send(fetch(("t", 1, 0), max_wait_ms=500, min_bytes=1), 11)
     bench.cluster.advance(200)
@@ -217,7 +217,7 @@ def test_disconnect_during_a_delayed_produce_adds_no_problem_event_to_the_trace(
 
 
 @pytest.mark.parametrize("release", ["1.1", "4.0"])
-def test_trace_shows_no_response_for_a_response_that_cannot_be_encoded(
+def test_trace_marks_a_request_whose_response_cannot_be_encoded_as_unanswered(
     release: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def encode(*_: Any) -> Any:
@@ -403,7 +403,7 @@ def test_trace_marks_a_response_delayed_by_a_throttle() -> None:
     assert exchange.held and exchange.throttle_ms == 500
 
 
-def test_trace_contains_opened_and_closed_connections_and_stopped_brokers(bench: Bench) -> None:
+def test_trace_has_events_for_connection_open_and_connection_close_and_broker_stop(bench: Bench) -> None:
     client = bench.cluster.connect(address="10.1.2.3")
     client.connection.close()
     [opened], [closed] = bench.events("opened"), bench.events("closed")
@@ -473,7 +473,7 @@ def test_trace_stores_only_request_headers_of_produces_with_bad_transactional_id
 
 
 @pytest.mark.rule("P-15")
-def test_trace_shows_the_advanced_high_watermark_before_the_acks_all_response() -> None:
+def test_high_watermark_advance_precedes_the_acks_all_response_in_the_trace() -> None:
     bench = Bench(brokers=3)
     bench.cluster.topic("all", 1, 3)
     leader = bench.cluster.state.controller.image.topics["all"].partitions[0].leader

@@ -55,7 +55,7 @@ def test_transaction_history_shows_partitions_offsets_and_outcome(
     assert f"{seen.state} after {seen.decided_ms} ms and" in str(seen) and str(seen).endswith(": the producer ended it")
 
 
-def test_transaction_history_shows_that_a_transaction_timed_out(bench: TransactionBench, topic: Topic) -> None:
+def test_transaction_history_names_the_timeout_as_the_cause_of_an_abort(bench: TransactionBench, topic: Topic) -> None:
     producer = bench.begin(topic, timeout_ms=5_000)
     bench.pass_ms(30_000)
     seen = only(bench, producer)
@@ -63,7 +63,7 @@ def test_transaction_history_shows_that_a_transaction_timed_out(bench: Transacti
     assert seen.decided_ms is not None and 5_000 < seen.decided_ms < 20_000
 
 
-def test_transaction_history_shows_that_a_newer_producer_fenced_a_transaction(
+def test_transaction_history_names_a_newer_producer_as_the_cause_of_an_abort(
     bench: TransactionBench, topic: Topic
 ) -> None:
     producer = bench.begin(topic)

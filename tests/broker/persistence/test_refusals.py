@@ -43,7 +43,7 @@ def full_disk(monkeypatch: pytest.MonkeyPatch, room: int = 0) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("room", [0, 10])
-def test_broker_with_a_full_disk_rejects_produces_and_serves_existing_records(
+def test_broker_with_a_full_disk_rejects_produces_and_keeps_existing_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
     processes = Processes(tmp_path)
@@ -302,7 +302,7 @@ def test_broker_start_on_a_full_disk_fails_with_a_one_line_error(
     Processes(tmp_path).end()
 
 
-def test_command_line_reports_an_invalid_data_dir_in_one_line_with_status_2(tmp_path: Path) -> None:
+def test_broker_command_with_invalid_data_dir_prints_1_error_line_and_exits_with_2(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("x")
     command = [sys.executable, "-m", "broker", "--port", "0", "--data-dir", str(tmp_path / "f")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30)

@@ -22,7 +22,7 @@ from tests.support.scene import elect, fill, hold, replica
 from tests.support.wire import limit
 
 
-def test_records_and_topics_survive_a_crash_and_restart(tmp_path: Path) -> None:
+def test_records_and_topic_settings_are_unchanged_after_a_crash_and_restart(tmp_path: Path) -> None:
     processes = Processes(tmp_path)
     processes.cluster.topic("t", 2, retention_ms="1234567")
     assert write(processes.cluster, "t", b"a", b"b").base_offset == 0
@@ -293,7 +293,7 @@ def test_records_in_a_data_dir_are_kept_until_the_cluster_is_reset(tmp_path: Pat
 
 @pytest.mark.rule("P-17")
 @pytest.mark.parametrize("has_later_batches", [False, True], ids=["nothing after", "batches after"])
-def test_producer_state_of_deleted_batches_survives_a_crash_and_restart(
+def test_duplicate_of_a_deleted_batch_gets_its_old_offset_after_a_crash_and_restart(
     tmp_path: Path, has_later_batches: bool
 ) -> None:
     processes = Processes(tmp_path)
@@ -367,7 +367,7 @@ def _refuse(self: object, state: object) -> None:
     raise StorageError("no space left")
 
 
-def test_unknown_broker_setting_survives_a_restart(tmp_path: Path) -> None:
+def test_unknown_dynamic_broker_setting_keeps_its_value_after_a_crash_and_restart(tmp_path: Path) -> None:
     processes = Processes(tmp_path)
     change(BrokerResource(processes.cluster.state, 0), [Change("no.such", 0, "1")], strict_kip=True)
     assert processes.crash_and_restart().state.config.dynamic_texts(0) == {"no.such": "1"}

@@ -101,7 +101,9 @@ def confluent(bootstrap: str) -> None:
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("clients", [kafka_python, confluent])
-def test_proxy_trace_of_real_clients_equals_the_broker_trace(clients: Callable[[str], None], tmp_path: Path) -> None:
+def test_complete_exchanges_in_the_proxy_trace_have_equal_rows_in_the_broker_trace(
+    clients: Callable[[str], None], tmp_path: Path
+) -> None:
     with (
         cluster(3, {"t": 6}, trace=tmp_path / "broker") as c,
         proxied(c.bootstrap_servers[0], tmp_path / "proxy") as bootstrap,
@@ -369,7 +371,9 @@ def test_proxy_command_prints_its_address_and_exits_with_status_0_on_sigterm(tmp
 
 
 @pytest.mark.parametrize("options", [[], ["--listen", "x", "--to", "a:1"], ["--listen", "0", "--to", "nowhere"]])
-def test_proxy_command_reports_invalid_options_in_one_line(options: list[str], tmp_path: Path) -> None:
+def test_proxy_command_with_invalid_options_prints_1_error_line_and_exits_with_2(
+    options: list[str], tmp_path: Path
+) -> None:
     command = [sys.executable, "-m", "kafkaproto.cli", "proxy", *options, "--trace", str(tmp_path / "t")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and done.stderr.startswith("kafkaproto proxy: ")

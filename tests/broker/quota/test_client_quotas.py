@@ -112,7 +112,7 @@ ALL = Levels.CLIENT_ID | Levels.USER | Levels.USER_AND_CLIENT_ID
         (entity(None, DEFAULT), Binding("", "c", 5, entity(None, DEFAULT))),
     ],
 )
-def test_quota_defined_at_any_of_the_eight_levels_applies_to_a_matching_client(
+def test_quota_defined_at_any_of_the_eight_levels_is_the_quota_of_a_matching_client(
     configured: QuotaEntity, expected: Binding
 ) -> None:
     for semantics in ("kip", "kafka"):
@@ -163,7 +163,7 @@ def test_client_without_client_id_gets_the_user_quota_instead_of_user_client_quo
 
 
 @pytest.mark.rule("Q-10")
-def test_changed_quota_applies_to_bytes_recorded_before_the_change() -> None:
+def test_throttle_after_a_quota_change_is_computed_from_bytes_sent_before_the_change() -> None:
     """Kafka's ClientQuotaManagerTest.testQuotaParsing."""
     c = Cluster()
     c.set(2000, None, "p1")

@@ -54,7 +54,7 @@ def events(cluster: VirtualCluster, kind: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.rule("W-12")
-def test_connection_above_max_connections_per_ip_is_closed_and_not_counted() -> None:
+def test_connection_above_max_connections_per_ip_is_closed_and_uses_no_slot() -> None:
     cluster = cluster_with(max_connections_per_ip="2")
     first, second, third = (cluster.connect() for _ in range(3))
     assert served(first) and served(second)
@@ -75,7 +75,7 @@ def test_max_connections_per_ip_of_zero_allows_only_addresses_with_an_override()
 
 
 @pytest.mark.rule("W-12")
-def test_connection_limit_of_one_address_applies_to_every_spelling_of_the_address() -> None:
+def test_connections_from_all_spellings_of_an_address_share_its_connection_limit() -> None:
     cluster = cluster_with(max_connections_per_ip="3", max_connections_per_ip_overrides="localhost:1")
     assert [served(cluster.connect(address=a)) for a in ("::ffff:127.0.0.1", HOME)] == [True, False]
     assert [canonical(a) for a in ("::0001", "::FFFF:1.2.3.4", "nobody")] == ["::1", "1.2.3.4", "nobody"]
@@ -293,7 +293,7 @@ def test_changed_connection_rate_does_not_shorten_delays_that_have_started() -> 
 
 
 @pytest.mark.rule("W-13")
-def test_connection_above_its_ip_rate_limit_is_closed_after_200_ms_and_not_counted() -> None:
+def test_connection_above_ip_rate_limit_is_closed_after_200_ms_and_rate_excludes_it() -> None:
     cluster = cluster_with(quota_window_num="2")
     limit_ip(cluster, HOME, 5)
     clients = [cluster.connect() for _ in range(7)]  # testConnectionRatePerIp
@@ -342,7 +342,7 @@ def test_ip_quota_limits_one_address_and_the_default_ip_quota_every_other_addres
 
 
 @pytest.mark.rule("W-13")
-def test_ip_quota_for_localhost_applies_to_127_0_0_1() -> None:
+def test_ip_quota_for_localhost_limits_connections_from_127_0_0_1() -> None:
     cluster = cluster_with(quota_window_num="2")
     limit_ip(cluster, "localhost", 1)
     assert [served(cluster.connect()) for _ in range(2)] == [True, False]

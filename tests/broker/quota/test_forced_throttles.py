@@ -106,7 +106,7 @@ def test_forced_throttles_never_apply_to_follower_fetches() -> None:
     assert rule.hits == 0
 
 
-def test_only_the_first_matching_forced_throttle_rule_applies(cluster: VirtualCluster) -> None:
+def test_only_the_first_matching_forced_throttle_rule_sets_the_throttle_time(cluster: VirtualCluster) -> None:
     first, second = force(cluster, 1, user="ANONYMOUS", times=1), force(cluster, 2, broker_id=0)
     other = force(cluster, 3, broker_id=1)
     client = cluster.connect()

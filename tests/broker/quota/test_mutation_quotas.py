@@ -202,7 +202,7 @@ def test_mutation_quota_is_shared_by_all_brokers_of_the_cluster() -> None:
 
 
 @pytest.mark.rule("Q-18", "Q-10")
-def test_changed_mutation_quota_applies_to_the_next_topic_that_is_created(cluster: VirtualCluster) -> None:
+def test_throttle_of_the_next_topic_is_computed_with_the_changed_mutation_quota(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     create(client, ("a", 30))
     limit(cluster, controller_mutation_rate=4.0)

@@ -91,7 +91,7 @@ def test_validate_only_quota_alteration_returns_results_but_changes_nothing() ->
         ((("user", "u"),), QuotaOp(PRODUCE, 1e19)),
     ],
 )
-def test_invalid_quota_alteration_gets_invalid_request_and_is_not_applied(
+def test_invalid_quota_alteration_gets_invalid_request_and_stores_no_quota(
     entity: tuple[tuple[str, str]], op: QuotaOp
 ) -> None:
     store = ClientQuotaStore()
@@ -100,7 +100,7 @@ def test_invalid_quota_alteration_gets_invalid_request_and_is_not_applied(
 
 
 @pytest.mark.rule("Q-22")
-def test_quotas_of_nan_and_infinity_survive_a_restart_and_throttle_no_client(tmp_path: Path) -> None:
+def test_nan_and_infinity_quotas_are_unchanged_by_a_restart_and_throttle_no_client(tmp_path: Path) -> None:
     processes = Processes(tmp_path)
     not_a_number = dict.fromkeys((PRODUCE, CONSUME, REQUEST, MUTATIONS), math.nan)
     for _ in range(2):
@@ -214,7 +214,7 @@ def test_removing_a_missing_quota_succeeds_and_calls_no_change_callback() -> Non
 
 
 @pytest.mark.rule("Q-20")
-def test_quota_change_is_not_applied_if_it_cannot_be_persisted() -> None:
+def test_quota_keeps_its_old_value_if_the_change_cannot_be_persisted() -> None:
     notified: list[tuple[QuotaEntity, str, float | None]] = []
     refused: list[Change] = []
 

@@ -202,7 +202,7 @@ def test_consumer_fetch_parked_on_a_follower_completes_when_its_high_watermark_m
 
 
 @pytest.mark.rule("N-8")
-def test_follower_serves_fetch_v11_up_to_its_high_watermark_and_rejects_v10() -> None:
+def test_follower_returns_records_to_a_consumer_with_fetch_v11_but_rejects_fetch_v10() -> None:
     cluster = three()
     client = cluster.connect(2)
     cluster.connect().ask(produce("t", batch_of_bytes(200)), 9)
@@ -305,7 +305,7 @@ class LastOne:
 
 
 @pytest.mark.rule("N-14")
-def test_fetch_is_served_by_the_leader_if_the_python_replica_selector_raises() -> None:
+def test_fetch_gets_no_preferred_replica_if_the_python_replica_selector_raises() -> None:
     cluster = three(**{"replica.selector.class": f"{__name__}:LastOne"})
     cluster.connect().ask(produce("t", batch_of_bytes(100)), 9)
     assert preferred(cluster.connect().ask(fetch(("t", 0, 0)), 11)) == 2

@@ -57,7 +57,7 @@ def as_follower(cluster: VirtualCluster, offset: int, broker_id: int = 2, **more
         ("1:0,", {1}, set()),
     ],
 )
-def test_each_broker_throttles_only_the_replicas_listed_for_that_broker(
+def test_broker_throttles_only_replicas_with_its_id_in_the_throttled_replicas_list(
     text: str, on_0: set[int], on_1: set[int]
 ) -> None:
     """The tests shouldParse... of Kafka's DynamicConfigChangeTest."""
@@ -129,7 +129,7 @@ def test_replication_rate_of_a_broker_overrides_the_cluster_wide_rate() -> None:
 
 
 @pytest.mark.rule("R-12")
-def test_static_replication_rate_setting_is_reported_as_a_setting_without_effect() -> None:
+def test_static_replication_rate_limits_nothing_and_is_returned_as_without_effect() -> None:
     cluster = three(**{"leader.replication.throttled.rate": "1000", "2.follower.replication.throttled.rate": "5"})
     assert quota(cluster, LEADER, 0).bound == quota(cluster, FOLLOWER, 2).bound == 2**63 - 1
     assert cluster.state.config.without_effect() == [
@@ -229,7 +229,7 @@ def answer_with(records_bytes: int) -> int:
 
 
 @pytest.mark.rule("R-1", "R-8")
-def test_replication_throttle_limits_only_the_listed_partitions_and_not_consumers() -> None:
+def test_replication_throttle_limits_neither_replicas_outside_its_list_nor_consumers() -> None:
     for text in ("0:1", "1:0", "0:2", "", "*"):
         cluster = out_of_sync(*[500 * KB] * 4)
         set_list(cluster, LEADER, text)
@@ -313,7 +313,7 @@ def test_parked_fetch_of_a_throttled_follower_waits_its_full_max_wait(follower: 
 
 
 @pytest.mark.rule("R-12")
-def test_changed_replication_throttle_applies_to_parked_and_later_follower_fetches() -> None:
+def test_parked_follower_fetch_gets_records_if_the_replication_throttle_is_lifted() -> None:
     cluster = out_of_sync(*[500 * KB] * 4)
     set_list(cluster, LEADER, "0:0")
     set_rate(cluster, LEADER, KB)

@@ -40,7 +40,7 @@ def test_produce_with_acks_0_is_charged_for_bytes_but_not_for_request_time() -> 
 
 
 @pytest.mark.rule("Q-17")
-def test_equal_throttles_by_byte_and_request_quota_are_reported_as_request_throttle() -> None:
+def test_request_quota_is_named_as_cause_if_byte_quota_requires_the_same_throttle() -> None:
     q = quotas(produce=1000, fetch=1000, request=1)
     assert which(charge_produce(q, "u", "c", 10_500, 10.5, 1, 0)) == (500, "Request")
     q = quotas(fetch=1000, request=1)
@@ -48,7 +48,7 @@ def test_equal_throttles_by_byte_and_request_quota_are_reported_as_request_throt
 
 
 @pytest.mark.rule("Q-12")
-def test_throttle_time_metric_counts_a_throttle_only_for_the_quota_that_causes_it() -> None:
+def test_throttle_time_metric_is_set_only_for_the_quota_with_the_longer_throttle() -> None:
     q = quotas(produce=1, fetch=1, request=0.01)
     assert which(charge_produce(q, "u", "c", 100, 50, 1, 0)) == (90_000, "Produce")
     assert which(charge_fetch(q, "u", "c", 100, 50, 0)) == (90_000, "Fetch")
@@ -66,7 +66,7 @@ def test_requests_other_than_produce_and_fetch_are_charged_request_time() -> Non
 
 
 @pytest.mark.rule("Q-15")
-def test_requests_exempt_from_the_request_quota_are_counted_but_never_throttled() -> None:
+def test_exempt_request_adds_to_exempt_request_time_but_is_never_throttled() -> None:
     q = quotas(request=1)
     assert charge_exempt(q, 5000, 0).throttle_ms == 0
     assert charge_request(q, "u", "c", 0, 0).throttle_ms == 0

@@ -161,7 +161,7 @@ def test_delayed_response_that_cannot_be_sent_closes_only_its_own_connection(clu
 
 
 @pytest.mark.rule("D9b")
-def test_sum_of_two_throttles_longer_than_int32_is_reported_as_int32_max() -> None:
+def test_throttle_time_ms_is_int32_max_if_the_sum_of_two_throttles_is_longer() -> None:
     cluster = VirtualCluster(release_name="1.1", config={"connections.max.idle.ms": "-1"})
     cluster.topic("t")
     limit(cluster, producer_byte_rate=1.0, request_percentage=1e-9)

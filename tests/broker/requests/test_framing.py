@@ -239,7 +239,7 @@ def test_exception_in_a_handler_returns_an_error_and_keeps_the_connection_open(
 
 
 @pytest.mark.rule("W-8")
-def test_client_is_served_while_50_other_connections_send_random_bytes(cluster: VirtualCluster) -> None:
+def test_client_can_produce_while_50_other_connections_send_random_bytes(cluster: VirtualCluster) -> None:
     chance = random.Random(5)
     worker = cluster.connect(client_id="worker")
     for round_ in range(50):

@@ -65,7 +65,7 @@ def test_requests_sent_while_muted_are_answered_in_order_after_the_throttle(
 
 
 @pytest.mark.rule("T-7")
-def test_second_connection_of_a_throttled_client_is_served_but_throttled_longer(
+def test_second_connection_of_a_throttled_client_can_produce_but_is_throttled_longer(
     cluster: VirtualCluster,
 ) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
@@ -76,7 +76,7 @@ def test_second_connection_of_a_throttled_client_is_served_but_throttled_longer(
 
 
 @pytest.mark.rule("T-9")
-def test_throttled_client_that_reconnects_is_served_but_gets_a_longer_throttle(cluster: VirtualCluster) -> None:
+def test_throttled_client_that_reconnects_can_produce_but_gets_a_longer_throttle(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=1000.0)
     client = cluster.connect()
     assert client.ask(produce_of_bytes(client, "t", 15_000), 9).throttle_time_ms == 5000
@@ -117,7 +117,7 @@ def test_acks_0_produce_over_quota_mutes_the_connection_without_a_response(clust
 
 
 @pytest.mark.rule("P-14")
-def test_request_after_an_acks_0_produce_without_throttle_is_handled_at_once(cluster: VirtualCluster) -> None:
+def test_request_after_an_unthrottled_acks_0_produce_is_answered_at_once(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.send(produce("t", batch(b"a"), acks=0), 9)
     client.send(metadata(), 1)
@@ -294,7 +294,7 @@ def test_follower_fetch_is_neither_charged_nor_throttled_by_client_quotas() -> N
 
 
 @pytest.mark.rule("T-4")
-def test_throttle_of_a_parked_fetch_counts_records_that_arrive_while_it_waits(cluster: VirtualCluster) -> None:
+def test_parked_fetch_is_throttled_for_records_that_arrive_while_it_waits(cluster: VirtualCluster) -> None:
     limit(cluster, client_id="reader", consumer_byte_rate=100.0)
     client = cluster.connect(client_id="reader")
     client.send(fetch(("t", 0, 0), max_wait_ms=20_000), 11)
@@ -334,7 +334,7 @@ def test_parked_fetch_does_not_keep_an_idle_connection_open() -> None:
 
 
 @pytest.mark.rule("T-10")
-def test_other_connections_are_served_after_a_muted_client_disconnects(cluster: VirtualCluster) -> None:
+def test_another_client_can_fetch_after_a_muted_client_disconnects(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=1000.0)
     client, other = cluster.connect(), cluster.connect(client_id="other")
     client.ask(produce_of_bytes(client, "t", 15_000), 9)
@@ -388,7 +388,7 @@ def test_empty_client_id_gets_the_default_quota_only_if_broker_follows_kips(sema
 
 
 @pytest.mark.rule("T-2")
-def test_every_response_with_a_throttle_field_reports_the_request_time_throttle(cluster: VirtualCluster) -> None:
+def test_metadata_v3_response_contains_the_throttle_time_of_the_request_quota(cluster: VirtualCluster) -> None:
     limit(cluster, request_percentage=1.0)
     cluster.state.request_cost_ms["Metadata"] = 200.0  # 20 percent of a second at once: over 10 s that is 2 percent
     client = cluster.connect()

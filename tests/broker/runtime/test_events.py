@@ -159,7 +159,7 @@ def test_offset_and_truncation_events_name_the_broker_and_partition_of_the_log()
     assert begun_ms == truncations[0][-1] <= truncations[1][-1] < cluster.now_ms
 
 
-def test_broker_stop_and_start_are_each_reported_once_to_observers() -> None:
+def test_observer_is_called_once_for_a_broker_stop_and_once_for_the_broker_start() -> None:
     cluster = VirtualCluster(2)
     calls: list[tuple[str, tuple[Any, ...]]] = []
     cluster.state.events.attach(observer_of(calls, "broker_changed"))
@@ -214,7 +214,7 @@ def test_exception_in_an_observer_is_logged_and_changes_no_response(caplog: pyte
     assert failed == {f"of {name}" for name in raised}
 
 
-def test_request_that_completes_in_its_handler_is_not_reported_as_parked() -> None:
+def test_observer_gets_no_parked_call_for_a_request_that_completes_in_its_handler() -> None:
     """The join of the only member completes inside its handler; that of a second member waits for the first one."""
     cluster = VirtualCluster(config={"group.initial.rebalance.delay.ms": "0"})
     calls: list[tuple[str, tuple[Any, ...]]] = []

@@ -34,7 +34,7 @@ async def test_client_above_max_connections_per_ip_is_disconnected() -> None:
 
 
 @pytest.mark.rule("W-12")
-async def test_client_above_max_connections_is_served_when_a_slot_is_free() -> None:
+async def test_client_above_max_connections_is_answered_after_another_client_disconnects() -> None:
     async with async_cluster(config={"max.connections": 1}) as cluster, client_of(cluster) as first:
         assert await works(first)
         async with client_of(cluster) as second:
@@ -48,7 +48,7 @@ async def test_client_above_max_connections_is_served_when_a_slot_is_free() -> N
 
 
 @pytest.mark.rule("W-13")
-async def test_client_above_the_connection_rate_is_served_after_its_delay() -> None:
+async def test_client_above_a_connection_rate_of_1_is_answered_only_after_1_second() -> None:
     config = {"max.connection.creation.rate": 1, "quota.window.num": 2}
     async with async_cluster(config=config, clock="manual") as cluster, client_of(cluster) as first:
         assert await works(first)

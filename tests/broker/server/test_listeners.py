@@ -137,7 +137,7 @@ def taken_port() -> Iterator[int]:
     raise AssertionError("no two ports in a row are free")
 
 
-async def test_broker_port_in_use_is_reported_in_one_line_and_leaves_no_socket_open() -> None:
+async def test_broker_port_in_use_raises_a_single_line_error_and_leaves_no_socket_open() -> None:
     with taken_port() as port:
         with pytest.raises(
             ConfigError, match=rf"broker 0 cannot listen on 127\.0\.0\.1:{port}: the port is in use"
@@ -155,7 +155,7 @@ async def test_broker_port_in_use_is_reported_in_one_line_and_leaves_no_socket_o
     assert len(asyncio.all_tasks()) == 1
 
 
-async def test_port_taken_while_the_broker_was_stopped_is_reported_at_its_restart() -> None:
+async def test_port_taken_while_a_broker_was_stopped_raises_config_error_after_its_restart() -> None:
     async with async_cluster() as cluster:
         host, port = bound(cluster)[0]
         cluster.broker(0).stop()
@@ -213,7 +213,7 @@ async def test_listener_on_a_host_name_with_two_addresses_uses_one_port_for_both
                 assert len(await advertised(host, port)) == 3
 
 
-async def test_listener_reports_port_in_use_if_no_port_is_free_on_both_addresses(
+async def test_cluster_start_raises_port_in_use_error_if_no_port_is_free_on_both_addresses(
     two_addresses: OpenServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each port that is free on one address is in use on the other."""

@@ -229,7 +229,7 @@ async def test_produce_retries_are_recognized_after_frame_buffers_are_released()
 
 
 @pytest.mark.rule("Q-4")
-async def test_quota_of_a_client_id_still_applies_after_frame_buffers_are_released() -> None:
+async def test_quota_still_throttles_a_client_id_after_frame_buffers_are_released() -> None:
     async with (
         async_cluster(topics={"t": 1}, clock="manual") as cluster,
         client_of(cluster, client_id="limited") as client,

@@ -193,7 +193,7 @@ async def test_connection_stops_reading_while_a_large_response_is_sent() -> None
         assert (await client.answer()).correlation_id == 2
 
 
-async def test_server_counts_as_sending_until_the_client_has_read_a_large_response() -> None:
+async def test_server_attribute_is_sending_is_true_until_a_large_response_is_read() -> None:
     async with large(True, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
         await client.ask(metadata(), 1)
         assert not cluster.server.loop.is_sending
@@ -253,7 +253,7 @@ def file_range(cluster: AsyncTestCluster, length: int) -> FileRange:
 
 @pytest.mark.rule("T-6", "T-7")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_throttled_connection_stays_muted_after_a_large_response_is_sent(sendfile: bool) -> None:
+async def test_broker_reads_nothing_from_a_throttled_client_for_5_s_after_a_large_response(sendfile: bool) -> None:
     async with large(sendfile, 3 * MIB) as cluster, client_of(cluster) as client:
         answer_fetches_with(cluster, file_range(cluster, 2 * MIB), b"behind")
         cluster.force_throttle(5000, api="Fetch")

@@ -46,7 +46,7 @@ def test_trace_writer_starts_a_numbered_file_when_the_current_file_is_full(tmp_p
     assert [e.facts["seq"] for e in events(tmp_path)] == list(range(100))
 
 
-def test_trace_writer_drops_and_counts_entries_that_exceed_its_queue_limit(tmp_path: Path) -> None:
+def test_trace_contains_the_number_of_entries_that_exceeded_the_queue_limit(tmp_path: Path) -> None:
     writer = TraceWriter(tmp_path, "run", {}, queue_pieces=0)
     for number in range(7):
         writer.put(event("e", {"seq": number}))
@@ -104,7 +104,7 @@ def test_no_connection_is_accepted_before_the_trace_starts(tmp_path: Path, monke
     assert sorted(recorded) == [(broker, kind) for broker in (0, 1) for kind in ("closed", "opened")]
 
 
-def test_port_taken_while_the_trace_starts_is_reported_as_in_use(
+def test_port_taken_while_the_trace_starts_raises_a_port_in_use_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = tracing.Recording

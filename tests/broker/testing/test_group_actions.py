@@ -122,7 +122,7 @@ def test_group_method_returns_generation_coordinator_and_topics_of_a_classic_gro
         assert member.pending_revocation == ()
 
 
-def test_reported_lag_of_a_group_omits_partitions_without_leader() -> None:
+def test_lag_attribute_of_a_group_omits_partitions_without_leader() -> None:
     with cluster(brokers=2, topics={"orders": {"assignment": {0: [0], 1: [1]}}}) as c:
         topics = [OffsetCommitRequestTopic("orders", partitions=[OffsetCommitRequestPartition(i, 0) for i in (0, 1)])]
         ask(address(c, "readers"), OffsetCommitRequest("readers", topics=topics), 8)

@@ -269,7 +269,7 @@ def test_method_produce_rejects_values_of_wrong_type_before_writing_any_record(v
         assert c.topics() == {"orders": 1}
 
 
-def test_method_produce_accepts_none_and_strings_and_bytes_like_objects_as_values() -> None:
+def test_method_produce_stores_text_and_bytes_and_bytearray_and_memoryview_and_none() -> None:
     with cluster(topics={"orders": 1}) as c:
         c.produce("orders", [b"a", "ä", None, bytearray(b"c"), memoryview(b"d")])  # type: ignore[list-item]
         assert [record.value for record in c.records("orders")] == [b"a", "ä".encode(), None, b"c", b"d"]

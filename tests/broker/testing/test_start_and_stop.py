@@ -94,7 +94,7 @@ def test_explain_method_and_journal_of_a_stopped_cluster_still_show_its_requests
     assert (c.explain(), c.conversations()) == (explained, conversations)
 
 
-def test_cluster_repr_shows_addresses_and_topics() -> None:
+def test_cluster_repr_contains_bootstrap_addresses_and_topic_names() -> None:
     with cluster(topics={"orders": 2}) as c:
         assert repr(c) == f"<TestCluster {c.bootstrap}, topics: orders (2)>"
         c.delete_topic("orders")
@@ -376,7 +376,7 @@ def test_condition_of_wait_for_cannot_stop_the_cluster_or_advance_its_clock() ->
 
 
 @pytest.mark.timeout(20)
-def test_method_wait_for_raises_after_10_checks_that_each_change_the_cluster() -> None:
+def test_method_wait_for_raises_if_each_of_10_condition_calls_changes_the_cluster() -> None:
     with cluster(topics={"orders": 1}) as c:
         with pytest.raises(RuntimeError, match="changed the cluster in each of 10 checks") as caught:
             c.wait_for(lambda _: c.produce("orders", ["a"]) and None)
@@ -386,7 +386,7 @@ def test_method_wait_for_raises_after_10_checks_that_each_change_the_cluster() -
 
 
 @pytest.mark.timeout(20)
-def test_method_wait_for_checks_again_if_its_condition_changed_the_cluster() -> None:
+def test_method_wait_for_calls_its_condition_again_if_that_changed_the_cluster() -> None:
     with cluster(topics={"orders": 1}) as c:
         assert c.wait_for(lambda _: c.produce("orders", ["a"])) == [(0, 0)]
         assert c.wait_for(lambda _: len(c.records("orders")) > 2 or (c.produce("orders", ["b"]) and None)) is True
@@ -394,7 +394,7 @@ def test_method_wait_for_checks_again_if_its_condition_changed_the_cluster() -> 
 
 
 @pytest.mark.timeout(20)
-def test_async_wait_for_raises_after_10_checks_that_each_change_the_cluster() -> None:
+def test_async_wait_for_raises_if_each_of_10_condition_calls_changes_the_cluster() -> None:
     async def run() -> None:
         async with async_cluster(topics={"orders": 1}) as c:
             with pytest.raises(RuntimeError, match="changed the cluster in each of 10 checks"):

@@ -154,7 +154,7 @@ each_library = pytest.mark.parametrize("library", list(COMMANDS))
 
 @on_every_stage
 @each_library
-def test_read_committed_consumer_sees_only_committed_transactions(scene: Scene) -> None:
+def test_read_committed_consumer_reads_only_records_of_committed_transactions(scene: Scene) -> None:
     with scene.transactor() as transactor:
         transactor.init(scene.transactional_id)
         scene.transact(transactor, "kept", commit=True)
