@@ -1,4 +1,4 @@
-"""Names in code say what a value holds: some general-purpose words are not allowed as names."""
+"""Names in code say what a value holds: some general-purpose words are not allowed as names. Names of tests are short enough to be read at once."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ FOLDERS = ("broker", "kafkaproto", "pipeline", "benchmarks")
 LINKS = ("kafkaproto/broker/", "kafkaproto/pipeline/")
 """Links to `broker` and `pipeline`; in a source distribution copies of them."""
 GENERAL_PURPOSE = frozenset({"told", "one", "asked", "found", "wanted"})
+LONGEST_NAME_OF_A_TEST = 80
+TESTS = ("tests", "kafkaproto/conformance")
 
 
 def problems(root: Path) -> list[str]:
@@ -45,6 +47,18 @@ def bound_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 pass
         if name is not None:
             yield node.lineno, name
+
+
+def test_names_of_tests_have_at_most_80_characters() -> None:
+    too_long = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+        for folder in TESTS
+        for path in sorted((ROOT / folder).rglob("test_*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+        if len(node.name) > LONGEST_NAME_OF_A_TEST
+    ]
+    assert not too_long, "\n".join(["shorten these names:", *too_long])
 
 
 def test_no_name_in_the_code_is_a_general_purpose_word() -> None:

@@ -62,7 +62,7 @@ def requests(first: str, second: str) -> list[Requested]:
 
 
 @pytest.mark.rule("GO-36", "GO-32")
-def test_repeated_partitions_of_offset_fetch_are_returned_once_in_hash_order_before_4_0(subject: Subject) -> None:
+def test_offset_fetch_returns_a_repeated_partition_once_in_hash_order_before_4_0(subject: Subject) -> None:
     """The coordinator in Java returns the topics and partitions as the request has them, also repeated ones."""
     group = Group(subject)
     first, second = (new_topic(subject, partitions=9).name for _ in range(2))
