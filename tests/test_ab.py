@@ -115,7 +115,7 @@ def numbers(monkeypatch: pytest.MonkeyPatch) -> Numbers:
     return made
 
 
-def test_ab_benchmark_table_contains_every_row_exactly_once(
+def test_benchmark_of_old_and_new_code_prints_each_measurement_exactly_once(
     numbers: Numbers, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command.main([]) == 0
@@ -135,7 +135,7 @@ def test_ab_benchmark_table_contains_every_row_exactly_once(
         ("speed", 0.94, "race"),
     ],
 )
-def test_ab_benchmark_exits_with_status_1_if_any_limit_is_missed(
+def test_benchmark_of_old_and_new_code_exits_with_status_1_if_new_code_is_too_slow(
     numbers: Numbers, capsys: pytest.CaptureFixture[str], what: str, ratio: float, part: str
 ) -> None:
     setattr(numbers, what, ratio)
@@ -200,7 +200,7 @@ def test_ab_benchmark_raises_an_error_for_a_folder_that_is_not_a_git_checkout(tm
         sides.resolve("HEAD", tmp_path)
 
 
-def test_ab_benchmark_prints_that_valgrind_is_missing_before_it_looks_for_the_base(tmp_path: Path) -> None:
+def test_benchmark_of_old_and_new_code_needs_valgrind_before_it_checks_the_commit(tmp_path: Path) -> None:
     done = run("no-such-branch", PATH=str(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"make ab: {instructions.MISSING}\n"
@@ -354,7 +354,7 @@ def test_ab_benchmark_error_for_a_missing_class_lists_the_searched_modules(
         workload.find("VirtualCluster")
 
 
-def test_ab_benchmark_workload_does_not_hide_an_import_error_of_an_existing_module(
+def test_benchmark_does_not_hide_an_import_error_inside_an_existing_broker_module(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "half_there.py").write_text("import no_such_package\n")
@@ -374,7 +374,7 @@ def test_ab_benchmark_reads_instruction_counts_from_callgrind_files(tmp_path: Pa
     assert instructions.read_parts(tmp_path) == {(7, 1): 700, (7, 2): 5000, (12, 2): 60}
 
 
-def test_ab_benchmark_rejects_counts_of_a_broker_imported_from_another_folder(tmp_path: Path) -> None:
+def test_instruction_counts_of_a_broker_imported_from_the_wrong_folder_are_rejected(tmp_path: Path) -> None:
     line = json.dumps({"row": "metadata", "pid": 7, "source": f"{ROOT}/broker/testing/memory.py"})
     run = instructions.Run(line, {(7, 1): 700, (7, 2): 5000}, "")
     assert instructions.request_counts(HERE, ["metadata"], 50, run) == {"metadata": instructions.Count(100.0)}
@@ -382,7 +382,7 @@ def test_ab_benchmark_rejects_counts_of_a_broker_imported_from_another_folder(tm
     assert elsewhere.instructions is None and "is not in" in elsewhere.why
 
 
-def test_ab_benchmark_result_of_a_failed_or_crashed_row_contains_the_reason() -> None:
+def test_benchmark_result_of_a_failed_or_crashed_workload_contains_the_reason() -> None:
     line = json.dumps({"row": "metadata", "pid": 7, "error": "WorkloadError: no response"})
     run = instructions.Run(line, {}, "exit status 1")
     assert instructions.request_counts(HERE, ["metadata", "heartbeat"], 50, run) == {
@@ -391,7 +391,7 @@ def test_ab_benchmark_result_of_a_failed_or_crashed_row_contains_the_reason() ->
     }
 
 
-def test_ab_benchmark_workload_imports_the_broker_of_a_wheel_as_kafkaproto_broker(tmp_path: Path) -> None:
+def test_benchmark_imports_a_broker_installed_from_a_wheel_as_kafkaproto_broker(tmp_path: Path) -> None:
     """The broker is found as `kafkaproto.broker`, its place in a wheel."""
     (tmp_path / "kafkaproto" / "broker" / "testing").mkdir(parents=True)
     for folder in ("kafkaproto", "kafkaproto/broker", "kafkaproto/broker/testing"):
@@ -423,7 +423,7 @@ def test_ab_benchmark_returns_speeds_and_memory_sizes_of_base_and_current_broker
     assert 10 < idle[sides.BASE] < 100 and 10 < idle[sides.NOW] < 100
 
 
-def test_ab_benchmark_measures_speed_again_if_the_first_measurement_misses_the_limit(
+def test_benchmark_of_old_and_new_code_repeats_a_speed_measurement_that_is_too_slow(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Made:

@@ -42,7 +42,7 @@ def test_codec_benchmark_raises_an_error_if_two_codecs_decode_differently() -> N
 
 
 @pytest.mark.parametrize("case", cases.message_cases(), ids=lambda case: case.title)
-def test_construct_codec_decodes_benchmark_cases_to_the_same_values_as_kafkaproto(case: cases.MessageCase) -> None:
+def test_construct_library_and_kafkaproto_decode_benchmark_messages_to_equal_values(case: cases.MessageCase) -> None:
     made = stock(case.layout)
     data = case.layout.encode(case.make())
     by_construct(made, data)

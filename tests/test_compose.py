@@ -64,7 +64,9 @@ def test_compose_publishes_the_ports_of_the_outside_listeners(
     assert {listener.advertised_host for listener in outside} == {"localhost"}
 
 
-def test_compose_inside_listeners_advertise_the_compose_service_name(listeners: dict[int, dict[str, Listener]]) -> None:
+def test_compose_file_listeners_named_inside_advertise_the_compose_service_name(
+    listeners: dict[int, dict[str, Listener]],
+) -> None:
     for of_one in listeners.values():
         inside = of_one["INSIDE"]
         assert (inside.advertised_host, inside.advertised_port) == ("kafka", inside.port)

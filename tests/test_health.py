@@ -57,7 +57,7 @@ def test_health_command_exits_with_status_0_until_a_broker_of_kafka_0_9_or_4_2_s
 
 
 @pytest.mark.parametrize("data", [b"", b"\0\0\0\x04\0\0\0\x63", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
-def test_health_command_prints_that_a_server_that_is_no_broker_does_not_respond(
+def test_health_command_prints_an_error_line_if_the_server_is_not_a_kafka_broker(
     data: bytes,
     listening: tuple[str, Callable[[bytes], None]],
     monkeypatch: pytest.MonkeyPatch,

@@ -200,7 +200,7 @@ def test_compose_brokers_become_healthy_and_stop_on_the_stop_signal(
     assert image.check(health_command, {}).returncode == 1
 
 
-def test_environment_variables_of_a_single_node_kafka_image_start_a_broker(image: Image, run: Run) -> None:
+def test_our_image_starts_a_broker_with_the_variables_of_a_single_node_kafka_image(image: Image, run: Run) -> None:
     inside, outside, controller = free_ports(3)
     container = run(
         KAFKA_NODE_ID="1",

@@ -123,7 +123,7 @@ def test_make_broker_passes_racks_and_extra_arguments() -> None:
     assert settings["fetch.max.bytes"] == "2048"
 
 
-def test_make_ab_compares_the_working_tree_with_head_or_the_given_base() -> None:
+def test_make_ab_benchmarks_the_working_tree_against_head_or_the_given_commit() -> None:
     plan = make("-n", "ab", f"PYTHON={sys.executable}")
     assert plan.stdout.rstrip().endswith("-m benchmarks.ab HEAD")
     plan = make("-n", "ab", "BASE=v1.0", "ARGS=--only race", f"PYTHON={sys.executable}")
@@ -141,7 +141,7 @@ def test_make_reports_a_missing_or_old_python_with_the_install_command(bare_path
     assert "apt install" in result.stderr and "brew install" in result.stderr
 
 
-def test_make_needs_java_fails_without_java_and_with_java_11_but_not_with_java_17(bare_path: Path) -> None:
+def test_make_target_needs_java_fails_without_java_and_with_java_11_but_not_17(bare_path: Path) -> None:
     result = make("needs-java", f"PYTHON={sys.executable}", path=str(bare_path))
     assert result.returncode != 0
     assert "A JDK 17 or later is missing" in result.stderr

@@ -57,7 +57,7 @@ def test_broker_started_in_a_checkout_imports_no_module_under_two_names(
 
 
 @pytest.mark.parametrize("module", ["pipeline.trace.tables", "kafkaproto.pipeline.trace.tables"])
-def test_live_job_started_in_a_checkout_imports_no_module_under_two_names(
+def test_trace_table_job_run_in_a_checkout_imports_no_module_under_two_names(
     environment: dict[str, str], tmp_path: Path, module: str
 ) -> None:
     write(tmp_path / "trace", traffic())
@@ -92,7 +92,7 @@ def test_importing_a_renamed_module_raises_an_error_that_contains_its_new_name(
     assert [name for name in names if name not in last] == []
 
 
-def test_import_error_for_pipeline_nothing_names_module_kafkaproto_pipeline_nothing(
+def test_running_a_missing_pipeline_module_prints_its_name_with_prefix_kafkaproto(
     environment: dict[str, str],
 ) -> None:
     done = run(environment, "-m", "pipeline.nothing")

@@ -494,7 +494,7 @@ def test_kafka_marker_that_does_not_apply_to_the_used_fixture_is_an_error(
 
 @pytest.mark.parametrize("fixture", ["kafka_broker", "module_wide", "own", "of_module"])
 @pytest.mark.parametrize("outcome", ["pass", "assert False"])
-def test_kafka_marker_that_a_dynamically_requested_fixture_ignores_is_an_error(
+def test_marker_kafka_is_an_error_with_a_getfixturevalue_fixture_that_ignores_it(
     outside: pytest.Pytester, fixture: str, outcome: str
 ) -> None:
     outside.makepyfile(
@@ -775,7 +775,7 @@ MISTAKES = {
 }
 
 
-def test_traceback_of_an_invalid_cluster_call_ends_at_the_line_of_the_test(outside: pytest.Pytester) -> None:
+def test_traceback_of_a_failed_cluster_method_call_ends_at_the_line_of_the_test(outside: pytest.Pytester) -> None:
     tests = [
         f"@pytest.mark.kafka(topics={{'t': 1}})\ndef test_{number}(kafka_cluster):\n    {line}\n"
         for number, line in enumerate(MISTAKES)

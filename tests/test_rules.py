@@ -94,7 +94,7 @@ def test_rule_check_error_for_an_outdated_table_contains_the_command_to_rewrite_
     assert line == "docs/rules/fetch.md is not current: run python -m tests.rules --write"
 
 
-def test_rule_check_returns_an_error_for_a_missing_rule_number_without_a_reason() -> None:
+def test_rule_check_returns_an_error_for_a_gap_in_rule_numbers_that_no_line_explains() -> None:
     page = written("# SN. Scenarios\n\n## SN-1 First join\n\nText.\n\n- SN-2: SN-1 has it.\n", proven("SN-1"))
     assert "    | SN-2 | SN-1 has it. |\n" in page
     assert problems({"sn.md": page}, proven("SN-1")) == []
@@ -108,7 +108,7 @@ def test_rule_check_returns_an_error_for_a_missing_rule_number_without_a_reason(
 @pytest.mark.parametrize(
     ("line", "has_reason"), [("not used", False), ("not used.", False), ("not used; W-1 has it.", True)]
 )
-def test_rule_check_returns_an_error_for_an_unused_rule_number_without_a_reason(line: str, has_reason: bool) -> None:
+def test_rule_check_returns_an_error_if_no_page_says_why_a_rule_number_is_unused(line: str, has_reason: bool) -> None:
     page = written(f"# SN. Scenarios\n\n## SN-1 First join\n\nText.\n\n- SN-2: {line}\n", proven("SN-1"))
     fault = 'docs/rules/sn.md does not say why SN-2 is not used: write "- SN-2: not used; ..." with the reason'
     assert problems({"sn.md": page}, proven("SN-1")) == ([] if has_reason else [fault])

@@ -164,13 +164,13 @@ LARGE = [Size("a.py", "500 lines"), Size("a.py::A", "30 methods"), Size("b.py", 
         ({"a.py": "one table", "a.py::A": " "}, ["a.py::A has no reason"]),
     ],
 )
-def test_size_check_returns_an_error_for_an_unneeded_or_unexplained_exception(
+def test_code_size_check_rejects_an_exemption_that_is_unneeded_or_has_no_reason(
     exceptions: dict[str, str], messages: list[str]
 ) -> None:
     assert problems(LARGE, exceptions) == messages
 
 
-def test_size_check_allows_at_most_five_listed_exceptions() -> None:
+def test_code_size_check_allows_at_most_five_files_or_classes_above_the_size_limit() -> None:
     six = [Size(f"{number}.py", "500 lines") for number in range(6)]
     allowed = {size.name: "one table" for size in six}
     assert problems(six, allowed) == ["6 exceptions are listed; at most 5 are allowed"]

@@ -80,7 +80,7 @@ def test_shared_helpers_are_in_the_support_folder_and_no_test_imports_a_test_mod
     assert problems(ROOT) == []
 
 
-def test_every_file_in_the_list_of_programs_in_the_tests_folder_exists() -> None:
+def test_every_program_that_the_structure_check_allows_in_the_tests_folder_exists() -> None:
     assert [name for name in sorted(PROGRAMS) if not (ROOT / name).is_file()] == []
 
 
@@ -108,7 +108,7 @@ def test_structure_check_returns_file_and_line_of_each_import_of_a_test_module(
     assert problems(tmp_path) == [place + problem]
 
 
-def test_structure_check_allows_importing_helpers_and_functions_named_like_tests(tmp_path: Path) -> None:
+def test_structure_check_lets_tests_import_helpers_and_a_function_named_test_it(tmp_path: Path) -> None:
     path = tmp_path / "tests/a/test_x.py"
     path.parent.mkdir(parents=True)
     path.write_text(

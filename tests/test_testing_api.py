@@ -27,7 +27,9 @@ def test_public_classes_and_methods_of_kafkaproto_testing_equal_the_committed_li
         pytest.fail("\n".join([*difference, "", advice]), pytrace=False)
 
 
-def test_public_test_api_list_detects_changed_signatures_and_missing_methods(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_of_cluster_methods_shows_changed_signatures_and_lacks_removed_methods(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     before = set(class_lines(TestCluster))
 
     def wait_for(self: TestCluster, condition: object, timeout_s: float = 11.0) -> object: ...

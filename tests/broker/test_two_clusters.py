@@ -22,18 +22,18 @@ def run() -> list[str]:
     return [*map(repr, journal.requests()), *map(repr, journal.throttles()), *map(repr, journal.events())]
 
 
-def test_connection_ids_and_rule_ids_start_at_1_in_each_cluster_of_a_process() -> None:
+def test_ids_of_connections_and_throttles_set_by_a_test_start_at_1_in_each_cluster() -> None:
     assert run() == run()
 
 
-def test_forced_throttle_rules_are_numbered_in_the_order_they_are_added() -> None:
+def test_throttles_set_by_a_test_are_numbered_in_the_order_they_are_added() -> None:
     throttles = VirtualCluster().state.forced_throttles
     later, earlier = ForcedThrottle(1), ForcedThrottle(2)
     assert (later.rule_id, earlier.rule_id) == (0, 0)
     assert [throttles.add(rule).rule_id for rule in (earlier, later)] == [1, 2]
 
 
-def test_forced_throttle_rule_cannot_be_added_to_a_second_cluster() -> None:
+def test_throttle_that_a_test_added_to_a_cluster_cannot_be_added_to_a_second_cluster() -> None:
     rule = VirtualCluster().state.forced_throttles.add(ForcedThrottle(1))
     with pytest.raises(ValueError, match="forced throttle 1 was already added to a cluster"):
         VirtualCluster().state.forced_throttles.add(rule)

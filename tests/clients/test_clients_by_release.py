@@ -23,7 +23,7 @@ def test_client_libraries_succeed_or_fail_with_each_broker_release_as_documented
 
 
 @pytest.mark.parametrize("release", [pytest.param(release, marks=programs) for release in ("3.9", "4.2")])
-def test_tasks_of_client_libraries_have_their_documented_outcomes_with_a_real_kafka(release: str) -> None:
+def test_client_libraries_succeed_or_fail_with_a_real_kafka_as_outcomes_json_says(release: str) -> None:
     """For the older releases `python -m tests.support.by_release --real` compares the same; in all tests it would take too long."""
     assert expected.differences(release, expected.observe_real(release)) == []
 
@@ -80,7 +80,7 @@ def test_comparison_with_the_documented_client_results_reports_each_change_once(
     assert len(expected.differences("2.8", seen)) == 1
 
 
-def test_missing_effects_returns_a_successful_group_client_without_committed_offset() -> None:
+def test_client_that_reports_group_success_but_committed_no_offset_is_detected() -> None:
     with ours("3.9") as kafka:
         kafka.produce("java-produce", [b"value"])
         outcomes = {"java": Outcomes({"connect": WORKS, "produce": WORKS, "group": WORKS, "new group": WAITS}, None)}

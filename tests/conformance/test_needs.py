@@ -37,7 +37,7 @@ def suite() -> Iterator[tuple[Marked, str]]:
                 )
 
 
-def test_every_setting_required_by_a_conformance_test_is_in_its_settings_profile() -> None:
+def test_broker_settings_of_each_conformance_module_include_those_its_tests_require() -> None:
     needs = {test.nodeid: needs_of(test, profile) for test, profile in suite()}
     assert len(needs) > 150
     assert needs[
@@ -48,7 +48,7 @@ def test_every_setting_required_by_a_conformance_test_is_in_its_settings_profile
     )
 
 
-def test_required_setting_that_the_settings_profile_of_a_test_lacks_is_an_error() -> None:
+def test_conformance_test_that_requires_a_setting_its_module_does_not_set_is_invalid() -> None:
     test = Marked("test_x", [pytest.mark.needs("fetch.max.byte").mark])
     with pytest.raises(ValueError, match=r"test_x: .* the profile default does not set: fetch\.max\.byte"):
         needs_of(test, "default")
@@ -84,7 +84,9 @@ class Running(Ours):
         (Needs({}, {}, 1, False, offsets_topic=True), ["offsets.topic.replication.factor of 2 or less (is 3)"]),
     ],
 )
-def test_text_of_an_unmet_conformance_requirement_contains_the_actual_value(needs: Needs, lacks: list[str]) -> None:
+def test_conformance_message_shows_the_required_and_the_actual_setting_of_a_cluster(
+    needs: Needs, lacks: list[str]
+) -> None:
     config = {"fetch.max.bytes": "4096", "num.partitions": "1", "0.broker.rack": "r0"}
     config["offsets.topic.replication.factor"] = "3"
     with cluster(2, config=config, clock="system") as running:

@@ -54,7 +54,7 @@ def test_conformance_page_lists_the_modules_that_do_not_run_on_kafka_4_2_by_defa
     assert all((ROOT / "kafkaproto" / "conformance" / f"{name}.py").is_file() for name in listed)
 
 
-def test_row_of_a_tool_combines_all_its_commands_that_have_the_same_description() -> None:
+def test_tool_commands_with_the_same_description_share_a_documentation_table_row() -> None:
     steps = (
         Step("disable", "--feature a", patterns=("controller",)),
         Step("disable", "--feature b", unordered=True, only=(NEWER,)),
@@ -142,7 +142,7 @@ def test_trace_format_page_lists_every_event_and_the_fields_of_each_event() -> N
     assert events.documented(page, "An event") == recorded
 
 
-def test_status_page_table_has_a_row_for_every_demo_step_and_no_differing_result() -> None:
+def test_status_page_table_has_a_row_for_each_demo_step_and_no_result_marked_differs() -> None:
     page = (ROOT / "docs" / "status.md").read_text()
     lines = page[page.index(BEGIN) : page.index(END)].splitlines()
     head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]

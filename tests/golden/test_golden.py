@@ -155,7 +155,9 @@ def test_golden_run_report_shows_changed_lines_and_missing_lines_and_new_lines(
     assert shown in difference, difference
 
 
-def test_golden_run_output_lacks_trace_entries_that_a_faulty_writer_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_comparison_with_committed_output_shows_trace_entries_that_a_writer_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     put = TraceWriter.put
     pieces: list[bytes] = []
 

@@ -48,7 +48,7 @@ def surrounded(layout: Message[Any]) -> construct.Struct:
 
 
 @core_first(ALL)
-def test_message_can_be_embedded_in_a_compiled_or_uncompiled_construct_struct(entry: Entry) -> None:
+def test_kafka_message_in_a_construct_library_struct_has_the_same_bytes_as_alone(entry: Entry) -> None:
     values = Values(f"embedded {entry.id}")
     declared = surrounded(entry.layout)
     compiled = declared.compile()
@@ -160,7 +160,7 @@ def test_truncated_message_in_a_construct_struct_raises_error_with_the_byte_offs
 
 
 @in_both_forms
-def test_too_large_value_in_a_construct_struct_raises_error_with_its_field_path(form: Callable[[Any], Any]) -> None:
+def test_too_large_value_in_a_construct_library_struct_raises_error_with_field_path(form: Callable[[Any], Any]) -> None:
     wrong = {"count": 0, "message": FetchRequest(max_bytes=1 << 40), "rest": []}
     with pytest.raises(construct.ConstructError) as error:
         form(surrounded(FETCH_REQUEST_V11)).build(wrong)
@@ -182,7 +182,7 @@ def test_fields_of_any_name_may_precede_a_message_in_a_construct_struct(form: Ca
 
 
 @in_both_forms
-def test_optional_message_in_construct_can_be_built_and_parsed(form: Callable[[Any], Any]) -> None:
+def test_construct_library_optional_message_is_parsed_as_none_if_it_is_truncated(form: Callable[[Any], Any]) -> None:
     optional = form(construct.Optional(HEARTBEAT_REQUEST_V4))
     data = HEARTBEAT_REQUEST_V4.encode(HEARTBEATS[0])
     assert optional.build(HEARTBEATS[0]) == data
@@ -202,7 +202,7 @@ def test_message_can_be_one_of_the_alternatives_of_construct_select(form: Callab
 
 
 @in_both_forms
-def test_field_of_any_name_may_precede_an_optional_message_in_a_construct_struct(form: Callable[[Any], Any]) -> None:
+def test_construct_library_struct_may_use_the_internal_name_splices_for_a_field(form: Callable[[Any], Any]) -> None:
     message = fetched(2, b"records")
     declared = form(construct.Struct("splices" / construct.Int8ub, "message" / construct.Optional(FETCH_RESPONSE_V11)))
     data = b"\3" + FETCH_RESPONSE_V11.encode(message)
@@ -259,7 +259,7 @@ def test_compiled_construct_builder_is_at_most_1_5_times_as_slow_as_generated_co
     assert ratio <= 1.5
 
 
-def test_parsing_a_compiled_construct_array_takes_linear_time() -> None:
+def test_parsing_an_array_compiled_by_the_construct_library_takes_linear_time() -> None:
     few, many = (construct.Array(number, HEARTBEAT_REQUEST_V4).compile() for number in (200, 2000))
     encoded = HEARTBEAT_REQUEST_V4.encode(HeartbeatRequest(group_id="g" * 400))
     short, long = encoded * 200, encoded * 2000
@@ -279,7 +279,7 @@ def test_parsing_a_compiled_construct_array_from_a_file_takes_linear_time(tmp_pa
     assert len(many.parse_file(long)) == 2000
 
 
-def test_construct_example_in_the_documentation_runs() -> None:
+def test_example_for_the_construct_library_in_the_documentation_runs_without_error() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "explanation" / "codec.md").read_text()
     [example] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(example, {})

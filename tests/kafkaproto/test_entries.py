@@ -96,7 +96,7 @@ def test_invalid_magic_values_and_batch_sizes_are_rejected(magic: int, damage: C
         list(entries.batches(damaged))
 
 
-def test_batch_verification_returns_the_path_of_each_wrong_field() -> None:
+def test_record_batch_check_returns_the_path_of_each_inconsistent_field() -> None:
     good = bytearray(build_batch(MADE, producer_id=1, producer_epoch=0, base_sequence=0))
 
     def fields_of(data: bytes) -> list[str]:
@@ -126,7 +126,7 @@ def test_batch_verification_returns_the_path_of_each_wrong_field() -> None:
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_batch_verification_returns_wrong_fields_of_messages_in_compressed_wrappers(magic: int) -> None:
+def test_compressed_message_set_check_returns_the_path_of_each_inconsistent_field(magic: int) -> None:
     from tests.support.codec.message_sets import wrapper
 
     plain = build_message_set(MADE, magic=magic)

@@ -20,7 +20,7 @@ from kafkaproto.frame import (
 )
 
 
-def test_kafka_frame_built_in_place_equals_a_frame_built_from_its_payload() -> None:
+def test_appending_a_payload_to_a_started_frame_gives_the_same_bytes_as_framing_it() -> None:
     out = start_frame()
     out += b"payload"
     assert finish_frame(out) == 7 and out == frame(b"payload") == b"\x00\x00\x00\x07payload"

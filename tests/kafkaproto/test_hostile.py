@@ -64,7 +64,7 @@ def test_decoder_raises_at_the_end_of_its_range_even_if_the_buffer_has_more_byte
 
 
 @core_first(ENDS)
-def test_changing_any_single_byte_raises_only_decode_errors(entry: Entry) -> None:
+def test_decoding_a_message_with_a_byte_set_to_any_value_raises_only_decode_errors(entry: Entry) -> None:
     data = bytearray(small_bytes(entry))
     for at, was in enumerate(data):
         for byte in range(256):
@@ -74,7 +74,7 @@ def test_changing_any_single_byte_raises_only_decode_errors(entry: Entry) -> Non
 
 
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_changed_bytes_raise_only_decode_errors_in_every_version(entry: Entry) -> None:
+def test_decoding_any_message_version_with_a_changed_byte_raises_only_decode_errors(entry: Entry) -> None:
     data = bytearray(small_bytes(entry))
     for at, was in enumerate(data):
         for byte in (0, 1, 0x7F, 0x80, 0xFF):

@@ -150,7 +150,7 @@ class Ordinary(Smallest):
 
 
 @core_first(HEAVY)
-def test_arrays_of_1500_items_with_five_letter_names_are_below_the_memory_limit(entry: Entry) -> None:
+def test_decoder_memory_limit_allows_arrays_of_1500_items_with_typical_names(entry: Entry) -> None:
     for array in [part for part in parts(entry.layout) if isinstance(part, ArrayType)]:
         obj = Ordinary(array, 1500).message(entry.layout)
         assert entry.layout.decode(entry.layout.encode(obj)) == obj

@@ -39,7 +39,7 @@ def test_memory_estimate_of_a_value_is_at_least_the_size_of_its_python_object(
     assert largest <= counted <= largest + SMALLER_SINCE_3_11
 
 
-def test_memory_estimate_of_an_int64_is_at_least_the_size_of_a_python_float() -> None:
+def test_memory_assumed_for_any_64_bit_number_is_at_least_the_size_of_a_python_float() -> None:
     assert sys.getsizeof(0.5) <= memory.LARGE_NUMBER
 
 
@@ -79,13 +79,13 @@ def test_unknown_tagged_field_uses_no_more_memory_than_its_estimate() -> None:
     assert memory.UNKNOWN_TAG - SMALLER_SINCE_3_11 <= max(beyond_free) <= memory.UNKNOWN_TAG
 
 
-def test_parts_of_the_memory_limit_per_message_byte_add_up_to_the_whole_limit() -> None:
+def test_memory_per_message_byte_for_array_items_values_and_a_copy_equals_the_limit() -> None:
     assert memory.ROOM_PER_BYTE + memory.FREE + 1 == memory.LIMIT
     assert memory.room_for(1000) - memory.room_for(0) == 1000 * memory.ROOM_PER_BYTE
     assert memory.room_for(0) + sys.getsizeof([]) < 64 * 1024
 
 
-def test_memory_limit_rejects_5000_names_of_1_character_but_not_of_3_characters() -> None:
+def test_memory_limit_per_byte_rejects_5000_topic_names_of_1_byte_but_not_of_3_bytes() -> None:
     [names] = [part for part in parts(DELETE_TOPICS_REQUEST_V4) if isinstance(part, ArrayType)]
     assert names.is_heavy
     assert names.item_weight == memory.ITEM + memory.SHORTEST_TEXT - 2 * memory.FREE == 64

@@ -34,7 +34,7 @@ def test_merging_a_release_without_new_message_versions_keeps_the_older_definiti
     assert merge(older, message("2-3", field("A", "2"))) == older
 
 
-def test_merged_definition_keeps_old_fields_and_adds_new_fields_in_order() -> None:
+def test_schema_merged_from_two_kafka_releases_has_all_fields_in_their_schema_order() -> None:
     older = [field("Gone", "0-1"), field("A"), field("B")]
     newer = [field("First", "4+"), field("A"), field("New", "5+"), field("B")]
     assert merged_fields(older, newer) == [
@@ -46,13 +46,13 @@ def test_merged_definition_keeps_old_fields_and_adds_new_fields_in_order() -> No
     ]
 
 
-def test_merged_field_exists_only_up_to_the_last_version_before_its_removal() -> None:
+def test_schema_merged_from_two_releases_ends_a_removed_field_at_its_last_version() -> None:
     assert merged_fields([field("A")], [field("A", "2-3")]) == [field("A", "0-3")]
     assert merged_fields([field("A")], [field("A", "2-4")]) == [field("A", "0-4")]
     assert merged_fields([field("A")], []) == [field("A", "0-3")]
 
 
-def test_merging_makes_a_field_nullable_only_in_versions_the_older_release_lacks() -> None:
+def test_field_that_a_newer_kafka_release_makes_nullable_is_so_only_in_new_versions() -> None:
     [merged_field] = merged_fields([field("A", type_="string")], [field("A", type_="string", nullableVersions="0+")])
     assert merged_field["nullableVersions"] == "4+"
     [merged_field] = merged_fields([field("A", nullableVersions="1+")], [field("A", "2+", nullableVersions="2+")])

@@ -97,7 +97,7 @@ def test_long_test_run_results_are_unchanged_after_writing_and_reading_them(tmp_
     assert read(tmp_path / "results") == {"one": lost_result}
 
 
-def test_result_of_a_long_test_run_part_contains_the_tested_commit() -> None:
+def test_each_result_of_the_long_test_run_contains_the_tested_commit() -> None:
     finished = done(Part("one", lambda: [Finding("it is so", True)]), "abc1234", HERE)
     assert (finished.name, finished.commit, finished.code) == ("one", "abc1234", HERE)
     assert finished.findings == [Finding("it is so", True)] and finished.holds
@@ -113,7 +113,7 @@ def test_long_test_run_page_names_each_failed_check_and_each_part_that_was_not_r
     assert "  - **does not hold:** it is not\n" in text and "- new: not run.\n" in text
 
 
-def test_long_test_run_page_says_how_many_parts_must_be_repeated_with_newer_code(
+def test_long_test_run_page_counts_the_results_that_are_outdated_by_a_code_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.long_run.page.commit", lambda: "fed9876")
@@ -126,7 +126,7 @@ def test_long_test_run_page_says_how_many_parts_must_be_repeated_with_newer_code
 
 
 @pytest.mark.parametrize("changed", [False, True])
-def test_long_test_run_part_is_discarded_if_the_code_changes_while_it_runs(
+def test_long_test_run_discards_the_result_of_tests_during_which_the_code_changed(
     changed: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     at = [HERE]
@@ -154,7 +154,7 @@ def test_long_test_run_parts_cover_each_seed_and_each_request_sequence_once() ->
     assert sum(name.startswith("conversations-0") for name in names) * parts.CONVERSATIONS_OF_A_PART == 2_000
 
 
-def test_stored_long_run_results_have_no_failure_and_generate_the_committed_page() -> None:
+def test_long_test_run_results_have_no_failure_and_match_the_committed_results_page() -> None:
     results = read()
     assert [name for name, part_result in results.items() if not part_result.holds] == []
     names, text = [part.name for part in all_parts()], PAGE.read_text()

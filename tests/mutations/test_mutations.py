@@ -348,7 +348,7 @@ def test_mutation_testing_page_has_a_table_column_for_each_of_two_revisions(tmp_
     assert "| 2 | broker/x.py:1 | not judged yet |" in text
 
 
-def test_mutation_testing_command_with_column_but_without_rev_exits_with_an_error(
+def test_mutation_testing_option_column_without_option_rev_exits_with_an_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit):

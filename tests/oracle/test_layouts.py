@@ -85,7 +85,9 @@ def jars() -> tuple[dict[str, Any], dict[str, Any]]:
     return served(clients_jar(KAFKA_VERSION)), served(clients_jar(NEWER_VERSION))
 
 
-def test_message_definitions_equal_those_of_both_kafka_jars(jars: tuple[dict[str, Any], dict[str, Any]]) -> None:
+def test_message_schemas_equal_those_merged_from_the_kafka_3_9_and_4_2_client_jars(
+    jars: tuple[dict[str, Any], dict[str, Any]],
+) -> None:
     expected = merged(*jars)
     assert message_names() == sorted(expected)
     for name, theirs in expected.items():

@@ -129,7 +129,7 @@ def test_other_python_codecs_decode_messages_of_kafkaproto_except_in_known_cases
 @pytest.mark.parametrize(
     "disagreement", DISAGREEMENTS, ids=lambda disagreement: f"{disagreement.library} {disagreement.why}"
 )
-def test_kafka_decodes_each_message_that_a_python_codec_is_known_to_decode_wrongly(
+def test_kafka_decodes_messages_that_kafka_python_aiokafka_or_kio_decode_wrongly(
     releases: Releases, disagreement: Disagreement
 ) -> None:
     disagreements = 0

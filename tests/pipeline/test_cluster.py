@@ -151,7 +151,9 @@ def test_pack_command_prints_an_error_for_a_zip_path_in_a_missing_folder(
     assert "none/k.zip: No such file or directory" in capsys.readouterr().err
 
 
-def test_pack_command_with_main_prints_the_path_of_cli_py_for_spark_submit(capsys: pytest.CaptureFixture[str]) -> None:
+def test_pack_command_with_option_main_prints_the_path_of_cli_py_for_spark_submit(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert pack.main(["--main"]) == 0
     program = Path(capsys.readouterr().out.strip())
     assert program.name == "cli.py" and program.read_text().startswith('"""The script `kafkaproto`')

@@ -60,7 +60,7 @@ def test_demo_replaces_only_the_readme_text_between_its_markers(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("seen", "status"), [(1, 0), (2, 1)], ids=["as expected", "one cell differs"])
-def test_demo_exits_with_status_1_if_one_table_cell_differs(
+def test_demo_exits_with_status_1_if_an_actual_value_differs_from_the_expected_value(
     seen: int, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def run(brokers: object, progress: Progress) -> list[Cell]:
@@ -125,7 +125,7 @@ def test_demo_steps_without_spark_run_from_the_command_line() -> None:
 
 
 @pytest.mark.rule("Q-6")
-def test_demo_quota_check_accepts_sampled_rate_throttles_but_not_a_token_bucket() -> None:
+def test_demo_accepts_throttle_times_of_kafkas_algorithm_but_not_of_a_token_bucket() -> None:
     from kafkaproto.pipeline.demo.quotas import QUOTA, MeasuredResponse, throttle_mismatches
 
     rate, now_ms, answers = SampledRate(), 0.0, []

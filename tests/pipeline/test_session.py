@@ -73,7 +73,7 @@ def test_error_for_a_missing_spark_connector_suggests_a_pyspark_version_to_insta
 
 @pytest.mark.spark
 @pytest.mark.timeout(120)
-def test_spark_connector_that_cannot_be_downloaded_ends_a_job_with_one_line(tmp_path: Path) -> None:
+def test_spark_job_prints_a_single_error_line_if_its_kafka_connector_is_unavailable(tmp_path: Path) -> None:
     """No release has this version, so the connector is unavailable with and without a network."""
     environment = {**os.environ, "KAFKAPROTO_CACHE": str(tmp_path / "cache")}
     done = subprocess.run(

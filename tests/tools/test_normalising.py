@@ -68,7 +68,7 @@ def test_line_order_of_tool_outputs_is_compared_unless_a_step_is_marked_unordere
     assert lines(one, PORTS, unordered=True) == lines(other, PORTS, unordered=True)
 
 
-def test_tool_outputs_with_different_error_messages_or_exception_types_are_not_equal() -> None:
+def test_kafka_tool_outputs_differ_if_their_error_messages_or_exception_types_differ() -> None:
     error = "error: java.util.concurrent.ExecutionException: org.apache.kafka.common.errors.{}: {}"
     one = Output(1, "", error.format("InvalidConfigurationException", "Invalid value x") + "\n")
     other_text = Output(1, "", error.format("InvalidConfigurationException", "must be a number") + "\n")
@@ -76,12 +76,12 @@ def test_tool_outputs_with_different_error_messages_or_exception_types_are_not_e
     assert len({tuple(lines(output, PORTS)) for output in (one, other_text, other_type)}) == 3
 
 
-def test_every_pattern_defined_for_tool_outputs_is_used_by_a_test_step() -> None:
+def test_every_pattern_that_hides_varying_tool_output_is_used_by_a_tool_comparison() -> None:
     used = {name for scenario in SCENARIOS for step in scenario.steps for name in step.patterns}
     assert used == set(PATTERNS)
 
 
-def test_leader_epoch_of_the_quorum_is_compared_exactly() -> None:
+def test_quorum_leader_epochs_1_and_2_in_tool_outputs_count_as_a_difference() -> None:
     one, other = (Output(0, f"LeaderEpoch:            {epoch}", "") for epoch in (1, 2))
     assert lines(one, PORTS, "quorum") != lines(other, PORTS, "quorum")
 
@@ -206,7 +206,7 @@ VARYING = [
 
 
 @pytest.mark.parametrize(("pattern", "one", "same", "other"), VARYING)
-def test_tool_output_pattern_hides_its_varying_value_but_no_other_difference(
+def test_tool_output_pattern_hides_a_value_that_varies_by_cluster_but_nothing_else(
     pattern: str, one: str, same: str, other: str
 ) -> None:
     expected = lines(Output(0, one, ""), PORTS, pattern)
@@ -219,6 +219,6 @@ def test_stack_traces_that_a_tool_prints_are_left_out_of_the_comparison() -> Non
     assert lines(printed, PORTS) == ["exit 1", "Error: x", "Caused by: y"]
 
 
-def test_every_pattern_is_tested_with_a_line_that_differs_in_something_else() -> None:
+def test_every_tool_output_pattern_has_an_example_with_a_difference_it_must_not_hide() -> None:
     elsewhere = {"topic id", "quorum replicas"}
     assert {pattern for pattern, *_ in VARYING} | elsewhere == set(PATTERNS)

@@ -380,7 +380,7 @@ def test_fetch_with_quota_500_bytes_per_second_returns_at_most_5000_record_bytes
 
 @pytest.mark.rule("D9")
 @pytest.mark.parametrize("semantics", ["kip", "kafka"])
-def test_empty_client_id_gets_the_default_quota_only_if_broker_follows_kips(semantics: str) -> None:
+def test_default_quota_throttles_empty_client_id_if_broker_obeys_kips_not_kafka_code(semantics: str) -> None:
     cluster = VirtualCluster(config={"quota.producer.default": "10000"}, semantics=semantics)
     cluster.topic("t")
     client = cluster.connect(client_id="")

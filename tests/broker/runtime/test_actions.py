@@ -23,7 +23,7 @@ def test_action_added_by_a_running_action_runs_after_all_queued_actions() -> Non
     assert seen == ["first", "second", "of the first"]
 
 
-def test_action_queued_by_an_action_in_the_same_run_gets_the_same_current_time() -> None:
+def test_action_queued_by_a_running_action_runs_next_with_the_same_current_time() -> None:
     actions, seen = ActionQueue(1), []
     actions.soon(lambda now_ms: actions.soon(seen.append) or seen.append(now_ms))  # type: ignore[func-returns-value]
     actions.run(42)

@@ -10,7 +10,7 @@ from kafkaproto.broker.runtime.clock import JumpClock, ManualClock, SystemClock
 
 
 @pytest.mark.parametrize("clock", [SystemClock(), JumpClock()])
-def test_system_and_jump_clocks_return_milliseconds_since_the_epoch(clock: SystemClock) -> None:
+def test_system_clock_and_unmoved_adjustable_clock_return_unix_time_in_milliseconds(clock: SystemClock) -> None:
     assert abs(clock.now_ms() - time.time() * 1000) < 1000
     assert clock.is_wall
 
@@ -59,7 +59,7 @@ def test_system_clock_deadline_is_due_after_the_requested_delay(clock: SystemClo
     assert past_ms is not None and past_ms <= -5000
 
 
-def test_advancing_the_jump_clock_shortens_the_delay_to_a_deadline() -> None:
+def test_jump_clock_moved_59_s_ahead_waits_at_most_1_s_for_a_deadline_60_s_away() -> None:
     clock = JumpClock()
     deadline_ms = clock.now_ms() + 60_000
     clock.advance(59_000)
@@ -76,7 +76,7 @@ def test_manual_clock_stands_still_until_advanced() -> None:
     assert not clock.is_wall
 
 
-def test_real_delay_to_a_future_deadline_is_none_with_the_manual_clock() -> None:
+def test_manual_clock_returns_none_as_the_delay_to_a_future_deadline_and_0_otherwise() -> None:
     clock = ManualClock(1000)
     assert clock.real_delay_ms(1001) is None
     assert clock.real_delay_ms(1000) == 0.0

@@ -34,7 +34,7 @@ def observer_of(calls: list[tuple[str, tuple[Any, ...]]], *names: str) -> Observ
     return type("Noting", (Observer,), {name: noting(name, calls) for name in names})()
 
 
-def test_event_attribute_is_none_unless_an_attached_observer_implements_that_event() -> None:
+def test_broker_events_object_holds_none_for_each_event_that_no_observer_implements() -> None:
     events, calls = Events(), []  # type: ignore[var-annotated]
     assert [getattr(events, name) for name in EVENTS] == [None] * len(EVENTS)
     observer = observer_of(calls, "cleared")
@@ -65,7 +65,7 @@ def test_observers_are_called_in_the_order_they_were_attached() -> None:
         events.attach(first)
 
 
-def test_flag_of_an_observer_is_set_in_events_only_while_the_observer_is_attached() -> None:
+def test_broker_events_flag_wants_records_apart_is_true_while_an_observer_sets_it() -> None:
     events = Events()
     wanting = type("Wanting", (Observer,), {"wants_records_apart": True})()
     events.attach(wanting)
@@ -214,7 +214,7 @@ def test_exception_in_an_observer_is_logged_and_changes_no_response(caplog: pyte
     assert failed == {f"of {name}" for name in raised}
 
 
-def test_observer_gets_no_parked_call_for_a_request_that_completes_in_its_handler() -> None:
+def test_observer_method_request_parked_is_called_only_for_a_join_that_must_wait() -> None:
     """The join of the only member completes inside its handler; that of a second member waits for the first one."""
     cluster = VirtualCluster(config={"group.initial.rebalance.delay.ms": "0"})
     calls: list[tuple[str, tuple[Any, ...]]] = []

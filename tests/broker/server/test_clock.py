@@ -96,7 +96,7 @@ def test_throttle_ends_at_its_exact_millisecond_under_the_manual_clock() -> None
 
 
 @pytest.mark.rule("F-29")
-def test_parked_fetches_time_out_at_their_own_times_within_one_clock_advance() -> None:
+def test_clock_advance_of_5_s_ends_waiting_fetches_at_exactly_100_400_and_700_ms() -> None:
     with cluster(topics={"t": 1}, clock="manual") as c:
         clients = [BlockingClient(c, str(wait)) for wait in (700, 100, 400)]
         begun_ms = c.clock.now_ms()

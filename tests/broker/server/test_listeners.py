@@ -213,7 +213,7 @@ async def test_listener_on_a_host_name_with_two_addresses_uses_one_port_for_both
                 assert len(await advertised(host, port)) == 3
 
 
-async def test_cluster_start_raises_port_in_use_error_if_no_port_is_free_on_both_addresses(
+async def test_cluster_start_raises_port_in_use_if_no_port_is_free_on_both_localhost_ips(
     two_addresses: OpenServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each port that is free on one address is in use on the other."""

@@ -193,7 +193,7 @@ async def test_connection_stops_reading_while_a_large_response_is_sent() -> None
         assert (await client.answer()).correlation_id == 2
 
 
-async def test_server_attribute_is_sending_is_true_until_a_large_response_is_read() -> None:
+async def test_server_reports_that_it_is_sending_until_the_client_read_an_8_mib_response() -> None:
     async with large(True, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
         await client.ask(metadata(), 1)
         assert not cluster.server.loop.is_sending
@@ -302,7 +302,7 @@ async def test_file_range_that_cannot_be_sent_completely_closes_only_its_connect
 
 
 @pytest.mark.rule("W-8")
-async def test_unreadable_small_file_range_closes_the_connection_without_partial_response(
+async def test_connection_closes_without_partial_response_if_100_file_bytes_cannot_be_read(
     errors_expected: list[str],
 ) -> None:
     errors_expected.append("a request failed")

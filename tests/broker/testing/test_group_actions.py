@@ -80,7 +80,7 @@ def heartbeat(c: TestCluster, member_id: str, generation: int, instance: str | N
 # ---- group -------------------------------------------------------------------------------------------------------------------
 
 
-def test_method_group_returns_the_assignment_and_the_lag_of_a_consumer_group() -> None:
+def test_calling_group_on_a_cluster_returns_the_assignment_and_lag_of_that_group() -> None:
     with cluster(**NEW) as c:
         c.produce("orders", ["a", "b", "c"], partition=1)
         beat(c, "A", 0, [])
@@ -189,7 +189,7 @@ def test_expired_member_of_a_classic_group_is_removed_and_must_join_again() -> N
 
 
 @pytest.mark.parametrize("instance", [None, "one"])
-def test_fenced_member_of_the_new_protocol_gets_error_110_until_it_joins_again(instance: str | None) -> None:
+def test_fenced_kip_848_group_member_gets_fenced_member_epoch_until_it_joins_again(instance: str | None) -> None:
     with cluster(**NEW) as c:
         beat(c, "A", 0, [], instance_id=instance)
         c.fence_member("readers", "A")

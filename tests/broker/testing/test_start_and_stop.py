@@ -295,7 +295,7 @@ def test_cluster_that_fails_to_start_leaves_no_thread() -> None:
         ),  # type: ignore[dict-item]
     ],
 )
-def test_invalid_cluster_arguments_are_rejected_at_once(
+def test_cluster_function_rejects_invalid_arguments_before_the_cluster_is_started(
     make: Callable[[], Any], error: type[Exception], text: str
 ) -> None:
     with pytest.raises(error) as raised:
@@ -376,7 +376,7 @@ def test_condition_of_wait_for_cannot_stop_the_cluster_or_advance_its_clock() ->
 
 
 @pytest.mark.timeout(20)
-def test_method_wait_for_raises_if_each_of_10_condition_calls_changes_the_cluster() -> None:
+def test_method_wait_for_raises_if_its_condition_adds_a_record_at_each_of_10_checks() -> None:
     with cluster(topics={"orders": 1}) as c:
         with pytest.raises(RuntimeError, match="changed the cluster in each of 10 checks") as caught:
             c.wait_for(lambda _: c.produce("orders", ["a"]) and None)
@@ -386,7 +386,7 @@ def test_method_wait_for_raises_if_each_of_10_condition_calls_changes_the_cluste
 
 
 @pytest.mark.timeout(20)
-def test_method_wait_for_calls_its_condition_again_if_that_changed_the_cluster() -> None:
+def test_method_wait_for_checks_its_condition_again_if_the_check_added_a_record() -> None:
     with cluster(topics={"orders": 1}) as c:
         assert c.wait_for(lambda _: c.produce("orders", ["a"])) == [(0, 0)]
         assert c.wait_for(lambda _: len(c.records("orders")) > 2 or (c.produce("orders", ["b"]) and None)) is True
@@ -394,7 +394,7 @@ def test_method_wait_for_calls_its_condition_again_if_that_changed_the_cluster()
 
 
 @pytest.mark.timeout(20)
-def test_async_wait_for_raises_if_each_of_10_condition_calls_changes_the_cluster() -> None:
+def test_async_wait_for_raises_if_its_condition_adds_a_record_at_each_of_10_checks() -> None:
     async def run() -> None:
         async with async_cluster(topics={"orders": 1}) as c:
             with pytest.raises(RuntimeError, match="changed the cluster in each of 10 checks"):

@@ -39,7 +39,7 @@ def begun(c: TestCluster, transactional_id: str = "shop") -> tuple[Producer, Top
     return producer, topic
 
 
-def test_method_transaction_returns_the_state_and_the_partitions_of_a_transaction(c: TestCluster) -> None:
+def test_cluster_returns_state_and_partitions_of_a_transaction_by_transactional_id(c: TestCluster) -> None:
     assert c.transactions() == {}
     producer, topic = begun(c)
     seen = c.transaction("shop")
@@ -76,7 +76,7 @@ def test_method_transaction_returns_the_state_and_the_partitions_of_a_transactio
     assert c.past_transactions("shop") == [past] and str(past) in c.explain()
 
 
-def test_method_past_transactions_with_an_unknown_id_raises_an_error_with_known_ids(c: TestCluster) -> None:
+def test_history_of_an_unknown_transactional_id_raises_an_error_with_all_known_ids(c: TestCluster) -> None:
     producer, _ = begun(c)
     Producer(producer.subject, "idle").init()
     assert c.past_transactions("idle") == []
@@ -101,7 +101,7 @@ def test_producer_cannot_commit_its_transaction_after_abort_transaction(c: TestC
         ("fence_producer", "a newer producer fenced it"),
     ],
 )
-def test_past_transactions_contain_the_cause_of_an_abort_by_a_cluster_method(
+def test_transaction_history_says_if_a_test_a_timeout_or_a_newer_producer_aborted_it(
     c: TestCluster, method: str, cause: str
 ) -> None:
     begun(c)
@@ -115,7 +115,7 @@ def test_past_transactions_contain_the_cause_of_an_abort_by_a_cluster_method(
 
 
 @pytest.mark.parametrize("method", ["expire_transaction", "fence_producer"])
-def test_producer_of_an_expired_or_fenced_transaction_is_fenced_by_a_newer_epoch(c: TestCluster, method: str) -> None:
+def test_commit_after_a_transaction_expired_or_its_producer_was_fenced_is_rejected(c: TestCluster, method: str) -> None:
     producer, topic = begun(c)
     getattr(c, method)("shop")
     seen = c.wait_for_transaction("shop", "CompleteAbort")

@@ -148,7 +148,7 @@ def test_coordinator_aborts_a_transaction_after_the_transaction_timeout(is_newer
 
 
 @pytest.mark.rule("TX-58")
-def test_abort_of_a_timed_out_transaction_that_cannot_be_stored_is_retried() -> None:
+def test_timed_out_transaction_is_aborted_later_if_its_first_abort_cannot_be_stored() -> None:
     bench = TransactionBench({"transaction.state.log.min.isr": "3"})
     topic = bench.topic()
     producer = bench.begin(topic, timeout_ms=500)
@@ -280,7 +280,7 @@ def test_end_txn_with_the_last_producer_epoch_returns_a_new_producer_id(newer: T
 
 
 @pytest.mark.rule("TX-25", "TX-39")
-def test_next_transaction_gets_concurrent_transactions_until_the_previous_completes() -> None:
+def test_adding_partitions_returns_concurrent_transactions_until_last_commit_is_done() -> None:
     """`test_pipelined_requests` checks that this also holds if the completion takes 0 ms."""
     completion_ms = 30
     bench = TransactionBench({"kafkaproto.transaction.completion.ms": str(completion_ms)})

@@ -111,7 +111,7 @@ def data_head(part: bytes) -> bytes:
     return part[:HEADER_BYTES]
 
 
-def test_transaction_markers_in_traces_before_format_5_consist_of_a_header_only() -> None:
+def test_traces_before_format_5_keep_only_the_batch_header_of_a_transaction_marker() -> None:
     data = marker(True) + marker(False, 8) + build_batch(SOME, base_offset=9)
     old = batch_heads(data)
     assert len(old) == 3 * HEADER_BYTES and [kept for _, kept in read_kept(old)] == [b""] * 3

@@ -171,7 +171,7 @@ def test_unreadable_trace_entry_raises_an_error_that_contains_its_byte_offset(
         list(Trace(path).entries())
 
 
-def test_trace_folder_is_read_in_order_and_a_folder_without_traces_is_rejected(tmp_path: Path) -> None:
+def test_trace_files_are_read_in_name_order_and_a_folder_without_traces_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="contains no trace"):
         files_of(tmp_path)
     with pytest.raises(TraceError, match="contains no trace"):

@@ -75,9 +75,7 @@ def test_throttle_analysis_sums_throttle_times_by_client_and_quota(tables: Table
     assert max(r["throttle_ms"] for r in rates) == max(waits)
 
 
-def test_quota_prediction_for_the_recorded_quota_equals_the_recorded_throttle_times(
-    tables: Tables, folder: Path
-) -> None:
+def test_throttle_times_predicted_for_the_recorded_quota_equal_the_recorded_times(tables: Tables, folder: Path) -> None:
     plan = [r for r in answer_rows(what_if.ANSWER, "planned", tables) if r["client_id"] == "p"]
     waits = [
         r["applied_throttle_ms"] for r in stored(folder, "requests") if r["run"] == "before" and r["client_id"] == "p"
@@ -145,7 +143,7 @@ def test_record_analysis_counts_records_of_a_batch_skipped_by_every_reader_as_lo
     assert (every["topic"], every["partition"], every["lost"]) == (ledger.ALL_TOPICS, None, 10)
 
 
-def test_record_analysis_totals_include_partitions_beyond_the_row_limit(spark: Any, folder: Path) -> None:
+def test_totals_of_records_per_topic_include_partitions_beyond_the_1000_listed_rows(spark: Any, folder: Path) -> None:
     def spread(rows: list[Row]) -> list[Row]:
         """Put each batch into its own partition; there are more partitions than the report lists."""
         [*_, produce_row] = [r for r in rows if r["api"] == "Produce" and r["topic"] == "unread"]
@@ -198,7 +196,7 @@ def test_repeat_analysis_counts_batches_produced_again_and_offsets_fetched_again
     assert (fetch_row["client_id"], fetch_row["fetched_again"], fetch_row["bytes_again"]) == (SPARK, 1, answers[-1])
 
 
-def test_record_analysis_counts_records_of_a_batch_written_twice_as_stored_twice(spark: Any, folder: Path) -> None:
+def test_record_count_stored_twice_is_10_if_a_batch_of_10_records_is_written_again(spark: Any, folder: Path) -> None:
     def again(rows: list[Row]) -> list[Row]:
         """Store the first batch of an idempotent producer again at the end of the log."""
         first = next(r for r in rows if r["api"] == "Produce" and r["topic"] == "t")

@@ -310,7 +310,9 @@ def clients_that_come_and_go(count: int) -> list[Entry]:
     return bench.entries
 
 
-def test_saved_state_of_table_building_does_not_grow_with_closed_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_state_saved_for_the_next_trace_file_does_not_grow_with_closed_connections(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(rows_module, "LATE_CONNECTIONS", 3)
     sizes = []
     for count in (5, 50):
@@ -335,7 +337,7 @@ def test_memory_for_building_tables_does_not_grow_with_closed_connections(monkey
             list(made.of(entry))
 
 
-def test_row_of_a_request_traced_after_its_connection_closed_has_the_software_name() -> None:
+def test_request_traced_after_its_connection_closed_has_the_client_software_name() -> None:
     entries = clients_that_come_and_go(1)
     at = next(n for n, entry in enumerate(entries) if not isinstance(entry, Exchange) and entry.kind == "closed")
     entries[at - 1], entries[at] = entries[at], entries[at - 1]

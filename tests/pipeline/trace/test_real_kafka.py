@@ -154,7 +154,7 @@ def test_traffic_of_a_real_kafka_broker_breaks_no_audit_rule(checked: Checked) -
 
 
 @pytest.mark.parametrize("client", EXERCISED)
-def test_trace_of_each_real_client_has_rows_for_each_audit_rule_it_must_exercise(checked: Checked, client: str) -> None:
+def test_audit_checks_each_rule_expected_for_a_client_on_some_row_of_its_trace(checked: Checked, client: str) -> None:
     expected_rules = EXERCISED[client]
     assert {number for number in expected_rules if not checked.rows[number][client]} == set(), checked.rows
 

@@ -135,7 +135,7 @@ def test_each_link_in_a_trace_report_points_to_an_existing_local_file_or_anchor(
     assert len(tables) >= 15 and all(pq.read_table(report.parent / table).num_rows for table in tables)
 
 
-def test_every_number_in_the_report_header_is_in_its_linked_table(report: Path) -> None:
+def test_every_number_in_the_report_header_is_also_in_the_table_that_it_links_to(report: Path) -> None:
     text = report.read_text()
     head = text[text.index("<dl>") : text.index("</dl>")]
     lines = re.findall(r"<dt>([^<]*)</dt><dd>(.*?)</dd>", head)
@@ -366,7 +366,7 @@ def test_report_of_several_runs_shows_the_latest_run_and_exits_with_the_worst_st
     assert "--run shows another one: early; no rules were evaluated for them" in capsys.readouterr().out
 
 
-def test_report_command_prints_an_error_for_a_foreign_file_and_reads_capture_folders(
+def test_report_exits_with_status_3_for_a_non_trace_file_or_a_non_kafka_capture(
     tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from contextlib import nullcontext

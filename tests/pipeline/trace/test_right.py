@@ -653,5 +653,7 @@ def test_audit_reports_no_fault_for_correct_behaviour_that_resembles_a_fault(aud
 
 
 @pytest.mark.parametrize("scene", WRONG, ids=lambda scene: scene.__name__)
-def test_audit_finds_each_fault_that_resembles_correct_behaviour(audited: Found, scene: Scene) -> None:
+def test_audit_reports_the_broken_rule_in_each_trace_with_a_fault_that_looks_correct(
+    audited: Found, scene: Scene
+) -> None:
     assert audited[scene.__name__].get(WRONG[scene]) == 1

@@ -325,7 +325,7 @@ def test_request_row_has_a_problem_text_for_a_wrong_correlation_id_or_an_unknown
     assert second["problem"]
 
 
-def test_problem_text_of_a_request_row_contains_a_correlation_id_of_another_request(bench: Bench) -> None:
+def test_problem_column_of_a_request_contains_a_wrong_correlation_id_of_its_response(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(metadata(), 9)
     client.ask(produce("t", batch(b"x")), 9)

@@ -295,7 +295,7 @@ def test_table_job_rejects_a_manifest_file_that_is_damaged_or_too_new(tmp_path: 
             build(tmp_path / "trace", tmp_path / "out")
 
 
-def test_tables_of_a_recording_named_like_a_parent_path_stay_in_the_output_folder(tmp_path: Path) -> None:
+def test_tables_of_a_recording_with_dot_dot_in_its_name_stay_in_the_output_folder(tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic(), "../../a=b", name="x")
     build(tmp_path / "trace", tmp_path / "out")
     assert sorted(os.listdir(tmp_path)) == ["out", "trace"]
@@ -324,7 +324,9 @@ DAMAGED: list[Entry] = [
 
 
 @pytest.mark.parametrize("damaged", DAMAGED)
-def test_table_job_leaves_out_an_entry_that_fits_no_column_and_returns_a_notice(tmp_path: Path, damaged: Entry) -> None:
+def test_table_job_skips_entries_with_too_large_or_invalid_values_and_adds_a_notice(
+    tmp_path: Path, damaged: Entry
+) -> None:
     trace, out, entries = tmp_path / "trace", tmp_path / "out", traffic()
     write(trace, [*entries[:3], damaged, *entries[3:]], "bad")
     write(trace, entries, "good")
@@ -341,7 +343,7 @@ def test_table_job_leaves_out_an_entry_that_fits_no_column_and_returns_a_notice(
 
 
 @pytest.mark.parametrize("name", TIMES)
-def test_table_job_returns_a_notice_for_an_invalid_start_time_and_reads_other_files(tmp_path: Path, name: str) -> None:
+def test_table_job_skips_trace_files_with_an_invalid_start_time_and_returns_a_notice(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / "trace", traffic(), "bad", **{name: "noon"})
     write(tmp_path / "trace", traffic(), "good")
     counts, [notice] = build(tmp_path / "trace", tmp_path / "out")

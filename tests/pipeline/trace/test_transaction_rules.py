@@ -198,7 +198,7 @@ def broken(spark: Any) -> dict[str, dict[str, int]]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_transaction_audit_rules_are_broken_by_faults_but_not_by_correct_behaviour(
+def test_transaction_audit_reports_faulty_traces_but_not_similar_correct_traces(
     broken: dict[str, dict[str, int]], case: str
 ) -> None:
     assert broken[case] == CASES[case][1]
