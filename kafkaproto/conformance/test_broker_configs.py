@@ -82,7 +82,9 @@ def test_broker_settings_cannot_be_changed_to_values_rejected_at_broker_start(
 
 @pytest.mark.rule("CF-18")
 @EITHER
-def test_type_error_in_a_broker_setting_precedes_range_and_thread_count_errors(subject: Subject, broker: str) -> None:
+def test_only_the_non_number_is_reported_if_another_broker_setting_is_out_of_range(
+    subject: Subject, broker: str
+) -> None:
     failed = "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
     not_int = "Invalid value x for configuration log.cleaner.threads: Not a number of type INT"
     assert checked(subject, broker, log_retention_ms="0", log_cleaner_threads="x") == (INVALID_REQUEST, not_int)
@@ -177,7 +179,7 @@ def test_connection_and_thread_limits_of_a_listener_can_be_set_for_all_brokers(s
 
 @pytest.mark.rule("CF-18", "W-12")
 @EITHER
-def test_max_connections_per_ip_error_precedes_the_error_for_max_connections_of_0(
+def test_only_max_connections_per_ip_is_reported_if_max_connections_is_also_set_to_0(
     subject: Subject, broker: str
 ) -> None:
     name, limit, rate = "max.connections.per.ip", "max.connections", "max.connection.creation.rate"
@@ -225,7 +227,7 @@ def test_network_threads_of_a_listener_can_at_most_double_or_halve(subject: Subj
     ],
 )
 @pytest.mark.releases(first="4.1")
-def test_error_for_a_bad_value_precedes_the_error_for_a_change_that_elr_forbids(
+def test_only_a_bad_value_is_reported_if_elr_forbids_another_change_in_the_request(
     subject: Subject, broker: str, operation: int, expected: str
 ) -> None:
     change = ("min.insync.replicas", operation, "2" if operation == SET else None)
@@ -245,7 +247,7 @@ def test_append_and_subtract_are_rejected_for_broker_settings_that_are_no_lists(
 
 
 @pytest.mark.rule("CF-23")
-def test_append_to_a_list_setting_of_a_broker_ignores_the_value_for_all_brokers(subject: Subject) -> None:
+def test_append_or_subtract_on_a_brokers_cleanup_policy_ignores_cluster_wide_value(subject: Subject) -> None:
     name = "log.cleanup.policy"
 
     def change(broker: str, operation: int, value: str | None, expected: str) -> None:

@@ -288,7 +288,7 @@ def test_groups_are_an_unknown_resource_type_of_describe_configs_before_4_0(subj
 
 
 @pytest.mark.rule("AD-40")
-def test_describe_configs_rejects_illegal_names_with_the_messages_of_kafka(subject: Subject) -> None:
+def test_describe_configs_returns_kafkas_errors_for_bad_topic_names_and_broker_ids(subject: Subject) -> None:
     no_name = "Client metrics subscription name must not be empty"
     resources = [(TOPIC, "a b"), (TOPIC, ""), (BROKER, "1"), (BROKER, "x"), (CLIENT_METRICS, "")]
     assert described(subject, *resources) == [
@@ -334,7 +334,9 @@ EMPTY_ITEM = "Configuration 'cleanup.policy' values must not be empty."
         pytest.param(EMPTY_ITEM, marks=pytest.mark.releases("4.2"), id="4.2"),
     ],
 )
-def test_list_settings_reject_empty_items_in_values_that_are_set_or_appended(subject: Subject, message: str) -> None:
+def test_setting_or_appending_a_cleanup_policy_with_an_empty_first_item_is_rejected(
+    subject: Subject, message: str
+) -> None:
     """SET rejects a list with an empty item, such as `delete,`, but accepts empty text.
 
     APPEND rejects empty text, and accepts empty items at the end of a list, which Java's `String.split` drops. SUBTRACT rejects no value of the test.

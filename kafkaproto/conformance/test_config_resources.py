@@ -199,7 +199,9 @@ def test_client_metrics_interval_that_is_no_int_gets_a_type_error_from_4_0_on(
 
 @pytest.mark.rule("AD-17")
 @OLDER
-def test_client_metrics_match_list_may_end_with_empty_patterns_before_4_0(subject: Subject, subscription: str) -> None:
+def test_client_metrics_setting_match_may_end_with_a_comma_before_kafka_4_0(
+    subject: Subject, subscription: str
+) -> None:
     for value in (",", ",,", "client_id=a,"):
         assert alter(subject, subscription, (MATCH, SET, value), validate_only=True) == OK, value
     for value, wrong in ((",client_id=a", ""), ("client_id=a,,client_id=b", ""), (" , ", " ")):

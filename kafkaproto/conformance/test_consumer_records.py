@@ -116,7 +116,7 @@ def hashed(*topics: tuple[Topic, list[list[str]]]) -> int:
 
 @pytest.mark.rule("GO-8", "GN-17")
 @pytest.mark.needs(racks=True, brokers=3)
-def test_group_record_has_topic_racks_before_kafka_4_1_and_a_hash_since_kafka_4_1(subject: Subject) -> None:
+def test_since_kafka_4_1_consumer_groups_store_a_hash_of_topics_instead_of_the_list(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     single, double = group.topic, group.add_topic(assignment={0: [0, 1], 1: [1, 0], 2: [1, 2]})
     log = GroupLog(group)

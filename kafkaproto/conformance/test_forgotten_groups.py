@@ -64,7 +64,7 @@ def hidden_group(subject: Subject) -> ConsumerGroup:
     return group
 
 
-def test_empty_group_with_a_rejected_join_is_unlisted_when_another_group_commits(subject: Subject) -> None:
+def test_list_groups_omits_empty_group_after_rejected_join_and_another_groups_commit(subject: Subject) -> None:
     forgets = subject.semantics == "kafka"
     group = empty_group(subject)
     place, key = {group.topic.name: [0]}, (group.topic.name, 0)
@@ -96,13 +96,13 @@ def test_heartbeats_commits_and_deletions_do_not_find_a_group_after_a_rejected_j
     assert result.error_code == (NOT_FOUND if forgets else 0)
 
 
-def test_group_unlisted_after_a_rejected_join_restarts_at_epoch_1_with_its_offsets(subject: Subject) -> None:
+def test_successful_join_after_a_rejected_join_gets_epoch_1_and_keeps_group_offsets(subject: Subject) -> None:
     group = hidden_group(subject)
     assert group.enter("B") == (1 if subject.semantics == "kafka" else 3, ALL)
     assert group.committed() == {(group.topic.name, 0): 5}
 
 
-def test_rejected_heartbeat_does_not_relist_a_group_unlisted_after_a_rejected_join(subject: Subject) -> None:
+def test_list_groups_omits_a_group_after_a_rejected_join_and_a_rejected_heartbeat(subject: Subject) -> None:
     forgets = subject.semantics == "kafka"
     group = hidden_group(subject)
     name, value = ("subscribed_topic_regex", "(") if group.version else ("server_assignor", "unknown")
@@ -120,7 +120,7 @@ def test_list_groups_omits_a_group_after_a_rejected_join_until_its_next_commit(s
     assert group.committed() == {(topic, 0): 5, (topic, 1): 8}
 
 
-def test_classic_join_restores_offsets_of_a_group_unlisted_after_a_rejected_join(subject: Subject) -> None:
+def test_committed_offset_is_returned_after_a_rejected_join_and_then_a_classic_join(subject: Subject) -> None:
     group = hidden_group(subject)
     client = group.client(version=3)
     joined = client.join()

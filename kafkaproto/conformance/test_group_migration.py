@@ -158,7 +158,7 @@ def malformed(group: ConsumerGroup) -> str:
 
 
 @pytest.mark.rule("GN-55")
-def test_groups_with_a_custom_assignor_are_not_upgraded_from_4_0_on(subject: Subject) -> None:
+def test_kip_848_member_cannot_join_a_classic_group_with_custom_assignor_since_4_0(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     member = Consumer(group)
     assert member.enter().error_code == 0
@@ -384,7 +384,7 @@ def test_empty_consumer_group_rejects_unknown_classic_member_ids_but_not_new_mem
 @pytest.mark.parametrize(
     ("kind", "instance", "has_protocols"), [("consumer", None, False), ("", None, True), ("consumer", "i1", False)]
 )
-def test_join_with_an_inconsistent_protocol_makes_an_empty_consumer_group_classic(
+def test_rejected_join_without_protocols_still_makes_an_empty_kip_848_group_classic(
     subject: Subject, kind: str, instance: str | None, has_protocols: bool
 ) -> None:
     group = ConsumerGroup(subject)

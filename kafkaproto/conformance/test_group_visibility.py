@@ -38,7 +38,7 @@ def is_listed(group: Group) -> bool:
     return any(listed_group.group_id == group.id for listed_group in group.ask(ListGroupsRequest(), 4).groups)
 
 
-def test_list_groups_returns_a_group_of_a_rejected_commit_when_another_group_commits(subject: Subject) -> None:
+def test_group_whose_only_commit_was_rejected_is_listed_after_another_groups_commit(subject: Subject) -> None:
     ConsumerGroup(subject)  # skips the test unless the broker has the coordinator in Java
     group = Group(subject)
     topic = new_topic(subject).name

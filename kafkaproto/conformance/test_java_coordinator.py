@@ -94,7 +94,7 @@ def test_topics_named_twice_in_offset_requests_appear_twice_in_the_response(java
 
 
 @pytest.mark.rule("GO-15", "GO-21")
-def test_txn_offset_commit_rejects_only_too_long_metadata_of_a_repeated_partition(java: Subject) -> None:
+def test_txn_offset_commit_of_a_partition_twice_rejects_the_entry_with_long_metadata(java: Subject) -> None:
     """A TxnOffsetCommit request names a partition twice, with short metadata or with metadata that is too long.
 
     An offset with too long metadata gets error OFFSET_METADATA_TOO_LARGE (12). The last of the other offsets is committed.
@@ -166,7 +166,7 @@ def classic_join(
 
 
 @pytest.mark.rule("GN-57", "GN-58")
-def test_rejected_join_group_response_of_a_consumer_group_has_no_member_id(java: Subject) -> None:
+def test_rejected_classic_join_to_a_kip_848_group_gets_a_response_without_member_id(java: Subject) -> None:
     group = ConsumerGroup(java)
     group.enter("A")
     refused = classic_join(group, "B", kind="connect")
@@ -209,7 +209,7 @@ def test_fenced_instance_id_error_precedes_the_error_for_a_malformed_subscriptio
 
 
 @pytest.mark.rule("GC-50")
-def test_leave_group_of_a_kip_848_group_has_static_member_ids_only_before_kafka_4_0(java: Subject) -> None:
+def test_leave_group_by_instance_id_returns_no_member_id_in_kip_848_groups_since_4_0(java: Subject) -> None:
     group = ConsumerGroup(java)
     group.enter("A")
     joined = classic_join(group, "", "i")
@@ -252,7 +252,7 @@ def test_kip_848_coordinator_rebalances_a_classic_group_that_a_pending_member_le
 
 
 @pytest.mark.rule("GC-52")
-def test_describe_groups_of_a_kip_848_coordinator_has_old_assignments_in_a_rebalance(java: Subject) -> None:
+def test_java_coordinator_describes_groups_in_a_rebalance_with_their_old_assignments(java: Subject) -> None:
     assert described_in_rebalances(java) == [
         ("PreparingRebalance", [(b"", b"a0"), (b"", b"")]),
         ("CompletingRebalance", [(b"", b"a0"), (b"", b"")]),

@@ -49,7 +49,7 @@ def test_join_group_that_offers_each_protocol_twice_gets_no_response(subject: Su
 
 
 @pytest.mark.rule("GC-27")
-def test_protocol_offered_once_is_preferred_to_a_protocol_offered_twice_by_a_member(subject: Subject) -> None:
+def test_member_that_offers_protocol_a_twice_and_protocol_b_once_gets_protocol_b(subject: Subject) -> None:
     group = Group(subject)
     joined = join(group, ("a", b"1"), ("b", b"2"), ("a", b"3"))
     assert (joined.error_code, joined.protocol_name) == (0, "b")

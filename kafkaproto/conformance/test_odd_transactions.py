@@ -126,7 +126,7 @@ def _produced(subject: Subject, producer: Producer, topic: str, *numbers: tuple[
 
 
 @pytest.mark.rule("TX-26", "TX-28")
-def test_transactional_produce_with_invalid_acks_gets_the_transaction_error_first(subject: Subject) -> None:
+def test_produce_with_invalid_acks_gets_invalid_txn_state_if_no_transaction_is_open(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
     number, _ = producer.init()
     own = (0, number)

@@ -62,7 +62,7 @@ def requests(first: str, second: str) -> list[Requested]:
 
 
 @pytest.mark.rule("GO-36", "GO-32")
-def test_offset_fetch_returns_a_repeated_partition_once_in_hash_order_before_4_0(subject: Subject) -> None:
+def test_before_kafka_4_0_offset_fetch_returns_a_partition_named_twice_only_once(subject: Subject) -> None:
     """The coordinator in Java returns the topics and partitions as the request has them, also repeated ones."""
     group = Group(subject)
     first, second = (new_topic(subject, partitions=9).name for _ in range(2))
@@ -87,7 +87,7 @@ def test_offset_fetch_of_all_topics_has_the_order_of_a_hash_table_before_4_0(sub
 
 @pytest.mark.rule("GO-36")
 @pytest.mark.releases(before="4.0")
-def test_offset_fetch_of_version_0_returns_an_error_once_for_each_partition(subject: Subject) -> None:
+def test_offset_fetch_v0_returns_unsupported_version_once_for_a_repeated_partition(subject: Subject) -> None:
     group = Group(subject)
     for topics in requests("first-topic", "second-topic"):
         response = group.ask(fetch_request(group, topics), 0)
@@ -98,7 +98,7 @@ def test_offset_fetch_of_version_0_returns_an_error_once_for_each_partition(subj
 
 @pytest.mark.rule("GO-36")
 @pytest.mark.releases(first="4.0")
-def test_offset_fetch_of_version_1_returns_an_error_as_often_as_a_partition_is_named(subject: Subject) -> None:
+def test_offset_fetch_v1_returns_not_coordinator_twice_for_a_partition_named_twice(subject: Subject) -> None:
     group = Group(subject)
     connection = subject.connect((group.coordinator() + 1) % BROKERS)
     for topics in requests("first-topic", "second-topic"):

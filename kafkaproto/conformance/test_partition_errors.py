@@ -129,7 +129,7 @@ def test_partitions_that_cannot_be_added_are_rejected_with_the_message_of_kafka(
 
 
 @pytest.mark.rule("AD-39")
-def test_impossible_moves_and_elections_are_rejected_with_the_message_of_kafka(subject: Subject) -> None:
+def test_reassignments_and_elections_of_missing_partitions_get_kafkas_error_messages(subject: Subject) -> None:
     topic, missing = new_topic(subject).name, subject.new_name("missing")
     assert reassigned(subject, topic, 0, None) == (NO_REASSIGNMENT, None)
     assert reassigned(subject, missing, 0, [0]) == (UNKNOWN_PARTITION, f"Unable to find a topic named {missing}.")

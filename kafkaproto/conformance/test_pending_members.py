@@ -101,7 +101,7 @@ def test_offset_delete_that_names_no_existing_partition_keeps_an_empty_group(
 
 
 @pytest.mark.rule("GC-64")
-def test_offset_delete_that_finds_no_offset_deletes_the_group_only_before_kip_848(subject: Subject) -> None:
+def test_offset_delete_without_any_offset_deletes_an_empty_group_only_before_kip_848(subject: Subject) -> None:
     expected = "Empty" if has_new_coordinator(subject) else "Dead"
     assert group_after_offset_delete_without_commit(subject) == expected
 

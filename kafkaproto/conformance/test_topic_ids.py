@@ -147,7 +147,7 @@ def test_offsets_of_a_deleted_topic_id_cannot_be_committed_or_fetched(subject: S
 
 
 @pytest.mark.rule("GO-15", "GC-60")
-def test_missing_topics_come_first_in_offset_commit_and_delete_responses(subject: Subject) -> None:
+def test_nonexistent_topics_come_first_in_offset_commit_and_offset_delete_responses(subject: Subject) -> None:
     topic, group = new_topic(subject).name, Group(subject)
     for version in (2, BY_NAME):
         assert commit(group, ("missing", []), version=version) == [("missing", [])]

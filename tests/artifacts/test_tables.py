@@ -81,7 +81,7 @@ def test_trace_tables_of_an_older_version_are_rebuilt_from_the_start_of_the_trac
     assert build(folder / "trace", folder / "tables") == ({}, []) and parquet(folder / "tables") == before
 
 
-def test_older_trace_tables_rebuilt_from_a_longer_trace_equal_newly_built_tables(folder: Path) -> None:
+def test_old_format_trace_tables_rebuilt_from_a_full_trace_equal_newly_built_tables(folder: Path) -> None:
     counts, notices = build(folder / "whole", folder / "tables")
     build(folder / "whole", folder / "fresh")
     assert notices == [] and [*counts.values()] == [manifest(folder / "fresh")["rows"]]
@@ -99,7 +99,7 @@ def test_older_trace_tables_rebuilt_from_a_longer_trace_equal_newly_built_tables
 @pytest.mark.spark
 @pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
-def test_spark_reads_trace_tables_of_an_older_version_with_the_new_column_names(spark: Any, folder: Path) -> None:
+def test_spark_renames_columns_of_trace_tables_of_an_older_version_to_the_new_names(spark: Any, folder: Path) -> None:
     """No trace is left to make them again. The other run of the folder has the new format."""
     old = {table: rows(folder / "tables", table) for table in TABLES}
     [old_run] = json.loads((folder / "tables" / MANIFEST).read_text())["runs"]

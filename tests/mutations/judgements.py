@@ -44,6 +44,6 @@ JUDGEMENTS: dict[str, str] = {
         ' -> …(self._cluster.config.get(self._broker_id, name)) and ""'
     ): (
         "Gap, closed: APPEND and SUBTRACT were tested for the lists of topics only. "
-        "`test_append_operation_on_a_broker_list_setting_adds_to_its_current_value` catches it."
+        "`test_appending_compact_to_cleanup_policy_delete_of_a_broker_gives_both_policies` catches it."
     ),
 }

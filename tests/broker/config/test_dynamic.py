@@ -164,7 +164,7 @@ def test_append_to_a_list_setting_without_a_dynamic_value_adds_to_the_kafka_defa
     assert value() == "delete,compact"
 
 
-def test_append_operation_on_a_broker_list_setting_adds_to_its_current_value(cluster: VirtualCluster) -> None:
+def test_appending_compact_to_cleanup_policy_delete_of_a_broker_gives_both_policies(cluster: VirtualCluster) -> None:
     policy = "log.cleanup.policy"
     assert alter(cluster, BROKER, "0", (policy, APPEND, "compact")) == 0
     assert described(cluster, BROKER, "0", policy)[policy][0] == "delete,compact"
@@ -173,7 +173,7 @@ def test_append_operation_on_a_broker_list_setting_adds_to_its_current_value(clu
 
 
 @pytest.mark.rule("D10")
-def test_spaces_in_throttled_replica_lists_are_kept_only_if_broker_follows_kips(cluster: VirtualCluster) -> None:
+def test_only_a_broker_set_to_follow_kip_73_keeps_spaces_in_throttled_replica_lists(cluster: VirtualCluster) -> None:
     assert alter(cluster, TOPIC, "t", (LEADERS, SET, "0:1 , 1:2")) == 0
     assert described(cluster, TOPIC, "t", LEADERS)[LEADERS][0] == (
         "0:1 , 1:2" if cluster.state.strict_kip else "0:1,1:2"

@@ -155,7 +155,7 @@ def test_group_heartbeat_interval_must_be_below_the_session_timeout() -> None:
         VirtualCluster(1, {f"group.consumer.{name}": value for name, value in settings.items()}, release_name="4.2")
 
 
-def test_setting_group_consumer_assignors_allows_exactly_the_existing_assignors() -> None:
+def test_group_consumer_assignors_allows_exactly_the_names_of_implemented_assignors() -> None:
     assert tuple(ASSIGNORS) == ASSIGNOR_NAMES
 
 

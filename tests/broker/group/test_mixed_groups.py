@@ -105,7 +105,7 @@ def test_rejected_heartbeats_of_one_member_do_not_extend_the_session_of_another(
     assert group.epochs == ("Empty", 2, 1)  # the session of the silent member ended after 45 s
 
 
-def test_member_with_valid_regex_gets_all_partitions_despite_an_invalid_stored_regex() -> None:
+def test_member_gets_all_partitions_although_another_members_stored_regex_is_invalid() -> None:
     invalid, valid = (
         ConsumerMember(member_id, None, None, "c", "/h", 60_000, frozenset(), regex)
         for member_id, regex in (("A", "("), ("B", "T.*"))
@@ -136,7 +136,7 @@ def loaded(*stored: ConsumerMember) -> Group:
 
 
 @pytest.mark.rule("GN-59")
-def test_classic_member_that_switches_to_the_new_protocol_need_not_rejoin(group: Group) -> None:
+def test_classic_member_that_switches_to_kip_848_is_not_removed_at_rebalance_timeout(group: Group) -> None:
     group.join("A")
     joined = join(group, session_ms=60_000)
     assert group.client.ask(SyncGroupRequest("g", joined.generation_id, joined.member_id), 2).error_code == 0
@@ -186,7 +186,7 @@ def test_leave_group_that_cannot_be_stored_returns_an_error_and_removes_no_membe
 
 @pytest.mark.rule("GN-55")
 @pytest.mark.parametrize("is_heartbeat", [True, False])
-def test_request_after_a_parked_join_succeeds_if_the_group_becomes_a_consumer_group(is_heartbeat: bool) -> None:
+def test_request_queued_behind_a_waiting_join_succeeds_if_a_kip_848_member_joins(is_heartbeat: bool) -> None:
     group = Group("4.2", group_initial_rebalance_delay_ms="3000")
     client = group.cluster.connect(0)
     client.send(join_request(), 3)
@@ -210,7 +210,7 @@ def heartbeat(member_id: str) -> ConsumerGroupHeartbeatRequest:
 
 
 @pytest.mark.rule("GN-55")
-def test_sync_group_that_cannot_be_stored_does_not_undo_a_later_group_conversion() -> None:
+def test_group_converted_to_kip_848_after_a_failed_sync_group_write_stays_converted() -> None:
     group = Group("4.2", brokers=3, group_initial_rebalance_delay_ms="0")
     joined = join(group)
     coordinator = group.cluster.state.coordinator_of("g")

@@ -34,7 +34,7 @@ def test_defaults_of_group_coordinator_settings_equal_the_broker_setting_default
 @pytest.mark.parametrize(
     ("new", "error"), [("false", ErrorCode.ILLEGAL_GENERATION), ("true", ErrorCode.GROUP_ID_NOT_FOUND)]
 )
-def test_commit_to_unknown_group_gets_illegal_generation_only_from_old_coordinator(new: str, error: ErrorCode) -> None:
+def test_commit_to_an_unknown_group_gets_illegal_generation_only_before_kip_848(new: str, error: ErrorCode) -> None:
     cluster = VirtualCluster(config={"group.coordinator.new.enable": new})
     cluster.topic("t", 1, 1)
     topics = [OffsetCommitRequestTopic("t", partitions=[OffsetCommitRequestPartition(0, 1)])]

@@ -65,7 +65,7 @@ def test_second_sync_of_a_member_completes_its_first_parked_sync_with_an_error(b
     assert second.answer.assignment == b"2" and len(first) == 1
 
 
-def test_KIP447_members_that_do_not_sync_in_time_are_removed_and_others_rejoin(bench: Bench) -> None:
+def test_members_that_send_no_sync_group_in_time_are_removed_and_others_must_rejoin(bench: Bench) -> None:
     first, second = completing(bench, session_ms=600_000, rebalance_ms=20_000)
     at_ms = bench.now_ms
     waiting = bench.sync(second, 1)

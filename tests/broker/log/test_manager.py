@@ -104,7 +104,7 @@ def test_retention_uses_the_append_time_of_records_without_a_timestamp() -> None
     assert starts(cluster, 1) == [2]
 
 
-def test_compaction_of_three_replicas_writes_the_compacted_records_only_once() -> None:
+def test_compaction_writes_records_once_to_the_storage_that_three_replicas_share() -> None:
     cluster = VirtualCluster(3, memory_bytes=0)
     cluster.topic("t", 1, 3, cleanup_policy="compact", segment_bytes="100000")
     for i in range(6):

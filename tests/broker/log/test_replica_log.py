@@ -195,7 +195,7 @@ def test_replicating_from_outside_the_leader_log_raises_offset_out_of_range() ->
         follower.replicate_from(leader, ALL)
 
 
-def test_follower_that_restarts_at_a_log_start_within_a_batch_copies_that_batch() -> None:
+def test_empty_follower_whose_log_start_is_inside_a_leader_batch_copies_that_batch() -> None:
     leader, _ = three_batches()
     leader.raise_log_start(4)
     follower = ReplicaLog(leader.store)
@@ -483,7 +483,7 @@ def test_reading_a_log_after_its_store_is_closed_raises_a_storage_error() -> Non
         log.read(0, ALL, ALL, True)
 
 
-def test_closing_the_log_of_a_deleted_leader_replica_keeps_the_batches_of_a_follower() -> None:
+def test_follower_keeps_batches_shared_with_leader_when_the_leaders_log_is_closed() -> None:
     batch_bytes = len(batch())
     leader = new_log(segment_bytes=3 * batch_bytes)
     follower = ReplicaLog(leader.store)

@@ -120,7 +120,7 @@ def test_in_memory_segment_frees_its_unused_memory_when_closed_for_appends(
     assert budget.used_bytes == 102_400  # whole pages
 
 
-def test_failed_append_leaves_no_bytes_in_a_named_segment_file(
+def test_append_that_fails_halfway_leaves_no_bytes_in_the_segment_file_on_disk(
     budget: MemoryBudget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     segment = new_segment("named", budget, tmp_path)

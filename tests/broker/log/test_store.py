@@ -267,7 +267,7 @@ def test_segment_files_use_at_most_half_of_the_file_descriptor_limit(
     assert MemoryBudget(0).file_limit == file_limit
 
 
-def test_small_partitions_beyond_the_memory_budget_share_one_file() -> None:
+def test_small_partitions_share_a_single_file_when_the_memory_budget_is_used_up() -> None:
     before = open_descriptors()
     budget = MemoryBudget(0)
     stores = [Store(budget) for _ in range(500)]
@@ -282,7 +282,7 @@ def test_small_partitions_beyond_the_memory_budget_share_one_file() -> None:
     assert open_descriptors() == before
 
 
-def test_large_partitions_use_the_shared_file_when_half_of_the_descriptors_are_used() -> None:
+def test_large_partitions_share_a_file_once_half_of_the_file_descriptors_are_in_use() -> None:
     """Large partitions beyond the memory budget go into the shared file as well."""
     budget = MemoryBudget(0)
     budget.file_limit = 3

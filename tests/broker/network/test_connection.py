@@ -208,7 +208,7 @@ def test_connection_reads_while_a_response_is_pending_but_not_while_throttled(be
 
 
 @pytest.mark.rule("T-6", "T-8")
-def test_connection_unmutes_when_its_throttle_ends_after_the_response(bench: Bench) -> None:
+def test_connection_throttled_after_a_response_is_read_again_when_the_throttle_ends(bench: Bench) -> None:
     enter(bench, MuteState.MUTED_AND_THROTTLED)
     bench.advance(999)
     assert bench.state is MuteState.MUTED_AND_THROTTLED
@@ -286,7 +286,7 @@ def test_closing_a_connection_in_any_state_leaves_no_timers(bench: Bench, state:
 
 
 @pytest.mark.rule("W-10")
-def test_connection_closes_after_all_complete_requests_of_a_half_closed_client(bench: Bench) -> None:
+def test_half_closed_client_gets_answers_to_all_complete_requests_before_the_close(bench: Bench) -> None:
     bench.give_bytes(b"\x00\x00\x00\x03one\x00\x00\x00\x03two\x00\x00\x00\x09inc")
     bench.connection.ended(bench.now_ms)
     assert bench.socket.closed == 0

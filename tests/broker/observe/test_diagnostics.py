@@ -180,7 +180,7 @@ def test_unsupported_requests_are_logged_separately_for_each_client_and_api(
     ]
 
 
-def test_log_forgets_the_oldest_client_and_logs_that_client_again_if_it_returns(
+def test_tls_client_is_logged_again_after_more_clients_than_the_log_remembers(
     cluster: VirtualCluster, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(diagnostics, "REMEMBERED_CLIENTS", 3)
@@ -308,7 +308,7 @@ def test_classic_member_that_joins_while_its_coordinator_loads_is_not_logged(lin
     assert lines() == []
 
 
-def test_coordinator_lookups_every_1500_ms_log_no_line_about_a_missing_join(
+def test_coordinator_lookups_only_every_1500_ms_without_a_join_are_not_logged(
     cluster: VirtualCluster, lines: Lines
 ) -> None:
     client = cluster.connect(client_id="monitor")
@@ -342,7 +342,9 @@ def test_unsupported_requests_of_real_clients_are_logged(caplog: pytest.LogCaptu
     assert any("client-id 'k848'" in line and "set group.protocol=classic" in line for line in messages)
 
 
-def test_consumer_that_fetches_without_joining_its_group_is_not_logged(cluster: VirtualCluster, lines: Lines) -> None:
+def test_coordinator_lookups_without_joining_are_not_logged_if_the_client_fetches(
+    cluster: VirtualCluster, lines: Lines
+) -> None:
     """librdkafka with `assign` also looks up the coordinator of its group.id several times."""
     cluster.topic("orders")
     client = cluster.connect(client_id="me", address="10.0.0.7")
@@ -357,7 +359,7 @@ def test_consumer_that_fetches_without_joining_its_group_is_not_logged(cluster: 
     assert len(lines()) == 1
 
 
-def test_real_consumer_that_uses_assign_instead_of_subscribe_is_not_logged(lines: Lines) -> None:
+def test_real_consumer_that_uses_assign_is_not_logged_for_never_joining_its_group(lines: Lines) -> None:
     with running_cluster(topics={"orders": 1}) as c:
         c.produce("orders", ["a"])
         settings = {"bootstrap.servers": c.bootstrap, "group.id": "readers", "auto.offset.reset": "earliest"}

@@ -83,7 +83,7 @@ def test_journal_topic_gets_a_throttle_record_with_the_quota_and_the_throttle_ti
     assert (record.key, record.timestamp_ms) == (b"test", at_ms)
 
 
-def test_journal_topic_entry_of_a_forced_throttle_contains_no_quota() -> None:
+def test_journal_topic_entry_of_a_throttle_that_a_test_injects_contains_no_quota() -> None:
     cluster = virtual()
     cluster.state.forced_throttles.add(ForcedThrottle(7))
     cluster.connect(client_id=None).ask(metadata(), 9)
@@ -111,7 +111,7 @@ def test_journal_topic_gets_the_end_offset_of_a_produce_and_next_offset_of_a_fet
     ]
 
 
-def test_next_offset_in_the_journal_topic_does_not_advance_for_a_throttled_fetch() -> None:
+def test_journal_topic_shows_next_offset_0_for_a_client_if_its_fetch_is_throttled() -> None:
     cluster = virtual()
     cluster.connect().ask(produce("t", batch(b"x" * 100)), 9)
     cluster.state.forced_throttles.add(ForcedThrottle(7, api="Fetch"))
@@ -121,7 +121,7 @@ def test_next_offset_in_the_journal_topic_does_not_advance_for_a_throttled_fetch
     assert (read["next_offset"], read["high_watermark"]) == (0, 1)
 
 
-def test_journal_topic_gets_the_next_offset_of_a_parked_fetch_when_it_completes() -> None:
+def test_journal_topic_gets_a_clients_next_offset_when_its_waiting_fetch_is_answered() -> None:
     cluster = virtual()
     reader = cluster.connect(client_id="reader")
     reader.send(fetch(("t", 0, 0), max_wait_ms=5000), 11)
@@ -133,7 +133,7 @@ def test_journal_topic_gets_the_next_offset_of_a_parked_fetch_when_it_completes(
     assert (read["next_offset"], read["high_watermark"], read["at_ms"]) == (2, 2, cluster.now_ms - EVERY_MS)
 
 
-def test_journal_topic_gets_record_of_kind_behind_only_for_connected_lagging_clients() -> None:
+def test_journal_topic_reports_lagging_clients_only_while_they_are_connected() -> None:
     cluster = virtual()
     writer, reader, gone = (cluster.connect(client_id=name) for name in ("writer", "reader", "gone"))
     writer.ask(produce("t", batch(b"a")), 9)
@@ -157,7 +157,9 @@ def test_journal_topic_gets_record_of_kind_behind_only_for_connected_lagging_cli
     assert len(published(cluster, "behind")) == 2 and published(cluster, "fetched")[-1]["next_offset"] == 6
 
 
-def test_journal_topic_tracks_fetch_positions_of_a_bounded_number_of_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_client_offsets_of_the_oldest_partition_are_forgotten_above_the_limit_of_3(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(journal_topic, "MOST_WAITING", 3)
     cluster = virtual()
     reached = Reached(cluster.state)
@@ -169,7 +171,7 @@ def test_journal_topic_tracks_fetch_positions_of_a_bounded_number_of_clients(mon
     assert reached.connected("t", 0) == [] and reached.connected("t", 1) == [("d", 0, 9)]
 
 
-def test_journal_topic_gets_no_record_of_kind_fetched_for_a_follower_fetch() -> None:
+def test_fetches_of_followers_add_no_records_to_the_journal_topic() -> None:
     cluster = virtual(3)
     leader, _ = cluster.state.controller.image.leader_of("t", 0)
     cluster.connect(leader, client_id="writer").ask(produce("t", batch(b"a")), 9)

@@ -212,7 +212,7 @@ def test_deleting_a_classic_group_adds_a_dead_event_and_keeps_its_rebalance_hist
     assert [entry[:3] for entry in history(classic.cluster)] == [(0, 1, "Stable"), (1, 2, "Empty")]
 
 
-def test_moved_classic_group_has_event_dead_at_old_and_stable_at_new_coordinator() -> None:
+def test_old_coordinator_of_a_moved_group_records_event_dead_and_new_records_stable() -> None:
     cluster = VirtualCluster(2, {"offsets.topic.replication.factor": "2", "group.initial.rebalance.delay.ms": "0"})
     leader = cluster.state.coordinator_of("g")
     client = cluster.connect(leader)
@@ -331,7 +331,7 @@ def test_member_whose_join_cannot_be_stored_has_a_joined_event_then_a_removed_ev
     assert [causes for *_, causes in changes(group.cluster)[-2:]] == [["member B joined"], ["member B was removed"]]
 
 
-def test_consumer_group_whose_first_member_cannot_be_stored_ends_with_a_dead_event() -> None:
+def test_journal_events_of_a_group_are_stable_then_dead_if_its_first_write_fails() -> None:
     group = Group("4.2", 2, offsets_topic_replication_factor="2", min_insync_replicas="2")
     group.cluster.state.stop_broker(1 - group.cluster.state.coordinator_of("g"))
     group.cluster.run()
@@ -355,7 +355,7 @@ def test_consumer_group_without_earlier_events_gets_no_dead_event_when_it_ends()
     assert [change.state for change in reported] == ["Empty", "Dead"]
 
 
-def test_static_member_replacement_that_cannot_be_stored_adds_a_reverse_event() -> None:
+def test_failed_write_of_static_member_replacement_adds_a_journal_event_undoing_it() -> None:
     config = {
         "offsets.topic.replication.factor": "2",
         "min.insync.replicas": "2",
@@ -418,7 +418,7 @@ def test_rebalance_cause_names_a_topic_changed_after_the_group_was_loaded(group:
     ]
 
 
-def test_rebalance_cause_of_a_loaded_group_lists_only_the_member_that_left(group: Group) -> None:
+def test_rebalance_after_a_coordinator_move_has_the_leaving_member_as_its_only_cause(group: Group) -> None:
     moved = Group(group.release, 2, offsets_topic_replication_factor="2")
     moved.join("A")
     moved.cluster.advance(100)
@@ -522,7 +522,7 @@ def test_full_rebalance_history_drops_the_group_that_rebalanced_least_recently()
     assert [seen.group_id for seen in kept.latest(2)] == ["g0", "new"] and kept.latest(0) == []
 
 
-def test_cluster_reset_clears_the_rebalance_history_and_restarts_its_elapsed_times() -> None:
+def test_rebalance_history_after_a_cluster_reset_is_empty_and_counts_time_from_reset() -> None:
     kept = RebalanceHistory(0)
     kept.group_changed(0, bump("g", 1), 10)
     kept.cleared(100)

@@ -61,7 +61,9 @@ REAL = {"confluent": with_confluent_kafka, "kafka-python": with_kafka_python, "a
 
 
 @pytest.mark.parametrize("client_id", REAL)
-def test_real_client_that_uses_sasl_is_logged_with_advice(caplog: pytest.LogCaptureFixture, client_id: str) -> None:
+def test_log_advises_a_real_client_that_uses_sasl_to_set_security_protocol_plaintext(
+    caplog: pytest.LogCaptureFixture, client_id: str
+) -> None:
     caplog.set_level(logging.INFO, "kafkaproto")
     with running_cluster(topics={"orders": 1}) as c:
         REAL[client_id](c.bootstrap, True)

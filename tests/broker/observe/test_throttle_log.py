@@ -61,7 +61,7 @@ def test_recorded_mute_time_ends_when_the_muted_connection_is_closed(cluster: Vi
     assert [s.ended_ms for s in cluster.state.journal.throttles()] == [cluster.now_ms]
 
 
-def test_journal_throttles_can_be_filtered_by_api_and_client(cluster: VirtualCluster) -> None:
+def test_method_journal_throttles_returns_only_throttles_of_a_given_api_or_client_id(cluster: VirtualCluster) -> None:
     cluster.state.forced_throttles.add(ForcedThrottle(1))
     for name in ("a", "b"):
         cluster.connect(client_id=name).ask(metadata(), 9)

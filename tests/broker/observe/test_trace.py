@@ -125,7 +125,7 @@ def test_trace_of_requests_without_records_contains_all_their_bytes(bench: Bench
     assert exchange.request == frame[4:] and len(exchange.response) == exchange.response_bytes
 
 
-def test_trace_has_an_acks_0_produce_without_response_and_parked_time_of_a_fetch(bench: Bench) -> None:
+def test_trace_shows_that_acks_0_produce_has_no_response_and_how_long_a_fetch_waited(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.send(produce("t", batch(b"x"), acks=0), 9)
     client.send(fetch(("t", 1, 0), max_wait_ms=500, min_bytes=1), 11)
@@ -457,7 +457,7 @@ def test_trace_omits_record_values_even_if_a_tagged_field_looks_like_the_records
     assert exchange.request_records == (len(records),)
 
 
-def test_trace_stores_only_request_headers_of_produces_with_bad_transactional_ids(bench: Bench) -> None:
+def test_trace_stores_only_the_header_of_a_produce_with_non_utf_8_transactional_id(bench: Bench) -> None:
     """Invalid UTF-8 is decoded with replacement characters, which make the name longer than an int16 length allows."""
     records, name = batch(b"x"), b"\xff" * 12_000
     partitions = b"".join(struct.pack(">ii", index, len(records)) + records for index in (0, 1))

@@ -125,7 +125,7 @@ def test_batch_too_large_for_a_fetch_quota_is_logged_once_per_partition_and_quot
     assert "consumer_byte_rate=500 allows at most 5999 bytes" in warnings(caplog)[2]
 
 
-def test_release_1_1_delays_batches_larger_than_the_quota_and_logs_no_warning(
+def test_emulated_kafka_1_1_sends_a_batch_above_quota_late_and_logs_no_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = VirtualCluster(release_name="1.1")
@@ -139,7 +139,7 @@ def test_release_1_1_delays_batches_larger_than_the_quota_and_logs_no_warning(
     assert warnings(caplog) == []
 
 
-def test_method_explain_has_a_single_line_for_two_fetches_of_a_batch_above_quota() -> None:
+def test_method_explain_says_only_once_that_a_twice_fetched_batch_exceeds_the_quota() -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
         c.set_quota(client_id="pipeline", consumer_byte_rate=QUOTA)
         c.produce("orders", [b"x" * 20_000])
@@ -187,7 +187,7 @@ def let_the_batch_expire(c: TestCluster) -> None:
 @pytest.mark.parametrize(
     "change", [raise_the_quota, fetch_the_next_batch, delete_the_topic, recreate_the_topic, let_the_batch_expire]
 )
-def test_method_explain_omits_a_batch_after_the_quota_is_raised_or_the_batch_is_gone(
+def test_method_explain_omits_a_batch_above_quota_after_deletion_or_a_quota_raise(
     change: Callable[[TestCluster], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
@@ -201,7 +201,7 @@ def test_method_explain_omits_a_batch_after_the_quota_is_raised_or_the_batch_is_
 
 
 @pytest.mark.rule("Q-14")
-def test_cluster_explain_names_only_the_latest_batch_too_large_for_the_quota(
+def test_method_explain_reports_only_the_latest_of_two_batches_above_the_fetch_quota(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
@@ -218,7 +218,7 @@ def test_cluster_explain_names_only_the_latest_batch_too_large_for_the_quota(
 
 
 @pytest.mark.parametrize("option", ["trace", "data_dir", "memory_bytes"])
-def test_cluster_explain_lists_a_too_large_batch_stored_in_memory_or_in_a_file(option: str, tmp_path: Path) -> None:
+def test_method_explain_also_reports_a_batch_above_the_quota_that_is_on_disk(option: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {option: 0 if option == "memory_bytes" else tmp_path}
     with cluster(topics={"orders": 1}, clock="manual", **options) as c:
         c.set_quota(client_id="pipeline", consumer_byte_rate=QUOTA)
@@ -229,7 +229,7 @@ def test_cluster_explain_lists_a_too_large_batch_stored_in_memory_or_in_a_file(o
 
 
 @given(st.integers(1, 12), st.integers(1, 1000), st.lists(st.integers(0, 3000), min_size=1, max_size=60))
-def test_measured_window_of_a_quota_rate_never_exceeds_longest_window_ms(
+def test_time_span_of_a_measured_rate_never_exceeds_the_result_of_longest_window_ms(
     samples: int, window_ms: int, pauses_ms: list[int]
 ) -> None:
     rate, now_ms = SampledRate(samples, window_ms), 0
@@ -240,7 +240,7 @@ def test_measured_window_of_a_quota_rate_never_exceeds_longest_window_ms(
 
 
 @pytest.mark.parametrize("samples", [2, 11])
-def test_measured_window_of_a_quota_rate_can_be_as_long_as_longest_window_ms(samples: int) -> None:
+def test_time_span_of_a_measured_rate_reaches_the_result_of_longest_window_ms(samples: int) -> None:
     rate = SampledRate(samples, 1000)
     rate.record(0, 0)
     rate.record(0, 999)

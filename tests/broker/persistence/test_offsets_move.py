@@ -54,7 +54,7 @@ def test_committed_offsets_of_an_old_data_dir_move_to_the_offsets_topic_only_onc
 
 
 @pytest.mark.parametrize("moved", range(4))
-def test_kill_while_committed_offsets_move_to_the_offsets_topic_loses_no_offset(
+def test_broker_killed_while_moving_offsets_from_metadata_log_to_topic_loses_none(
     processes: Processes, monkeypatch: pytest.MonkeyPatch, moved: int
 ) -> None:
     """The process is killed after the offsets of `moved` groups are in the topic, and before the last of them leaves the metadata log."""

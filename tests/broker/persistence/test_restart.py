@@ -333,7 +333,7 @@ def test_finished_compaction_survives_a_crash_and_unfinished_compaction_is_dropp
     assert values(processes.crash_and_restart(), "t") == [*left, (12, b"z")]
 
 
-def test_divergence_is_detected_by_batch_epochs_if_the_metadata_log_has_no_epochs(
+def test_restart_drops_diverged_batches_of_an_old_leader_by_the_epochs_in_batches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(metadata_log.PartitionRecorder, "begun", lambda self, state: None)

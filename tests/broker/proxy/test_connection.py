@@ -164,7 +164,7 @@ def test_proxy_replaces_addresses_in_every_version_and_changes_no_other_byte(
     assert Decoded(exchange).problem == "" and RECORDS[61:] not in exchange.response
 
 
-def test_proxy_forwards_responses_without_addresses_unchanged() -> None:
+def test_proxy_changes_no_bytes_of_responses_that_contain_no_broker_addresses() -> None:
     bench = Bench()
     answer = response_frame(
         find_coordinator.FindCoordinatorResponse(error_code=15, node_id=-1, port=-1), ApiKey.FIND_COORDINATOR, 3
@@ -188,7 +188,7 @@ def test_proxy_lowers_only_max_versions_of_apis_with_broker_addresses_in_respons
 
 
 @pytest.mark.parametrize("version", [0, 2, 4])
-def test_proxy_decodes_an_unsupported_api_versions_response_as_version_0(version: int) -> None:
+def test_proxy_decodes_the_response_to_an_unsupported_api_versions_version_as_v0(version: int) -> None:
     """KIP-511. In such a response too, the highest versions of APIs with broker addresses are lowered."""
     bench = Bench()
     request_bytes = request_frame(ApiVersionsRequest("its-name", "1.2"), ApiKey.API_VERSIONS, version)

@@ -130,7 +130,7 @@ def test_quota_defined_at_any_of_the_eight_levels_is_the_quota_of_a_matching_cli
         (ALL, ("", "c")),
     ],
 )
-def test_metrics_of_a_client_without_quota_are_tagged_by_user_or_client_id_or_both(
+def test_metric_tags_of_clients_without_quota_are_those_of_the_existing_quota_levels(
     levels: Levels, tags: tuple[str, str]
 ) -> None:
     none: dict[QuotaEntity, float] = {}
@@ -138,7 +138,7 @@ def test_metrics_of_a_client_without_quota_are_tagged_by_user_or_client_id_or_bo
 
 
 @pytest.mark.rule("D9")
-def test_clients_without_client_id_share_the_default_quota_if_broker_follows_kips() -> None:
+def test_broker_set_to_follow_kip_13_shares_the_default_quota_among_empty_client_ids() -> None:
     c = Cluster("kip")
     c.set(1000, None, DEFAULT)
     assert c.fetch.record("u", "", 15000, 0) == 5000
@@ -147,7 +147,7 @@ def test_clients_without_client_id_share_the_default_quota_if_broker_follows_kip
 
 
 @pytest.mark.rule("Q-9", "D9")
-def test_client_without_client_id_gets_no_default_quota_if_broker_follows_kafka_code() -> None:
+def test_broker_set_to_kafka_not_kip_13_gives_no_default_quota_to_empty_client_ids() -> None:
     c = Cluster("kafka")
     c.set(1000, None, DEFAULT)
     assert c.fetch.record("u", "", 10**9, 0) == 0
@@ -305,7 +305,7 @@ def test_quota_sensors_in_use_never_expire_and_expiry_checks_are_30_seconds_apar
 
 
 @pytest.mark.rule("Q-10")
-def test_number_of_clients_remembered_for_one_quota_sensor_is_bounded() -> None:
+def test_user_quota_remembers_at_most_65536_of_the_100000_client_ids_that_use_it() -> None:
     c, sensors, clients = Cluster(), Living(Sensor), Living(BoundClient)
     c.set(1000, "u")
     for n in range(100_000):

@@ -280,7 +280,7 @@ def test_inter_broker_listener_is_not_delayed_by_the_broker_connection_rate() ->
 
 
 @pytest.mark.rule("W-13")
-def test_changed_connection_rate_does_not_shorten_delays_that_have_started() -> None:
+def test_raised_connection_rate_limit_does_not_shorten_delays_that_have_started() -> None:
     cluster = cluster_with(max_connection_creation_rate="1", quota_window_num="2", inter_broker_listener_name="ADMIN")
     cluster.state.nodes[0].acceptor("ADMIN")
     cluster.connect()
@@ -293,7 +293,7 @@ def test_changed_connection_rate_does_not_shorten_delays_that_have_started() -> 
 
 
 @pytest.mark.rule("W-13")
-def test_connection_above_ip_rate_limit_is_closed_after_200_ms_and_rate_excludes_it() -> None:
+def test_connection_above_its_ips_rate_limit_closes_after_200_ms_and_is_not_counted() -> None:
     cluster = cluster_with(quota_window_num="2")
     limit_ip(cluster, HOME, 5)
     clients = [cluster.connect() for _ in range(7)]  # testConnectionRatePerIp

@@ -138,7 +138,7 @@ def test_create_partitions_charges_only_the_added_partitions(cluster: VirtualClu
 
 @pytest.mark.rule("Q-18")
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_create_partitions_before_v3_above_the_quota_succeeds_and_is_throttled(
+def test_create_partitions_of_versions_0_to_2_above_quota_succeeds_and_is_throttled(
     cluster: VirtualCluster, version: int
 ) -> None:
     for name in "ab":
@@ -179,7 +179,7 @@ def test_create_partitions_on_unknown_brokers_is_charged_to_the_mutation_quota(c
 
 
 @pytest.mark.rule("Q-18")
-def test_mutation_quota_of_a_client_id_limits_its_connections_but_no_other_client(cluster: VirtualCluster) -> None:
+def test_mutation_quota_is_shared_by_connections_of_a_client_id_but_not_by_others(cluster: VirtualCluster) -> None:
     limit(cluster, client_id="other", controller_mutation_rate=1.0)
     first, same, other, free = (cluster.connect(client_id=name) for name in ("test", "test", "other", "free"))
     create(first, ("a", 30))
@@ -202,7 +202,7 @@ def test_mutation_quota_is_shared_by_all_brokers_of_the_cluster() -> None:
 
 
 @pytest.mark.rule("Q-18", "Q-10")
-def test_throttle_of_the_next_topic_is_computed_with_the_changed_mutation_quota(cluster: VirtualCluster) -> None:
+def test_topic_creation_after_a_quota_change_is_throttled_by_the_new_mutation_quota(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     create(client, ("a", 30))
     limit(cluster, controller_mutation_rate=4.0)

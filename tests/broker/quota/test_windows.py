@@ -66,14 +66,14 @@ def test_first_request_is_throttled_only_for_bytes_beyond_ten_seconds_of_quota(
 
 
 @pytest.mark.rule("Q-7")
-def test_one_byte_beyond_ten_seconds_of_quota_is_throttled_for_1_ms() -> None:
+def test_byte_10001_in_a_10_second_window_with_quota_1000_is_throttled_for_1_ms() -> None:
     rate = SampledRate()
     assert rate.record_and_throttle(10_000, 5, 1000) == 0
     assert rate.record_and_throttle(1, 5, 1000) == 1
 
 
 @pytest.mark.rule("Q-7")
-def test_waiting_shortens_the_next_throttle_only_after_old_rate_samples_have_expired() -> None:
+def test_client_throttled_5_seconds_is_throttled_again_after_5_but_not_11_seconds() -> None:
     rate = SampledRate()
     assert rate.record_and_throttle(15000, 0, 1000) == 5000
     assert rate.record_and_throttle(1000, 5000, 1000) == 6000
@@ -116,7 +116,7 @@ def test_requests_after_a_burst_are_throttled_until_the_samples_of_the_burst_exp
 
 
 @pytest.mark.rule("Q-6")
-def test_after_a_500_ms_request_the_next_ten_requests_are_throttled_for_1000_ms() -> None:
+def test_request_of_500_ms_handler_time_throttles_ten_later_requests_by_1000_ms_each() -> None:
     rate, now_ms, bound = SampledRate(), 0, 1.0
 
     def charge(thread_ms: float) -> int:
@@ -141,7 +141,7 @@ def test_after_a_500_ms_request_the_next_ten_requests_are_throttled_for_1000_ms(
 
 
 @pytest.mark.rule("Q-14")
-def test_fetch_of_16_times_the_quota_per_second_is_throttled_at_each_of_ten_tries() -> None:
+def test_4096_byte_fetch_with_quota_250_per_second_is_throttled_at_each_of_ten_tries() -> None:
     rate, slow, now_ms, waits = SampledRate(), SlowRate(11, 1000), 0, []
     for late_ms in (5, 11, 1, 4, 3, 9, 0, 0, 2, 7):
         wait_ms = rate.record_and_throttle(4096, now_ms, 250)
@@ -157,7 +157,7 @@ def test_fetch_of_16_times_the_quota_per_second_is_throttled_at_each_of_ten_trie
 
 
 @pytest.mark.rule("Q-14")
-def test_fetch_retried_when_its_throttle_ends_waits_6384_and_6000_ms_in_turn() -> None:
+def test_retried_4096_byte_fetch_with_quota_250_alternately_waits_6384_and_6000_ms() -> None:
     rate, now_ms, waits = SampledRate(), 0, []
     for _ in range(4):
         waits.append(rate.record_and_throttle(4096, now_ms, 250))
@@ -176,7 +176,7 @@ def test_rate_without_prior_samples_is_measured_over_a_full_window() -> None:
 
 
 @pytest.mark.rule("Q-4")
-def test_measured_window_of_three_30_second_samples_is_75_seconds_after_45_seconds() -> None:
+def test_rate_after_45_seconds_adds_a_missing_30_second_window_and_divides_by_75() -> None:
     """Kafka's MetricsTest.testRateWindowing."""
     rate = SampledRate(3, 30_000)
     rate.record(100, 0)
@@ -192,7 +192,7 @@ def test_rate_with_one_sample_is_measured_over_at_least_one_millisecond() -> Non
 
 
 @pytest.mark.rule("Q-3")
-def test_recorded_negative_value_delays_the_expiry_of_the_current_rate_sample() -> None:
+def test_value_of_minus_0_recorded_at_999_ms_makes_a_rate_sample_expire_later() -> None:
     kept, purged = SampledRate(), SampledRate()
     for rate in (kept, purged):
         rate.record(500, 0)

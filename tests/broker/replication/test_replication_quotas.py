@@ -94,7 +94,7 @@ def test_broker_throttles_only_replicas_with_its_id_in_the_throttled_replicas_li
         ("-1:1", False, False),
     ],
 )
-def test_throttled_replica_list_with_hyphens_is_valid_only_if_broker_follows_kips(
+def test_only_a_broker_set_to_follow_kip_73_accepts_hyphens_in_throttled_replicas(
     text: str, kip: bool, kafka: bool
 ) -> None:
     for semantics, allowed in (("kip", kip), ("kafka", kafka)):
@@ -129,7 +129,7 @@ def test_replication_rate_of_a_broker_overrides_the_cluster_wide_rate() -> None:
 
 
 @pytest.mark.rule("R-12")
-def test_static_replication_rate_limits_nothing_and_is_returned_as_without_effect() -> None:
+def test_static_replication_rate_limits_nothing_and_method_without_effect_lists_it() -> None:
     cluster = three(**{"leader.replication.throttled.rate": "1000", "2.follower.replication.throttled.rate": "5"})
     assert quota(cluster, LEADER, 0).bound == quota(cluster, FOLLOWER, 2).bound == 2**63 - 1
     assert cluster.state.config.without_effect() == [
@@ -407,7 +407,7 @@ def test_throttled_reassignment_progresses_as_the_reference_model_predicts(
 
 @pytest.mark.rule("R-3", "R-4", "R-5", "R-6", "R-7")
 @pytest.mark.parametrize("seed", range(60))
-def test_random_throttled_reassignments_copy_bytes_at_times_that_a_model_predicts(seed: int) -> None:
+def test_random_throttled_reassignments_copy_bytes_when_a_simple_simulation_does(seed: int) -> None:
     rng = Random(seed)
     settings = {
         "replica.fetch.max.bytes": rng.choice((1000, 50_000, 2**20)),
@@ -517,7 +517,7 @@ def is_quiet(cluster: VirtualCluster) -> bool:
 
 @pytest.mark.rule("R-7")
 @pytest.mark.parametrize("side", [LEADER, FOLLOWER])
-def test_throttled_follower_sets_no_timer_if_disconnected_or_if_its_topic_is_deleted(side: str) -> None:
+def test_replication_throttle_timer_ends_if_follower_disconnects_or_topic_is_deleted(side: str) -> None:
     cluster = throttled_move(side, 200 * KB)
     [fetcher] = cluster.state.nodes[1].replicas.fetchers.values()
     fetcher.cut_link(True, cluster.now_ms)

@@ -37,7 +37,7 @@ def after(cluster: VirtualCluster, client: MemoryClient, wait_ms: int) -> Any:
 
 
 @pytest.mark.rule("D9b")
-def test_throttled_produce_in_an_old_release_is_appended_at_once_but_answered_later(cluster: VirtualCluster) -> None:
+def test_emulated_kafka_1_1_appends_a_throttled_produce_at_once_but_answers_it_late(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
     client = cluster.connect()
     client.send(produce_of_bytes(client, "t", 105_000, version=5), 5)
@@ -102,7 +102,7 @@ def test_throttled_acks_0_produce_in_an_old_release_delays_the_next_request(clus
 
 
 @pytest.mark.rule("D9b")
-def test_throttled_produce_of_any_version_in_an_old_release_delays_the_next_request(cluster: VirtualCluster) -> None:
+def test_emulated_kafka_1_1_delays_the_request_after_a_produce_by_its_throttle_time(cluster: VirtualCluster) -> None:
     for version in range(3, 6):
         limit(cluster, client_id=f"v{version}", producer_byte_rate=10_000.0)
         client = cluster.connect(client_id=f"v{version}")
