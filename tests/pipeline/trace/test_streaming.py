@@ -65,7 +65,7 @@ def test_streaming_job_builds_the_same_tables_as_the_batch_job_despite_a_restart
         query.stop()
 
 
-def test_table_building_can_alternate_between_spark_and_plain_python(spark: Any, tmp_path: Path) -> None:
+def test_tables_built_by_spark_and_python_in_turn_equal_tables_built_at_once(spark: Any, tmp_path: Path) -> None:
     """Run names include ones that are not valid folder names."""
     trace, out, entries = tmp_path / "trace", tmp_path / "out", life()
     names = ("a", "c:/d e+f@g=ü'%#[h]*")
