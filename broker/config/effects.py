@@ -107,6 +107,12 @@ REFUSED: dict[str, Refusal] = {
     "remote.log.storage.system.enable": Refusal("tiered storage is not served", ("false",)),
     "remote.storage.enable": Refusal("tiered storage is not served", ("false",)),
     "security.inter.broker.protocol": Refusal("TLS and SASL are not served", ("PLAINTEXT",)),
+    "unstable.api.versions.enable": Refusal(
+        "the API versions that Kafka offers only for tests are not served", ("false",)
+    ),
+    "unstable.feature.versions.enable": Refusal(
+        "the feature levels that Kafka offers only for tests are not supported", ("false",)
+    ),
 }
 """Maps a setting to the values that this broker supports. All other values are rejected: they need a feature that it lacks, such as TLS."""
 
