@@ -41,7 +41,7 @@ _ACTING_BROKER_SETTINGS = """
 
     auto.create.topics.enable delete.topic.enable num.partitions default.replication.factor
     message.max.bytes compression.type compression.gzip.level compression.lz4.level compression.zstd.level
-    min.insync.replicas unclean.leader.election.enable log.cleanup.policy log.segment.bytes
+    min.insync.replicas unclean.leader.election.enable unclean.leader.election.interval.ms log.cleanup.policy log.segment.bytes
     log.roll.ms log.roll.hours log.roll.jitter.ms log.roll.jitter.hours
     log.retention.ms log.retention.minutes log.retention.hours log.retention.bytes log.retention.check.interval.ms
     log.flush.interval.messages log.flush.interval.ms log.flush.scheduler.interval.ms

@@ -75,7 +75,6 @@ REASONS: dict[str, str] = {
     "Each metric of the broker is recorded at every level, in the windows of Kafka's defaults: 2 of 30 s, or those of its quota.": (
         r"metrics\..*"
     ),
-    "A partition without a leader is checked when a broker starts, not at intervals.": r"unclean\.leader\.election\.interval\.ms",
 }
 """Maps a reason to patterns of the settings that it concerns, separated by spaces."""
 

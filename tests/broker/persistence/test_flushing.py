@@ -134,7 +134,7 @@ def test_records_of_an_earlier_process_are_flushed_at_the_first_check(tmp_path: 
 
 
 def test_cluster_without_a_data_directory_runs_no_repeated_flush_checks() -> None:
-    cluster = VirtualCluster(1, {SCHEDULER: 1000, "log.retention.ms": -1})
+    cluster = VirtualCluster(1, {SCHEDULER: "1000", "log.retention.ms": "-1"})
     cluster.topic("t")
     write(cluster, "t", b"a")
     cluster.advance(3_600_000)
