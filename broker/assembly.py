@@ -17,6 +17,7 @@ from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.manager import LogManager
 from kafkaproto.broker.metadata.balance import LeaderBalance
 from kafkaproto.broker.metadata.controller import Controller
+from kafkaproto.broker.metadata.unclean import UncleanElection
 from kafkaproto.broker.node import Node, SharedState
 from kafkaproto.broker.observe.diagnostics import Diagnostics
 from kafkaproto.broker.observe.journal import DetailedJournal, Journal
@@ -127,19 +128,28 @@ def enter_static_quotas(config: ClusterConfig, store: ClientQuotaStore) -> None:
     apply_static_quotas(store, {name: config.get(-1, name) for name in STATIC_QUOTAS})
 
 
-def new_balance(controller: Controller, config: ClusterConfig, timers: Timers, actions: ActionQueue) -> LeaderBalance:
-    """Return the component that moves leadership back to preferred replicas.
+def new_elections(
+    controller: Controller, config: ClusterConfig, timers: Timers, actions: ActionQueue
+) -> tuple[LeaderBalance, UncleanElection]:
+    """Return the components that elect leaders at intervals: one moves leadership back to preferred replicas, one performs unclean elections.
 
-    It reads `auto.leader.rebalance.enable` and `leader.imbalance.check.interval.seconds` again at each check. timers: start the
-    checks. actions: gives the time on the cluster's clock, in ms.
+    They read their settings again at each check. timers: start the checks. actions: gives the time on the cluster's clock, in ms.
     """
-    return LeaderBalance(
+    balance = LeaderBalance(
         controller,
         timers,
         lambda: actions.now_ms,
         lambda: bool(config.get(-1, "auto.leader.rebalance.enable")),
         lambda: 1000 * int(config.get(-1, "leader.imbalance.check.interval.seconds")),
     )
+    unclean = UncleanElection(
+        controller,
+        timers,
+        lambda: actions.now_ms,
+        lambda topic: bool(config.topic_value(-1, topic.configs, "unclean.leader.election.enable")),
+        lambda: int(config.get(-1, "unclean.leader.election.interval.ms")),
+    )
+    return balance, unclean
 
 
 # ---- brokers -----------------------------------------------------------------------------------------------------------------

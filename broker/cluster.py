@@ -22,8 +22,8 @@ from kafkaproto.broker.assembly import (
     attach_observers,
     check_options,
     enter_static_quotas,
-    new_balance,
     new_config,
+    new_elections,
     new_histories,
     new_mutations,
     new_node,
@@ -134,15 +134,9 @@ class Cluster:
         kept = self.persistence
         self.quota_store = ClientQuotaStore(self._quota_changed, None if kept is None else kept.remember_quotas)
         self.mutations = new_mutations(self.config, self.quota_store, self.semantics, self.timers)
-        self.controller = Controller(
-            cluster_id,
-            self.config,
-            self.rng,
-            self._image_changed,
-            None if kept is None else kept.remember,
-            None if kept is None else kept.remember_if_possible,
-        )
-        self._balance = new_balance(self.controller, self.config, self.timers, self.actions)
+        persist = (None, None) if kept is None else (kept.remember, kept.remember_if_possible)
+        self.controller = Controller(cluster_id, self.config, self.rng, self._image_changed, *persist)
+        self._elections = new_elections(self.controller, self.config, self.timers, self.actions)
         group_seed = self.rng.getrandbits(64)
         self.groups = AllGroups(lambda: (node.groups for node in self.nodes if node.has_groups))
         self.stores = Stores(self.budget, self.rng.random, self.events, None if kept is None else kept.metadata_log)
@@ -261,7 +255,8 @@ class Cluster:
                 self.groups.forget_topic(name, self.actions.now_ms)
                 for state in old.topics[name].partitions:
                     self.stores.forget(old.topics[name].topic_id, state.index)
-        self._balance.image_changed(new, changed)
+        for elections in self._elections:
+            elections.image_changed(new, changed)
 
     def _follow_everywhere(self, topics: Sequence[str]) -> None:
         for node in self.nodes:
@@ -346,6 +341,8 @@ class Cluster:
         for node in self.nodes:
             node.replicas.refresh_limits(self.controller.image)
             node.settings_changed()
+        for elections in self._elections:
+            elections.image_changed(self.controller.image, tuple(self.controller.image.topics))
         self.log_manager.wake(self.actions.now_ms)
 
     def close(self) -> None:

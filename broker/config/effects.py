@@ -41,10 +41,10 @@ _ACTING_BROKER_SETTINGS = """
 
     auto.create.topics.enable delete.topic.enable num.partitions default.replication.factor
     message.max.bytes compression.type compression.gzip.level compression.lz4.level compression.zstd.level
-    min.insync.replicas unclean.leader.election.enable log.cleanup.policy log.segment.bytes
+    min.insync.replicas unclean.leader.election.enable unclean.leader.election.interval.ms log.cleanup.policy log.segment.bytes
     log.roll.ms log.roll.hours log.roll.jitter.ms log.roll.jitter.hours
     log.retention.ms log.retention.minutes log.retention.hours log.retention.bytes log.retention.check.interval.ms
-    log.flush.interval.messages
+    log.flush.interval.messages log.flush.interval.ms log.flush.scheduler.interval.ms
     log.cleaner.enable log.cleaner.backoff.ms log.cleaner.delete.retention.ms log.cleaner.min.cleanable.ratio
     log.cleaner.min.compaction.lag.ms log.cleaner.max.compaction.lag.ms
     log.message.downconversion.enable log.message.timestamp.type
@@ -77,7 +77,7 @@ _ACTING_BROKER_SETTINGS = """
 
 _ACTING_TOPIC_SETTINGS = """
     cleanup.policy compression.type compression.gzip.level compression.lz4.level compression.zstd.level
-    delete.retention.ms flush.messages max.compaction.lag.ms max.message.bytes
+    delete.retention.ms flush.messages flush.ms max.compaction.lag.ms max.message.bytes
     message.downconversion.enable message.timestamp.after.max.ms message.timestamp.before.max.ms
     message.timestamp.difference.max.ms message.timestamp.type min.cleanable.dirty.ratio min.compaction.lag.ms
     min.insync.replicas retention.bytes retention.ms segment.bytes internal.segment.bytes segment.jitter.ms segment.ms
@@ -107,6 +107,12 @@ REFUSED: dict[str, Refusal] = {
     "remote.log.storage.system.enable": Refusal("tiered storage is not served", ("false",)),
     "remote.storage.enable": Refusal("tiered storage is not served", ("false",)),
     "security.inter.broker.protocol": Refusal("TLS and SASL are not served", ("PLAINTEXT",)),
+    "unstable.api.versions.enable": Refusal(
+        "the API versions that Kafka offers only for tests are not served", ("false",)
+    ),
+    "unstable.feature.versions.enable": Refusal(
+        "the feature levels that Kafka offers only for tests are not supported", ("false",)
+    ),
 }
 """Maps a setting to the values that this broker supports. All other values are rejected: they need a feature that it lacks, such as TLS."""
 

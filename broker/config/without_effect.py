@@ -6,47 +6,75 @@ import re
 
 REASONS: dict[str, str] = {
     "TLS, SASL and delegation tokens are not served.": r"""
-        ssl\..* sasl\..* security\..* delegation\.token\..* password\.encoder\..* connection\.failed\.authentication\.delay\.ms
-        connections\.max\.reauth\.ms
+        ssl\..* sasl\..* delegation\.token\..* connection\.failed\.authentication\.delay\.ms connections\.max\.reauth\.ms
     """,
-    "The cluster needs no ZooKeeper. Kafka reads these settings only in clusters with ZooKeeper, or ignores them since 3.0.": r"""
-        zookeeper\..* control\.plane\.listener\.name broker\.id\.generation\.enable reserved\.broker\.max\.id inter\.broker\.protocol\.version
-        (log\.)?message\.format\.version leader\.imbalance\.per\.broker\.percentage controller\.socket\.timeout\.ms
+    "The cluster has no ZooKeeper. Kafka 3.9.1 uses these settings only in clusters with ZooKeeper; 4.2.0 does not have them.": r"""
+        zookeeper\..* password\.encoder\..* control\.plane\.listener\.name broker\.id\.generation\.enable reserved\.broker\.max\.id
+        leader\.imbalance\.per\.broker\.percentage controlled\.shutdown\.(max\.retries|retry\.backoff\.ms)
     """,
+    "The cluster has no ZooKeeper. A KRaft cluster of Kafka 3.9.1 takes its version from the feature `metadata.version`.": (
+        r"inter\.broker\.protocol\.version"
+    ),
+    "Kafka 3.9.1 ignores it, too, unless `inter.broker.protocol.version` is below 3.0.": r"(log\.)?message\.format\.version",
     "Tiered storage is not served.": r"remote\..* (log\.)?local\.retention\.(bytes|ms)",
     "Share groups and Streams groups are not served.": r"(group\.)?(share|streams)\..*",
-    "Two-phase commit (KIP-939) is not part of Kafka 4.2.": r"transaction\.two\.phase\.commit\.enable",
-    "Controller and brokers are one process: there is no quorum, no metadata log on the wire, no registration and no heartbeat of brokers.": r"""
-        controller\.(quorum|performance)\..* (internal\.)?metadata\..* broker\.(heartbeat\.interval|session\.timeout)\.ms
-        initial\.broker\.registration\.timeout\.ms broker\.id node\.id early\.start\.listeners server\.max\.startup\.time\.ms
-        unstable\.(api|feature)\.versions\.enable
+    "Two-phase commit (KIP-939) needs InitProducerId 6, which Kafka 4.2.0 offers only with `unstable.api.versions.enable=true`.": (
+        r"transaction\.two\.phase\.commit\.enable"
+    ),
+    "There is one controller, which is a part of the process. It needs no quorum and has no queue of events to measure.": (
+        r"controller\.(quorum|performance)\..*"
+    ),
+    "The metadata log is one file of the data directory, in its own format. It has no replicas, segments, snapshots, retention or no-op records.": (
+        r"(internal\.)?metadata\..*"
+    ),
+    "The controller knows without requests and heartbeats whether a broker runs. A broker is fenced as soon as it stops.": r"""
+        broker\.(heartbeat\.interval|session\.timeout)\.ms initial\.broker\.registration\.timeout\.ms server\.max\.startup\.time\.ms
+        controller\.socket\.timeout\.ms controlled\.shutdown\.enable
     """,
-    "A stopped broker hands over its partitions at once, and an unclean election takes place as soon as it is allowed.": r"""
-        controlled\.shutdown\..* unclean\.leader\.election\.interval\.ms
+    "The option `--brokers N` gives the brokers the ids 0 to N-1.": r"broker\.id node\.id",
+    "There is no authorizer, so no listener waits for it.": r"early\.start\.listeners",
+    "It has no effect in Kafka 3.9.1, either: no production level of its `metadata.version` supports eligible leader replicas.": (
+        r"eligible\.leader\.replicas\.enable"
+    ),
+    "The broker has one thread.": r"""
+        background\.threads num\.(io|network|recovery)\.threads(\.per\.data\.dir)? num\.replica\.fetchers group\.coordinator\.threads
+        log\.cleaner\.threads
     """,
-    "The level of the feature `eligible.leader.replicas.version` decides.": r"eligible\.leader\.replicas\.enable",
-    "The broker has one thread, which handles each request at once. It has no queues and no caches of this kind.": r"""
-        background\.threads num\.(io|network|replica\.alter\.log\.dirs)\.threads num\.(recovery\.threads\.per\.data\.dir|replica\.fetchers)
-        queued\.max\..* .*\.purgatory\.purge\.interval\.requests group\.coordinator\.(threads|append\.linger\.ms)
-        log\.cleaner\.(threads|dedupe\.buffer\.size|io\..*) (offsets|transaction\.state\.log)\.load\.buffer\.size
+    "Received requests do not wait in a queue for a thread.": r"queued\.max\..*",
+    "A request leaves purgatory as soon as it is completed.": r".*\.purgatory\.purge\.interval\.requests",
+    "The group coordinator appends each record at once.": r"group\.coordinator\.append\.linger\.ms",
+    "Compaction reads and writes a log in one step, without buffers of a fixed size and without a limit of its rate.": (
+        r"log\.cleaner\.(dedupe\.buffer\.size|io\..*)"
+    ),
+    "A coordinator reads a partition without a buffer of a fixed size.": (
+        r"(offsets|transaction\.state\.log)\.load\.buffer\.size"
+    ),
+    "All brokers are in one process. They do not connect to each other.": (
+        r"replica\.socket\..* socket\.connection\.setup\..*"
+    ),
+    "The brokers share one log directory, the option `--data-dir`.": r"""
+        log\.dirs? alter\.log\.dirs\..* replica\.alter\.log\.dirs\..* num\.replica\.alter\.log\.dirs\.threads log\.dir\.failure\.timeout\.ms
     """,
-    "Followers fetch within the process, not over sockets.": r"""
-        replica\.socket\..* socket\.connection\.setup\..* replica\.high\.watermark\.checkpoint\.interval\.ms
+    "Indexes are only in memory, have an entry for every 4,096 bytes and no limit of their size.": r"""
+        (log\.)?index\.interval\.bytes segment\.index\.bytes log\.index\.size\.max\.bytes
     """,
-    "A broker has one log directory, the option `--data-dir`.": r"""
-        log\.dirs? alter\.log\.dirs\..* replica\.alter\.log\.dirs\..* log\.dir\.failure\.timeout\.ms
+    "A file of a segment grows with its records.": r"(log\.)?preallocate",
+    "A file of a deleted segment is deleted at once.": r"file\.delete\.delay\.ms log\.segment\.delete\.delay\.ms",
+    "There are no checkpoint files. After a restart the broker reads all batches in the segment files, and all records count as committed.": r"""
+        replica\.high\.watermark\.checkpoint\.interval\.ms log\.flush\.offset\.checkpoint\.interval\.ms
     """,
-    "The files of a data directory have no index, and a deleted file is gone at once.": r"""
-        (log\.)?index\..* segment\.index\.bytes log\.index\.size\.max\.bytes (log\.)?preallocate file\.delete\.delay\.ms
-        log\.segment\.delete\.delay\.ms
+    "There are no checkpoint files. Each change of a log start offset is written to the metadata log at once.": (
+        r"log\.flush\.start\.offset\.checkpoint\.interval\.ms"
+    ),
+    "A log is checked for the first time one check interval after it can need a check, not at a fixed time after the start.": (
+        r"log\.initial\.task\.delay\.ms"
+    ),
+    "This broker cannot load a Java class.": r"""
+        metric\.reporters kafka\.metrics\..* auto\.include\.jmx\.reporter security\.providers
     """,
-    "Appended records survive the end of the process without a flush; `flush.messages` flushes for power failures, too.": r"""
-        flush\.ms log\.flush\.(interval\.ms|scheduler\.interval\.ms|offset\.checkpoint.*|start\.offset\.checkpoint.*)
-    """,
-    "A check is scheduled when a log can need it, at the earliest one interval after the change.": r"log\.initial\.task\.delay\.ms",
-    "Metrics are computed when they are requested, and no Java class can be loaded.": r"""
-        (kafka\.)?metrics?\..* auto\.include\.jmx\.reporter log\.cleaner\..*\.metrics
-    """,
+    "Each metric of the broker is recorded at every level, in the windows of Kafka's defaults: 2 of 30 s, or those of its quota.": (
+        r"metrics\..*"
+    ),
 }
 """Maps a reason to patterns of the settings that it concerns, separated by spaces."""
 

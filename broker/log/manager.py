@@ -1,4 +1,4 @@
-"""Periodic log maintenance: retention, compaction, expiry of idle producers (`LogManager` and `LogCleaner` in Kafka).
+"""Periodic log maintenance: retention, compaction, flushes, expiry of idle producers (`LogManager` and `LogCleaner` in Kafka).
 
 Kafka checks every log at fixed intervals. This module skips the checks at which no log can need work, so an idle cluster has no timer
 events. Each replica is checked independently (N-15). This module does not depend on wire messages or clients.
@@ -16,6 +16,7 @@ from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log import compaction, retention
 from kafkaproto.broker.log.compaction import CleaningLimits
 from kafkaproto.broker.log.errors import StorageError
+from kafkaproto.broker.log.flushing import NO_FLUSH
 from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.log.retention import Expiry, RetentionLimits
 from kafkaproto.broker.runtime.timers import Timer, Timers
@@ -191,6 +192,33 @@ class ProducerExpiry(LogTask):
         return None if oldest_ms is None else oldest_ms + int(self.config["producer.id.expiration.ms"])
 
 
+class Flushing(LogTask):
+    """The periodic task that flushes logs to the disk with fsync once flush.ms has passed since their last flush.
+
+    As in Kafka, nothing is flushed by time unless `log.flush.scheduler.interval.ms` is set: by default there are no checks.
+    """
+
+    interval = "log.flush.scheduler.interval.ms"
+
+    def look_soon(self, now_ms: int) -> None:
+        if 0 < int(self.config[self.interval]) < NO_FLUSH:
+            super().look_soon(now_ms)
+
+    def run(self, now_ms: int) -> None:
+        for partition in self.partitions():
+            due_ms = self.due_ms(partition, now_ms)
+            if due_ms is not None and now_ms >= due_ms:
+                store = partition.log.store
+                try:
+                    store.flush(store.flush_state.flushed_position, now_ms)
+                except StorageError as error:
+                    logger.error("partition %s: %s", partition, error)
+
+    def due_ms(self, partition: Replica, now_ms: int) -> int | None:
+        store = partition.log.store
+        return None if store.folder is None else store.flush_state.due_ms(store.end_position)
+
+
 class LogManager:
     """All log maintenance tasks of a cluster. No check is scheduled before the first call of `wake`."""
 
@@ -199,16 +227,17 @@ class LogManager:
         self.retention = Retention(config, timers, partitions, self._looked)
         self.compaction = Compaction(config, timers, partitions, self._looked)
         self.producer_expiry = ProducerExpiry(config, timers, partitions, self._looked)
+        self.flushing = Flushing(config, timers, partitions, self._looked)
 
     @property
     def _tasks(self) -> tuple[LogTask, ...]:
-        return self.retention, self.compaction, self.producer_expiry
+        return self.retention, self.compaction, self.producer_expiry, self.flushing
 
     def _looked(self) -> None:
         self._is_idle = True
 
     def rest(self) -> None:
-        """Stop checking the logs for retention, compaction and expiry of producers, until `wake` is called."""
+        """Stop checking the logs for retention, compaction, flushes and expiry of producers, until `wake` is called."""
         self._is_idle = True
         for task in self._tasks:
             task.rest()

@@ -14,10 +14,11 @@ from typing import NamedTuple, Protocol
 from kafkaproto.broker.log import time_lookup
 from kafkaproto.broker.log.epochs import UNDEFINED_END, EpochCache, EpochEnd, EpochStart
 from kafkaproto.broker.log.errors import OffsetOutOfRange
+from kafkaproto.broker.log.flushing import NO_FLUSH
 from kafkaproto.broker.log.producer_state import ProducerEntry, ProducerStates
 from kafkaproto.broker.log.runs import OffsetRange, Runs
 from kafkaproto.broker.log.scan import headers
-from kafkaproto.broker.log.store import NO_FLUSH, Region, Store
+from kafkaproto.broker.log.store import Region, Store
 from kafkaproto.broker.log.time_lookup import FoundRecord
 from kafkaproto.broker.log.transaction_index import AbortedTransaction
 from kafkaproto.broker.runtime.actions import ActionQueue
@@ -274,8 +275,8 @@ class ReplicaLog:
         if store.segment_time.is_over(store.segment_number, max_timestamp, now_ms):
             store.roll()
         position = store.append(batch)
-        if store.flush_messages < NO_FLUSH:
-            store.flush_append(position, header.last_offset_delta + 1)
+        if store.flush_state.limit_records < NO_FLUSH:
+            store.flush_append(position, header.last_offset_delta + 1, now_ms)
         store.segment_time.appended(store.segment_number, max_timestamp, now_ms)
         if max_timestamp < 0:
             store.last.untimed_ms = now_ms

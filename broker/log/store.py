@@ -16,6 +16,7 @@ from contextlib import contextmanager
 
 from kafkaproto.broker.log.errors import StorageError
 from kafkaproto.broker.log.files import FileRange, MemoryBudget, open_memory_file, open_temporary_file
+from kafkaproto.broker.log.flushing import NO_FLUSH, FlushState
 from kafkaproto.broker.log.index import SparseIndex
 from kafkaproto.broker.log.named_files import SegmentFolder, place_of
 from kafkaproto.broker.log.rolling import SegmentTime
@@ -35,7 +36,6 @@ __all__ = ["DEFAULT_SEGMENT_BYTES", "FileRange", "MemoryBudget", "Region", "SMAL
 
 DEFAULT_SEGMENT_BYTES = 1 << 30  # log.segment.bytes
 NOTHING_NEEDED = (1 << 63) - 1
-NO_FLUSH = (1 << 63) - 1
 
 
 class Store:
@@ -51,10 +51,9 @@ class Store:
         "_is_cleaning",
         "_needs",
         "_room_end",
-        "_unflushed",
         "budget",
         "end_position",
-        "flush_messages",
+        "flush_state",
         "folder",
         "index",
         "last",
@@ -72,8 +71,7 @@ class Store:
     ) -> None:
         self.budget = budget
         self.folder = folder
-        self.flush_messages = NO_FLUSH
-        """The number of appended records after which named segment files are flushed to the disk with fsync (flush.messages)."""
+        self.flush_state = FlushState()
         self.segment_bytes = segment_bytes
         self.end_position = 0
         self.segment_number = 0
@@ -82,7 +80,6 @@ class Store:
         self.index = SparseIndex()
         self._needs: list[int] = []
         self._is_cleaning = False
-        self._unflushed = 0
         self.resume([self._empty_segment(0)], 0)
 
     # Writing
@@ -147,29 +144,30 @@ class Store:
             self.segments[-1] = last.moved_to(file or open_temporary_file(budget))
         self._use_last_segment()
 
-    def flush_append(self, position: int, records: int) -> None:
+    def flush_append(self, position: int, records: int, now_ms: int) -> None:
         """Flush the last append (`records` records at `position`) if flush.messages is reached; on failure undo the append, raise StorageError."""
-        unflushed = self._unflushed + records
-        if unflushed < self.flush_messages:
-            self._unflushed = unflushed
+        unflushed_records = self.flush_state.unflushed_records + records
+        if unflushed_records < self.flush_state.limit_records:
+            self.flush_state.unflushed_records = unflushed_records
             return
         try:
             self.last.flush_append(position - self._base)
         except OSError as error:
             self.end_position = self._room_end = position
             raise StorageError(f"cannot flush the log in {place_of(self.folder)} to the disk: {error}") from error
-        self._unflushed = 0
+        self.flush_state.flushed(self._base, self.end_position, now_ms)
 
-    def flush(self) -> None:
-        """Flush the active segment with fsync if it is a file in a data directory.
+    def flush(self, start: int, now_ms: int | None = None) -> None:
+        """Flush the segments from the one that holds position `start` with fsync, if they are files in a data directory.
 
-        If flush.messages is set, earlier segments were flushed when they ended. Raises StorageError if fsync fails; the next flush tries it again.
+        now_ms: the time, None if it is unknown. Raises StorageError if fsync fails; the next flush tries it again.
         """
         try:
-            self.last.flush()
+            for segment in self.segments[max(0, bisect_right(self._bases, start) - 1) :]:
+                segment.flush()
         except OSError as error:
             raise StorageError(f"cannot flush the log in {place_of(self.folder)} to the disk: {error}") from error
-        self._unflushed = 0
+        self.flush_state.flushed(start, self.end_position, now_ms)
 
     @property
     def open_bytes(self) -> int:
@@ -212,8 +210,8 @@ class Store:
             self.segments[-1] = self._empty_segment(carried_bytes, is_cleaned)
         else:
             last.seal(self.end_position)
-            if self._unflushed and self.flush_messages < NO_FLUSH:
-                self.flush()
+            if self.flush_state.unflushed_records and self.flush_state.limit_records < NO_FLUSH:
+                self.flush(self._base)
             self.segments.append(self._empty_segment(carried_bytes, is_cleaned))
             self._bases.append(self.end_position)
         self._use_last_segment()
@@ -297,7 +295,7 @@ class Store:
         if self.folder is not None and self.folder.pool.keeps_segments:
             return
         if self._base < self.end_position <= position and not self.last.has_leftover:
-            self._unflushed = 0  # flushing bytes that are deleted next is useless and can fail
+            self.flush_state.unflushed_records = 0  # flushing bytes that are deleted next is useless and can fail
             self._start_segment(self.open_bytes, is_cleaned=self._is_cleaning)
         dropped = 0
         while dropped < len(self.segments) - 1 and self.segments[dropped].end <= position:

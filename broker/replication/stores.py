@@ -55,19 +55,20 @@ class Stores:
         """
         index = origin.partition
         keeper = None if self._shelf is None else self._shelf.keeper(topic_id, index)
-        log = ReplicaLog(self._of(topic_id, index, segment_bytes), keeper, self._events, origin)
+        log = ReplicaLog(self._of(topic_id, index, segment_bytes, origin.turn.now_ms), keeper, self._events, origin)
         left = self._left.get((topic_id, index))
         if left is not None:
             log.restore(left)
         return log
 
-    def _of(self, topic_id: bytes, index: int, segment_bytes: int) -> Store:
+    def _of(self, topic_id: bytes, index: int, segment_bytes: int, now_ms: int) -> Store:
         key = (topic_id, index)
         store = self._stores.get(key)
         if store is None:
             folder = None if self._shelf is None else self._shelf.folder(topic_id, index)
             store = self._stores[key] = Store(self.budget, segment_bytes, folder)
             store.segment_time.draw = self._draw
+            store.flush_state.flushed_ms = now_ms
             left = None if self._shelf is None else self._shelf.restore(topic_id, index, store)
             if left is not None:
                 self._left[key] = left

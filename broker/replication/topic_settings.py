@@ -25,7 +25,7 @@ class TopicSettings(NamedTuple):
 
     deletes: whether `cleanup.policy` allows DeleteRecords: it contains delete or, from 4.0 on, does not contain compact. segment_ms, jitter_ms: the
     age at which a segment is closed, and the most that a random jitter subtracts from it. flush_messages: the number of records after which the
-    files of a data directory are fsynced.
+    files of a data directory are fsynced. flush_ms: the time since the last flush after which a check fsyncs them.
     cleaning: the limits of compaction, None if the topic is not compacted.
     """
 
@@ -35,13 +35,15 @@ class TopicSettings(NamedTuple):
     segment_ms: int
     jitter_ms: int
     flush_messages: int
+    flush_ms: int
     retention: RetentionLimits
     cleaning: CleaningLimits | None
     down_converts: bool
 
     def apply_to(self, partition: Partition) -> bool:
-        """Apply these settings to a replica. Returns whether limits of retention or compaction changed for a log that has records."""
-        before = partition.retention, partition.cleaning
+        """Apply these settings to a replica. Returns whether limits that log maintenance checks changed for a log with records."""
+        flush_state = partition.log.store.flush_state
+        before = partition.retention, partition.cleaning, flush_state.limit_ms
         partition.limits = self.limits
         partition.min_isr = self.min_isr
         partition.deletes = self.deletes
@@ -50,9 +52,9 @@ class TopicSettings(NamedTuple):
         partition.down_converts = self.down_converts
         store = partition.log.store
         store.segment_bytes = self.limits.segment_bytes
-        store.flush_messages = self.flush_messages
+        flush_state.limit_records, flush_state.limit_ms = self.flush_messages, self.flush_ms
         store.segment_time.segment_ms, store.segment_time.jitter_ms = self.segment_ms, self.jitter_ms
-        return bool(len(partition.log.runs)) and before != (self.retention, self.cleaning)
+        return bool(len(partition.log.runs)) and before != (self.retention, self.cleaning, self.flush_ms)
 
 
 def settings_of(topic: Topic, config: BrokerConfig) -> TopicSettings:
@@ -90,6 +92,7 @@ def settings_of(topic: Topic, config: BrokerConfig) -> TopicSettings:
         segment_ms=min(segment_ms, cleaning.max_lag_ms) if compact else segment_ms,
         jitter_ms=value("segment.jitter.ms"),
         flush_messages=value("flush.messages"),
+        flush_ms=value("flush.ms"),
         retention=RetentionLimits(value("retention.ms"), value("retention.bytes")) if deletes else RetentionLimits(),
         cleaning=cleaning if compact else None,
         down_converts=value("message.downconversion.enable"),

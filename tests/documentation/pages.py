@@ -65,7 +65,7 @@ def _settings() -> Iterator[str]:
         "- **effect** says what the setting does in this broker. *acts*: it works as in Kafka. *none*: it is accepted and described, and changes\n"
         "  nothing, for one of [these reasons](#why-settings-have-no-effect). *refused*: only the values under *allowed* are accepted.\n"
         "- **release** names the release that has the setting, if only one has it. A release before 4.0 (`--release`) has the settings of 3.9.1, a\n"
-        "  later release those of 4.2.0.\n"
+        "  later release those of 4.2.0. *neither*: neither release of Kafka has the setting; this broker has it in every release.\n"
     )
     groups: dict[str, Callable[[Definitions], Mapping[str, Setting]]] = {
         "Broker": lambda definitions: definitions.broker,
@@ -96,8 +96,14 @@ def _setting_rows(older: Mapping[str, Setting], newer: Mapping[str, Setting]) ->
     for name in sorted({*older, *newer}):
         cells = [row(settings[name]) for settings in (older, newer) if name in settings]
         _, kind, changes, effect, default, allowed = map(_both, zip(*cells, strict=True))
-        release = "" if len(cells) == 2 else "3.9.1" if name in older else "4.2.0"
-        yield f"`{name}`", kind, default, allowed, changes, effect, release
+        yield f"`{name}`", kind, default, allowed, changes, effect, _releases(name, older, newer)
+
+
+def _releases(name: str, older: Mapping[str, Setting], newer: Mapping[str, Setting]) -> str:
+    """Return the only release that has the setting `name`, "neither", or an empty text if both releases have it."""
+    if name not in older or name not in newer:
+        return "3.9.1" if name in older else "4.2.0"
+    return "neither" if older[name].foreign or older[name].hidden else ""
 
 
 def _both(values: tuple[str, ...]) -> str:

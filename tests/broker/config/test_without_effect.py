@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from kafkaproto.broker.config.cluster_config import ClusterConfig
 from kafkaproto.broker.config.definitions import Setting, definitions_of
+from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.config.without_effect import REASONS, reason_of
 
 
@@ -29,3 +33,22 @@ def test_function_reason_of_returns_none_for_each_setting_that_has_an_effect(rel
 def test_each_reason_why_settings_have_no_effect_applies_to_at_least_1_setting() -> None:
     names = {setting.name for release in ("3.9", "4.2") for setting in without_effect(release)}
     assert {reason_of(name) for name in names} == set(REASONS)
+
+
+def test_each_pattern_of_a_documented_reason_matches_a_setting_without_effect() -> None:
+    names = {setting.name for release in ("3.9", "4.2") for setting in without_effect(release)}
+    patterns = [pattern for text in REASONS.values() for pattern in text.split()]
+    assert [pattern for pattern in patterns if not any(re.fullmatch(pattern, name) for name in names)] == []
+
+
+def test_settings_whose_reason_names_only_kafka_3_9_1_are_missing_in_4_2() -> None:
+    about_3_9 = {setting.name for setting in without_effect("3.9") if "Kafka 3.9.1" in (reason_of(setting.name) or "")}
+    assert about_3_9 and about_3_9.isdisjoint(setting.name for setting in without_effect("4.2"))
+
+
+@pytest.mark.parametrize("release", ["3.9", "4.2"])
+@pytest.mark.parametrize("name", ["unstable.api.versions.enable", "unstable.feature.versions.enable"])
+def test_settings_that_enable_unstable_versions_accept_only_false(release: str, name: str) -> None:
+    assert ClusterConfig({name: "false"}, release=release).for_broker(0)[name] is False
+    with pytest.raises(ConfigError, match=f"^{name} must be false .*only for tests"):
+        ClusterConfig({name: "true"}, release=release)

@@ -218,7 +218,7 @@ def test_append_fails_while_its_segment_file_cannot_be_created_and_then_succeeds
     folder = tmp_path / "orders-0"
     folder.touch()  # a file blocks the path of the folder
     store = Store(MemoryBudget(0), 1000, SegmentFolder(folder, FilePool(MemoryBudget(0))))
-    store.flush()
+    store.flush(0)
     with pytest.raises(StorageError, match="cannot append 5 bytes"):
         store.append(b"hello")
     assert store.end_position == 0
@@ -337,8 +337,8 @@ def test_flush_messages_setting_syncs_segment_files_to_disk(tmp_path: Path, monk
     flushed: list[int] = []
     monkeypatch.setattr(os, "fsync", flushed.append)
     store = Store(MemoryBudget(0), 1000, SegmentFolder(tmp_path / "p", FilePool(MemoryBudget(0))))
-    store.flush_append(store.append(b"x" * 100), 50)
+    store.flush_append(store.append(b"x" * 100), 50, 0)
     assert flushed == []
-    store.flush_messages = 60
-    store.flush_append(store.append(b"x" * 100), 10)
+    store.flush_state.limit_records = 60
+    store.flush_append(store.append(b"x" * 100), 10, 0)
     assert len(flushed) == 1
