@@ -103,7 +103,11 @@ def by_log_length(address: str, megabytes: list[int]) -> Points:
                 assert len(client.read_response_frame(sock)) > len(batch)
 
             seconds_by_size[size] = seconds_each(work, least=500)
-            print(f"measured with a log of {size} MB", file=sys.stderr, flush=True)
+            print(
+                f"a fetch of one batch from a log of {size} MB takes {seconds_by_size[size] * 1e6:.0f} µs (median)",
+                file=sys.stderr,
+                flush=True,
+            )
     client.delete_topic(address, topic.name)
     return seconds_by_size
 

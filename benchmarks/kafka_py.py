@@ -106,7 +106,8 @@ def measured(spark: SparkSession, address: str, cell: Cell, records: int, rounds
                 seconds[source].append(took)
         if results[CONNECTOR] != results[OURS] or results[OURS][0][0] != written:
             raise RuntimeError(
-                f"{cell.name}: each source must return all {written} records, and both the same checksums (got {results})"
+                f"{cell.name}: the Spark data sources {CONNECTOR} and {OURS} must both return all {written} records, with equal sums of the "
+                f"CRCs and offsets (got records, sum of CRCs, sum of offsets: {results})"
             )
     for topic in topics.split(","):
         client.delete_topic(address, topic)

@@ -65,7 +65,10 @@ def check_options(brokers: int, memory_bytes: int, semantics: str) -> None:
     if not isinstance(memory_bytes, int) or memory_bytes < 0:
         raise ValueError(f"memory_bytes must be at least 0 (got {memory_bytes!r}); for example {DEFAULT_MEMORY_BYTES}")
     if semantics not in SEMANTICS:
-        raise ValueError(f'unknown semantics "{semantics}"; known are {", ".join(SEMANTICS)}')
+        raise ValueError(
+            f'the cluster option semantics must be {" or ".join(SEMANTICS)} (got "{semantics}"): it says whether to follow the KIPs or '
+            "Kafka's code where they differ"
+        )
 
 
 def profile_defaults(profile: str, brokers: int) -> dict[str, object]:

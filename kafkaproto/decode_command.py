@@ -59,14 +59,15 @@ def _check(options: argparse.Namespace) -> None:
             "drop these options, or give --api instead of --data"
         )
     if options.api is not None:
-        find_key(options.api)
+        key = find_key(options.api)
+        if options.version is None:
+            raise CommandError(
+                f"--version N is missing; give the version of {APIS[key].name} as N, or drop --api if the input is a whole request frame"
+            )
     elif options.data is not None and not is_batch:
-        find_data_name(options.data)
-    if options.version is None and (options.api is not None or (options.data is not None and not is_batch)):
-        raise CommandError(
-            "--version N is missing; give it with --api or --data: "
-            "only a whole request frame (without --api) and --data record-batch contain their version"
-        )
+        name = find_data_name(options.data)
+        if options.version is None:
+            raise CommandError(f"--version N is missing; give the version of {name} as N")
     if options.version is not None and (is_batch or (options.api is None and options.data is None)):
         raise CommandError(
             "drop --version, because the version stands in the input: "

@@ -250,9 +250,11 @@ def read_uvarint_end(b: Buffer, p: int, value: int) -> tuple[int, int]:
         if byte < 0x80:
             break
     else:
-        raise Malformed("an unsigned varint must have at most five bytes")
+        raise Malformed(
+            f"the unsigned varint at byte {p - 5} of the buffer takes more than 5 bytes; at most 5 are allowed"
+        )
     if value > 0xFFFFFFFF:
-        raise Malformed("an unsigned varint must fit in 32 bits")
+        raise Malformed(f"the unsigned varint at byte {p - 5} of the buffer must be at most 4294967295 (got {value})")
     return value, p
 
 

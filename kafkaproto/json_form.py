@@ -142,7 +142,14 @@ def _struct_from_json(layout: StructType[Any], data: Json, path: str) -> Any:
         if key in left:
             values[field.name] = value_from_json(field.type, left.pop(key), f"{path}.{key}")
     for key in left:
-        raise EncodeError(f"{path}.{key}", "this version has no such field; remove it, or use another version")
+        allowed = [name for name, _ in layout.fields] + [
+            field.name for field in (layout.tags.fields if layout.tags else ())
+        ]
+        names = ", ".join(wire_name(layout, name) for name in allowed)
+        raise EncodeError(
+            f"{path}.{key}",
+            f"unknown field; in the given version, {layout.cls.__name__} has only the fields {names}; remove the unknown field or correct its name",
+        )
     return layout.cls(**values)
 
 

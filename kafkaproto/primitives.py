@@ -349,7 +349,9 @@ class RecordsType(BytesType):
         if obj is None or isinstance(obj, BYTES_LIKE) or not hasattr(obj, "__len__"):
             return super()._build(obj, stream, context, path)
         if splices is None:
-            raise EncodeError(path, f"expected bytes (got {shown(obj)}); a range of a file needs the argument splices")
+            raise EncodeError(
+                path, f"expected bytes (got {shown(obj)}); a ByteRange needs a list as the encoder's argument `splices`"
+            )
         self.build_length(len(obj), stream, path)
         splices.append((stream.tell(), obj))
         return obj

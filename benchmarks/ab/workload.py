@@ -510,7 +510,11 @@ def check_response(exchange: Exchange, expected: Callable[[Exchange], bool]) -> 
     if exchange.errors:
         raise WorkloadError(f"unexpected response with errors: {exchange}; a benchmark row must not cause errors")
     if not expected(exchange):
-        raise WorkloadError(f"unexpected response: {exchange} does not have the content that the benchmark row expects")
+        check = expected.__qualname__.partition(".")[0]
+        raise WorkloadError(
+            f"unexpected response with throttle time {exchange.throttle_ms} ms and {exchange.record_bytes} bytes of records: the function "
+            f"{check} in benchmarks/ab/workload.py does not allow it for this benchmark row"
+        )
 
 
 def marker() -> None:

@@ -51,7 +51,8 @@ def stock(wire_type: WireType) -> construct.Construct:
         case LengthPrefixed():
             return beside_its_length(wire_type)
     raise TypeError(
-        f"the function stock (benchmarks/codec/stock.py) does not support the wire type {wire_type}; add a case that returns a construct for it"
+        f"the benchmark cannot encode the wire type {wire_type} with the library construct; in benchmarks/codec/stock.py, add a case to the "
+        "function stock that returns a construct.Construct with the same encoding"
     )
 
 

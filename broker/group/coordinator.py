@@ -315,9 +315,7 @@ class GroupCoordinator:
             request = _second_process(group, group.members[member_id])
             self.join(request, now_ms, lambda result, at_ms: results.append(result))
             if results and results[0].error_code:
-                instance_id = request.group_instance_id
-                text = f"Cannot fence member {member_id}: group {group_id} rejected the join of a second member with instance id {instance_id}."
-                raise KafkaError(results[0].error_code, text)
+                raise _fencing_failed(group_id, member_id, request.group_instance_id, results[0].error_code)
         else:
             raise KeyError(group_id)
 
@@ -357,6 +355,15 @@ class GroupCoordinator:
     def _unload(self, index: int, now_ms: int) -> None:
         self.groups.unload(lambda group_id: self.ownership.partition_of(group_id) == index, now_ms)
         self._replies.flush(now_ms)
+
+
+def _fencing_failed(group_id: str, member_id: str, instance_id: str | None, error_code: int) -> KafkaError:
+    """Return the error for a static member that cannot be fenced, because its group rejects a second process with its instance id."""
+    return KafkaError(
+        error_code,
+        f"Cannot fence static member {member_id}: a second process must join group {group_id} with the same instance id {instance_id}, "
+        f"but the group rejected this join with {ErrorCode(error_code).name}.",
+    )
 
 
 def _second_process(group: Group, member: Member) -> JoinRequest:

@@ -53,7 +53,8 @@ def _topics(data: bytes) -> list[str]:
     [count] = struct.unpack_from(">i", data, 2)
     if not 0 <= count <= len(data) - 6:
         raise ImpossibleSize(
-            f"the number of topics must be from 0 to {len(data) - 6}, the number of bytes left (got {count})"
+            f"a member's subscription of {len(data)} bytes: the number of topics, at byte 2, must be from 0 to {len(data) - 6}, "
+            f"the number of bytes after it (got {count})"
         )
     topics, position = [], 6
     for _ in range(count):
@@ -61,12 +62,14 @@ def _topics(data: bytes) -> list[str]:
         position += 2 + length
         if not 0 <= length <= position <= len(data):
             raise ImpossibleSize(
-                f"the length of a topic name must be from 0 to {len(data) - position + length}, the number of bytes left (got {length})"
+                f"a member's subscription of {len(data)} bytes: the length of the topic name at byte {position - length} must be from 0 to "
+                f"{len(data) - position + length}, the number of bytes from there on (got {length})"
             )
         topics.append(data[position - length : position].decode(errors="replace"))
     [length] = struct.unpack_from(">i", data, position)
     if length > len(data) - position - 4:
         raise ImpossibleSize(
-            f"the user data must fit into the {len(data) - position - 4} bytes left (got a length of {length})"
+            f"a member's subscription of {len(data)} bytes: the length of the user data, at byte {position}, must be at most "
+            f"{len(data) - position - 4}, the number of bytes after it (got {length})"
         )
     return topics

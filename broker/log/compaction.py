@@ -135,11 +135,12 @@ def _latest_start_ms(log: ReplicaLog, limits: CleaningLimits, dirty: Sequence[Lo
     return min(timed) + limits.max_lag_ms + 1 if timed and limits.max_lag_ms < NO_LIMIT_MS else None
 
 
-def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) -> bool:
+def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared, partition: str = "(unnamed)") -> bool:
     """Clean all cleanable segments, even if the share of dirty bytes is too low for a cleaning to be due. Returns whether there was any to clean.
 
     limits: the topic's compaction settings. shared: results of cleaning other replicas of the partition in this round. A result for the same batches
-    is used again; otherwise the result for this log is added. Raises StorageError if the cleaned batches cannot be written; then nothing has changed.
+    is used again; otherwise the result for this log is added. partition: the name of the partition, for log lines. Raises StorageError if the cleaned
+    batches cannot be written; then nothing has changed.
     """
     segments = cleanable(log, limits, now_ms).segments
     if not segments:
@@ -152,7 +153,7 @@ def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) 
     parts = tuple(part for segment in segments for part in segment.parts)
     key = (log.store, parts, log.first_dirty_offset, limits, frozenset(producers.items()), aborted)
     if key not in shared:
-        cleaner = _Cleaner(log.store, parts, producers, aborted, limits.delete_retention_ms, now_ms)
+        cleaner = _Cleaner(log.store, parts, producers, aborted, limits.delete_retention_ms, now_ms, partition)
         cleaner.learn_keys(log.first_dirty_offset)
         shared[key] = cleaner.write()
     written, remaining = shared[key]
@@ -175,6 +176,7 @@ class _Cleaner:
         aborted: Sequence[AbortedTransaction],
         delete_retention_ms: int,
         now_ms: int,
+        partition: str,
     ) -> None:
         self._store = store
         self._parts = parts
@@ -182,6 +184,7 @@ class _Cleaner:
         self._aborted = aborted
         self._delete_retention_ms = delete_retention_ms
         self._now_ms = now_ms
+        self._partition = partition
         self._latest: dict[bytes, int] = {}
 
     def _batches(self) -> Iterator[tuple[bytes, BatchHeader]]:
@@ -198,9 +201,9 @@ class _Cleaner:
         transactions = CleanedTransactions(self._aborted)
         for batch, header in self._batches():
             if header.is_control:
-                transactions.is_empty(header, commits=_commits(_readable(batch)))
+                transactions.is_empty(header, commits=_commits(self._readable(batch)))
             elif not transactions.is_aborted(header) and header.last_offset >= first_dirty_offset:
-                for record in _readable(batch) or ():
+                for record in self._readable(batch) or ():
                     if record.key is not None:
                         self._latest[record.key] = record.offset
 
@@ -233,7 +236,7 @@ class _Cleaner:
         if header.is_control:
             return self._kept_marker(batch, header, transactions)
         is_aborted = transactions.is_aborted(header)
-        listed = _readable(batch)
+        listed = self._readable(batch)
         if listed is None:
             return batch
         horizon_ms = header.delete_horizon_ms
@@ -254,7 +257,7 @@ class _Cleaner:
         passed, the marker is removed; the batch stays as an empty batch if it is the last one of its producer. Other control batches are returned
         unchanged.
         """
-        listed = _readable(batch)
+        listed = self._readable(batch)
         commits = _commits(listed)
         is_other = commits is None and listed != []
         if is_other or not transactions.is_empty(header, commits=commits):
@@ -278,6 +281,19 @@ class _Cleaner:
             is_last = header.has_producer_id and last_offset == header.last_offset
         return build_empty_batch(header) if is_last else None
 
+    def _readable(self, batch: bytes) -> list[Record] | None:
+        """Return the records of a batch, or None if they cannot be decoded; compaction then keeps the batch unchanged."""
+        try:
+            return list(records(batch))
+        except DecodeError as error:
+            logger.error(
+                "compaction of partition %s keeps a damaged batch at base offset %d unchanged, because its records cannot be decoded: %s",
+                self._partition,
+                int.from_bytes(batch[:8]),
+                error,
+            )
+            return None
+
     def _is_last(self, record: Record) -> bool:
         return record.key is not None and record.offset >= self._latest.get(record.key, -1)
 
@@ -289,19 +305,6 @@ def _commits(listed: Sequence[Record] | None) -> bool | None:
     """
     end = end_of_transaction(listed[0]) if listed else None
     return None if end is None else end.committed
-
-
-def _readable(batch: bytes) -> list[Record] | None:
-    """Return the records of a batch, or None if they cannot be decoded; compaction then keeps the batch unchanged."""
-    try:
-        return list(records(batch))
-    except DecodeError as error:
-        logger.error(
-            "compaction keeps a damaged batch at base offset %d unchanged, because its records cannot be decoded: %s",
-            int.from_bytes(batch[:8]),
-            error,
-        )
-        return None
 
 
 def _thinned(header: BatchHeader, kept: Sequence[Record], horizon_ms: int | None) -> bytes:

@@ -53,7 +53,9 @@ class WriteAheadLog:
         except OSError as error:
             with suppress(OSError):
                 os.ftruncate(self._fd, self.size_bytes)
-            raise StorageError(f"cannot append a record of {len(data)} bytes to the file 'facts': {error}") from error
+            raise StorageError(
+                f"cannot append a record of {len(data)} bytes to the metadata log {self.path}: {error}"
+            ) from error
         self.size_bytes += len(data)
 
     def replace(self, facts: Iterable[MetadataRecord]) -> None:
@@ -71,7 +73,9 @@ class WriteAheadLog:
                 os.close(fd)
             with suppress(OSError):
                 new.unlink()
-            raise StorageError(f"cannot rewrite the file 'facts': {error}") from error
+            raise StorageError(
+                f"cannot rewrite the metadata log {self.path}: {error}; check that its disk has free space and its folder is writable"
+            ) from error
         self.close()
         self._fd, self.size_bytes = fd, os.fstat(fd).st_size
 

@@ -188,7 +188,10 @@ class Channel(asyncio.BufferedProtocol):
         loop = asyncio.get_running_loop()
         sent = await loop.sendfile(self._transport, part.file, part.offset, len(part), fallback=False)
         if sent != len(part):
-            raise ConnectionError(f"only {sent} of {len(part)} bytes of the response were sent")
+            raise ConnectionError(
+                f"the response to {self.address} is incomplete: only {sent} of {len(part)} bytes of a file of the log were sent, "
+                "because the file became shorter; the client must send the request again"
+            )
 
     async def _send_copies(self, part: FileRange) -> None:
         for start in range(0, len(part), COPY_BYTES):
@@ -269,6 +272,7 @@ def _whole(part: FileRange) -> bytes:
     data = part.read()
     if len(data) != len(part):
         raise ConnectionError(
-            f"the log was truncated while a response was sent: only {len(data)} of {len(part)} bytes could be read from its file"
+            f"the response is incomplete: only {len(data)} of {len(part)} bytes could be read from byte {part.offset} of a file of the log, "
+            "because the log of the fetched partition was truncated; the client must send the fetch again"
         )
     return data

@@ -161,14 +161,14 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument(
         "--semantics",
-        type=one_of(SEMANTICS),
+        type=one_of("semantics", SEMANTICS),
         default="kip",
         metavar="|".join(SEMANTICS),
         help="follow Kafka's design documents (kip) or its code (kafka) where they differ (default: kip)",
     )
     made.add_argument(
         "--release",
-        type=one_of(RELEASES),
+        type=one_of("Kafka release", RELEASES),
         default=DEFAULT_RELEASE,
         metavar="RELEASE",
         help="Kafka release whose API versions and settings are served, 0.9 to 4.2; APIs that this broker lacks are not\n"
@@ -176,7 +176,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument(
         "--profile",
-        type=one_of(PROFILES),
+        type=one_of("profile", PROFILES),
         default="test",
         metavar="|".join(PROFILES),
         help="defaults of settings: small and fast for tests, or those of Kafka (default: test)",

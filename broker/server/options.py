@@ -42,10 +42,12 @@ def without_brackets(host: str, text: str) -> str:
     return match[1] or match[2]
 
 
-def one_of(values: Sequence[str]) -> Callable[[str], str]:
+def one_of(name: str, values: Sequence[str]) -> Callable[[str], str]:
+    """Return a function that checks the value of an option. name: what the option sets, for the error message. values: the allowed values."""
+
     def check(text: str) -> str:
         if text not in values:
-            raise argparse.ArgumentTypeError(f"must be one of {', '.join(values)} (got {text!r})")
+            raise argparse.ArgumentTypeError(f"the {name} must be one of {', '.join(values)} (got {text!r})")
         return text
 
     return check
@@ -55,7 +57,7 @@ def log_level(parser: argparse.ArgumentParser) -> None:
     """Add the option `--log-level` to a parser."""
     parser.add_argument(
         "--log-level",
-        type=one_of(LOG_LEVELS),
+        type=one_of("log level", LOG_LEVELS),
         default="info",
         metavar="|".join(LOG_LEVELS),
         help="log this level and above to stderr (default: info)",

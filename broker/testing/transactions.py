@@ -137,7 +137,7 @@ class TransactionMethods(Base):
             transaction, coordinator, _ = _find_open(self.state, transactional_id)
             data, version = transaction.data, coordinator.settings.server_version()
             request = EndRequest(transactional_id, data.producer_id, data.epoch, commits=False, client_version=version)
-            with _Result(transaction) as result:
+            with _Result(transaction, "abort_transaction") as result:
                 coordinator.end(request, self.state.actions.now_ms, result, Cause.ABORTED_BY_TEST)
 
         with without_frames_of_the_broker(ValueError):
@@ -153,7 +153,7 @@ class TransactionMethods(Base):
 
         def act() -> None:
             transaction, coordinator, _ = _find_open(self.state, transactional_id)
-            with _Result(transaction) as result:
+            with _Result(transaction, "expire_transaction") as result:
                 coordinator.fence(transaction, self.state.actions.now_ms, Cause.TIMED_OUT, result)
 
         with without_frames_of_the_broker(ValueError):
@@ -170,7 +170,7 @@ class TransactionMethods(Base):
         def act() -> None:
             transaction, coordinator, _ = _find(self.state, transactional_id)
             now_ms = self.state.actions.now_ms
-            with _Result(transaction) as result:
+            with _Result(transaction, "fence_producer") as result:
                 if transaction.data.state is TransactionState.ONGOING:
                     coordinator.fence(transaction, now_ms, Cause.FENCED, result)
                 else:
@@ -230,10 +230,13 @@ class _Result:
 
     If the coordinator rejects the change within the block, KafkaError is raised at the end of the block. A later failure is logged as a warning. If
     an earlier change is not replicated yet, KafkaError CONCURRENT_TRANSACTIONS (51) is raised at the start of the block.
+
+    method: the name of the test's method that makes the change, for messages.
     """
 
-    def __init__(self, transaction: Transaction) -> None:
+    def __init__(self, transaction: Transaction, method: str) -> None:
         self._id = transaction.transactional_id
+        self._method = method
         self._is_pending = transaction.pending is not None
         self._has_returned = False
         self._error_code = 0
@@ -251,9 +254,12 @@ class _Result:
         self._error_code = result.error_code
         if self._has_returned and result.error_code:
             logger.warning(
-                "transactional id %r: a change that the test made, such as an abort, failed after the call had returned: %s",
+                "the test's call %s(%r) had no effect: after it had returned, the transaction coordinator failed with %s; start the brokers "
+                "that replicate %s, then call it again",
+                self._method,
                 self._id,
                 ErrorCode(result.error_code).name,
+                TRANSACTION_TOPIC,
             )
 
     def __exit__(self, *error: object) -> None:
@@ -261,7 +267,9 @@ class _Result:
         if self._error_code:
             error_name = ErrorCode(self._error_code).name
             raise KafkaError(
-                self._error_code, f"the coordinator rejected the change of transactional id {self._id!r}: {error_name}"
+                self._error_code,
+                f"{self._method}({self._id!r}) failed, because the transaction coordinator returned {error_name}; start the brokers that "
+                f"replicate {TRANSACTION_TOPIC}, or try again",
             )
 
 

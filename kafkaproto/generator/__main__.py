@@ -81,7 +81,9 @@ def main(arguments: list[str] | None = None) -> int:
     if options.check:
         stale = stale_files(files)
         if stale:
-            sys.stderr.write(f"files out of date; run `{emit.COMMAND}`: {', '.join(stale)}\n")
+            sys.stderr.write(
+                f"these generated files are out of date: {', '.join(stale)}; write them again with `{emit.COMMAND}`\n"
+            )
         return 1 if stale else 0
     for name in stale_files(files):
         if name not in files:

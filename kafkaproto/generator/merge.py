@@ -38,7 +38,8 @@ def merge(older: Json, newer: Json) -> Json:
         return older
     if new.lowest > old.highest + 1:
         raise MergeError(
-            f"{older['name']}: the versions between {old} (older release) and {new} (newer release) are missing; add a release that has them"
+            f"{older['name']}: the older Kafka release defines the versions {old}, the newer one {new}, so the versions between them are not "
+            f"defined; merge with an older release that defines the versions up to {new.lowest - 1}"
         )
     result = {**older, **newer, "validVersions": str(VersionRange(min(old.lowest, new.lowest), new.highest))}
     if older["flexibleVersions"] != newer["flexibleVersions"]:
@@ -118,6 +119,7 @@ def _range(where: str, key: str, older: Json, newer: Json, last: int) -> str:
     high = VersionRange.parse(newer.get(key, "none")).intersect(VersionRange(last + 1, OPEN_ENDED))
     if low and high and low.highest + 1 != high.lowest:
         raise MergeError(
-            f"{where}: {key} is {low} in the older release, so its newer versions must begin at {low.highest + 1} in the newer release (got {high})"
+            f"{where}: {key} covers the versions {low} in the older Kafka release and {high} in the newer one; these ranges must not leave a "
+            f"gap, so the second one must begin at version {low.highest + 1}"
         )
     return str(VersionRange(low.lowest, high.highest) if low and high else low or high)

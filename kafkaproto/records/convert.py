@@ -121,10 +121,12 @@ def _check_one_kind(listed: Sequence[Entry]) -> None:
         raise EncodeError(
             "RecordBatch.records", "there must be at least one message of magic 0 or 1 to convert (got none)"
         )
-    if len(listed) > 1 and any(entry.header.compression for entry in listed):
+    compressed = sum(bool(entry.header.compression) for entry in listed)
+    if len(listed) > 1 and compressed:
         raise EncodeError(
             "Message",
-            f"several messages can be converted to a record batch only if none of them is compressed (got {len(listed)}, of which one or more are)",
+            f"none of several messages may be compressed if they are converted to one record batch (got {len(listed)} messages, of which "
+            f"{compressed} are compressed); convert each compressed message separately",
         )
     magics = {entry.header.magic for entry in listed}
     if len(magics) > 1:

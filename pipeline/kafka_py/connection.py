@@ -82,8 +82,8 @@ class Connection:
             return self._client.version(key)
         except UnsupportedVersion:
             doing = (
-                f"the broker at {self.address} supports none of the versions {SPOKEN[key]} of {key.name}, one of which kafka_py "
-                "needs (use a broker of another release)"
+                f"kafka_py needs one of the versions {SPOKEN[key]} of the API {key.name}, but the broker at {self.address} supports none of "
+                "them; use a broker of a Kafka release that does"
             )
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, doing) from None
 
@@ -126,7 +126,8 @@ class Connection:
         if response.error_code:
             raise KafkaError(
                 response.error_code,
-                f"{self.address} rejected the ApiVersions request that begins each connection",
+                f"the broker at {self.address} rejected the ApiVersions request that kafka_py sends first on each connection; look for "
+                f"the reason in the broker's log; error code {response.error_code}",
             )
 
     def _check_peer(self) -> None:

@@ -146,7 +146,11 @@ class _Fetcher:
         response: Any = request.connection.receive()
         self._request = None
         if response.error_code:
-            raise KafkaError(response.error_code, f"the broker rejected the fetch from {self._name}")
+            raise KafkaError(
+                response.error_code,
+                f"the broker at {request.connection.address} rejected the fetch from {self._name} at offset {request.position} "
+                f"(the broker's log may say why) with error code {response.error_code}",
+            )
         if not response.responses:  # a broker that throttles sends no topics
             return PartitionData(high_watermark=UNKNOWN_OFFSET, last_stable_offset=UNKNOWN_OFFSET)
         partition: PartitionData = response.responses[0].partitions[0]
@@ -262,9 +266,9 @@ class _Fetcher:
             if self._settings.check_crcs and not check_crc(entry.view):
                 raise DecodeError(
                     "RecordBatch.crc",
-                    0,
-                    f"the batch of {self._name} that ends at offset {header.last_offset} has a wrong checksum; "
-                    "kafka.check.crcs=false disables this check",
+                    17 if header.magic >= 2 else 12,
+                    f"the checksum is wrong in the batch of {self._name} whose last offset is {header.last_offset}, so its data is "
+                    "damaged; set the option kafka.check.crcs to false to read the batch without this check",
                 )
             while ahead and ahead[0].first_offset <= header.last_offset:
                 aborting.add(ahead.pop(0).producer_id)

@@ -293,7 +293,8 @@ def _only(names: frozenset[str], carried: Row) -> Row:
     """
     if not carried.keys() <= names:
         raise ValueError(
-            f"the saved position in the trace has values for the columns {sorted(carried.keys() - names)}; only {sorted(names)} are allowed"
+            f"the saved state sets the columns {sorted(carried.keys() - names)} of the table `requests`, but may set only {sorted(names)}; "
+            "do not use this state, but build the tables again from the start of the trace"
         )
     return dict(carried)
 

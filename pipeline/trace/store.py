@@ -67,7 +67,9 @@ class Store:
         try:
             names = [entry.name for entry in path.iterdir()] if path.exists() else []
         except OSError as error:
-            raise StoreError(f"folder {path} cannot be read: {error.strerror}; give a folder for the tables") from None
+            raise StoreError(
+                f"the output folder {path} of the tables cannot be listed: {error.strerror}; make it a readable folder, or give another output folder"
+            ) from None
         if names and not any(name in names for name in ours):
             raise StoreError(
                 f"folder {path} holds files that are not tables, such as {sorted(names)[0]}: give an empty folder or a folder of tables"

@@ -294,7 +294,7 @@ def test_broker_start_on_a_full_disk_fails_with_a_one_line_error(
     def replace(self: object, facts: object) -> None:
         from kafkaproto.broker.log.errors import StorageError
 
-        raise StorageError("cannot rewrite the file 'facts': No space left on device")
+        raise StorageError("cannot rewrite the metadata log facts: No space left on device")
 
     with monkeypatch.context() as patch:
         patch.setattr("kafkaproto.broker.persistence.wal.WriteAheadLog.replace", replace)
