@@ -129,7 +129,7 @@ class Cluster:
             raise
 
     def _begin(self, brokers: int, cluster_id: str, rng: Random, journal_topic: str | None) -> None:
-        """Build all parts of the cluster, and restore persisted data. journal_topic: the topic for the journal; None publishes none."""
+        """Build all parts of the cluster, and restore persisted data. journal_topic: the topic in which events are published; None for no topic."""
         self.rng = rng
         kept = self.persistence
         self.quota_store = ClientQuotaStore(self._quota_changed, None if kept is None else kept.remember_quotas)

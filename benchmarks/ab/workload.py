@@ -357,7 +357,10 @@ def throttled_produce() -> Work:
 
 
 def throttled_fetch() -> Work:
-    """Return a benchmark row of throttled fetches. Each would return more bytes than the quota allows in all its windows together."""
+    """Return a measurement (one row of the benchmark's table) of fetches that the broker throttles.
+
+    A fetch without throttling would return more bytes than the quota allows in all its windows together.
+    """
     peer = Crowd(cluster_with_topic())
     fill(peer, LARGE_VALUE // 8, 1)
     set_quota(peer, "consumer_byte_rate", SMALL_QUOTA)

@@ -256,7 +256,8 @@ def _endpoints_rejection(name: str, text: str) -> str:
 def _check_listener(before: Mapping[str, int], after: Mapping[str, int]) -> None:
     """Raise ConfigError if a listener rejects its new limits of connections or its new number of threads.
 
-    before, after: map the settings of the listener to their values before and after the change. A limit of 0 is valid until a limit changes.
+    before, after: map the settings of the listener to their values before and after the change. The limits are max.connections
+    and max.connection.creation.rate. If at least one of them changes, a new value of 0 is rejected for either, even if that one was 0 before.
     """
     if any(before[name] != after[name] for name in _CONNECTION_LIMITS):
         for name in _CONNECTION_LIMITS:

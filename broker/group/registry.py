@@ -192,7 +192,7 @@ class Registry:
             self._rebalance.prepare(classic, now_ms)
 
     def forget(self, group: ConsumerGroup, now_ms: int) -> None:
-        """Remove an empty consumer group from memory without a record, as Kafka does for a JoinGroup that it rejects (GN-63)."""
+        """Remove an empty consumer group from memory; write no tombstones. Called, as in Kafka, for a JoinGroup that is then rejected (GN-63)."""
         cancel(group.regex_timer)
         self.forgotten.add(group)
         del self._consumers[group.group_id]

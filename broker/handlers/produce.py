@@ -185,8 +185,8 @@ def _with_names(image: Image, topics: Sequence[TopicProduceData]) -> list[TopicP
 def _refused_whole(request: ProduceRequest) -> KafkaError | InvalidBatch | None:
     """Return the error that rejects the whole request, or None if each partition has its own result.
 
-    The error is CORRUPT_MESSAGE (2) if some partition's bytes cannot begin with a batch, TRANSACTIONAL_ID_AUTHORIZATION_FAILED (53) if a
-    batch is transactional and the request has no transactional id.
+    The error is CORRUPT_MESSAGE (2) if the first batch of a partition has a length field that is too small or an unknown magic. It is
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED (53) if the first batch of a partition is transactional and the request has no transactional id.
     """
     try:
         for topic in request.topic_data:
@@ -299,7 +299,7 @@ def _invalid(index: int, error: InvalidBatch, partition: Partition | None) -> Pa
     """Return the response for a partition whose batch is invalid.
 
     index: the partition number. partition: this broker's replica, from which the log start offset is taken; None if the broker has none. The
-    response has a message only if there are record errors, or if the bytes cannot begin with a batch (P-2, P-10).
+    response has a message only if there are record errors, or if a batch's length field is too small or its magic is unknown (P-2, P-10).
     """
     has_message = error.record_errors or (error.before_append and error.error_code == ErrorCode.CORRUPT_MESSAGE)
     partition_response = _error(index, error.error_code, error.message if has_message else None)

@@ -1,7 +1,8 @@
 """PushTelemetry (key 72, version 0): the metrics of a client (KIP-714).
 
-Behaviour: the broker checks the id of the client, the time, the subscription, the compression and the size, in this order (AD-15). It reports
-the metrics to observers if `kafkaproto.client.telemetry.enable` is set, and drops them otherwise (AD-10).
+Behaviour: the broker checks these points, in this order (AD-15): the client instance id; that the client's last push was not its terminating one;
+that the push interval has passed; the subscription id; the compression type; the size. It reports the metrics to observers if
+`kafkaproto.client.telemetry.enable` is set, and drops them otherwise (AD-10).
 """
 
 from __future__ import annotations

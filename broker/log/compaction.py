@@ -1,8 +1,9 @@
 """Log compaction of one replica: keeps only the last record of each key (`LogCleaner`, `Cleaner` in Kafka; KIP-534).
 
-The remaining records of the closed, committed segments are appended to the store as new segments. The replica's runs (its ranges of positions in the
-store) then point to the new segments. No byte is overwritten, so responses in progress can still read the old ones. Offsets do not change, and a
-batch keeps its first and last offset. Each replica is cleaned independently, as in Kafka; replicas whose batches are the same bytes share the result.
+Only segments before the active one, and below the last stable offset, are compacted. Their remaining records are appended to the store as new
+segments. The replica's runs (its ranges of positions in the store) then point to the new segments. The old segments are not overwritten, so that
+responses in progress can still read them. Offsets do not change, and a batch keeps its first and last offset. Each replica is cleaned independently,
+as in Kafka; replicas whose batches are the same bytes share the result.
 This module does not depend on topics, other replicas or the schedule of cleaning rounds.
 """
 

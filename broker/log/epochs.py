@@ -21,7 +21,8 @@ class EpochStart(NamedTuple):
 class EpochEnd(NamedTuple):
     """The result of looking up a leader epoch: the largest known epoch not above it, and the offset at which that epoch ends.
 
-    Both are -1 if no such epoch is known.
+    If the epoch is below the earliest known one, the result is this epoch itself and the start offset of the earliest. Both fields are -1 if the
+    epoch is -1 or above the latest known one.
     """
 
     epoch: int

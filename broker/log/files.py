@@ -18,7 +18,7 @@ _PAGE_BYTES = 4096
 
 
 class MemoryBudget:
-    """The two limits of this process: how many bytes of records are in memory, and how many segment files are open.
+    """Counts the bytes of records in memory and the open segment files of a cluster, and holds the limit of each count.
 
     Bytes in plain memory and in memory files count alike. `file_limit` is half of the process's descriptor limit,
     so that segment files never take the descriptors that connections need.

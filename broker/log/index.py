@@ -60,8 +60,8 @@ class SparseIndex:
     def floor_position(self, start: int, position: int) -> int:
         """Return the position from which to scan for the batch that contains byte `position` of the store.
 
-        It is the position of the last index entry at or before `position`. If there is no such entry, or it lies before `start`, the result is
-        `start`, at which a batch must begin, too.
+        start: the position of the first byte of a batch. The result is the position of the last index entry at or before `position`. If there is
+        no such entry, or it lies before `start`, the result is `start`.
         """
         entry = bisect_right(self._positions, position) - 1
         return max(start, self._positions[entry]) if entry >= 0 else start

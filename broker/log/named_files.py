@@ -59,7 +59,7 @@ class FilePool:
 class SegmentOnDisk(NamedTuple):
     """A segment file that an earlier process left in a data directory.
 
-    base: the position in the log of the file's first byte. is_cleaned: whether compaction wrote the file.
+    base: the position of the file's first byte in the partition's store, not an offset. is_cleaned: whether compaction wrote the file.
     """
 
     path: Path
@@ -78,11 +78,11 @@ class SegmentFolder:
         self.pool = pool
 
     def path_of(self, base: int, is_cleaned: bool) -> Path:
-        """Return the path of the file for the segment that begins at position `base` of the partition's bytes. is_cleaned: for compacted segments."""
+        """Return the path of the file for the segment that begins at position `base` of the partition's store. is_cleaned: for compacted segments."""
         return self.path / f"{base:020d}.{'cleaned' if is_cleaned else 'log'}"
 
     def segments(self) -> list[SegmentOnDisk]:
-        """Return the segment files in the folder, in the order of their positions in the log."""
+        """Return the segment files in the folder, in the order of their positions in the partition's store."""
         segments = []
         if self.path.is_dir():
             for entry in os.scandir(self.path):

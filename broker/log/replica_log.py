@@ -117,7 +117,7 @@ class Keeper(Protocol):
 class Origin(NamedTuple):
     """The broker and the partition of the replica to which a log belongs, for the events that the log publishes.
 
-    turn: has the time of the events, `now_ms`. It is the time of the request or timer that the broker is handling.
+    turn: the cluster's action queue. Its `now_ms`, the time of the request or timer that is being handled, is the time of the events.
     """
 
     broker_id: int
@@ -456,7 +456,10 @@ class ReplicaLog:
         return earliest.epoch if earliest is not None and earliest.start_offset <= self.log_start_offset else -1
 
     def end_offset_for_epoch(self, epoch: int) -> EpochEnd:
-        """Return the largest known epoch not above `epoch`, and the offset at which it ends in this log; (-1, -1) if unknown (E-3)."""
+        """Return the largest known epoch not above `epoch`, and the offset at which it ends in this log (E-3).
+
+        An epoch below the earliest is returned with the start offset of the earliest. Epoch -1, and an epoch above the latest, give (-1, -1).
+        """
         return self.epochs.end_offset_for(epoch, self.log_end_offset)
 
     def divergence(self, last_fetched_epoch: int, fetch_offset: int) -> EpochEnd | None:

@@ -1,6 +1,6 @@
 """Retention: selects the segments of a log that exceed its limits of age or size (`UnifiedLog.deleteOldSegments`, rule N-15).
 
-Only whole committed segments are deleted, oldest first. The active segment is deleted too if it exceeds a limit.
+Only whole segments that end at or below the high watermark are deleted, oldest first. This includes the active segment.
 This module does not depend on other replicas, topics or the schedule of retention checks.
 """
 

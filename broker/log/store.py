@@ -199,10 +199,10 @@ class Store:
             self.segment_number = number
 
     def _start_segment(self, carried_bytes: int, *, is_cleaned: bool) -> None:
-        """Seal the last segment of the store, or drop it if it is empty, and start a new one.
+        """End the last store segment, or drop it if it is empty, and start a new one. A log segment can consist of several store segments.
 
-        carried_bytes: bytes of the log's active segment that are in segments of the store before the new one, 0 if a segment of the log starts here.
-        is_cleaned: whether compaction writes the new one. Raises StorageError if the last segment cannot be sealed; then appends still go to it.
+        carried_bytes: how many bytes of the log segment to continue are in earlier store segments; 0 if a new log segment begins here.
+        is_cleaned: whether compaction writes the new store segment. Raises StorageError if the last one cannot be ended; then appends still go to it.
         """
         last = self.last
         if last.base == self.end_position:

@@ -168,7 +168,7 @@ def only_batch(data: Buffer, version: int) -> memoryview:
 def is_transactional(data: Buffer) -> bool:
     """Return whether the first batch in `data` has the transactional flag.
 
-    Raises InvalidBatch with error CORRUPT_MESSAGE (2) if `data` cannot begin with a batch.
+    Raises InvalidBatch with error CORRUPT_MESSAGE (2) if the length field of this batch is too small or its magic is unknown.
     """
     if (  # nearly always true; this runs for every produce request
         len(data) > HEADER_BYTES
