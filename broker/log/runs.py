@@ -171,8 +171,9 @@ class Runs:
     def upper_bound(self, offset: int, size_bytes: int) -> int:
         """Return an offset above all records of a read: `size_bytes` bytes that begin with the batch that holds `offset`.
 
-        Like Kafka's `fetchUpperBoundOffset`, the result may be higher than necessary, because only batches with an index entry are looked up. It is
-        the last offset of the first such batch after these bytes. If the rest of the segment has no such batch, it is the end offset of the segment.
+        The result is the last offset of the first batch after these bytes that has an entry in the store's sparse index. If no batch up to the end
+        of the segment or of the run has an entry, the result is the end offset there. So it may be higher than necessary, as in Kafka
+        (`fetchUpperBoundOffset`).
         """
         place = self.locate(offset)
         run, segment_end = place.run, self.store.segment_end(place.position)

@@ -93,7 +93,7 @@ class _Extent:
         """Do nothing: the bytes do not outlive the process."""
 
     def flush_append(self, start: int) -> None:
-        """Do nothing: the bytes do not outlive the process."""
+        """Do nothing: the bytes do not outlive the process, so that no append needs fsync. start: where the last append began, not used."""
 
     def seal(self, end: int) -> None:
         """End the segment at position `end`: no more bytes are appended."""
@@ -118,10 +118,10 @@ class MemorySegment(_Extent):
         self._bytes: bytearray | None = None
 
     def make_room(self, size: int, length: int) -> int:
-        """Reserve memory for `length` more bytes of a segment that has `size` bytes.
+        """Reserve memory for `length` more bytes of a segment that has `size` bytes, and return `size + length`.
 
-        Returns the size of the segment with these bytes, or 0 if it must move to a file.
-        The segment stays in memory if it remains small, or if no more files may be opened.
+        Returns 0 if the new bytes must go to a file: because the memory budget is used up, or because the segment would exceed 64 KiB and the
+        broker may still open files.
         """
         budget = self._budget
         if size + length > SMALL_SEGMENT_BYTES and budget.open_files < budget.file_limit:
@@ -170,8 +170,8 @@ class FileSegment(_Extent):
     def make_room(self, size: int, length: int) -> int:
         """Reserve memory for `length` more bytes, and for later appends if the memory budget allows it.
 
-        size: how many bytes the segment has now. Returns the size up to which it may grow, 0 if the budget is used up. A temporary file on disk
-        needs no reservation.
+        size: how many bytes the segment has now. Returns the size up to which it may grow, or 0 if the budget has no room for `length` bytes.
+        A temporary file on disk needs no reservation and may always grow (`NO_LIMIT_BYTES`).
         """
         file = self._file
         if not file.reserved_bytes:

@@ -102,7 +102,7 @@ class Store:
     def _make_room(self, length: int, end: int) -> None:
         """Ensure that the last segment has room for a batch. Starts a new segment if the batch would make it larger than `segment_bytes`.
 
-        An empty segment takes a batch of any size. length: the size of the batch in bytes. end: the position in the store after its last byte.
+        An empty segment takes a batch of any size. length: the size of the batch in bytes. end: the position in the store after the batch.
         """
         open_bytes = self.open_bytes
         if open_bytes and open_bytes + length > self.segment_bytes:
@@ -251,8 +251,8 @@ class Store:
     def boundaries(self, start: int, end: int) -> Iterator[tuple[int, bool]]:
         """Yield (position, is_start) for each segment of the store that has bytes from `start` up to `end`, exclusive.
 
-        position: the byte at which the segment begins, or `start` if it begins before. is_start: whether a segment of the log begins at this
-        position.
+        position: the byte at which the segment begins, or `start` if it begins before. is_start: whether a segment of the log, as Kafka defines it,
+        begins at this position; False where the store only continues a segment of the log in another file or buffer.
         """
         for segment in self.segments[bisect_right(self._bases, start) - 1 :]:
             if segment.base >= end:
@@ -290,7 +290,7 @@ class Store:
     def drop_before(self, position: int) -> None:
         """Drop the segments that lie completely before `position`. A response that is being sent can still read their bytes.
 
-        If all bytes are dropped, the next append still belongs to the log's active segment. Does nothing while saved metadata may refer to the files.
+        Never ends the log's active segment, even if all bytes are dropped. Does nothing while the metadata log on disk may refer to dropped files.
         """
         if self.folder is not None and self.folder.pool.keeps_segments:
             return

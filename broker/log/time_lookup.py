@@ -43,7 +43,7 @@ def first_at_or_after(runs: Runs, timestamp: int, log_start_offset: int) -> Foun
 def largest_timestamp(store: Store, start: int, end: int) -> int:
     """Return the largest timestamp (ms) of the batches between two positions; -1 if no batch has one.
 
-    store: the bytes of a partition. start, end: positions (numbers of bytes in it), the end exclusive; a batch begins at `start`.
+    store: the bytes of a partition. start, end: byte positions in the store, the end exclusive; a batch begins at `start`.
     """
     return max(
         (

@@ -77,7 +77,7 @@ class TopicLimits:
 
     @property
     def judges_records(self) -> bool:
-        """Return whether each record of a batch must be checked: that it has a key, in a compacted topic, or that its timestamp is within limits."""
+        """Return whether every record of a batch must be checked: for a key if the topic is compacted, for its timestamp if the topic limits it."""
         if self.compact:
             return True
         return (

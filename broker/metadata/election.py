@@ -21,8 +21,8 @@ def among_the_living(image: Image, p: PartitionState, unclean: bool) -> Partitio
     c. an eligible leader replica
     d. any replica, in the order of the replicas, if `unclean` (unclean.leader.election.enable) is true
 
-    In cases c and d the new leader is the only member of the ISR. If no replica can lead, the partition has no leader. The ISR is then empty. In
-    clusters without eligible leader replicas, the ISR instead keeps the first of its members, although that replica is not running.
+    In cases c and d the new leader is the only member of the ISR. If there is no such replica, the partition has no leader, and its ISR is empty,
+    or, without the feature of eligible leader replicas (KIP-966), has only its former first member, which does not run.
     """
     alive = image.is_alive
     isr = tuple(r for r in p.isr if alive(r)) or (() if ELIGIBLE_LEADER_REPLICAS in image.features else p.isr[:1])

@@ -45,10 +45,10 @@ def removed(image: Image, names: Iterable[str]) -> Image:
 
 
 def _updated(before: PartitionState, after: PartitionState, min_isr: int) -> PartitionState:
-    """Return a changed partition with its eligible leader replicas and, if it has no in-sync replicas, its last leader.
+    """Return `after` with new values of `eligible` (eligible leader replicas) and `last_known` (its last leader, if its ISR is empty).
 
-    After an unclean election, a partition has no eligible leader replicas and no last leader. before: the partition before the change. min_isr: the
-    topic's min.insync.replicas, 0 without the feature (KIP-966).
+    before, after: the partition before and after a change. After an unclean election both values are empty. min_isr: the topic's
+    min.insync.replicas, 0 without the feature (KIP-966).
     """
     if (before.isr, before.leader, before.replicas) == (after.isr, after.leader, after.replicas):
         return after

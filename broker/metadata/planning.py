@@ -22,7 +22,10 @@ MOST_PARTITIONS = 10_000
 _MANUAL_ASSIGNMENT_INCLUDES = "The manual partition assignment includes"
 """The beginning of Kafka's error messages for invalid replicas in a request."""
 Assignment = Mapping[int, Sequence[int]] | Sequence[tuple[int, Sequence[int]]] | None
-"""The requested replicas of a new topic's partitions, as broker ids: {partition: replicas} or [(partition, replicas), ...]; None requests none."""
+"""The replicas (broker ids) that a client requests for a new topic: {partition: replicas} or [(partition, replicas), ...].
+
+None or empty: the client requests no replicas, and the broker places them.
+"""
 _LONGEST_NAME = 249
 _LEGAL_NAME = re.compile(rf"[a-zA-Z0-9._-]{{1,{_LONGEST_NAME}}}\Z")
 
