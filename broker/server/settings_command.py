@@ -46,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("pattern", nargs="?", default="", metavar="PATTERN", help="a part of the name, or a name with *")
     made.add_argument(
         "--release",
-        type=one_of(RELEASES),
+        type=one_of("Kafka release", RELEASES),
         default=DEFAULT_RELEASE,
         metavar="RELEASE",
         help="the Kafka release (default: 3.9)",
