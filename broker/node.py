@@ -232,8 +232,8 @@ class Node:
         self.counted_ms = 0.0
         """The total time in ms that request handlers of this broker have run.
 
-        While a handler runs, it can complete parked requests. The time of such a request is added to this total, and counts for the request quota of
-        its own client. It is subtracted from the time of the handler, so that no time counts twice.
+        While a handler runs, it can complete other requests that wait in purgatory. The time to build their responses is charged to the request quota
+        of their own clients. It is subtracted from the time charged for the handler, so that no time is charged twice.
         """
         self.reader = Reader(replicas, cluster.strict_kip)
         self.quotas = self._new_quotas()

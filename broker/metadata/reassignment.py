@@ -29,8 +29,9 @@ def begun(state: PartitionState, target: Sequence[int]) -> PartitionState:
 def settled(state: PartitionState) -> PartitionState:
     """Return the partition with its reassignment completed if all added replicas are in sync; otherwise unchanged.
 
-    Completing it removes the old replicas. The leader may be among them, so that a new election may be needed. If a replica is removed, the leader
-    epoch grows, so that later writes of this replica can be recognised (`triggerLeaderEpochBumpForReplicaReassignmentIfNeeded`).
+    At least one of the replicas that stay must be in sync, too. Completing the reassignment removes the old replicas. The leader may be among them,
+    so that a new election may be needed. If a replica is removed, the leader epoch grows, so that requests that still have the old epoch can be
+    rejected (`triggerLeaderEpochBumpForReplicaReassignmentIfNeeded`).
     """
     if not (state.adding or state.removing):
         return state
@@ -49,9 +50,10 @@ def settled(state: PartitionState) -> PartitionState:
 
 
 def cancelled(state: PartitionState) -> PartitionState:
-    """Return the partition as it was before its reassignment, without the added replicas.
+    """Return the partition with its reassignment cancelled: without the replicas that were being added, but with those that were to be removed.
 
-    Raises ValueError if none of the original replicas is in sync.
+    The replicas keep the order that `begun` gave them, so that the preferred leader may differ from the one before the reassignment. Raises
+    ValueError if none of the remaining replicas is in sync.
     """
     isr = tuple(r for r in state.isr if r not in state.adding)
     if not isr:

@@ -61,8 +61,8 @@ class Skin(Protocol):
 class Connection:
     """The connection of a client to one listener of a broker.
 
-    The owner of the socket (`Skin`) calls `get_buffer`, `received`, `written`, `ended` and `lost`. Apart from that, the connection only acts when one
-    of its timers fires.
+    The owner of the socket (`Skin`) calls `get_buffer`, `received`, `proceed`, `written`, `ended` and `lost`. The broker calls `respond` when the
+    outcome of the request in progress is known, and `refuse` or `close` to close the connection. Timers end a throttle and detect an idle client.
     """
 
     def __init__(
@@ -229,7 +229,7 @@ class Connection:
         self.close(reason)
 
     def close(self, why: str = THIS_SIDE) -> None:
-        """Close this connection to the client, and drop its request in progress. why: the reason that the journal and the trace show."""
+        """Close the connection, and abandon its request in progress. why: the reason as text, for observers."""
         if not self.closed:
             self._forget(why)
             self._skin.close()

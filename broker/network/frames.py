@@ -11,15 +11,15 @@ SHARED_BYTES = 256 * 1024
 LENGTH_BYTES = 4
 HEAD_BYTES = 8
 FIRST_BUFFER_BYTES = 4 * 1024
-"""The least size of the buffer that a connection gets for an incomplete frame. A frame that is smaller gets a buffer of its own size."""
+"""The minimum size in bytes of the buffer that a connection gets for an incomplete frame, unless the whole frame needs less."""
 SPARE_BYTES = 4 * 1024 * 1024
 KEPT_BUFFER_BYTES = 2 * 1024 * 1024
 """The size in bytes above which the buffer of a connection counts as large.
 
-A large buffer is replaced by a smaller one as soon as the unhandled bytes fill less than half of it, and is not kept as a spare.
+A large buffer is replaced by a smaller one as soon as the unhandled bytes fill less than half of it, and is not kept for reuse.
 """
 SURPLUS_BYTES = 64 * 1024
-"""The maximum number of bytes by which a spare buffer may be larger than the requested size."""
+"""The maximum number of bytes by which a spare buffer (one kept for reuse) may exceed the size for which `BufferPool.take` is called."""
 
 
 class FrameError(Exception):
@@ -155,7 +155,7 @@ class FrameReader:
     def _room_for(self, left: int) -> int:
         """Return the size of the buffer for an incomplete frame of which `left` bytes have arrived.
 
-        The result is the smaller of two sizes, plus 64 bytes: the size of the whole frame; twice `left`, but at least FIRST_BUFFER_BYTES.
+        This is twice `left`, at least FIRST_BUFFER_BYTES, but not more than the whole frame if its length has arrived. 64 bytes are added to it.
         """
         size = max(2 * left, FIRST_BUFFER_BYTES)
         if left >= LENGTH_BYTES:

@@ -67,7 +67,7 @@ class Details(NamedTuple):
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """Return the names of the errors, each once, in the order of the response."""
+        """Return the names of the errors, each once, in the order of the response. "NONE" is left out."""
         names = (self.error, *(result.error for result in self.results))
         return tuple(dict.fromkeys(name for name in names if name != ErrorCode.NONE.name))
 
@@ -154,9 +154,9 @@ def _group_of(request: Any) -> str | None:
 def _items(message: Any, parent: str, topic_name: TopicName) -> Iterator[tuple[str, Any, int | None]]:
     """Yield (name, item, partition number) for each partition in a message, and (name, item, None) for each other list item with an error code.
 
-    The name is that of the topic, resource or group. If both an item and the items in its lists have error codes, as topics and partitions do in a
-    Metadata response, the inner ones are yielded only if they have an error or an offset. If any is, the outer item is yielded only if it has an
-    error, too. parent: the name for items without a name of their own, "" for a whole message. topic_name: returns the name of a topic id.
+    The name is that of the topic, resource or group. An item with an error code field can contain further items, as a topic of a Metadata response
+    contains partitions. Then the inner items without an error and without an offset are left out. The outer item is left out if it has no error
+    and an inner item is yielded. parent: the name for items without their own, "" for a whole message. topic_name: returns the name of a topic id.
     """
     for attribute in _list_fields(cast(Any, type(message))):
         for item in getattr(message, attribute) or ():

@@ -76,7 +76,8 @@ UNSERVED = {"consumer protocol": CONSUMER_PROTOCOL, "SASL": SASL}
 READS_OR_JOINS = (ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FETCH, ApiKey.OFFSET_COMMIT, ApiKey.JOIN_GROUP)
 """The APIs that a consumer uses to read partitions without joining its group, and the one with which a classic member joins.
 
-A JoinGroup counts even if it was rejected, because the coordinator may have been loading the group.
+A client that has sent one of them is not logged for its repeated FindCoordinator requests. A rejected JoinGroup suffices: the coordinator may have
+rejected it only because it was still loading the group.
 """
 LATEST_REQUESTS = 2000
 """How many of the last requests in the journal are searched for requests with which a client reads, or tries to join its group."""
@@ -180,7 +181,8 @@ class Diagnostics(Observer):
     def _reads_or_joins(self, host: str, client_id: str, since_ms: int) -> bool:
         """Return whether the client has sent one of `READS_OR_JOINS` since `since_ms`.
 
-        host: the address of the client, without a port. client_id: its client id as `shown_client_id` returns it.
+        host: the address of the client, without a port. client_id: its client id as log lines show it, quoted and shortened (`shown_client_id`).
+        Only the last `LATEST_REQUESTS` requests of the cluster are searched.
         """
         for seen in self._journal.latest(LATEST_REQUESTS):
             if seen.at_ms < since_ms:
@@ -278,9 +280,9 @@ def refused_frame(head: bytes, why: str, listener: str) -> Refusal:
 
 
 def _is_request(head: bytes) -> bool:
-    """Return whether a frame starts with the API key and the version of a request that Kafka defines.
+    """Return whether the length field of a frame is followed by the API key and the version of a request that Kafka defines.
 
-    head: the first bytes of the frame, with its length field.
+    head: the first bytes of the frame, from the length field on.
     """
     if len(head) < LENGTH_BYTES + _KEY_AND_VERSION.size:
         return False

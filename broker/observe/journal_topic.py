@@ -1,8 +1,8 @@
 """The journal as a topic: publishes throttles, the offsets that clients reach, and leader changes as records for any client. Off by default.
 
 The topic has one partition, because all brokers of a cluster share a clock and a journal: its records are in the order of the events. It has up to
-three replicas, so that it survives its leader. When disabled, a request pays only for attribute checks. This module does not depend on
-sockets, nor on the meaning of messages except for the topics that they name.
+three replicas, so that it survives its leader. While it is off, a request only pays for a few checks of whether its events have observers. This
+module does not depend on sockets, nor on the meaning of messages except for the topics that they name.
 
 A record's timestamp is the broker's clock. Its key is the client id, or `broker-N` if there is no client. Its value is JSON with
 `v` (1), `kind`, `at_ms`, `broker`, and further fields that depend on the kind:
@@ -94,8 +94,8 @@ class Reached:
         """Store, after a fetch response, how far a client has read in a partition.
 
         index: the partition number. broker_id: the broker that sent the response. connection_id: the connection on which it was sent. end: the offset
-        after the records that the client has read. If more than 10,000 such offsets are stored, all offsets of one partition are removed: the one
-        that was added first.
+        after the records that the client has read. If more than 10,000 such offsets are stored, those of the partition that was added first are
+        removed, for all its clients.
         """
         clients = self._of.setdefault((topic, index), {})
         self._count += client_id not in clients

@@ -99,9 +99,10 @@ offsets, which is encoded later, too: (function that encodes it, arguments of th
 class StateOfOne(NamedTuple):
     """The function that encodes trace entries about the offsets of one log (`State`), and those of its arguments that never change.
 
-    pack: a function of (head, seq, broker, clock_ms, at_ns, log, flags, four offsets, name) that returns an encoded entry. It is faster than
-    `kafkaproto.trace.format.encoded` and returns the same bytes. head, log, name: arguments of `pack`, already encoded. head has the length and kind
-    of the entry, log the number of logs (1), the length of the topic name and the partition, and name the topic name.
+    pack: the function. It returns the same bytes as `kafkaproto.trace.format.encoded`, but is faster. Its arguments, in order: head, seq, broker,
+    clock_ms, at_ns, log, flags, high watermark, last stable offset, log start offset, log end offset, name.
+    head: the encoded length and kind of the entry. log: the encoded number of logs (1), length of the topic name, and partition. name: the encoded
+    topic name.
     """
 
     pack: Callable[..., bytes]
