@@ -238,8 +238,8 @@ def _packed_or_empty(entry: Waiting) -> bytes:
 def _packed(traced: Traced, response: Buffer | None = None, lengths: tuple[int, ...] = ()) -> bytes:
     """Return the trace entry of an exchange (request and response), encoded to the same bytes as by `kafkaproto.trace.format.encoded`.
 
-    response: a response reduced to batch headers, None for a response without records. lengths: the original length in bytes of each of its
-    records fields.
+    response: the response, reduced to batch headers; None if the response has no records, then the complete response is taken from `traced`.
+    lengths: for each records field of the response, its length in bytes before the response was reduced.
     """
     exchange = traced.exchange
     request, records = traced.kept
@@ -284,10 +284,10 @@ def packed_with_records(traced: Traced) -> bytes:
 
 
 def _cut_response(out: Buffer, splices: Sequence[tuple[int, Any]], flexible: bool) -> tuple[Buffer, tuple[int, ...]]:
-    """Return a response reduced to the headers of its batches, and the original length in bytes of each of its records fields.
+    """Return a response with batch headers in place of its records, and the original length in bytes of each of its records fields.
 
-    out: the response with its length prefix, which is removed, and without the records in `splices`. splices: (position in `out`, records).
-    flexible: whether the response's version uses compact lengths.
+    out: the frame of the response without any records. splices: for each records field, (its position in `out`, its records). flexible: whether
+    the response's version uses compact lengths. The returned response lacks the length prefix of the frame.
     """
     places = [(at, len(value), heads(value)) for at, value in splices]
     return memoryview(cut(out, places, flexible))[LENGTH_BYTES:], tuple([length for _, length, _ in places])

@@ -1,4 +1,4 @@
-"""Recorder of a cluster's traffic: requests and responses without their records, journal events, connections and offset changes.
+"""Recorder of a cluster's traffic: requests and responses without their records, connections, offset changes and events such as elections.
 
 A recorder exists only while traffic is recorded; otherwise a request pays only for one attribute check. It passes entries to a
 sink, which must not block. This module does not depend on threads or files, nor on the meaning of messages except for their records.
@@ -230,7 +230,7 @@ class Recorder(Observer):
         moves.flags = 0
 
     def noted(self, now_ms: int, broker_id: int, kind: str, facts: Mapping[str, Any]) -> None:
-        """Record an event of the journal, such as kind "leader". facts: its details by name."""
+        """Record an event of the cluster. kind: the name of the event, such as "leader" for a new leader. facts: its details by name."""
         all_facts = {"seq": next(self._seq), "clock_ms": now_ms, "at_ns": monotonic_ns(), "broker": broker_id, **facts}
         self._entries.keep_packed(encoded(Event(kind, all_facts)))
 

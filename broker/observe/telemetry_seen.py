@@ -21,7 +21,7 @@ class TelemetrySeen:
     broker_id: int
     """The id of the broker that received the metrics."""
     client_instance_id: str
-    """The id that the broker gave to the client, as Kafka and its clients write it."""
+    """The client instance id (a UUID) in base64 for URLs without padding, as Kafka and its clients write it."""
     client_id: str
     """The `client.id` of the client; empty if it has none."""
     terminating: bool

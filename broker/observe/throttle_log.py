@@ -1,6 +1,7 @@
-"""Logs throttles at INFO: at most one line a second for each broker and quota entity or forced-throttle rule, with client and reason.
+"""Logs throttles at INFO. Each line contains the client and the reason: an exceeded quota, or a rule by which a test forces throttles.
 
-There is no line per request, because a throttled client may send a thousand a second. Times are those of the cluster's clock.
+On each broker there is at most one line a second for each quota of an entity and for each rule, because a throttled client may send a thousand
+requests a second. Times are those of the cluster's clock.
 """
 
 from __future__ import annotations

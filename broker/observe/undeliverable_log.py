@@ -12,7 +12,10 @@ logger = logging.getLogger("kafkaproto.quotas")
 
 
 def undeliverable_text(facts: Mapping[str, Any]) -> str:
-    """Return a sentence that describes a journal event of kind "undeliverable" and says how to fix the quota. facts: the details of the event."""
+    """Return a sentence that says of which partition a client can never fetch the next batch, why, and how to fix it.
+
+    facts: the details of the event "undeliverable", as `report_undeliverable` in `requests.undeliverable` lists them.
+    """
     needed = facts["response_bytes"] * 1000 // facts["window_ms"] + 1
     return (
         f"client-id {facts['client_id']!r} can never fetch {facts['topic']}-{facts['partition']}: its next batch makes a response of "

@@ -188,7 +188,10 @@ class ClusterPersistence:
         self.metadata_log.close()
 
     def abandon(self) -> None:
-        """Release the lock of the data directory without recording a proper stop: the cluster cannot start, or a test simulates a crash."""
+        """Release the lock of the data directory, but do not record a proper stop.
+
+        Called if the cluster cannot start, and by tests that simulate a crash.
+        """
         self.metadata_log.directory.close()
 
     def _check_brokers(self, topics: Iterable[Topic]) -> None:
@@ -251,7 +254,7 @@ class ClusterPersistence:
     def remember_if_possible(self, old: Image, new: Image, changed: Sequence[str]) -> None:
         """Persist a change of metadata that cannot be rejected. A failed write is logged and raises no exception.
 
-        old, new: the images before and after the change. changed: the names of the topics that differ.
+        old, new: the metadata of the cluster before and after the change. changed: the names of the topics that differ.
         """
         for record in self._changes(old, new, changed):
             self.metadata_log.note_if_possible(record)

@@ -66,7 +66,10 @@ class DataDirectory:
         return self.path / "topics" / f"{topic_id.hex()}-{index}"
 
     def partitions(self) -> list[Path]:
-        """Return the folders of all partitions, whether their topics are known or not. Folders with other names are ignored."""
+        """Return the folders of all partitions, including those of topics that do not exist.
+
+        Folders whose names do not have the form `<topic id>-<partition>` are ignored.
+        """
         return sorted(path for path in (self.path / "topics").iterdir() if _PARTITION.fullmatch(path.name))
 
     def close(self) -> None:

@@ -28,10 +28,10 @@ class MetadataState:
     """The state after replaying records in order.
 
     life: the number of the last process that has used the data directory, from 1; 0 if there was none. was_closed: whether it stopped properly.
-    configs: maps the owners of settings (brokers, groups, client metrics subscriptions) to these settings. quotas: maps quotas to their values. None
-    stands for a quota that was removed, because the settings given at start may define it again. features: the levels that differ from those of a new
-    cluster. scram: maps (user, mechanism) to credentials. groups: maps a group id to (protocol type, committed offsets). logs: maps (topic id,
-    partition) to the records of its log.
+    configs: maps owners (a broker id, -1 for all brokers, a group id, or the name of a client metrics subscription) to their settings. quotas: maps
+    (entity, key) to the value of the quota, None if it was removed; this None also removes the quota if the next process gets it at its start.
+    features: the levels that differ from those of a new cluster. scram: maps (user, mechanism) to credentials. groups: maps a group id to (protocol
+    type, committed offsets). logs: maps (topic id, partition) to the records of its log.
     """
 
     def __init__(self, facts: Iterable[MetadataRecord]) -> None:

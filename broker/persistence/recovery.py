@@ -82,9 +82,8 @@ def recover(store: Store, facts: LogFacts, verify: bool, now_ms: int) -> Recover
 def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], now_ms: int) -> list[NamedSegment]:
     """Return the segments in `folder` in order, and delete the others: empty files and the files of an unfinished compaction.
 
-    runs: where the log's batches are, as ranges of byte positions in the store. They include the output of each finished compaction. A file that
-    compaction wrote is therefore from an unfinished compaction if it is outside of all runs. now_ms: stands for the unknown time of the last append
-    to each segment.
+    runs: the ranges of byte positions at which the metadata log says that the log has batches. A compaction is unfinished if its output is in none
+    of these ranges, because they are updated when a compaction ends. now_ms: used as the time of the last append to each segment, which is unknown.
     """
     kept = []
     for on_disk in folder.segments():

@@ -58,8 +58,8 @@ class QuotaManager(ClientSensors[Sensor]):
         self.undeliverable: dict[tuple[str | None, str, int], Any] = {}
         """Maps (client id, topic, partition) to a batch that the client can never fetch, because it is too large for the client's quota (Q-14).
 
-        The value is an `UndeliverableBatch`; the entry prevents a second warning about the batch. If the client later receives records of the
-        partition, for example because it skipped the batch, the value becomes None. All entries are removed when a quota of this type changes.
+        The value is an `UndeliverableBatch`, or None once the client has received records of the partition again, for example because it skipped
+        the batch. Either value prevents a second warning for the key. All entries are removed when a quota of this type changes.
         """
         # Kafka measures unlimited clients too, and measuring drops obsolete samples (Q-3): so no shortcut for them.
         super().__init__(name, key, store, semantics, timers, lambda: Sensor(SampledRate(samples, window_ms)), math.inf)
