@@ -68,10 +68,11 @@ class ArrayType(LengthPrefixed):
 
     @cached_property
     def item_weight(self) -> int:
-        """Return how many bytes the decoder deducts for each item from the memory that the message may still use, before it decodes the items.
+        """Return the number of bytes that the decoder counts for each item against the memory limit of the message.
 
-        This is the most memory that an item can take beyond the `memory.FREE` bytes that each encoded byte may always take. Arrays inside the item
-        are not included: the decoder deducts their items when it reaches these arrays.
+        The decoder counts them before it decodes the items. Each encoded byte has a free allowance of `memory.FREE` bytes of memory; the result is
+        the most memory that an item can take in excess of this allowance. The items of an array inside the item are not included, because the
+        decoder counts them when it reaches that array.
         """
         return max(0, self._weight_of_item(memory.FREE))
 

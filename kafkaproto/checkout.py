@@ -30,6 +30,9 @@ def redirect(package: str) -> NoReturn:
 
 
 def _module_of_command_line() -> str:
-    """Return the module that `-m` names: the word before the program's own arguments, as in `-m broker`, `-mbroker` or `-Im broker`."""
+    """Return the module that `-m` names on Python's command line, as in `-m broker`, `-mbroker` or `-Im broker`.
+
+    The word before the program's own arguments is the module or, as in `-mbroker`, ends with it.
+    """
     word = sys.orig_argv[-len(sys.argv)]
     return word.partition("m")[2] if word.startswith("-") else word

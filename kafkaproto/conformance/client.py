@@ -43,7 +43,7 @@ class Connection(ABC):
         self._client = Client(client_id, in_order=False)  # the tests check the order themselves
         self._sent_ms: dict[int, float] = {}
         self.received = bytearray()
-        """The received bytes that are not a whole frame yet: `receive` appends to them, `take` removes frames."""
+        """The received bytes that `take` has not returned yet. `receive` appends bytes at the end; `take` removes a whole frame at the start."""
 
     def sent_ms(self, correlation_id: int) -> float:
         """Return the send time of a pending request, in ms on the clock of the cluster under test."""

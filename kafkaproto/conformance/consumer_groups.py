@@ -35,7 +35,7 @@ REGEX_VERSION = 1
 From this version on, the client creates the member id (KIP-1082).
 """
 Owned = Sequence[int] | Mapping[str, Sequence[int]]
-"""Partitions that a member owns: indexes in the group's first topic, or a mapping of topic names to indexes."""
+"""The partitions that a member owns: partition numbers of the topic `ConsumerGroup.topic`, or a mapping of topic names to partition numbers."""
 
 
 def served_ranges(subject: Subject) -> Ranges:

@@ -163,8 +163,8 @@ class NoCluster(Exception):
 def brokers_at(addresses: list[tuple[str, int]], semantics: str) -> list[tuple[str, int]]:
     """Look up all brokers of a cluster with a Metadata request, and return their addresses ordered by broker id.
 
-    addresses: bootstrap addresses, of which at least one must respond. semantics: the value of the option `--semantics`; any value gives the
-    same result. Raises NoCluster, with the reason, if no address responds with a list of brokers.
+    addresses: bootstrap addresses, of which at least one must respond. semantics: the value of the option `--semantics`, which is passed to
+    `Foreign` and does not change the result. Raises NoCluster, with the reason, if no address responds with a list of brokers.
     """
     reasons = []
     for host, port in addresses:
@@ -182,7 +182,7 @@ def brokers_at(addresses: list[tuple[str, int]], semantics: str) -> list[tuple[s
 def metadata_of(address: tuple[str, int], semantics: str) -> Any:
     """Return the Metadata response of the broker at an address. Raises NoCluster if there is no response.
 
-    semantics: the value of the option `--semantics`; any value gives the same result.
+    semantics: the value of the option `--semantics`, which is passed to `Foreign` and does not change the result.
     """
     place = f"{address[0]}:{address[1]}"
     try:
@@ -197,7 +197,7 @@ def metadata_of(address: tuple[str, int], semantics: str) -> Any:
 def check_reachable(brokers: list[tuple[str, int]], semantics: str) -> None:
     """Check that every broker responds at its advertised address. Raises NoCluster if a broker does not respond.
 
-    semantics: the value of the option `--semantics`; any value gives the same result.
+    semantics: the value of the option `--semantics`, which is passed to `Foreign` and does not change the result.
     """
     for host, port in brokers:
         try:

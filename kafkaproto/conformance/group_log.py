@@ -16,7 +16,11 @@ CLASSIC_GROUP, GROUP, TOPICS, MEMBER, ASSIGNMENT_EPOCH, TARGET, CURRENT, REGEX =
 
 
 class GroupLog:
-    """The records of a group in its partition of the offsets topic. Each call of `new` returns those that were written since the last call."""
+    """Reads the records of a group in its partition of the offsets topic.
+
+    Each call of `new` or `kinds` returns only the records written since the last call of either or, for the first call, since this object was
+    created.
+    """
 
     def __init__(self, group: Group) -> None:
         self.group = group

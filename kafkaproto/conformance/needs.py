@@ -6,9 +6,9 @@ A marker on the test declares them. A module can set a marker for all its tests 
 
 The positional arguments are names of settings that must have the values of the test's profile.
 
-at_least: maps the name of a setting to the lowest sufficient value. brokers: the number of brokers needed; a test that connects to each of them need
-not give it. racks: whether broker N must be in rack rN. offsets_topic: whether the cluster must have enough brokers for the replicas of the
-offsets topic. A test without the marker has no requirements.
+at_least: maps the name of a setting to the lowest sufficient value. brokers: the number of brokers needed. A test that connects to every broker that
+it needs can omit it, because a connection to a missing broker skips the test. racks: whether broker N must be in rack rN. offsets_topic: whether the
+cluster must have enough brokers for the replicas of the offsets topic. A test without the marker has no requirements, except one broker.
 """
 
 from __future__ import annotations
@@ -77,7 +77,10 @@ def needs_of(item: Any, profile: str) -> Needs:
 
 
 def missing(subject: Subject, needs: Needs) -> list[str]:
-    """Return a sentence for each requirement that the cluster does not meet, with the actual value; an empty list if it meets all."""
+    """Return a phrase for each requirement that the cluster does not meet, with the actual value; an empty list if it meets all.
+
+    The broker ids must be 0, 1 and so on, without gaps. If they are not, or if brokers are missing, the list contains only this requirement.
+    """
     version = subject.version(ApiKey.METADATA, 1, lowest=1)
     racks = {broker.node_id: broker.rack for broker in subject.ask_once(MetadataRequest([]), version).brokers}
     ids = list(range(max(needs.brokers, len(racks))))

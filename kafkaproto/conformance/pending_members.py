@@ -83,11 +83,11 @@ def outcome_in_sync_phase(subject: Subject, leave: Leave) -> Outcome:
 
 
 def described_in_rebalances(subject: Subject) -> list[tuple[str, list[tuple[bytes, bytes]]]]:
-    """Return what DescribeGroups shows about a group of an old and a new member in three phases.
+    """Return what DescribeGroups shows about a group of an old and a new member in three phases, which follow each other.
 
-    1. The new member has sent JoinGroup to the stable group, and the old member has not joined again yet.
+    1. The group was stable with the old member alone. The new member has sent JoinGroup; the old member has not joined again yet.
     2. Both members have joined, and neither has sent SyncGroup.
-    3. The old member has sent another JoinGroup, which starts a rebalance.
+    3. Still before any SyncGroup, the old member has sent JoinGroup with new metadata, which starts another rebalance.
 
     For each phase, the result has (state of the group, [(metadata, assignment) of the old member, (metadata, assignment) of the new member]).
     """
