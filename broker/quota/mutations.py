@@ -145,5 +145,8 @@ class MutationCharge:
             )
 
     def reason(self) -> ThrottleReason:
-        """Return why the client is throttled, and report the throttle to observers. Call it once, and only if `throttle_ms` is not 0."""
+        """Return why the client is throttled, and add the throttle time to the client's metrics.
+
+        Call it once, so that the throttle is counted once, and only if `throttle_ms` is not 0.
+        """
         return self._quotas.throttled(self._user, self._client_id, self.partitions, self.throttle_ms, self._now_ms)

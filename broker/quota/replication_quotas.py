@@ -98,7 +98,7 @@ class ReplicationQuota:
 
 
 _RESPONSE_BYTES = 16
-"""The bytes of a follower's Fetch response without partitions, as counted against the quota: 12 of the response (v13 to v17), 4 that Kafka adds."""
+"""The bytes that count against the quota for a Fetch response without partitions: 12 of its body (v13 to v17), 4 that `FetchResponse.sizeOf` adds."""
 _TOPIC_BYTES = 18
 _PARTITION_BYTES = 36
 

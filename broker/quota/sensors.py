@@ -80,8 +80,8 @@ class SensorMetrics:
 class Sensor:
     """The measurements that all clients with the same (user, client-id) tags share: a rate, the time of the last event, and throttle times.
 
-    rate: the measured rate per second, in bytes, in percent of one thread or in created and deleted partitions, by the type of quota. tokens: the
-    tokens left in the bucket of a quota for such partitions; None for other quotas.
+    rate: the measured rate per second; depending on the type of quota in bytes, in percent of one thread or in created and deleted partitions.
+    tokens: the tokens left in the bucket of a controller mutation quota; None for other types of quota.
     """
 
     __slots__ = ("_throttle_times_ms", "_throttles", "last_throttle_ms", "last_used_ms", "rate")
@@ -130,9 +130,10 @@ class BoundClient(Generic[S]):
 class ClientSensors(Generic[S]):
     """The sensors of one type of quota: the measurements of each client identity (user, client id or both).
 
-    Until a quota of the type is configured, `enabled` is false and nothing is recorded (Q-1). A client is (user, client id); a client id of None
-    counts as "". Times are in milliseconds. unlimited: the quota value of clients without a quota. The sensors start with the quotas of the store;
-    each later change must be passed to `quota_changed`.
+    name: the type, such as "Produce". key: the key of its quotas, such as "producer_byte_rate". store: the cluster's configured quotas; each change
+    after the constructor has read them must be passed to `quota_changed`. unlimited: the limit for clients without a quota. enabled: False until a
+    quota of the type is configured; until then nothing is recorded (Q-1). A client is (user, client id); the client id None counts as "". Times are
+    in ms.
     """
 
     __slots__ = (

@@ -32,7 +32,7 @@ Change = tuple[QuotaEntity, str, float | None]
 
 
 class QuotaOp(NamedTuple):
-    """One operation of AlterClientQuotas: sets `key` to `value`, or removes it."""
+    """One operation of AlterClientQuotas: sets the quota `key` to `value`, or removes it if `remove` is true; `value` is then ignored."""
 
     key: str
     value: float

@@ -17,7 +17,7 @@ def refill_ms(tokens: float, bound: float) -> int:
 
 
 def _lower(burst: float, tokens: float) -> float:
-    """Return the lower of two numbers, or NaN if `tokens` is NaN, as Java's `Math.min` does. Tokens that are NaN thus remain NaN with any bound."""
+    """Return `tokens`, limited to `burst`, the most that the bucket holds. NaN tokens remain NaN, as with Java's `Math.min`."""
     return burst if tokens >= burst else tokens
 
 

@@ -39,7 +39,7 @@ def throttle_ms(rate: float, bound: float, window_ms: int) -> int:
 def longest_window_ms(samples: int, window_ms: int) -> int:
     """Return the largest time in ms by which a `SampledRate` of `samples` windows of `window_ms` can divide the sum of its values.
 
-    A value that exceeds a quota even when divided by this time exceeds the quota whenever it is recorded.
+    If a value divided by this time is above a quota, then this value alone exceeds the quota, no matter when it is recorded.
     """
     return (samples + 1) * window_ms - 2
 

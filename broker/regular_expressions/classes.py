@@ -24,7 +24,7 @@ WORD_CHARACTERS: Final = frozenset(string.ascii_letters + string.digits + "_")
 r"""The characters that `\w` matches. A word boundary lies between a word character and another character, or the start or end of the text."""
 
 _FIRST_FOLDED, _LAST_FOLDED = 0x41, 0x1044F
-"""The range of code points to which RE2J 1.8 limits its search for upper and lower case when a character class ignores case."""
+"""The first and the last code point whose case variants RE2J 1.8 adds to a character class that ignores case."""
 
 
 class Characters:

@@ -16,8 +16,9 @@ MOST_CACHED_POSITIONS: Final = 1_000_000
 
 
 def compile_pattern(text: str, longest: int) -> Pattern:
-    """Return the compiled pattern of a regular expression in the syntax of RE2J 1.8. longest: the maximum length in characters of the texts to match.
+    """Return the compiled pattern of a regular expression in the syntax of RE2J 1.8.
 
+    longest: the maximum length in characters of the texts to match, which keeps the pattern small. A longer text may get a wrong result.
     Raises ExpressionError if RE2J rejects the expression. Unlike Kafka, this function also rejects an expression whose repetitions make it larger
     than 100,000 instructions (`MOST_INSTRUCTIONS`).
     """

@@ -1,10 +1,10 @@
 """Fetches a follower's records from one leader's broker, one fetch at a time (`ReplicaFetcherThread`).
 
 There is one fetcher per pair of brokers, the follower's and the leader's. A fetch without new records is parked: it waits at the leader, in Kafka's
-purgatory. An append at the leader completes it at once, within the handling of the append, and the next fetch acknowledges the records. An idle
-fetcher needs no timer. Kafka's follower would send an empty fetch every replica.fetch.wait.max.ms. This fetcher reports these fetches to the leader
-afterwards, when the leader needs to know when the follower was last caught up. While the leader's replication quota is active, the fetcher sends each
-empty fetch when it is due, because the quota counts every response (R-5).
+purgatory. Unless a delay is set, an append at the leader completes it within the handling of the append, and the next fetch acknowledges the records.
+While nothing is appended, Kafka's follower sends an empty fetch every replica.fetch.wait.max.ms. This fetcher sends none and needs no timer: when the
+leader must know when the follower was last caught up, `note_idle_fetches` computes when Kafka's follower would have sent its last empty fetch. While
+the leader's replication quota is active, the fetcher sends each empty fetch when it is due, because the quota counts every response (R-5).
 
 Throttled partitions wait as in Kafka. While the leader's quota is exceeded, a throttled partition gets no records before the wait of the parked fetch
 is over (R-6). While the follower's quota is exceeded, fetches leave the partition out. If a fetcher leaves out every partition, it builds its next

@@ -42,10 +42,11 @@ class FetcherOverrides:
 class FollowedPartition:
     """The leader's and the follower's replica of one partition, and the state of the fetches between them.
 
-    due: whether the next response that is sent at `ready_ms` or later includes the partition. requested: whether the fetch in progress includes the
-    partition. left_out: whether the follower's quota keeps the partition out of fetches (R-7). lag: how many offsets the follower was behind the
-    leader's high watermark after the last response with records, None before the first response. reported: (high watermark, log start offset) in the
-    last response, None before the first one and after the partition was left out.
+    due: whether the leader's next response is to include the partition. ready_ms: the time in ms before which no response includes it, because a test
+    has set a delay; 0 for none. requested: whether the fetch in progress includes the partition. left_out: whether the follower's
+    quota keeps the partition out of fetches (R-7). lag: how many offsets the follower was behind the leader's high watermark after the last response
+    with records, None before the first response. reported: (high watermark, log start offset) in the last response, None before the first one and
+    after the partition was left out.
     """
 
     __slots__ = (
@@ -115,7 +116,7 @@ class FollowedPartition:
         return known is not None and known.high_watermark != self.leader.log.high_watermark
 
     def starts_later(self) -> bool:
-        """Return whether the follower must raise its log start: the leader's log starts later, and the follower has older committed records."""
+        """Return whether the follower must raise its log start to that of the leader, or as far as its own high watermark and log end permit."""
         log = self.follower.log
         return log.log_start_offset < min(self.leader.log.log_start_offset, log.high_watermark, log.log_end_offset)
 
@@ -197,10 +198,10 @@ class FollowedPartition:
         self.leader.follower_fetched(self.follower.broker_id, log.log_end_offset, log.log_start_offset, now_ms)
 
     def repeat(self, at_ms: int) -> None:
-        """Report the previous fetch to the leader again, with the time `at_ms`.
+        """Tell the leader that the follower fetched again at `at_ms`, from the same offset as in its previous fetch.
 
-        Does nothing while a test stops the fetches of the partition. If the partition is due or left out, nothing is done either, because the next
-        fetch of the partition informs the leader.
+        This replaces the empty fetches that Kafka's follower sends while the leader has nothing new. Does nothing while a test stops the fetches of
+        the partition, and if the partition is due or left out, because its next fetch then informs the leader.
         """
         known = self.leader.followers.get(self.follower.broker_id)
         if known is not None and not self.is_held and not self.due and not self.left_out:
