@@ -163,7 +163,10 @@ def addresses(text: str) -> list[tuple[str, int]]:
 
 
 def foreign(config: pytest.Config, address: str) -> Kind:
-    """Return a `Kind` for the cluster that already runs at an address. Its function `start` only connects to that cluster."""
+    """Return a kind of cluster (see `Kind`) whose function `start` starts nothing, but connects to a cluster that already runs.
+
+    address: the `HOST:PORT` of each broker, separated by commas; it is also the name of the kind.
+    """
     semantics = config.getoption("--semantics")
 
     def start(_profile: str) -> Subject:
@@ -182,7 +185,11 @@ def profile_of(module: Any) -> str:
 
 @pytest.fixture(scope="session")
 def _running_clusters() -> Iterator[dict[tuple[str, str], Subject]]:
-    """Yield the running clusters by (kind, profile), and stop them at the end. At most one cluster of a kind runs at a time."""
+    """Yield a dict of the running clusters, which is empty at first, and stop these clusters at the end of the test session.
+
+    It maps (name of the `Kind`, name of the settings profile) to a cluster. The fixture `running_cluster` starts and adds clusters; before that it
+    stops a cluster of the same kind with another profile.
+    """
     running: dict[tuple[str, str], Subject] = {}
     yield running
     for subject in running.values():

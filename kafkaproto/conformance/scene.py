@@ -259,7 +259,7 @@ def _leads(topic: Topic, broker_id: int, assignment: dict[int, list[int]]) -> bo
 def held(subject: Subject, topic: Topic, broker_id: int, index: int = 0) -> Iterator[None]:
     """Stop a broker from fetching a partition from its leader until the end of the `with` block.
 
-    The test must not send requests to this broker in the block, because the process of a real broker is suspended.
+    The test must not send requests to this broker in the block: if it is a Kafka broker, its whole process is suspended, so it does not respond.
     """
     subject.hold_follower(topic.name, index, broker_id)
     try:

@@ -116,7 +116,7 @@ class Complete:
     def topic_settings(self, settings: Mapping[str, str]) -> dict[str, str]:
         """Return these topic settings in the form that the cluster's release accepts.
 
-        From Kafka 4.2 on, a small `segment.bytes` is renamed to `internal.segment.bytes`. Nothing else is changed.
+        From Kafka 4.2 on, a `segment.bytes` below 1 MiB is renamed to `internal.segment.bytes`. Nothing else is changed.
         """
         return dict(settings)
 
@@ -175,7 +175,10 @@ LIMITS = {
     "message.timestamp.before.max.ms": Limit("3.6"),  # KIP-937
     "message.timestamp.after.max.ms": Limit("3.6"),  # KIP-937
 }
-"""Maps names of topic settings to their limits. Contains the settings that the tests use with values that some Kafka release rejects."""
+"""Maps the name of a topic setting to the releases that know it and the lowest value that releases from 4.0 on accept.
+
+Contains only the settings that tests use and that some Kafka release rejects, with any value or with small values.
+"""
 
 
 INTERNAL_SEGMENT_BYTES = "internal.segment.bytes"
@@ -183,7 +186,7 @@ INTERNAL_SEGMENT_BYTES = "internal.segment.bytes"
 
 
 def settings_in(release: str, settings: Mapping[str, str]) -> dict[str, str]:
-    """Return topic settings in the form that a release accepts: from 4.2 on, `internal.segment.bytes` replaces a small `segment.bytes`."""
+    """Return topic settings in the form that a release accepts: from 4.2 on, `internal.segment.bytes` replaces a `segment.bytes` below 1 MiB."""
     lowest = LIMITS["segment.bytes"].lowest_from_4_0 or 0
     size_bytes = settings.get("segment.bytes")
     if size_bytes is None or number(release) < (4, 2) or not 0 < int(size_bytes) < lowest:

@@ -1,4 +1,7 @@
-"""Tests of the checks of dynamic broker settings: read-only settings, requirements on several values, listeners, and names of brokers."""
+"""Tests of changes of dynamic broker settings: which of them are rejected, and with which error.
+
+They cover read-only settings, values out of range, values that contradict each other, listeners, and broker ids in config resource names.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,10 @@ def checked(subject: Subject, broker: str, **values: str) -> Error:
 
 
 def invalid(reason: str) -> Error:
-    """Return the (error code, message) expected for settings that a component of the broker rejects. reason: the text of its exception."""
+    """Return the (error code, message) expected if a Kafka class that applies dynamic settings, such as `ConnectionQuotas`, rejects a change.
+
+    reason: the message of the ConfigException that the class throws.
+    """
     exception = "org.apache.kafka.common.config.ConfigException"
     return INVALID_REQUEST, f"Invalid value {exception}: {reason} for configuration Invalid dynamic configuration"
 

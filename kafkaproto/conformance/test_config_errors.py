@@ -337,9 +337,10 @@ EMPTY_ITEM = "Configuration 'cleanup.policy' values must not be empty."
 def test_setting_or_appending_a_cleanup_policy_with_an_empty_first_item_is_rejected(
     subject: Subject, message: str
 ) -> None:
-    """SET rejects a list with an empty item, such as `delete,`, but accepts empty text.
+    """The test validates SET, APPEND and SUBTRACT of the empty string and of lists with an empty or unknown item.
 
-    APPEND rejects empty text, and accepts empty items at the end of a list, which Java's `String.split` drops. SUBTRACT rejects no value of the test.
+    SET rejects all of these values except the empty string. APPEND rejects the empty string, unknown items, and empty items before another item. It
+    accepts `,` and `delete,`, because Java's `String.split` drops empty items at the end. SUBTRACT accepts all of the values.
     message: the error message for a list with an empty item.
     """
     topic = new_topic(subject).name

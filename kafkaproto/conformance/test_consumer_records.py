@@ -91,9 +91,10 @@ def test_member_records_contain_all_member_fields_and_partitions_to_be_revoked(s
 
 
 Stored = tuple[int, dict[str, tuple[bytes, list[list[str]]]] | None]
-"""What a log stores about a group's topics: (hash, dict of topic names to (topic id, racks of each partition)).
+"""What the records of a group in the offsets topic store about its subscribed topics: (hash, dict).
 
-The dict is None if the log stores only the hash, as in Kafka 4.1 and later.
+Kafka 4.1 and later store only a hash of these topics (see `hashed`); the dict is None. Older releases store the topics, and the hash is 0. The dict
+maps topic names to (topic id, racks of each partition).
 """
 
 
@@ -123,7 +124,7 @@ def test_since_kafka_4_1_consumer_groups_store_a_hash_of_topics_instead_of_the_l
     racks = {single.name: [["r0"]] * 6, double.name: [["r0", "r1"], ["r0", "r1"], ["r1", "r2"]]}
 
     def stored() -> Stored:
-        """Return the group's topics, as `Stored`, from the group records written since the last call."""
+        """Return what the coordinator has written about the topics of `group` to the offsets topic since the last call."""
         values = {kind: value for kind, _, _, value in log.new()}
         if TOPICS not in values:
             return values[GROUP].metadata_hash, None

@@ -157,8 +157,9 @@ def test_regex_record_is_written_after_a_join_and_a_tombstone_when_the_member_le
 def test_join_with_an_unresolved_regex_makes_all_target_assignments_empty(group: ConsumerGroup) -> None:
     """Member C joins with a regular expression. When the broker has resolved it, a new epoch starts, whose target assignment is not computed yet.
 
-    Then B joins with another expression, which matches no topic until the broker has resolved it. B's join computes the target assignment. As in
-    Kafka, it counts the subscriptions as equal and gives C the topics of B: none. So the target assignments of both are empty.
+    Then B joins with another expression, which matches no topic until the broker has resolved it. The broker computes the target assignment in B's
+    join. Like Kafka, it still treats all subscriptions as equal, as they were before the join, and uses those of one member for all. This member is
+    B, which has no topics yet, so the target assignments of both are empty.
     """
     assert group.result(join(group, "C", whole(group))) == (1, [])
     wait_for_epoch(group, 2)
@@ -208,7 +209,8 @@ def test_all_regexes_are_resolved_again_when_a_regex_loses_its_last_member(group
 def test_new_member_without_subscription_gets_partitions_of_another_members_regex(group: ConsumerGroup) -> None:
     """A joins with a regular expression. When the broker has resolved it, a new epoch starts. C then joins and subscribes to nothing.
 
-    C's join computes the target assignment of the epoch. As in Kafka, it counts the subscriptions as equal and uses the topics of A for C, too.
+    The broker computes the target assignment of this epoch in C's join. Like Kafka, it still treats all subscriptions as equal, as they were before
+    the join, and uses those of one member for all. This member is A, so C gets partitions of A's topic.
     """
     assert group.result(join(group, "A", whole(group))) == (1, [])
     wait_for_epoch(group, 2)

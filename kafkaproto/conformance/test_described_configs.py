@@ -165,10 +165,10 @@ def test_describe_configs_rejects_wrong_broker_ids_and_missing_topics(subject: S
 
 
 def created(subject: Subject, configs: dict[str, str]) -> tuple[int, dict[str, tuple[str | None, int, bool]]]:
-    """Create a topic, and return the error code and a dict of the settings in the response to (value, source, read only).
+    """Create a topic, and return (error code, settings of the topic) from the CreateTopics response.
 
-    configs: maps the names of the topic's own settings to values. A source is a config source, as DescribeConfigs numbers it. A value is None if
-    the setting has none.
+    configs: maps names of settings in the request to values. The result maps the name of each setting in the response to (value, source, whether it
+    is read-only). A source is a config source, as DescribeConfigs numbers it. A value is None if the setting has none.
     """
     topic = CreatableTopic(
         subject.new_name(), 1, 1, configs=[CreatableTopicConfig(*config) for config in configs.items()]
