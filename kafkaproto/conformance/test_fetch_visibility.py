@@ -167,7 +167,10 @@ def test_fetch_with_a_diverging_last_epoch_gets_no_records_and_is_answered_at_on
 
 @pytest.mark.rule("F-23", "F-27")
 def test_fetch_response_lists_partitions_with_errors_after_all_other_partitions(subject: Subject) -> None:
-    """A partition whose error is found before reading comes after all other partitions. Only adjacent partitions of one topic share a topic entry."""
+    """Partitions with an unknown topic, topic id or index come last in the response, wherever the request names them.
+
+    Consecutive partitions of one topic share a topic entry. A topic that comes again after another topic has a second entry.
+    """
     a, b = new_topic(subject, 2), new_topic(subject)
     requested = fetch(("no-such-topic", 0, 0), (a.name, 0, 0), (a.name, 7, 0), (b.name, 0, 0), (a.name, 1, 0))
     response = subject.ask(subject.connect(), requested, 11)

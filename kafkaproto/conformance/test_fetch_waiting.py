@@ -39,9 +39,10 @@ def test_fetch_with_available_data_or_a_partition_error_is_answered_without_wait
 
 @pytest.mark.rule("F-29")
 def test_waiting_fetch_returns_all_partitions_when_an_append_reaches_min_bytes(subject: Subject) -> None:
-    """A fetch of two partitions waits for 250 bytes. An append of 200 bytes to one does not complete it; 70 bytes more in the other do.
+    """A fetch of two partitions waits until they have 250 bytes together.
 
-    The response has both batches.
+    It still waits after an append of 200 bytes to the first partition. An append of 70 bytes to the second completes it. The response has
+    both batches.
     """
     topic = new_topic(subject, 2)
     waiting, writer = topic.connect(), topic.connect()

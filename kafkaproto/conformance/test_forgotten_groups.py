@@ -1,6 +1,8 @@
-"""Tests of empty consumer groups that Kafka forgets because of a rejected JoinGroup (GN-63).
+"""Tests of empty consumer groups that Kafka removes from the coordinator's memory because of a rejected JoinGroup (GN-63).
 
-A broker with the setting `semantics=kip` keeps such a group, because a rejected request must not hide committed offsets.
+Some requests then no longer find the group and its committed offsets. Others, such as ListGroups, find them until the next record in the group's
+partition of the offsets topic is replicated. A broker with the setting `semantics=kip` keeps the group, because a rejected request must not hide
+committed offsets.
 """
 
 from __future__ import annotations
@@ -46,15 +48,18 @@ def listed(group: ConsumerGroup) -> tuple[str, str] | None:
 
 
 def write_record(group: ConsumerGroup) -> None:
-    """Commit an offset of another group in the same partition of the offsets topic."""
+    """Commit an offset of another group, whose record is in the same partition of the offsets topic as those of `group`.
+
+    When this record is replicated, ListGroups and similar requests see that `group` was removed, because the removal itself writes no record.
+    """
     other = ConsumerGroup(group.subject, group.index)
     assert commit(other, {other.topic.name: {0: (1, None)}}) == {(other.topic.name, 0): 0}
 
 
 def hidden_group(subject: Subject) -> ConsumerGroup:
-    """Return a group that Kafka no longer finds: a JoinGroup was rejected, and then a record of another group was written.
+    """Return an empty group that Kafka has removed from the coordinator's memory because of a rejected JoinGroup, so that no request finds it.
 
-    The group has the committed offset 5. A cluster that follows the KIPs still finds it.
+    The group has the committed offset 5 for partition 0. A cluster that follows the KIPs still finds the group.
     """
     group = empty_group(subject)
     reject_join(group)

@@ -41,7 +41,7 @@ def embedded(group: ConsumerGroup, owned: Sequence[int] = (), version: int = 1) 
 def assignment(group: ConsumerGroup, partitions: Sequence[int], user_data: bytes | None = None) -> bytes:
     """Return an encoded assignment of partitions of the group's topic, as the group leader sends it.
 
-    user_data: the assignor's own bytes in the assignment, None for none.
+    user_data: the user data that an assignor may add to the assignment; None sends null.
     """
     return write_value(ConsumerProtocolAssignment([Assigned(group.topic.name, list(partitions))], user_data), 1)
 

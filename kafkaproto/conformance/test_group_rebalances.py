@@ -135,9 +135,10 @@ def test_group_leader_that_does_not_sync_in_time_is_removed_from_the_group(subje
 @pytest.mark.rule("GC-11", "GC-35", "GC-45", "SN-10")
 @pytest.mark.parametrize("instance", [None, "i1"])
 def test_member_without_heartbeats_is_removed_after_its_session_timeout(subject: Subject, instance: str | None) -> None:
-    """A member stops its heartbeats. After the session timeout its group is Empty, and the next member starts generation 3 (scenario SN-10).
+    """The only member of a group sends no heartbeats. After its session timeout the group is Empty (scenario SN-10).
 
-    instance: the group instance id of the member; None for a dynamic member.
+    The change to Empty starts generation 2, so the next member joins in generation 3. instance: the group instance id of the first member; None for a
+    dynamic member.
     """
     group = Group(subject)
     client = group.client(session_ms=SESSION_MS, instance=instance)

@@ -1,4 +1,8 @@
-"""Tests of ListGroups and similar requests to the Java coordinator: they ignore changes of groups above the high watermark (GC-66)."""
+"""Tests of requests that read groups from the coordinator in Java, such as ListGroups: they see the state up to the high watermark (GC-66).
+
+So they see a change of a group only when its record is replicated, or, if the change writes no record, when the next record in the group's partition
+of the offsets topic is replicated.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,10 @@ def described(group: Group) -> Any:
 
 
 def write_in(group: Group) -> None:
-    """Commit an offset of another group in the same partition of the offsets topic."""
+    """Commit an offset of another group, whose record is in the same partition of the offsets topic as those of `group`.
+
+    When this record is replicated, ListGroups and DescribeGroups see all earlier changes of `group`.
+    """
     other = Group(group.subject, group.index)
     topic = new_topic(group.subject).name
     assert commit(other, {topic: {0: (1, None)}}) == {(topic, 0): 0}

@@ -118,7 +118,7 @@ def init(
 ) -> tuple[int, int, int]:
     """Send InitProducerId and return (error, producer id, epoch).
 
-    known: the current id and epoch of a producer that gets its next epoch; empty for a new producer.
+    known: the producer id and the epoch in the request. Without them, the request has -1 for both, as a new producer sends it.
     """
     producer_id, epoch = known or (-1, -1)
     request = InitProducerIdRequest(transactional_id, 60_000, producer_id, epoch)

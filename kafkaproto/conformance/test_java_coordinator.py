@@ -95,9 +95,9 @@ def test_topics_named_twice_in_offset_requests_appear_twice_in_the_response(java
 
 @pytest.mark.rule("GO-15", "GO-21")
 def test_txn_offset_commit_of_a_partition_twice_rejects_the_entry_with_long_metadata(java: Subject) -> None:
-    """A TxnOffsetCommit request names a partition twice, with short metadata or with metadata that is too long.
+    """A TxnOffsetCommit request has two entries for one partition. The first, the second or both have metadata that is too long.
 
-    An offset with too long metadata gets error OFFSET_METADATA_TOO_LARGE (12). The last of the other offsets is committed.
+    An entry with too long metadata gets error OFFSET_METADATA_TOO_LARGE (12). The offset of the other entry is committed.
     """
     topic, long, short = new_topic(java), "x" * 4097, "x"
     for metadata, errors, stored in (
@@ -185,9 +185,10 @@ def test_rejected_classic_join_to_a_kip_848_group_gets_a_response_without_member
 def test_fenced_instance_id_error_precedes_the_error_for_a_malformed_subscription(
     java: Subject, metadata: bytes
 ) -> None:
-    """If the member id and the instance id in JoinGroup do not belong together, the error is UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID.
+    """A JoinGroup with a malformed subscription gets FENCED_INSTANCE_ID if its instance id belongs to a member with another member id.
 
-    If they do, or if one of the two ids is missing, the malformed subscription gets UNKNOWN_SERVER_ERROR. metadata: this subscription.
+    If it has a member id, and no member has its instance id, it gets UNKNOWN_MEMBER_ID. If both ids belong to one member, or if the request has only
+    one of them, it gets UNKNOWN_SERVER_ERROR because of the subscription. metadata: the malformed subscription.
     """
     group = ConsumerGroup(java)
     group.enter("A", instance_id="i")

@@ -67,7 +67,7 @@ def test_group_upgrade_and_downgrade_write_the_same_records_as_kafka(subject: Su
 
 
 def next_kinds(log: GroupLog, count: int) -> list[int]:
-    """Wait until the group has `count` new records, and return their types."""
+    """Wait until the group has at least `count` records that `log` has not returned before, and return the types of these records."""
     kinds: list[int] = []
 
     def are_there() -> bool:

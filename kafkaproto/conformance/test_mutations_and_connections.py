@@ -26,7 +26,10 @@ from kafkaproto.messages.metadata import MetadataRequest
 
 RATE = 1.0
 BURST = 11
-"""The number of partitions that a client with a quota of one per second may create at once: one for each of the 11 quota windows."""
+"""The number of tokens in the full bucket of a client with a quota of one partition per second. Each created or deleted partition costs a token.
+
+A bucket holds the tokens of `controller.quota.window.num` windows, by default 11 windows of a second.
+"""
 BROKER, SET, DELETE = 4, 0, 1
 MUTATIONS = "controller_mutation_rate"
 

@@ -93,10 +93,10 @@ def test_join_group_with_an_impossible_subscription_size_gets_no_response(subjec
 def test_offset_delete_fails_for_every_topic_if_a_members_subscription_is_truncated(
     subject: Subject, data: bytes, is_read: bool
 ) -> None:
-    """If the topics or the user data are missing in a member's subscription, the group counts as subscribed to every topic.
+    """If a member's subscription ends before the end of its user data, or has a negative version, the group counts as subscribed to every topic.
 
-    Later fields do not matter, because the coordinator does not decode them. data: the subscription in a JoinGroup request. is_read: whether the
-    group is expected to count as subscribed to a topic that the subscription does not name.
+    Missing or invalid fields after the user data have no effect, because the coordinator does not decode them. data: the subscription in JoinGroup.
+    is_read: whether OffsetDelete is expected to reject a topic that the subscription does not name, with GROUP_SUBSCRIBED_TO_TOPIC.
     """
     group = Group(subject)
     assert join(group, ("range", data)).error_code == 0

@@ -1,4 +1,4 @@
-"""Tests of the expiry of committed offsets (KIP-211). Commits of version 1 carry their time, so that a test need not wait for days."""
+"""Tests of the expiry of committed offsets after their retention time (KIP-211)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ ONE_JOIN = 3
 In later versions a member joins twice. Between the two requests, the check for expired offsets could delete the group.
 """
 WITH_TIME = 1
-"""The version of OffsetCommit with a commit time in the request. With Kafka 4, which does not support it, the test waits for the retention time."""
+"""The version of OffsetCommit whose request contains the commit time, so that a test can commit an offset with a commit time in the past.
+
+Kafka 4 does not support this version. There the test waits until the retention time has passed.
+"""
 
 
 @pytest.mark.rule("GO-14", "GO-24", "GC-14", "SN-26")

@@ -22,7 +22,7 @@ Requested = list[tuple[str, list[int]]]
 
 
 def hash_bits(partition: tuple[str, int]) -> int:
-    """Return the bits of `TopicPartition.hashCode()`. partition: (topic, index)."""
+    """Return Java's `TopicPartition.hashCode()` of a partition as an unsigned 32-bit number. partition: (topic, index)."""
     return (31 * (31 + partition[1]) + java_hash_bits(partition[0])) & 0xFFFFFFFF
 
 
@@ -48,9 +48,10 @@ def listed(response: Any) -> Requested:
 
 
 def requests(first: str, second: str) -> list[Requested]:
-    """Return five lists of topics to request: three with up to four different partitions, and two with more, which Scala orders otherwise.
+    """Return the topics and partitions of five OffsetFetch requests. All but one of the requests repeat topics or partitions.
 
-    All but one repeat topics or partitions. first, second: the names of two topics.
+    The first three have at most four different partitions, and the last two have more: an immutable `Map` of Scala keeps the order of up to four
+    entries, and orders more by their hash. first, second: the names of two topics.
     """
     return [
         [(first, [1, 0, 1])],
@@ -63,7 +64,10 @@ def requests(first: str, second: str) -> list[Requested]:
 
 @pytest.mark.rule("GO-36", "GO-32")
 def test_before_kafka_4_0_offset_fetch_returns_a_partition_named_twice_only_once(subject: Subject) -> None:
-    """The coordinator in Java returns the topics and partitions as the request has them, also repeated ones."""
+    """The coordinator in Scala (default before 4.0) returns each topic and partition once, in the order of an immutable `Map` of Scala.
+
+    The one in Java returns the topics and partitions as the request has them, including repeated ones.
+    """
     group = Group(subject)
     first, second = (new_topic(subject, partitions=9).name for _ in range(2))
     for topics in requests(first, second):

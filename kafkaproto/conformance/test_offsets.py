@@ -109,10 +109,10 @@ def test_last_offset_wins_if_an_offset_commit_contains_a_partition_twice(subject
 
 @pytest.mark.rule("GO-15", "GO-21")
 def test_too_long_metadata_of_an_offset_rejects_only_that_offset_from_kafka_4_0_on(subject: Subject) -> None:
-    """An OffsetCommit request names a partition twice, with short metadata or with metadata that is too long.
+    """An OffsetCommit request has two entries for one partition. The first, the second or both have metadata that is too long.
 
-    From 4.0 on, an offset with too long metadata gets error OFFSET_METADATA_TOO_LARGE (12), and the last of the other offsets is committed. The
-    coordinator before 4.0 (in Scala) considers only the last offset.
+    From 4.0 on, an entry with too long metadata gets error OFFSET_METADATA_TOO_LARGE (12), and the offset of the other entry is committed. The
+    coordinator before 4.0 (in Scala) ignores the first entry.
     """
     long, short = "x" * 4097, "x"
     topic = new_topic(subject).name

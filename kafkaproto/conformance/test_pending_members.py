@@ -64,9 +64,9 @@ def test_group_has_the_state_empty_after_its_only_pending_member_leaves(subject:
 
 @pytest.mark.rule("GC-52")
 def test_describe_groups_returns_old_assignments_in_a_rebalance_only_since_kip_848(subject: Subject) -> None:
-    """While a new member joins, DescribeGroups shows the old member's previous assignment with the Java coordinator, and none with the older one.
+    """In a rebalance, DescribeGroups returns the old member's previous assignment with the Java coordinator, and none with the older one.
 
-    Both members join, but do not synchronize. When another rebalance then starts, no member shows an assignment with either coordinator.
+    Both members join, but do not send SyncGroup. Then a second rebalance starts, in which both coordinators return no assignment for any member.
     """
     kept = b"a0" if has_new_coordinator(subject) else b""
     assert described_in_rebalances(subject) == [

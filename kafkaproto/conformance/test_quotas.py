@@ -122,9 +122,9 @@ TIMELINE = sorted(
 
 @pytest.mark.rule("Q-2", "Q-3", "Q-4", "Q-7")
 def test_throttle_times_equal_those_that_a_reference_model_computes(subject: Subject) -> None:
-    """Clients send requests at given times. Each throttle time must equal that of `SlowRate`, a model of Kafka's quota rate.
+    """Clients send the requests of `TIMELINE`. Each throttle time must equal that of `SlowRate`, a model of Kafka's quota rate.
 
-    One test covers all clients: at the same time, they need eleven seconds together.
+    One test covers all clients. Because they send their requests in the same period, it lasts only as long as the slowest client: 11 seconds.
     """
     topic = new_topic(subject)
     payers = {who: Payer(subject, topic, bound) for who, bound in BOUNDS.items()}

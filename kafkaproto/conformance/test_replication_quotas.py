@@ -26,7 +26,10 @@ from kafkaproto.messages.incremental_alter_configs import (
 
 PROFILE = "lag"
 FORGIVEN_MS = 2000
-"""The time in ms after which bytes leave the quota window: replication.quota.window.num seconds, plus one second for a late sample."""
+"""The time in ms for which bytes count at least for the quota after they were sent: replication.quota.window.num (2) windows of a second.
+
+They count up to a second longer if more bytes are added to the same sample, because a sample counts until its last bytes are that old.
+"""
 LEADERS, FOLLOWERS = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
 TOPIC, BROKER = 2, 4
@@ -195,8 +198,8 @@ def test_throttled_follower_fetch_waits_its_max_wait_even_if_the_quota_is_remove
 def test_throttled_reassignment_of_2_mb_at_500_kb_per_s_takes_1_8_to_7_seconds(subject: Subject, key: str) -> None:
     """The reassignment copies 2 MB at 500 kB/s and takes between 1.8 s and 7 s.
 
-    It need not take 4 s, because the first fetch is not throttled: a broker charges its bytes only before the second fetch. key: the topic setting
-    that lists the throttled replicas, either for leaders or for followers.
+    It need not take 4 s, because the first fetch is not throttled: a broker counts the bytes of a fetch only after it has read or appended them. key:
+    the topic setting that lists the throttled replicas, either for leaders or for followers.
     """
     topic = new_topic(subject, assignment={0: [0]})
     topic.fill(*[batch_of_bytes(100_000)] * 20)

@@ -47,7 +47,8 @@ class Session:
     def step(self, *partitions: tuple[str, int, int], **more: Any) -> Any:
         """Send the next valid request of the session and return the response. The first request opens the session.
 
-        partitions: (topic, partition, fetch offset). more: further arguments of `wire.fetch`.
+        partitions: (topic, partition, fetch offset) of each partition in the request; after the first request, only new and changed ones.
+        more: further arguments of `wire.fetch`.
         """
         response = self.ask(*partitions, **more)
         assert response.error_code == 0 and (not self.id or response.session_id == self.id)
@@ -271,8 +272,8 @@ def test_incremental_fetch_without_data_waits_for_data_until_max_wait(subject: S
 def test_throttled_incremental_fetch_is_empty_and_the_next_fetch_returns_the_data(subject: Subject) -> None:
     """A batch exceeds what the quota allows in ten seconds. The fetch of it is throttled and returns nothing; the next request returns the batch.
 
-    The next request is sent at once, and is served when the throttle time is over. The broker measures the rate also over the time since the session
-    was opened, so the test accepts a throttle time that is shorter by this time.
+    The next request is sent at once, and is served when the throttle time is over. The broker computes the rate over ten seconds plus the time since
+    the client's first fetch, which opened the session. So the test accepts a throttle time that is shorter by that additional time.
     """
     topic = new_topic(subject)
     session = Session(topic)
