@@ -16,10 +16,11 @@ class Reading:
     """State of one message while it is decoded field by field.
 
     - room: bytes of memory that the rest of the message may still take (`kafkaproto.memory`); infinite if no limit applies.
-    - skip: a function that skips the valid items at the start of an array, to find an invalid item quickly, and returns their number; None to decode
-      every item.
-    - follow: a function called with ``(wire type, path, offset, size, value)`` for each encoded part of the message, in the order of the bytes, for
-      programs that show these parts; None to call nothing. For a count, a null marker or a tag, the wire type is None and the value a text or None.
+    - skip: a function that is called with ``(array type, number of items, stream, this Reading)`` at the start of an array. It moves the stream past
+      the valid items before the first invalid one, which is faster than decoding them, and returns their number. None to decode every item.
+    - follow: a function that is called with ``(wire type, path, offset, size, value)`` for each encoded part of the message, in the order of the
+      bytes, so that programs can show these parts. A part that is not the value of a field, such as a count, a null marker or a tag, has the wire
+      type None; its value is a text or None. None to call nothing.
     """
 
     __slots__ = ("follow", "room", "skip")

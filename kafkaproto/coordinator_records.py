@@ -55,7 +55,10 @@ def write_value(value: Whole, version: int) -> bytes:
 
 
 def data_class(name: str) -> type[Whole]:
-    """Return the class of this name for data inside messages and records. Raises KeyError for a name that is not in `DATA`."""
+    """Return the class with this name in `kafkaproto.data`, such as ``OffsetCommitKey``. Raises KeyError for a name that is not in `DATA`.
+
+    These classes describe keys and values of records, and data that messages contain as bytes.
+    """
     cls: type[Whole] = getattr(import_module(f"kafkaproto.data.{DATA[name].module}"), name)
     return cls
 

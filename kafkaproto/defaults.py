@@ -26,15 +26,16 @@ The struct is created when its attribute is first read.
 
 
 def unmade(name: str) -> str:
-    """Return the name of the object attribute that stores a nested struct field. name: the name of the field.
+    """Return the name of the hidden attribute that holds the value of the field ``name``, for a field whose type is a struct.
 
-    A decoder stores the placeholder `...` there. When the field is first read, the struct is created and replaces it.
+    Generated decoders set the hidden attribute to the placeholder `...` as its default. When the field is first read, a new struct replaces the
+    placeholder.
     """
     return f"_{name}"
 
 
 def defaults_of(cls: type) -> Defaults:
-    """Return the functions that create the default values of a dataclass's fields."""
+    """Return a dict from the name of each field of a dataclass to a function that creates the default value of the field."""
     return {field.name: _default_factory(field) for field in dataclasses.fields(cls)}
 
 

@@ -97,10 +97,10 @@ class FlatCode:
         self._run.append((fmt, item))
 
     def before(self, *lines: str) -> None:
-        """Add lines in front of the values that `fixed` has collected, which have no code yet.
+        """Add lines that run before the generated code decodes or encodes the values that `fixed` has collected.
 
-        Unlike `line`, this method does not add the call of `struct` for these values, so that the call can still include later values. The lines
-        must change neither the decoder's position nor the encoder's output.
+        Unlike `line`, this method does not yet add the call of `struct` for these values. So values that `fixed` collects later can be part of the
+        same call. The lines must change neither the decoder's position nor the encoder's output.
         """
         self._lines += ["    " * self._depth + line for line in lines]
 
@@ -240,7 +240,7 @@ def read_uvarint_tail(b: Buffer, p: int, first: int) -> tuple[int, int]:
 def read_uvarint_end(b: Buffer, p: int, value: int) -> tuple[int, int]:
     """Decode the rest of an unsigned varint whose first two bytes have been read. Returns ``(value, position after it)``.
 
-    p: the position of the third byte. value: the first two bytes as a number; its bit 14 is the continuation bit of the second byte, and is ignored.
+    p: the position of the third byte. value: (first byte & 0x7F) + (second byte << 7). Its bit 14, the second continuation bit, is ignored.
     """
     value &= 0x3FFF
     for shift in (14, 21, 28):

@@ -1,6 +1,6 @@
 """Tests of client telemetry (KIP-714): subscriptions to client metrics, and the metrics that clients push.
 
-They do not need a broker with a plugin that receives the metrics.
+The tests do not need a broker with a plugin that receives the metrics.
 """
 
 from __future__ import annotations
@@ -61,7 +61,10 @@ class Pushing:
         assert self.subject.ask(self.connection, ApiVersionsRequest(name, version), 3).error_code == 0
 
     def get(self) -> GetTelemetrySubscriptionsResponse:
-        """Request the client's telemetry subscription and return the response. Stores the ids in the response unless it has an error."""
+        """Request the client's telemetry subscription and return the response.
+
+        If the response has no error, this object stores the client instance id and the subscription id from it.
+        """
         request = GetTelemetrySubscriptionsRequest(self.instance_id)
         response: GetTelemetrySubscriptionsResponse = self.subject.ask(self.connection, request, 0)
         if response.error_code == 0:
@@ -124,7 +127,7 @@ def subscriptions(subject: Subject) -> Iterator[Subscriptions]:
 
 @pytest.fixture
 def client(subject: Subject, subscriptions: Subscriptions) -> Pushing:
-    """Return a client whose metrics a subscription requests, with a push interval of 1 s."""
+    """Create a client metrics subscription with a push interval of 1 s, and return a client that has requested its subscription once."""
     subscriptions.set(interval_ms=str(INTERVAL_MS), metrics="org.apache.kafka.")
     client = Pushing(subject)
     assert client.get().error_code == 0

@@ -116,7 +116,11 @@ def test_topic_description_with_a_cursor_at_an_unrequested_topic_is_rejected(sub
 
 
 def replicas_of(subject: Subject, topic: Topic, broker_id: int) -> tuple[int, list[int], list[int], list[int]]:
-    """Return leader, in-sync replicas, eligible leader replicas and last known leader of partition 0, as a broker describes them."""
+    """Send DescribeTopicPartitions to the broker `broker_id`, and return what it says about partition 0 of the topic.
+
+    The result is (id of the leader, in-sync replicas, eligible leader replicas, last known eligible leader replicas). The last three are sorted lists
+    of broker ids.
+    """
     request = DescribeTopicPartitionsRequest([TopicRequest(topic.name)], 10)
     [partition] = subject.ask_once(request, 0, broker_id).topics[0].partitions
     lists = partition.isr_nodes, partition.eligible_leader_replicas, partition.last_known_elr

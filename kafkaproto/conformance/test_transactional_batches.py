@@ -18,7 +18,11 @@ LATEST, EARLIEST = -1, -2
 
 @pytest.mark.rule("TX-27")
 def test_batch_in_an_open_transaction_is_accepted_with_an_unknown_transactional_id(subject: Subject) -> None:
-    """The test sends batches with a transactional id that does not exist, so the coordinator rejects each batch that it must verify."""
+    """While a producer id and epoch have an open transaction in a partition, its leader accepts their batches without asking the coordinator.
+
+    The coordinator does not know the transactional id of the batches in this test. So a batch is accepted only if the leader does not ask
+    the coordinator to verify it.
+    """
     topic, producer, newer = new_topic(subject), Producer(subject), bumps_epochs(subject)
     producer.init()
     producer.init()

@@ -12,7 +12,7 @@ from kafkaproto.data.transaction_log_key import TransactionLogKey
 from kafkaproto.data.transaction_log_value import TransactionLogValue
 
 EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT = range(6)
-"""The numbers of the states that records contain."""
+"""The states of a transaction, as numbers in the field `transaction_status` of a TransactionLogValue."""
 
 
 class Logged(NamedTuple):

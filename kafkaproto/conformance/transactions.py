@@ -86,7 +86,7 @@ class Producer:
         return 0 if self.describe(result.node_id).error_code in LOADING else int(result.node_id) + 1
 
     def ask(self, request: Any, version: int) -> Any:
-        """Send a request to the coordinator over a connection of its own, and return the response."""
+        """Send a request to the transaction coordinator over a new connection, and return the response."""
         return self.subject.ask_once(request, version, self.coordinator())
 
     def init_once(
@@ -220,7 +220,10 @@ class Producer:
         return response.error_code, response.producer_id, response.producer_epoch
 
     def describe(self, broker_id: int | None = None) -> Any:
-        """Return the entry of this producer in a DescribeTransactions response. broker_id: by default the coordinator."""
+        """Send DescribeTransactions for the producer's transactional id, and return its entry in the response.
+
+        broker_id: the broker that gets the request, by default the coordinator.
+        """
         broker_id = self.coordinator() if broker_id is None else broker_id
         [state] = self.subject.ask_once(DescribeTransactionsRequest([self.id]), 0, broker_id).transaction_states
         return state

@@ -1,4 +1,4 @@
-"""Produce, Fetch and Metadata requests, with exact sizes where a rule needs them, and helpers to inspect their responses."""
+"""Functions that build record batches and Produce, Fetch and Metadata requests, some with an exact size in bytes, or inspect responses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FETCH_VERSION = 11
 
 
 class Client(Protocol):
-    """Interface of a connection, with the client id that the headers of its requests contain."""
+    """What functions of this module need to know about a connection: the client id in the headers of its requests."""
 
     @property
     def client_id(self) -> str | None: ...

@@ -1,7 +1,8 @@
-"""Code generator, used only at build time: reads ``schemas/`` and writes ``kafkaproto/messages/``, ``kafkaproto/data/`` and two tables.
+"""Code generator, used only at build time: writes modules of `kafkaproto` from the definitions in ``schemas/``.
 
-``python -m kafkaproto.generator`` writes these files, and with ``--check`` only reports those that are out of date. `refresh` extracts the
-definitions in ``schemas/`` from Kafka's jars. Nothing imports this package at run time.
+``python -m kafkaproto.generator`` writes the folders ``messages/`` and ``data/``, the error codes in ``error_codes.py``, and the API versions of each
+release of Kafka in ``release_table.py``. With ``--check`` it only reports files that are out of date. `refresh` extracts the definitions from Kafka's
+jars. Nothing imports this package at run time.
 """
 
 from pathlib import Path

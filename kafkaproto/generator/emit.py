@@ -187,7 +187,7 @@ def flexible_text(message: Message) -> str:
 
 
 def flexible_clause(message: Message) -> str:
-    """Return a clause that says which versions of a message are flexible. It continues a sentence that ends with the message's versions."""
+    """Return which versions are flexible, as a clause that follows the versions and a comma, such as "all of which are flexible (KIP-482)"."""
     is_one = message.versions.lowest == message.versions.highest
     if not message.flexible:
         return ("which is not" if is_one else "none of which is") + " flexible (KIP-482)"
@@ -249,7 +249,7 @@ def layout_texts(message: Message, layouts: Layouts) -> Iterator[str]:
 
 
 def struct_layouts(layouts: Layouts, name: str, version: int, written: set[str]) -> Iterator[str]:
-    """Yield the source text of a struct's layout, after those of nested structs. Skips the layout names in ``written`` and adds the new ones."""
+    """Yield the text of each layout of nested structs, then of the struct. written: names of layouts to omit; names of yielded ones are added."""
     layout = layouts.of(name, version)
     if layout.constant in written:
         return
@@ -306,7 +306,7 @@ def index(apis: list[tuple[str, Message]]) -> str:
 
 
 def data_index(data: list[Message]) -> str:
-    """Return the text of ``data/__init__.py``: names and versions of the data, and the keys and values of the coordinators' topics."""
+    """Return the text of ``data/__init__.py``: classes of ``data/``, versions, and which of them are keys and values in coordinators' topics."""
     topics = sorted({message.topic for message in data if message.topic})
     lines = [
         banner("schemas/data/*.json"),
@@ -337,9 +337,9 @@ def data_index(data: list[Message]) -> str:
 
 
 def release_table(source: dict[str, Any]) -> str:
-    """Return the text of ``release_table.py``, with one string for each release, which is parsed on first use.
+    """Return the text of ``release_table.py``: the API versions that each release of Kafka offers, as one string for each release.
 
-    source: the parsed content of ``schemas/releases.json``.
+    The string is parsed when it is first used. source: the parsed content of ``schemas/releases.json``.
     """
     lines = [
         banner("schemas/releases.json"),
