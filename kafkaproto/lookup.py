@@ -1,4 +1,7 @@
-"""Helpers of the codec's commands: find APIs and data by name, and read input files. This module does not depend on the broker."""
+"""Helpers of the codec's commands: find definitions by name, and read input files. This module does not depend on the broker.
+
+A definition is that of an API, or of data inside messages or records, such as ConsumerProtocolAssignment.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ def find_data_name(name: str) -> str:
 
 
 def is_data(name: str) -> bool:
-    """Return whether `name` is the name of a definition of data inside messages or records."""
+    """Return whether data inside messages or records has this name. Case, hyphens, underscores and spaces do not matter."""
     return plain(name) in {known.lower() for known in DATA}
 
 

@@ -1,10 +1,10 @@
 """Memory limit for decoding: `LIMIT` bytes per input byte, excluding records, plus the constant `SLACK`.
 
 A few bytes can describe large objects: an item of three bytes (an empty name, an empty list and no tags) takes two hundred bytes in Python. So a
-decoder starts with the memory that the size of the message allows, and deducts the memory of the items of each array before it decodes them. `FREE`
-bytes of memory for each encoded byte are always allowed and not deducted. The *weight* of a wire type is the most memory that a decoded value can
-take beyond these bytes. A decoder deducts nothing if the items of the message's arrays can never exceed the limit. Ordinary messages never reach the
-limit.
+decoder has a budget, which grows with the size of the message (`room_for`). Before it decodes the items of an array, it deducts their memory from the
+budget; a message that exceeds it is rejected. `FREE` bytes of memory for each encoded byte are not deducted, because every value may take them.
+The *weight* of a wire type is the most memory that a value can take beyond a given number of bytes, such as `FREE`, for each of its encoded bytes.
+If a message has no array that can exceed the limit, its decoder has no budget. Ordinary messages never reach the limit.
 
 Sizes are those of CPython, including the garbage collector's header of an object; `docs/explanation/memory.md` explains each constant, and a test
 compares them with `sys.getsizeof`. This module does not depend on wire types.

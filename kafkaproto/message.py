@@ -30,7 +30,7 @@ __all__ = ["Message", "NullableStruct", "TaggedNullableStruct", "parts"]
 T = TypeVar("T")
 
 FIRST_READ_BYTES = 4 << 10
-"""The size in bytes of the first read from a file, when construct's compiled code decodes a message from the file."""
+"""The size in bytes of the first read from a file, if code compiled by the library construct decodes a message from the file."""
 READ_GROWTH = 4
 """The factor by which each further read from a file is larger than the one before, as long as the message is incomplete."""
 
@@ -103,8 +103,9 @@ class Message(StructType[T]):
         return code.compile(text, "decode")
 
     def decoder_text(self, copied: bool | None = None) -> tuple[str, FlatCode]:
-        """Return the source text of the generated decoder, and the `FlatCode` with its constants.
+        """Return the source text of the generated decoder, and the `FlatCode` that built it.
 
+        The `names` of the `FlatCode` are the objects to which the text refers, except `failures` and `explain`, which the caller adds.
         copied: whether the decoder copies the message first; None for the default, `is_copied`.
         """
         code = FlatCode(decoding=True, copied=self.is_copied if copied is None else copied, weighed=self.is_heavy)
@@ -124,7 +125,10 @@ class Message(StructType[T]):
         return code.text("def decode(view, pos, end):", prologue, epilogue), code
 
     def encoder_text(self) -> tuple[str, FlatCode]:
-        """Return the source text of the generated encoder, and the `FlatCode` with its constants."""
+        """Return the source text of the generated encoder, and the `FlatCode` that built it.
+
+        The `names` of the `FlatCode` are the objects to which the text refers, except `failures` and `explain`, which the caller adds.
+        """
         code = FlatCode(decoding=False)
         self.emit_encode(code, "o")
         prologue = ["    start = len(out)", "    spliced = len(splices) if splices is not None else 0"]
@@ -183,7 +187,7 @@ class Message(StructType[T]):
         return self._unwritable(error)
 
     def _unwritable(self, error: Exception) -> EncodeError:
-        """Return an EncodeError for an exception of an encoder that is none itself, such as an AttributeError for a missing field."""
+        """Return an EncodeError that describes an exception of another type, such as an AttributeError for a missing field."""
         return EncodeError(self.cls.__name__, f"cannot be written: {error!r}", self.versions)
 
     @contextmanager
@@ -247,7 +251,7 @@ class Message(StructType[T]):
             data += more
 
     def _build_flat(self, obj: T, stream: BinaryIO) -> T:
-        """Encode the message into a stream. Returns the object, as construct's compiled code expects."""
+        """Encode the message into a stream, and return the object: code that the library construct compiles needs it as the result."""
         out = bytearray()
         self.encode_flat(obj, out, None)
         stream.write(out)

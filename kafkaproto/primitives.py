@@ -1,4 +1,4 @@
-"""Wire types of Kafka's protocol as constructs: integers, strings, bytes, uuids and records.
+"""Wire types of Kafka's protocol as classes of the library construct: integers, strings, bytes, uuids and records.
 
 The compact forms came with flexible versions (KIP-482): an unsigned varint of length plus one, 0 for null. This module
 does not depend on messages.
@@ -26,8 +26,8 @@ class ByteRange(Protocol):
 RecordsValue: TypeAlias = bytes | bytearray | memoryview | ByteRange
 """The value of a records field: record batches in wire format.
 
-Decoders return a memoryview slice of the frame. Encoders accept bytes, or a `ByteRange` whose bytes are sent from elsewhere. Code that gets a decoded
-message checks ``isinstance(records, memoryview)``, so that type checkers know the type.
+The fast decoder returns a memoryview of the buffer with the message, the slow decoder returns bytes. Encoders also accept a `ByteRange`: they write
+only its length, and their caller sends its bytes, for example from a file.
 """
 
 Splices: TypeAlias = list[tuple[int, ByteRange]]
@@ -323,7 +323,7 @@ class BytesType(LengthPrefixed):
         code.line(f"if not isinstance({data}, BYTES_LIKE): raise TypeError", f"{code.out} += {data}")
 
     def emit_measure(self, code: FlatCode, source: str) -> tuple[str, str]:
-        """Add code that assigns the bytes of ``source``, and their length as it is sent, to one variable each. Returns the names of the two."""
+        """Add code that stores a value and its length as sent in two variables, and return their names. source: the value as source text."""
         data, length = code.local("data"), code.local("length")
         code.before(f"{data} = {source}")
         if self.nullable:

@@ -63,7 +63,10 @@ def _testing() -> Any:
 
 
 def _remember(request: pytest.FixtureRequest, fixture: str, cluster: Handle) -> None:
-    """Store a cluster with its test, class, module or session, so that the report of a failed test finds it, even if a fixture failed."""
+    """Store a cluster under its fixture's name in the pytest node (test, class, module, package or session) for which it runs.
+
+    `_clusters` finds it there for the report of a failed test, also if another fixture of the test failed.
+    """
     request.node.stash.setdefault(_CLUSTERS, {})[fixture] = cluster
 
 
@@ -82,9 +85,9 @@ def _marked(request: pytest.FixtureRequest, make: Any) -> Any:
 
 @contextmanager
 def _naming_the_marker(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Return a context in which an error of the cluster becomes a pytest.UsageError that names the marker `kafka`.
+    """Return a context for the start of a test's cluster. If the test has the marker `kafka`, the error of a failed start names the marker.
 
-    Without the marker, the error is not changed.
+    A TypeError, ValueError or KafkaError becomes a pytest.UsageError. If the test has no marker, or for other errors, the error is not changed.
     """
     from kafkaproto.broker.errors import KafkaError
 
@@ -218,7 +221,7 @@ def _setting(request: pytest.FixtureRequest, name: str) -> Any:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> None:
-    """Reject an asynchronous fixture that would use kafka_async_cluster in another event loop than the cluster's."""
+    """Raise pytest.UsageError for an asynchronous fixture that uses kafka_async_cluster but runs in another event loop."""
     scope = getattr(fixturedef.func, "_loop_scope", None)  # of pytest-asyncio, around each asynchronous fixture
     if scope is None or fixturedef.scope != "function" or not _uses_async_cluster(fixturedef, request, set()):
         return
@@ -357,7 +360,7 @@ def _values(item: pytest.Item) -> dict[str, Any]:
 
 
 def _requests(cluster: Handle) -> str:
-    """Return a text with the last requests that a cluster received; if there are several clients, the requests of each client follow."""
+    """Return a text with the last requests that a cluster received. If several clients sent them, a second part lists them client by client."""
     try:
         requests = cluster.explain() or "(no requests)"
         clients = {seen.client_id for seen in cluster.journal.requests()}

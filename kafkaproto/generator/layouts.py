@@ -1,6 +1,6 @@
-"""The distinct wire layouts of a message definition. A layout is the list of wire types of one or more versions.
+"""The distinct wire layouts of each struct in a message definition. A layout lists the fields of a struct in wire order, with their wire types.
 
-Two versions share a layout if the same ``Message(...)`` expression is generated for both. This module does not depend on files.
+Two versions of a struct share a layout if the same ``Message(...)`` expression is generated for both. This module does not depend on files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ WIRE_NAMES = {
 class Layout:
     """The wire layout (the fields in wire order, with their wire types) that a struct has in some versions of a message.
 
-    lines: the source lines of its fields. versions: the versions with this layout, in ascending order. constant: the name of the generated constant.
+    For each layout, the generator writes ``constant = Message(...)``. constant: the name of this constant. lines: the lines of source code in the
+    parentheses that list the fields. versions: the versions with this layout, in ascending order.
     absent: fields that these versions lack, and whose values may not be dropped: encoding fails if one of them differs from its default.
     """
 

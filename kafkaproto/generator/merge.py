@@ -89,8 +89,8 @@ def _fields(where: str, older: list[Json], newer: list[Json], last: int) -> list
 def _field(where: str, older: Json | None, newer: Json | None, last: int) -> Json | None:
     """Merge one field. older, newer: its definitions, None if a release lacks it. last: the highest version taken from the older release.
 
-    where: the path of the field, for errors. Returns None if no version is left: for example, if only the older release has the field, and only in
-    versions above ``last``.
+    where: the path of the field, for errors. Returns None if no version of the merged message has the field. An example is a field that only the
+    older release defines, for an unstable version above ``last``.
     """
     if older and newer and older["type"] != newer["type"]:
         raise MergeError(

@@ -41,8 +41,9 @@ class Type:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a struct. ``default`` is a Python value; for an array or struct, None means null, and any other value means empty.
+    """One field of a struct. ``default`` is the Python value that the field has by default.
 
+    The default of an array or struct is None for null; otherwise it is ``()``: an empty list, or a struct in which each field has its own default.
     ``name`` is the Python name, ``wire_name`` is Kafka's name. ``tag`` is None for a field that is never tagged; ``flexible`` is None unless the
     definition gives the field flexible versions of its own.
     """
@@ -211,7 +212,7 @@ class _Parser:
         return Type(name, is_array)
 
     def default(self, where: str, field_type: Type, text: Any, nullable: str | None, versions: VersionRange) -> Any:
-        """Return the Python value of a field's default, which definitions write as text or as a number. Raises SpecError if it is invalid.
+        """Return the Python value of a field's default, written there as text, number or boolean. Raises SpecError if it is invalid.
 
         where: path of the field for the error message. text: the default in the definition. nullable: the versions in which the field may be null, as
         text. versions: the versions of the field.

@@ -359,10 +359,10 @@ def build_batch(
 
 
 def build_empty_batch(header: BatchHeader) -> bytes:
-    """Return a batch with this header and without records. A cleaner keeps such a batch to preserve a producer's last sequence number.
+    """Return a batch without records. A cleaner keeps such a batch to preserve a producer's last sequence number.
 
-    It has no base timestamp, compression or delete horizon (``DefaultRecordBatch.writeEmptyHeader``). Raises EncodeError for a header whose numbers
-    do not fit.
+    header: the header of the batch that had the records. It is copied except for length, record count and checksum, and without base timestamp,
+    compression and delete horizon (``DefaultRecordBatch.writeEmptyHeader``). Raises EncodeError for a header whose numbers do not fit.
     """
     empty = header._replace(
         batch_length=HEADER_BYTES - PREFIX_BYTES,

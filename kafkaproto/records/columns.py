@@ -1,7 +1,7 @@
 """The records of a batch of magic 2 as columns (an array per field), for code that processes many records and few of their bytes.
 
-numpy is used if it is installed, and imported at the first call; without numpy, `walk` computes the same columns. This module does not
-depend on the use of the columns.
+numpy computes the columns if it is installed and likely to be faster; it is imported when first needed. Otherwise `kafkaproto.records.walk`,
+which is plain Python, computes the same columns. This module does not depend on the code that uses the columns.
 """
 
 from __future__ import annotations
@@ -95,7 +95,10 @@ def keys(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> list[bytes | 
 
 
 def _begins_evenly(b: bytes) -> bool:
-    """Return whether the first three records seem to have the same size, so that `walk` is faster than numpy."""
+    """Return whether the first three records seem to have the same size. b: the decompressed records of a batch.
+
+    If so, `walk` is faster than numpy, because it decodes consecutive records of the same shape together.
+    """
     try:
         size, width = read_varint(b, 0)
         stride = size + width
