@@ -61,7 +61,10 @@ def common(client_release: str, broker_release: str) -> Ranges:
 
 @cache
 def _ranges(release: str) -> Ranges:
-    """Return the version ranges of a release, parsed from a text in the table such as ``"0:0-11 17:1"``."""
+    """Return the version ranges of a release, parsed from its text in the table.
+
+    In the text ``"0:0-11 17:1"``, API 0 has the versions 0 to 11, and API 17 has only version 1.
+    """
     result = {}
     for entry in TABLE[release].split():
         key, _, text = entry.partition(":")

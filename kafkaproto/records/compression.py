@@ -190,9 +190,11 @@ def _decompress_gzip(data: bytes, limit_bytes: int) -> bytes:
 def _decompress_into(unpack: Callable[[bytes, mmap], int], data: bytes, limit_bytes: int, name: str) -> bytes:
     """Decompress `data` with `unpack` into a memory mapping of fixed size, so that damaged data cannot take more memory.
 
-    The kernel allocates the pages of a fresh mapping when they are first written, so the size of the limit costs nothing. unpack: a function that
-    decompresses its first argument into the second, and returns the number of bytes. name: the compression kind, for errors. Raises DecodeError if
-    the data is damaged or larger than `limit_bytes` after decompression.
+    The mapping has `limit_bytes` bytes, but the kernel allocates a page of it only when the page is first written. So a high limit takes no memory
+    for small data. Raises DecodeError if the data is damaged or larger than `limit_bytes` after decompression.
+
+    unpack: a function that decompresses its first argument into the second, and returns the number of decompressed bytes. name: the compression
+    kind, for errors.
     """
     import cramjam
 

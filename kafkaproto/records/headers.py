@@ -6,8 +6,8 @@ batch or at invalid bytes; a caller that needs the error decodes the header at t
 
 Four places in other modules decode these headers without this module, each for a reason:
 
-- `kafkaproto.broker.log.scan.find_batch` also needs the last offset of each batch. Every fetch calls it, and one loop
-  over the chunk saves up to 2.8 % of its instructions.
+- `kafkaproto.broker.log.scan.find_batch` also needs the last offset of each batch. Every fetch calls it, and its own loop,
+  instead of `walk_headers`, saves up to 2.8 % of a fetch's CPU instructions.
 - `kafkaproto.broker.log.validation` (`_batch_size`, `is_transactional`) rejects an invalid produced batch with the error
   code that Kafka uses for each fault. `batch_bytes` returns None for all faults.
 - `kafkaproto.trace.frames.cut_produce` compares length and magic without a call, because it runs for every recorded
@@ -71,8 +71,8 @@ def walk_headers(
 ) -> Iterator[tuple[int, int, Buffer, int]]:
     """Yield (position, size in bytes, a buffer, the header's index in this buffer) of each whole batch from `start` up to `end`, exclusive.
 
-    It stops before the first batch that is incomplete, or whose magic is not in `kinds`. first_read_bytes: the size of the first read; later reads
-    depend on the size of the batches.
+    It stops before the first batch that is invalid, or that does not end before or at `end`. kinds: maps each accepted magic to the smallest valid
+    size in bytes of a batch of this magic. first_read_bytes: the size of the first read; the size of later reads depends on that of the batches.
     """
     position = chunk_start = start
     chunk: Buffer = b""

@@ -15,7 +15,10 @@ _DICTIONARY = 0x01
 
 
 def with_right_checksum(frame: bytes) -> bytes:
-    """Return the frame with the checksum of the lz4 specification. Bytes that are too short for a frame header are returned unchanged."""
+    """Return the lz4 frame with its header checksum replaced by the correct one, as the lz4 specification defines it.
+
+    Bytes that are too short for a frame header are returned unchanged.
+    """
     return _with_checksum(frame, _MAGIC_BYTES)
 
 

@@ -55,7 +55,10 @@ _MAX_DELTA = 2**31 - 1
 
 
 class MessageHeader(NamedTuple):
-    """The header of a message of magic 0 or 1. ``timestamp`` is in ms; it is -1 for none, and in magic 0, which has no timestamps."""
+    """The header of a message of magic 0 or 1.
+
+    ``timestamp`` is in ms. It is -1 if the message has no timestamp, which is always so in magic 0.
+    """
 
     offset: int
     message_size: int

@@ -158,8 +158,8 @@ def _counting_up(width: int) -> tuple[int, list[bytes]]:
 def _counting(width: int, first: int, count: int) -> list[bytes]:
     """Return the varints of the ``count`` numbers ``first``, ``first`` + 1, … as columns: column N contains byte N of each varint.
 
-    There are ``width`` columns. Only numbers whose varints take exactly ``width`` bytes are included: if the varint of ``first`` takes fewer, the
-    result is empty; later numbers whose varints take more are missing from the columns.
+    There are ``width`` columns (1 or 2). The columns end before the first number whose varint takes more than ``width`` bytes, so they may have
+    fewer than ``count`` bytes. Returns an empty list if ``first`` is negative or if its varint takes fewer than ``width`` bytes.
     """
     smallest, columns = _counting_up(width)
     begin = first - smallest

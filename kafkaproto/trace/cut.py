@@ -29,7 +29,8 @@ Conversation = tuple[str, int, int]
 def run(options: argparse.Namespace) -> int:
     """Write the requests that the options select, with their responses, to a capture file (`kafkaproto trace cut`).
 
-    Returns the exit status: 0, 1 if a trace ends in the middle of an entry, 2 if no request was selected. Raises TraceError and OSError.
+    Returns the exit status: 2 if no request was selected, else 1 if the last entry of a file of the trace is incomplete, else 0. Raises TraceError if
+    a file is not a valid trace or there is none, and OSError if a file cannot be read or written.
     """
     chosen: list[tuple[int, int, Conversation, Exchange]] = []
     peers: dict[Conversation, Address] = {}

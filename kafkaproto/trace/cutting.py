@@ -36,9 +36,9 @@ _MESSAGE_HEAD_BYTES = {magic: PREFIX_BYTES + least - _KEY_AND_VALUE_BYTES for ma
 def cut(out: Buffer, places: Sequence[tuple[int, int, bytes]], flexible: bool) -> bytes:
     """Return an encoded message with shorter bytes in place of the records in each records field.
 
-    out: the message, encoded without its records. places: for each records field, in ascending order, (byte position in `out` at which the records
-    are missing, their original length in bytes, the bytes to insert there). The length before each position is adjusted. flexible: whether lengths
-    are varints.
+    out: the message, encoded with the original length of each records field, but without the bytes of the records. places: for each of these
+    fields, in ascending order, (byte position in `out` at which the bytes are missing, their original length, the bytes to insert there). The
+    original length is replaced by that of the inserted bytes. flexible: whether the encoded lengths are varints.
     """
     parts: list[Buffer] = []
     copied_to = 0
@@ -85,8 +85,8 @@ def kept_bytes(buffer: Buffer, at: int, size: int) -> int:
 def read_heads(headers: Buffer) -> list[BatchHeader] | list[MessageHeader]:
     """Decode headers of batches, or of messages of magic 0 and 1.
 
-    headers: the result of `batch_heads` or `batch_heads_and_markers`: headers one after the other, some followed by the record of a control batch. A
-    compressed message has the offset of its last inner message. Decoding stops at the first invalid header, without an error.
+    headers: the result of `batch_heads` or `batch_heads_and_markers`: headers one after the other, some followed by the record of a control batch.
+    Decoding stops at the first invalid header, without an error. If messages follow after batches, only the headers of the batches are returned.
     """
     return [head for head, _ in read_kept(headers)]
 

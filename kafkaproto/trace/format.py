@@ -173,13 +173,13 @@ def exchange(entry: Exchange) -> bytes:
 
 @cache
 def exchange_layout(lengths: int) -> tuple[int, Callable[..., bytes]]:
-    """Return (size, function) for the start of an exchange's entry: everything before the two frames.
+    """Return (size, function) for encoding an exchange's entry up to its two frames, which come last.
 
-    The function packs this start. Its arguments are the length in bytes of the whole entry, the kind of the entry (`EXCHANGE`), the values of
-    `EXCHANGE_FIELDS`, and the original length in bytes of each records field. lengths: how many records fields there are.
+    This part of the entry has four items: the length of the entry, its kind (`EXCHANGE`), the fields of `EXCHANGE_FIELDS`, and the original length in
+    bytes of each records field. The function takes these values as arguments and returns their encoding. `size` is the size in bytes of the last two
+    items. The length of the entry is `size` plus the sizes of the frames; it does not count the length and the kind.
 
-    `size` is the size of the start in bytes. Every entry begins with its length and its kind (`LENGTH_AND_KIND`); neither `size` nor the length of
-    the entry includes these two fields.
+    lengths: how many records fields there are.
     """
     layout = Struct(f"{LENGTH_AND_KIND.format}{EXCHANGE_FIELDS.format[1:]}{lengths}I")
     return layout.size - LENGTH_AND_KIND.size, layout.pack

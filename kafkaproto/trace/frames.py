@@ -125,8 +125,8 @@ def cut_produce(api: Codec, frame: memoryview, body_at: int, end: int, request: 
     position at which the whole request ends. request: the decoded message.
 
     Usually, each batch is replaced by its header. In a request with one batch and only empty tags after it, as most are, this is done on the bytes of
-    the frame; any other request is encoded again. If encoding fails (invalid UTF-8 grows when it is replaced), only the header of the request is
-    returned, and no lengths.
+    the frame; any other request is encoded again. If encoding fails, only the header of the request is returned, and no lengths. It fails if a text
+    with invalid UTF-8 has become too long: decoding has replaced invalid bytes by U+FFFD, which takes three bytes.
     """
     topics = request.topic_data
     if len(topics) == 1 and len(partitions := topics[0].partition_data) == 1:
@@ -164,9 +164,9 @@ def cut_produce(api: Codec, frame: memoryview, body_at: int, end: int, request: 
 
 @contextmanager
 def without_records(partitions: Sequence[Any]) -> Iterator[None]:
-    """Return a context in which the records of these partitions are replaced by `LeftOut` objects.
+    """Return a context manager that replaces the records of these partitions by `LeftOut` objects, and restores them at its end.
 
-    The encoder then reports the positions of the records as splices instead of copying them.
+    Inside, the encoder does not copy the records. It appends their positions in its output to the list `splices`, an argument of the encoder.
     """
     for partition in partitions:
         partition.records = LeftOut(partition.records)

@@ -1,6 +1,6 @@
 """Command `kafkaproto trace show`: prints a trace, one line per request or event, or as JSON lines with decoded messages.
 
-The offsets of replicas, which a trace may contain for each Produce request, are printed only if the user asks for them.
+Entries with the offsets of logs (`State`), of which a trace may have one for each Produce request, are printed only with the option `--state`.
 This module does not depend on the recorder.
 """
 
