@@ -278,7 +278,7 @@ class Cluster:
     # ---- what all brokers share ----------------------------------------------------------------------------------------------
 
     def new_producer_id_block(self) -> int:
-        """Reserve 1,000 producer ids that this cluster has never used, and return the first (TX-11). Raises KafkaError KAFKA_STORAGE_ERROR (56)."""
+        """Reserve 1,000 unused producer ids, and return the first (TX-11). Raises KafkaError KAFKA_STORAGE_ERROR (56) if this cannot be persisted."""
         first_id = self._next_producer_id_block
         if self.persistence is not None:
             self.persistence.remember_producer_ids(first_id + BLOCK_SIZE)

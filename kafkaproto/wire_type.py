@@ -58,8 +58,8 @@ class WireType(Construct):  # type: ignore[misc]  # construct ships no annotatio
     def weight(self, per_byte: int) -> int:
         """Return W, where a decoded value takes at most ``per_byte`` * (its encoded size) + W bytes of memory.
 
-        W may be negative. per_byte: bytes of memory that are assumed for each encoded byte. Items of arrays are not included. Decoders add up
-        these numbers to reject messages that would take too much memory (`kafkaproto.memory`).
+        per_byte: bytes of memory that are assumed for each encoded byte. W may be negative. The items of an array count neither in its memory nor
+        in its encoded size: they have their own W. Decoders use W to reject messages that would take too much memory (`kafkaproto.memory`).
         """
         raise NotImplementedError
 

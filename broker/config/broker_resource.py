@@ -143,10 +143,10 @@ class BrokerResource:
             self._check_min_insync_replicas(own)
 
     def _check_together(self, threads: Mapping[str, int], limits: Mapping[str, Mapping[str, int]]) -> None:
-        """Raise ConfigError if the current values of the broker's settings contradict each other.
+        """Raise ConfigError if the new values of the broker's settings contradict each other, or are no valid change of the values before.
 
-        Called while the changed settings are in force. threads: maps settings for numbers of threads to their values before the change. limits: maps
-        the broker's listeners to the values of their settings before the change.
+        The caller has put the new values into the cluster's settings. threads: maps settings for numbers of threads to their values before the
+        change. limits: maps the broker's listeners to the values of their settings before the change.
         """
         config = self._cluster.config
 

@@ -130,9 +130,9 @@ class ClusterConfig:
         return dict(self._given)
 
     def static_texts(self, broker_id: int) -> dict[str, str]:
-        """Return the unparsed settings of one broker that do not change at run time: those of the profile, and those given at start.
+        """Return the settings of one broker, as text, without Kafka's defaults and without those set at run time.
 
-        The settings given at start are those for this broker and those for all brokers.
+        A setting has the value given at start for this broker, otherwise the one given at start for all brokers, otherwise that of the profile.
         """
         texts = {name: as_text(value) or "" for name, value in self._profile.items()}
         texts |= {name: self._given[name] for name in self.static_all}
@@ -166,10 +166,11 @@ class ClusterConfig:
             self.dynamic_all.pop(MIN_INSYNC_REPLICAS, None)
 
     def with_min_insync_replicas_of_the_cluster(self) -> dict[int, dict[str, str]]:
-        """Return the dynamic settings, as text, after moving `min.insync.replicas` from single brokers to all brokers.
+        """Return the dynamic settings that change, as text, if `min.insync.replicas` may be set for all brokers only. Changes nothing itself.
 
-        Each key is a broker id, or ALL_BROKERS, whose dynamic settings change; its value is all of its dynamic settings after the change. Kafka's
-        controller makes this change when eligible leader replicas are enabled (KIP-966).
+        Kafka's controller makes this change when eligible leader replicas are enabled (KIP-966). Single brokers lose the setting. If it is not set
+        dynamically for all brokers, it gets the value given at start for all brokers, else that of the profile or Kafka's default. The result maps
+        the broker ids, or ALL_BROKERS, whose settings change, to all of their dynamic settings after the change.
         """
         changed = {}
         for broker_id in self.dynamic_broker:

@@ -32,8 +32,8 @@ class Setting(NamedTuple):
 
     low, high: inclusive bounds of a number, None for no bound. special: an allowed number outside these bounds. values: the allowed values, or the
     allowed items of a list; any if empty. any_case: whether the comparison with `values` ignores case. versions: whether the values are Kafka's
-    metadata versions; `2.8` is then short for `2.8-IV1`. items: two patterns for the items of a list: each item must match the first pattern with
-    `semantics=kip`, the second with `semantics=kafka` (D10). The value `*` is allowed, too. not_empty: whether an empty value is rejected.
+    metadata versions; `2.8` is then short for `2.8-IV1`. items: two regular expressions, None for no limit: unless the value is `*`, each item of
+    the list must match the first with `semantics=kip`, the second with `semantics=kafka` (D10). not_empty: whether an empty value is rejected.
     distinct: whether repeated items of a list are removed, as in Kafka 4.0 and later (KIP-1161).
 
     mode: "r" if the setting is fixed at start, "b" if it can be changed at run time for one broker, "c" if it can be changed at run time for one
@@ -43,7 +43,7 @@ class Setting(NamedTuple):
 
     acts: whether this broker implements the setting; otherwise its value has no effect. fixed_here: whether Kafka can change it on a running broker
     and this broker cannot. foreign: whether the emulated release of Kafka does not have the setting, so that DescribeConfigs shows neither type nor
-    value. refusal: the rule for the values that this broker rejects although Kafka accepts them; None if there are none.
+    value. refusal: says which values this broker rejects although Kafka accepts them, and why; None if it rejects none.
     """
 
     name: str

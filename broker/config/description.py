@@ -110,9 +110,9 @@ def _broker_synonyms(
 ) -> tuple[Synonym, ...]:
     """Return the synonyms that DescribeConfigs lists for a setting: its values in all layers, and those of its fallbacks.
 
-    names: the setting and its fallbacks in look-up order, such as `log.retention.ms`, `log.retention.minutes`. The result is ordered by layer (set at
-    run time, given at start, default), and within a layer like `names`. Values of fallbacks before the first value of the setting itself are left
-    out, as in `ConfigHelper.configSynonyms`. at_start: the settings given at start, as text.
+    names: the setting and its fallbacks in look-up order, such as `log.retention.ms`, `log.retention.minutes`. at_start: the settings given at
+    start, as text. The result is ordered by layer (set at run time, given at start, default), and within a layer like `names`. As in Kafka's
+    `ConfigHelper.configSynonyms`, it starts with the first value of the setting itself, and is empty if the setting has no value.
     """
     settings = [config.dynamic_setting(name) for name in names]
     # A setting with `only_dynamic` has no default to describe, and neither has a setting of one listener.

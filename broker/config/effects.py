@@ -114,7 +114,7 @@ REFUSED: dict[str, Refusal] = {
         "the feature levels that Kafka offers only for tests are not supported", ("false",)
     ),
 }
-"""Maps a setting to the values that this broker supports. All other values are rejected: they need a feature that it lacks, such as TLS."""
+"""Maps a setting to the rule (`Refusal`) that rejects those of its values that need a feature which this broker lacks, such as TLS."""
 
 
 FIXED_AT_START = frozenset({"listeners", "advertised.listeners", "listener.security.protocol.map"})

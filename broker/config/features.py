@@ -37,12 +37,18 @@ _OTHERS: Mapping[str, Mapping[str, Levels]] = {
     "4.1": {"share.version": (0, 1)},
     "4.2": {"streams.version": (0, 1)},
 }
-"""Maps a release to the features, besides `metadata.version`, that this release adds to those of earlier releases."""
+"""Maps a release to the features that it adds to those of earlier releases, with the lowest and highest level of each.
+
+`metadata.version` is not included.
+"""
 _NOT_IN_NEW_CLUSTERS: Mapping[str, frozenset[str]] = {
     "4.0": frozenset({ELIGIBLE_LEADER_REPLICAS}),
     "4.1": frozenset({"share.version"}),
 }
-"""Maps a release to the features that it supports and whose level in a new cluster is 0. `kraft.version` is 0 with static controllers (KIP-853)."""
+"""Maps a release to the features that it supports and whose level in a new cluster is 0.
+
+`kraft.version` is not listed: its level is 0 in every new cluster, as in Kafka with static controllers (KIP-853).
+"""
 
 
 def supported_features(release: str) -> Mapping[str, Levels]:
