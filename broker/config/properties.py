@@ -38,9 +38,11 @@ def settings_of_file(
 ) -> dict[str, str]:
     """Return the settings in a file as a dict of names to values. The name `2.broker.rack` stands for `broker.rack` of broker 2.
 
-    If two lines have the same name, the later one wins. An unknown setting is left out, as Kafka ignores it. warn: called once for each unknown
-    setting with a text that has file, line and the most similar known name. Raises ConfigError for a file that cannot be read or has another encoding
-    and, with the line, for a malformed escape and an invalid value. definitions: the known settings.
+    definitions: the known settings. If two lines have the same name, the later one wins. A setting that is not known is left out, as Kafka ignores
+    it. warn: called once for each such setting, with a text that contains the file, the line and a similar known name, if any.
+
+    Raises ConfigError if the file cannot be read or is encoded in UTF-16 or with a byte order mark. Also raises it for a malformed escape and for an
+    invalid value; these messages contain the line number.
     """
     try:
         with open(path, "rb") as file:
@@ -117,9 +119,10 @@ class _InvalidLine(ValueError):
 def properties(text: str) -> Iterator[Property]:
     r"""Yield the entries of a properties file.
 
-    A line whose first non-blank character is `#` or `!` is a comment. The name ends at the first `=`, `:` or blank without a backslash before it. A
-    line that ends with an odd number of backslashes continues on the next line, whose leading blanks are skipped. `\t \n \r \f \uXXXX`
-    are characters; any other character after a backslash stands for itself. Blanks at the end of a value are part of it.
+    A line whose first non-blank character is `#` or `!` is a comment. The name ends at the first `=`, `:` or blank without a backslash before it. The
+    value begins after this separator and the blanks around it; blanks at the end of the value are part of it. A line that ends with an odd number of
+    backslashes continues on the next line, whose leading blanks are skipped. In names and values, `\t`, `\n`, `\r`, `\f` and `\uXXXX` are escapes as
+    in Java; before any other character, a backslash is dropped.
     """
     for number, line in _logical_lines(text):
         end = 0

@@ -34,7 +34,8 @@ _LAGS = ("min.compaction.lag.ms", "max.compaction.lag.ms")
 def topic_rejection(config: ClusterConfig, overrides: Mapping[str, str], error: ConfigError) -> str:
     """Return the message with which Kafka rejects the settings of a topic: unknown names first, then values, then contradictions.
 
-    overrides: the settings of the topic itself. error: why this broker rejects them. Its message is returned if Kafka would accept them.
+    overrides: the settings of the topic itself. error: the error with which this broker rejected them. If Kafka would accept the settings, the
+    result is the message of `error`.
     """
     known = config.definitions.topic
     for name in hash_order(overrides):
@@ -69,7 +70,10 @@ def _has_empty_item_first(setting: Setting, text: str) -> bool:
 
 
 def _reason(setting: Setting, text: str) -> tuple[str, str]:
-    """Return the invalid value as Kafka writes it, and the reason why it is invalid."""
+    """Return (value, reason) for Kafka's message "Invalid value <value> for configuration <name>: <reason>".
+
+    text: the rejected value. The returned value may differ from it: for a list, for example, it is the first item that is not allowed.
+    """
     if setting.name == _OFFSET_RESET:
         forms = "The value must be either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
         return text, f"Invalid value `{text}` for configuration {setting.name}. {forms}"
@@ -131,8 +135,8 @@ def dynamic_rejection(reason: str) -> str:
 def scala_set(names: list[str], kind: str) -> str:
     """Format names as the text of an immutable Scala set, such as "Set(a, b)".
 
-    Up to four names are written in the order of a Java hash table, five or more in the order of a Scala hash table. kind: the class name to write
-    for up to four names.
+    Up to four names have the order in which Kafka puts them into the set: that of a Java hash table. kind: the class name before the parenthesis
+    in this case. Five or more names have the order of Scala's own hash table and the class name "HashSet".
     """
     is_small = len(names) <= SMALL_SET
     in_order = hash_order(names) if is_small else scala_order(names)

@@ -20,7 +20,7 @@ def delays_responses(release: str) -> bool:
 
 
 def lists_api_versions_in_error(release: str) -> bool:
-    """Return whether the response to an unsupported ApiVersions request lists the supported versions: true since 2.4 (KIP-511)."""
+    """Return whether an ApiVersions request of an unsupported version gets an error that lists the supported ones: true since 2.4 (KIP-511)."""
     return _place(release) >= _place("2.4")
 
 

@@ -13,7 +13,7 @@ from kafkaproto.broker.config.java_text import java_double
 from kafkaproto.broker.config.release import DEFAULT_RELEASE
 
 _WHOLE_NUMBER = re.compile(r"[+-]?\d{1,20}\Z")
-"""Matches the texts that Java's `Long.parseLong` accepts unless the number is too large: decimal digits of any script, but not `1_000`."""
+"""Matches a whole number of up to 20 decimal digits, of any script, as Java's `Long.parseLong` reads it. Whoever uses it checks the range."""
 LISTENER_PREFIX = "listener.name."
 _SECURITY = ("ssl.", "sasl.", "principal.builder.class", "connections.max.reauth.ms")
 _HOST = re.compile(r"[0-9A-Za-z\-%._:]+\Z")
@@ -108,8 +108,8 @@ def _bad(setting: Setting, text: str) -> ConfigError:
 def broker_setting(name: str, definitions: Definitions | None = None) -> Setting:
     """Return the definition of a broker setting, or of a listener's own setting such as `listener.name.internal.max.connections`.
 
-    definitions: None for those of the default release. A setting that exists only in other releases is returned with `foreign` set.
-    Raises ConfigError for an unknown name.
+    definitions: the settings of the emulated Kafka release; None for those of the default release. If only another release has the setting, the
+    result has `foreign=True`, which marks a setting unknown to the emulated release. Raises ConfigError if no release has it.
     """
     known = definitions or definitions_of(DEFAULT_RELEASE)
     setting = known.broker.get(name)

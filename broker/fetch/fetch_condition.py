@@ -17,12 +17,13 @@ from kafkaproto.error_codes import ErrorCode
 def must_respond_now(
     params: FetchParams, min_bytes: int, fetches: Sequence[PartitionFetch], results: Sequence[PartitionRead]
 ) -> bool:
-    """Return whether the broker responds to a fetch right after the first read, without waiting (F-28), in any of these cases.
+    """Return whether the broker responds to a fetch right after the first read instead of waiting for more records (F-28).
 
-    A. max_wait_ms is 0 or less; B. no requested partition can be read; C. `min_bytes` were read; D. reading a partition failed; E. epochs
-    diverge; F. a closer replica exists. An error detected before reading (F-23) does not end the wait by itself.
+    True if one of these holds: A. max_wait_ms is 0 or less; B. each partition had an error before reading (F-23); C. `min_bytes` were read;
+    D. reading a partition failed; E. the client's log diverges from this broker's; F. a consumer is sent to a closer replica. An error before
+    reading that concerns only some partitions does not prevent waiting.
 
-    results: those of the first read, one for each of `fetches`.
+    min_bytes: the minimum to use instead of the one in `params`. results: those of the first read, one for each of `fetches`.
     """
     if params.max_wait_ms <= 0 or sum(r.size_bytes for r in results) >= min_bytes:
         return True

@@ -69,11 +69,11 @@ class PartitionFetch:
 
 @dataclass(slots=True)
 class PartitionRead:
-    """The result of reading one partition. Offsets that are not reported, and the preferred replica if there is none, are -1.
+    """The result of reading one partition. An offset that the response does not report is -1; so is preferred_read_replica if there is none.
 
-    records: bytes, a range of a file, or None if the client's version does not support them. diverging_end: (epoch, end offset of this epoch in the
-    broker's log), to which the client must truncate its log; None if the logs do not diverge (F-26). lists_aborted: whether the response has the list
-    `aborted` of aborted transactions, even if it is empty; otherwise it has null (F-20).
+    records: bytes or a range of a file; None if the client's Fetch version does not support the format of the records. diverging_end: (epoch, end
+    offset of this epoch in the broker's log), to which the client must truncate its log; None if the logs do not diverge (F-26). lists_aborted:
+    whether the response has the list `aborted` of aborted transactions, even if it is empty; otherwise it has null (F-20).
     """
 
     error_code: int = 0
@@ -102,7 +102,10 @@ def failed(error_code: int) -> PartitionRead:
 
 
 def refused(error_code: int) -> PartitionRead:
-    """Return a result without offsets and with null records, for a client whose Fetch version does not support the format of the records (F-22)."""
+    """Return a result for a client whose Fetch version does not support the format of the records (F-22).
+
+    The result has `error_code`, no offsets, null instead of records, and an empty list of aborted transactions.
+    """
     return PartitionRead(error_code=int(error_code), records=None, lists_aborted=True)
 
 
@@ -228,8 +231,8 @@ class Reader:
         """Return an error result if the requested offset is not readable (F-16, F-17, D1); None if it is readable.
 
         params: the parameters of the Fetch request. fetch: its entry for this partition. result: a result that already contains the offsets of this
-        replica. This method sets the error code in it and returns it, with one exception: for the error OFFSET_OUT_OF_RANGE with the setting
-        `semantics=kafka`, it returns a new result without offsets.
+        replica. An error is set in this object, which is then returned. But with the setting `semantics=kafka`, OFFSET_OUT_OF_RANGE is returned in a
+        new result without offsets.
         """
         log, offset = partition.log, fetch.offset
         high_watermark = log.high_watermark  # under `kip` a follower's high watermark may be beyond its log end (D2)

@@ -8,9 +8,9 @@ The steps of a fetch:
 
 - `context = cache.begin(...)` applies the request to the session: to its partitions and its epoch (S-4);
 - `context.partitions()` returns the partitions to read, in order;
-- `context.included(results)` returns the results that the response would have, to compute its quota charge; it changes nothing (Q-12);
-- `context.commit(results)` when the response is sent: stores the results sent, or creates the session (S-2, S-9);
-- or `context.throttled()` when an empty response is sent instead: the stored results stay as they were (S-10).
+- `context.included(results)` returns those results that belong in the response, to compute its quota charge; it changes nothing (Q-12);
+- `context.commit(results)` if they are sent: stores in the session what the client now knows, or creates the session (S-2, S-9);
+- `context.throttled()` if the quota is exceeded and an empty response is sent instead: what the session stores stays as it was (S-10).
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class SessionlessContext(Generic[K, R]):
 
 
 class FullContext(SessionlessContext[K, R]):
-    """A full fetch that requests a session (epoch 0). The session is created when the response is sent, if the cache has a free slot (S-2)."""
+    """A full fetch that requests a session (epoch 0). It is created when the response is sent, unless the cache is full and evicts none (S-2)."""
 
     __slots__ = ("_cache", "_privileged", "_uses_topic_ids")
 
@@ -312,7 +312,7 @@ class SessionCache:
         now_ms: int,
         names: dict[Hashable, str],
     ) -> int:
-        """Create a session, of a follower if `privileged`, and return its id; 0 if no slot is free (S-2, S-13). names: maps topic ids to names."""
+        """Create a session (privileged: a follower's) and return its id; 0 if the cache is full and evicts none (S-2, S-13). names: by topic id."""
         if len(self._sessions) >= self.slots and not self._evict_for(privileged, len(partitions), now_ms):
             return NO_SESSION
         session = Session(self._unused_id(), privileged, uses_topic_ids, now_ms, partitions, now_ms, names=names)
@@ -321,7 +321,7 @@ class SessionCache:
         return session.session_id
 
     def touch(self, session: Session, now_ms: int) -> None:
-        """Record that a session was used: it moves to the end of the eviction order, and its recorded size and age are updated."""
+        """Record that a session was used at `now_ms`: it becomes the last used one, and its number of partitions is stored."""
         session_id = session.session_id
         del self._sessions[session_id]
         self._sessions[session_id] = session

@@ -59,8 +59,9 @@ _TEXTS = {
 class Cause(NamedTuple):
     """One cause for a change of a group, such as a member that left; `str(cause)` describes it in a sentence.
 
-    kind: a member of `CauseKind`, which compares equal to its text. member_id: the member that the cause is about; None if it is about the whole
-    group. names: the changed topics for the kind `TOPICS_CHANGED`; the previous id of the static member for `REPLACED`.
+    kind: a member of the string enumeration `CauseKind`, for example equal to "joined". member_id: the group member that the cause is about; None if
+    it is about the whole group. names: for `TOPICS_CHANGED`, the topics that changed; for `REPLACED`, the member id that the static member had
+    before; otherwise empty.
     """
 
     kind: CauseKind

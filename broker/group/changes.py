@@ -47,7 +47,10 @@ class GroupChanges:
         self._events = events
         self._seen: dict[str, _Seen] = {}
         self._notes: dict[str, dict[str | None, Cause]] = {}
-        """Maps group ids to the causes of a change that is not published yet. The causes are keyed by member id (None: the whole group)."""
+        """Maps group ids to the causes passed to `note` that no report has included yet.
+
+        For each group, they are a dict of member ids to causes. The key None stands for the whole group.
+        """
 
     def note(self, group_id: str, kind: CauseKind, member_id: str | None = None) -> None:
         """Store the cause of a change, which the next call of `report` includes. Only the first cause of a member is kept.
@@ -61,8 +64,8 @@ class GroupChanges:
         """Store why a current member of a classic group sent JoinGroup again, for the next report.
 
         If the topics of its subscription changed, this change is the cause. Otherwise, if the group is Stable or CompletingRebalance, the cause is
-        that the member joined again. In other states, nothing is stored. before, after: the previous and the new protocols of the member, of which
-        only the first one is compared.
+        that the member joined again. In other states, nothing is stored. before, after: the protocols that the member offered before and offers
+        now. The topics are read from the first protocol of each.
         """
         if self._events.group_changed is None:
             return
@@ -227,8 +230,8 @@ def _changed_topics(before: _Seen, after: _Seen) -> tuple[str, ...]:
     """Return the names of the topics that were created or deleted, or whose number of partitions changed.
 
     before: the snapshot of the group when its last change was published. after: the snapshot of its state now. Topics that members started or stopped
-    subscribing to are left out. If the name of a deleted topic is unknown, the result contains the hexadecimal digits of its id, but only if no
-    subscription changed. If one changed, the topic may still exist and merely have no subscriber any more.
+    subscribing to are left out. A topic whose name is unknown is represented by the hexadecimal digits of its id. It is left out if any subscription
+    changed, because then it may not have changed itself, but only gained or lost its subscribers.
     """
     old, new = ({name for _, topics, _ in seen.members.values() for name in topics} for seen in (before, after))
     names = set()

@@ -121,7 +121,7 @@ class ClassicMembers:
         return member
 
     def sync(self, group: ConsumerGroup, request: SyncRequest, now_ms: int) -> SyncResult:
-        """Handle SyncGroup and return the member's assignment in the form that consumers decode, or an error (GN-60)."""
+        """Handle SyncGroup and return the member's assignment, encoded as a ConsumerProtocolAssignment, or an error (GN-60)."""
         try:
             member = self._members.find_classic(group, request.member_id, request.group_instance_id)
         except KafkaError as error:

@@ -100,9 +100,9 @@ class Commits:
     ) -> dict[PartitionKey, CommittedOffset | None]:
         """Return the committed offset of each partition for OffsetFetch, None for a partition without one. The state of the group does not matter.
 
-        A commit that is not replicated yet is ignored; the method `unstable` returns the partitions of such commits. partitions: None for all
-        partitions that have a committed offset. require_stable: whether to read the newest state of the group instead of the state up to the
-        high watermark (GC-66).
+        partitions: None for all partitions that have a committed offset. An offset is returned only after its commit is replicated; `unstable`
+        returns the partitions with other commits. require_stable: decides whether a group that was just created or removed is read. True uses the
+        newest state, False the state up to the high watermark (GC-66).
         """
         group = self._fetched(group_id, require_stable)
         offsets = {} if group is None else group.offsets
@@ -113,8 +113,8 @@ class Commits:
     def _fetched(self, group_id: str, require_stable: bool) -> AnyGroup | None:
         """Return the group whose offsets OffsetFetch returns; None if there is none.
 
-        require_stable: True returns the newest state. False returns the state up to the high watermark of the group's partition: a new group may not
-        exist in it yet, and a group that was removed without a record may still exist in it (GC-66, GN-63).
+        require_stable: True returns the newest state. False returns the state up to the high watermark of the group's partition. In that state, a new
+        group may not exist yet, and a group may still exist that `Registry.forget` removed from memory without writing tombstones (GC-66, GN-63).
         """
         return self._groups.get_any(group_id) if require_stable else self._groups.get_visible(group_id)
 
@@ -138,7 +138,7 @@ class Commits:
         return _check_epoch(member, member_epoch)
 
     def unstable(self, group_id: str) -> frozenset[PartitionKey]:
-        """Return the partitions whose last commit is not replicated yet, or is part of an open transaction (GO-29).
+        """Return the partitions with a commit that is not replicated yet or that belongs to an open transaction (GO-29).
 
         An OffsetFetch with `require_stable` gets UNSTABLE_OFFSET_COMMIT for these partitions.
         """
@@ -155,7 +155,7 @@ class Commits:
         """Wait until all commits for the given partitions are replicated, then call `done` (GO-29). Does not wait for open transactions.
 
         keys: the partitions, None for all that have a commit. `done` is called with an error code and the current time (ms). The code is 0, or
-        NOT_COORDINATOR if a commit fails or this broker drops the group.
+        NOT_COORDINATOR if a commit fails or this broker removes the group from memory.
         """
         group = self._groups.get_any(group_id)
         if group is None or not any(keys is None or key in keys for key in _being_written(group)):
@@ -287,7 +287,10 @@ def _refusal_of_consumer(group: ConsumerGroup, member_epoch: int, member_id: str
 
 
 def _check_epoch(member: ConsumerMember, member_epoch: int) -> int:
-    """Return 0 if `member_epoch` is the member's epoch, else the error code for a wrong epoch in the member's protocol, classic or new (GN-56)."""
+    """Return 0 if `member_epoch` is the current epoch of the member, otherwise an error code (GN-56).
+
+    The code is STALE_MEMBER_EPOCH for a member of the new protocol (KIP-848) and ILLEGAL_GENERATION for one of the classic protocol.
+    """
     if member_epoch == member.current.epoch:
         return ErrorCode.NONE
     return ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION

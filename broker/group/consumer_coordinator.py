@@ -44,7 +44,7 @@ from kafkaproto.error_codes import ErrorCode
 class ConsumerCoordinator:
     """Handles the requests of consumer groups of the new protocol (KIP-848). random: generates member ids.
 
-    replies: the queue of JoinGroup and SyncGroup results, which are sent to clients when the change of a group is complete.
+    replies: the queue of JoinGroup and SyncGroup results. They wait in it until the coordinator has finished changing the group, and are then sent.
     """
 
     def __init__(

@@ -95,8 +95,8 @@ class ConsumerGroup:
     created_at: int = ALWAYS
     """The end offset of the group's partition of `__consumer_offsets` when the group was created, or `ALWAYS` (-1).
 
-    Requests such as ConsumerGroupDescribe see the group when the high watermark of that partition is above this offset. `ALWAYS` means that they see
-    it already.
+    Read requests such as ConsumerGroupDescribe behave as if the group did not exist until the high watermark of that partition is above this offset.
+    `ALWAYS` means that the group is visible to them.
     """
     members: dict[str, ConsumerMember] = field(default_factory=dict)
     static_ids: dict[str, str] = field(default_factory=dict)
@@ -116,7 +116,10 @@ class ConsumerGroup:
     regex_timer: Timer | None = None
     """The timer that matches the regular expressions with the existing topics; None if it is not set."""
     topics: dict[str, SubscribedTopic] = field(default_factory=dict)
-    """The subscribed topics that existed when the current epoch started. Empty after a load from a log that contains only their hash."""
+    """The subscribed topics that existed when the current epoch started.
+
+    Empty if the group was loaded from the records of Kafka 4.1 or later, which contain only a hash of the topics.
+    """
     metadata_hash: int = 0
     """The hash of `topics` that is stored with the group's epoch, from Kafka 4.1 on. 0 in earlier releases, which store the topics instead (GO-8)."""
     has_topics_record: bool = False
@@ -124,7 +127,7 @@ class ConsumerGroup:
     seen_topics: Mapping[str, object] | None = None
     """The cluster's topics, by name, when the group last looked for changed ones; None before the first time.
 
-        Every change of a topic creates a new mapping and a new object for the topic, so changes are found by comparing identities (GN-17).
+        Every change of a topic creates a new mapping and a new object for the topic. So the operator `is` finds changed topics (GN-17).
     """
     owners: dict[Place, int] = field(default_factory=dict)
     """Maps each owned partition, as (topic id, partition index), to the member epoch of its owner (GN-21).
@@ -162,7 +165,10 @@ class ConsumerGroup:
         return ConsumerGroupState.RECONCILING if self.unreconciled else ConsumerGroupState.STABLE
 
     def successor(self) -> ConsumerGroup:
-        """Return a new group without members. It has the id of this group, and shares its committed and pending offsets."""
+        """Return a new group without members, which takes the place of this removed group and has the same id.
+
+        It holds the same objects for the committed offsets, the pending offsets, and the requests that wait for commits.
+        """
         return ConsumerGroup(
             self.group_id,
             offsets=self.offsets,
