@@ -10,7 +10,7 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class Result(Protocol):
-    """The result of one offset in a response."""
+    """Interface of the entry for one partition in the response to an offset commit, with its error code."""
 
     error_code: int
 
@@ -18,9 +18,9 @@ class Result(Protocol):
 class OffsetsToStore(dict[PartitionKey, CommittedOffset]):
     """The offset to store for each partition of a request.
 
-    Of a repeated partition, the last offset is stored; with the coordinator in Java, the last one whose metadata is not too long.
-    too_long: maps each repeated partition to a list with a bool for each of its offsets: whether the metadata is too long. Only filled with the
-    coordinator in Java.
+    If a request repeats a partition, Kafka's old group coordinator stores its last offset. The one in Java stores the last offset whose metadata is
+    not too long, or the last of all if the metadata of each is too long. too_long: for each repeated partition a list that says for each of its
+    offsets, in the order of the request, whether the metadata is too long. It is empty with the old coordinator.
     """
 
     def __init__(

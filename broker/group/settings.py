@@ -60,5 +60,5 @@ class ConsumerGroupSettings:
 
     @property
     def has_new_coordinator(self) -> bool:
-        """Return whether the coordinator in Java serves all groups."""
+        """Return whether the coordinator in Java serves all groups: if a setting asks for it, if the new protocol is on, and always from 4.0 on."""
         return self.is_on or self.is_new_coordinator or self.is_release_4

@@ -52,7 +52,7 @@ class StaticMembers:
         """Handle the join of a restarted static member, which has no member id. It gets the id `new_id`; `reply` is called with the result.
 
         a. In a stable group whose protocol stays the same, the member keeps its assignment. It gets the result when the new id is stored (GC-34).
-        b. During the join phase the request is parked like those of the other members.
+        b. During the join phase the request waits, like those of the other members, until the phase ends.
         c. In a stable group whose protocol would change, a rebalance starts.
         d. During the sync phase a rebalance starts, because the leader would send an assignment for the old id.
         """
@@ -79,7 +79,10 @@ class StaticMembers:
         self._storage.store_group(group, assignments, now_ms, stored)
 
     def _replace(self, group: Group, member: Member, new_id: str, now_ms: int) -> _Before:
-        """Give a static member its new id, and return its previous values. Parked requests of its old process get FENCED_INSTANCE_ID."""
+        """Give a static member its new id, and return its previous values.
+
+        A JoinGroup or SyncGroup of its old process that still waits for a response gets FENCED_INSTANCE_ID.
+        """
         before = _Before(
             member.member_id,
             member.protocols,

@@ -282,11 +282,11 @@ class GroupStorage:
         return loaded
 
     def end_offset(self, group_id: str) -> int:
-        """Return the log end offset of the group's partition. Without a log it is -1, which makes all groups visible."""
+        """Return the log end offset of the group's partition; -1 (`ALWAYS`) without a log, where requests see a new group at once."""
         return -1 if self._log is None else self._log.end_offset(self.partition_of(group_id))
 
     def creation_offset(self, group_id: str) -> int:
-        """Return `created_at` for a new group: the end offset of its partition, but `ALWAYS` with the old coordinator, which shows it at once."""
+        """Return the offset above which the high watermark must be before requests see a new group; -1 (`ALWAYS`) if they see it at once."""
         return self.end_offset(group_id) if self.is_new_coordinator else ALWAYS
 
     def high_watermark(self, group_id: str) -> int:

@@ -27,9 +27,10 @@ def subscribed_topics(metadatas: Iterable[bytes]) -> frozenset[str] | None:
 
 
 def have_impossible_size(metadatas: Iterable[bytes]) -> bool:
-    """Return whether the first subscription that cannot be decoded contains a number or length that is negative or exceeds the data.
+    """Return whether decoding the subscriptions in order fails with ImpossibleSize, an error that Kafka's coordinator does not handle.
 
-    metadatas: encoded subscriptions.
+    Decoding stops at the first invalid subscription. The result is False if that one has another error, or if all are valid. metadatas: the encoded
+    subscriptions.
     """
     try:
         _all_topics(metadatas)

@@ -115,9 +115,9 @@ class Transitions:
     def assign(self, group: ConsumerGroup, new_assignor: str | None, entries: list[Entry], *, were_equal: bool) -> None:
         """Compute the target assignment of the current epoch, and add its records to `entries` (GN-18, GN-48).
 
-        new_assignor: the assignor that the current request prefers, if no member preferred it before; otherwise None. were_equal: whether all members
-        had the same subscription before the current request. Kafka then treats their subscriptions as still equal: partitions are assigned as if each
-        member had the subscription of the member that comes first in Kafka's hash table (GN-38).
+        new_assignor: the assignor that the current request prefers, if no member preferred it before; otherwise None. were_equal: the result of
+        `_were_equal`. If it is true, every member is treated as if it had the subscription of one of them, the first in Kafka's hash table, even if
+        the current request made the subscriptions different (GN-38).
         """
         members = [
             MemberSubscription(
@@ -145,8 +145,8 @@ class Transitions:
     def assignor_of(self, group: ConsumerGroup, new_assignor: str | None = None) -> str:
         """Return the name of the assignor that most members prefer; the first of `group.consumer.assignors` if none has a preference (GN-36).
 
-        If several assignors are preferred by the same number of members, `new_assignor` is chosen if it is one of them, otherwise the first of them
-        in `ASSIGNORS`.
+        If several assignors are preferred by the same number of members, `new_assignor` is chosen if it is one of them, otherwise uniform
+        before range.
         """
         votes = Counter(member.assignor for member in group.members.values() if member.assignor is not None)
         if not votes:
@@ -226,9 +226,9 @@ class Transitions:
         self._next_epoch(group, entries)
 
     def drop_regexes(self, group: ConsumerGroup, regexes: Iterable[str], entries: list[Entry]) -> None:
-        """Remove the expressions in `regexes` that no member subscribes to any more from the group, and add their tombstones to `entries`.
+        """Remove regular expressions from a group if no member subscribes to them any more, and add their tombstones to `entries`.
 
-        Empty texts in `regexes` are ignored, because they stand for no regular expression.
+        regexes: the expressions to check. An empty text stands for no expression and is ignored.
         """
         for regex in dict.fromkeys(regexes):
             if regex and regex not in group.regex_subscribers:
@@ -274,7 +274,7 @@ class Transitions:
         member.rebalance_timer = self._timers.at(now_ms + member.rebalance_timeout_ms, late)
 
     def expect_join(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
-        """Start the timer that removes a member of the classic protocol if it does not join again in time, unless it is running (GN-59)."""
+        """Start the timer that removes a member of the classic protocol if it does not join again in time; a running timer is kept (GN-59)."""
         if member.join_timer is None:
             due_ms = now_ms + member.rebalance_timeout_ms
             member.join_timer = self._timers.at(
@@ -339,10 +339,10 @@ def _have_changed(names: Iterable[str], before: Mapping[str, object], after: Map
 
 
 def _were_equal(group: ConsumerGroup, member: ConsumerMember, changes: Changes) -> bool:
-    """Return whether all members had the same subscription before the current request, so that Kafka treats them as still equal (GN-38).
+    """Return whether Kafka assigns partitions as if all members had the same subscription, because they had it before the current request (GN-38).
 
-    The result is False if the request neither changed a regular expression nor added a member, or if the members subscribed to both names and an
-    expression. member: the member that sent the request. changes: what the request changed.
+    The result is False if the request neither changed a regular expression nor added a member. It is also False if the same subscription of all
+    members contained both topic names and a regular expression. member: the member that sent the request. changes: what the request changed.
     """
     if changes.regex_before is None and not changes.is_new:
         return False

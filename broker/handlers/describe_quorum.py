@@ -27,7 +27,7 @@ from kafkaproto.messages.describe_quorum import (
 
 FIRST_VERSION_WITH_NODES = 2
 LEADER_EPOCH = 1
-"""The leader epoch of the metadata log. It is always 1, because the only controller of a process is elected once and never replaced."""
+"""The leader epoch of the metadata log. It is always 1, because the cluster's only controller is never replaced while the cluster runs."""
 
 
 def _failed(exchange: Exchange, request: DescribeQuorumRequest, error_code: int) -> Reply:
