@@ -348,7 +348,7 @@ class Partition:
             self._change_isr(self, self.isr - late)
 
     def expired(self, now_ms: int) -> None:
-        """Check the requests that wait for this replica again, because retention has raised the log start offset by deleting old records.
+        """Schedule a check of the requests that wait for this replica, because retention has deleted old records and raised the log start offset.
 
         If this replica is a follower, it reports the new log start offset to the leader in its next fetch (N-15).
         """

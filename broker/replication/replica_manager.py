@@ -134,7 +134,7 @@ class ReplicaManager:
         self._leader_quota_changed(before)
 
     def limit_replication(self) -> None:
-        """Set the leader's and the follower's replication quota to the rates in the settings, which also apply to bytes counted before (R-2)."""
+        """Set the leader's and the follower's replication quota to the broker's settings. Bytes counted before count against the new rate (R-2)."""
         before = self.leader_quota.active
         self.leader_quota.limit(self._config[LEADER_RATE])
         self.follower_quota.limit(self._config[FOLLOWER_RATE])
@@ -229,7 +229,7 @@ class ReplicaManager:
     # ---- following -----------------------------------------------------------------------------------------------------------
 
     def release(self, topic: str, index: int) -> None:
-        """Undo the hold (stop offset) and the delay that a test has set for this replica's fetches. The replica need not be a follower now."""
+        """Remove the delay of this replica's fetches and the offset at which they stop, as set by a test, even if it is not a follower now."""
         self.following.release(topic, index)
 
     def cut_link(self, leader_id: int, cut: bool, now_ms: int) -> None:

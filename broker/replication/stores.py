@@ -35,7 +35,8 @@ class Stores:
     """The bytes of all partitions of a cluster: one store per partition, shared by its replicas.
 
     budget: limits the bytes in memory. draw: a function that returns a random number from 0 to 1, for segment.jitter.ms; the cluster's seed
-    determines the numbers. shelf: the data directory, None if records do not survive the process. events: receives an event for each changed offset.
+    determines the numbers. shelf: the data directory, None if records do not survive the process. events: where the replicas' logs report changes
+    of their offsets (`offsets_moved`) and truncations (`log_truncated`).
     """
 
     def __init__(

@@ -57,7 +57,7 @@ def own_voter(node: Node) -> Voter:
 
 
 def has_dynamic_quorum(node: Node) -> bool:
-    """Return whether the voters of the quorum can change. This needs Kafka 4 and level 1 of `kraft.version`, which has no effect in 3.9."""
+    """Return whether the voters of the quorum can change: from release 4.0 on, if `kraft.version` has level 1. In 3.9 this level has no effect."""
     return node.is_release_4 and KRAFT_VERSION in node.image.features
 
 

@@ -22,7 +22,7 @@ FETCH = "Fetch"
 REMEMBERED = 1000
 """The maximum number of (client id, topic, partition) tuples that a broker remembers, so that it warns of each only once.
 
-Before a further one is added, all are removed.
+If there are so many when another one is added, all of them are removed first.
 """
 _OFFSET_BYTES = 8
 

@@ -20,8 +20,8 @@ NO_SEQUENCE = -1
 class Verification(NamedTuple):
     """The result of a verification.
 
-    errors: an error code for each partition, 0 for none. ended: the partitions in which the transaction was already open, so that only the other
-    partitions were verified, but in which it ended before the coordinator responded. The leader rejects the batches for them (TX-30).
+    errors: an error code for each partition, 0 for none. ended: partitions that were not verified, because the transaction was already open in
+    them, but in which it ended before the coordinator responded. The leader rejects the batches for these partitions (TX-30).
     """
 
     errors: Mapping[PartitionKey, int]
