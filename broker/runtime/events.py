@@ -92,7 +92,10 @@ class Observer:
         """
 
     def throttle_ended(self, connection_id: int, now_ms: int) -> None:
-        """Handle the event that a throttle is over: the broker reads the connection again, sends the held response, or the connection closed."""
+        """Handle the event that a throttle is over, because its time has passed or its connection closed.
+
+        After its time has passed, the broker reads the connection again, or sends the response that it held back (releases before 2.0).
+        """
 
     def response_built(self, exchange: Any, message: Any) -> None:
         """Handle the event that a response message is about to be encoded. `response_ready` follows.
@@ -171,9 +174,9 @@ class Observer:
         """
 
     def transaction_changed(self, broker_id: int, change: Any, now_ms: int) -> None:
-        """Handle the event that a transactional id has another state, epoch or partition, or was loaded.
+        """Handle the event that a transactional id changed, for example its state, epoch or partitions, or that the coordinator loaded it.
 
-        broker_id: the coordinator. change: the change (`transaction.changes.TransactionChange`).
+        broker_id: the transaction coordinator. change: the change (`transaction.changes.TransactionChange`).
         """
 
     def telemetry_pushed(self, broker_id: int, push: Any, now_ms: int) -> None:

@@ -25,9 +25,9 @@ ACCEPTING_ROUNDS = 8
 QUIET_ROUNDS = 3
 """The number of event loop iterations without input after which the kernel's receive buffers are assumed to be empty."""
 MOST_ROUNDS = 300
-"""The maximum number of event loop iterations for which `advance` waits if clients keep sending.
+"""The maximum number of event loop iterations that one call of `BrokerLoop.settle` waits if clients keep sending.
 
-In that time every kernel buffer is emptied more than once.
+That is enough to empty the receive buffer of every connection more than once.
 """
 
 

@@ -191,10 +191,9 @@ class Server(Observer):
             self._opening.append(asyncio.ensure_future(self._listen_again(self.cluster.nodes[broker_id])))
 
     async def _listen_again(self, node: Node) -> None:
-        """Open the listeners of a restarted broker. Calls for several brokers run one after the other.
+        """Open the listeners of a broker that was started again, unless they are open or the broker has been stopped since.
 
-        If the broker restarts again before its ports are open, a second call waits until the first one is done. It then opens nothing, because the
-        ports are open already.
+        Only one call runs at a time; others wait for it, whichever broker they are for.
         """
         async with self._one_opens:
             if node.running and node.broker_id not in self._open:

@@ -1,4 +1,4 @@
-"""The settings of the command line: combines files, environment variables, `-c` and equivalent options, in order of precedence."""
+"""The broker settings that a command line gives: combines files, environment variables and options such as `-c`, in order of precedence."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ class TraceWriter:
     def _write(self, data: bytes, *, queued: bool = True) -> None:
         """Write a byte string to the current file, or to a new file if the current one has no room for it.
 
-        queued: True if the bytes were in the queue. The queue then has room for as many new bytes.
+        queued: whether the bytes come from the queue. If so, they no longer count towards the limit `queue_bytes`.
         """
         if self._written + len(data) > self._file_bytes:
             self._file.close()

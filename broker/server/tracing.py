@@ -25,7 +25,7 @@ RECORDED = (
 
 
 TOGETHER = 64
-"""The number of entries that a busy broker collects before it encodes them. An idle broker waits at most 0.05 seconds."""
+"""The number of collected entries at which they are encoded together. Fewer entries are encoded after at most about 0.05 seconds."""
 WAIT_S = 0.05
 
 

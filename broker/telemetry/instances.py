@@ -71,9 +71,9 @@ class TelemetryPush(NamedTuple):
 class Instance:
     """A client that sends metrics, and the subscription that applies to it.
 
-    version: the version of the settings from which the subscription was computed. connection_id: the connection whose request created this
-    object. requested_ms: when the client last requested its subscription. pushed_ms: when the client last pushed metrics. A request or
-    push that was rejected because it came too early does not change these times.
+    version: the cluster's `client_metrics_version`, which counts changes to subscriptions, when the client's own was computed. If it has risen since,
+    a new object replaces this one. connection_id: the connection whose request created this object. requested_ms: when the client last requested
+    its subscription. pushed_ms: when the client last pushed metrics. A request or push that comes too early does not change these times.
     """
 
     client_instance_id: bytes
@@ -186,7 +186,7 @@ class TelemetryInstances:
         return 0
 
     def connection_closed(self, connection_id: int) -> None:
-        """Drop the clients that were first stored by a request of this connection. Before Kafka 4, clients stay until they expire."""
+        """Drop every client whose `Instance` was created by a request of this connection. Before Kafka 4, clients stay until they expire."""
         if self._is_release_4:
             gone = [key for key, instance in self._instances.items() if instance.connection_id == connection_id]
             for key in gone:
@@ -195,8 +195,8 @@ class TelemetryInstances:
     def _instance(self, key: bytes, attributes: ClientAttributes, connection_id: int, now_ms: int) -> Instance:
         """Return the stored client whose instance id is `key`, and extend its expiry. If there is none, or it has expired, store a new client.
 
-        attributes, connection_id: stored with a new client. What the client must send (its `Instance`) is computed again from the stored attributes
-        if any subscription to client metrics has changed since.
+        If any subscription to client metrics has changed since the client was stored, a new `Instance` replaces the stored one. It keeps the stored
+        attributes, but has a newly computed subscription. attributes: stored with a new client. connection_id: stored with a new `Instance`.
         """
         version = self._config.cluster.client_metrics_version
         instance = self._instances.get(key)

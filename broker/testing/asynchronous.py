@@ -51,7 +51,7 @@ class AsyncClock:
     async def advance(self, delta_ms: int) -> None:
         """Let `delta_ms` milliseconds pass at once, and fire each timer at its exact time.
 
-        Raises TypeError on the system clock and ValueError for a negative time.
+        Raises TypeError if the cluster runs on the system clock, which cannot be advanced, and ValueError for a negative time.
         """
         check_int("delta_ms", delta_ms, 0, example=30_000)
         await self._owner.server.loop.advance(delta_ms)
@@ -123,7 +123,7 @@ class AsyncTestCluster(Handle):
     @overload
     def __call__(self, function: Callable[..., Coroutine[Any, Any, R]]) -> Callable[..., Coroutine[Any, Any, R]]: ...
     def __call__(self, function: Callable[..., Coroutine[Any, Any, R]]) -> Callable[..., Coroutine[Any, Any, R]]:
-        """Decorate a coroutine function: each call has a new cluster, passed as its parameter `kafka` if it has one.
+        """Decorate a coroutine function, so that each call runs with a new cluster. A parameter `kafka` of the function receives the cluster.
 
         Callers leave out the argument `kafka`, because the decorator adds it. A type checker checks the other arguments if `kafka` is the first
         parameter, or the second as in methods. Raises TypeError for anything but coroutine functions.
