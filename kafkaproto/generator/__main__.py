@@ -82,7 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
         stale = stale_files(files)
         if stale:
             sys.stderr.write(
-                f"these generated files are out of date: {', '.join(stale)}; write them again with `{emit.COMMAND}`\n"
+                f"write the generated files again with `{emit.COMMAND}`, because these are out of date: {', '.join(stale)}\n"
             )
         return 1 if stale else 0
     for name in stale_files(files):
