@@ -60,7 +60,7 @@ class ConsumerGroup(Group):
         super().__init__(subject, index)
         self.connection = self.connect()
         if self.heartbeat("nobody", INVALID_EPOCH).error_code == ErrorCode.UNSUPPORTED_VERSION:
-            pytest.skip("not prepared: needs consumer in group.coordinator.rebalance.protocols")
+            pytest.skip("not prepared: needs consumer in group.coordinator.rebalance.protocols (is without consumer)")
         self.topic = self.add_topic()
 
     @property
