@@ -38,9 +38,7 @@ def allow(cluster: VirtualCluster, where: str) -> None:
 
 @pytest.mark.parametrize("release", ["3.9", "4.2"])
 @pytest.mark.parametrize("where", ["topic", "all brokers"])
-def test_partition_without_a_leader_gets_one_an_interval_after_unclean_elections_are_enabled(
-    release: str, where: str
-) -> None:
+def test_leaderless_partition_gets_a_leader_an_interval_after_unclean_is_enabled(release: str, where: str) -> None:
     cluster = leaderless(release)
     cluster.advance(3_600_000)
     allow(cluster, where)
