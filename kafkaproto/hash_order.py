@@ -20,6 +20,12 @@ SMALL_MAP = 4
 Item = TypeVar("Item")
 
 
+def partition_hash_bits(partition: tuple[str, int]) -> int:
+    """Return the 32 bits of `hashCode()` of Kafka's `TopicPartition`, as a number that is not negative. partition: (topic, index)."""
+    topic, index = partition
+    return (31 * (31 + index) + java_hash_bits(topic)) & ALL_BITS
+
+
 def hash_order(texts: Iterable[str], table: int = SMALLEST_TABLE) -> list[str]:
     """Return distinct strings in the order of a Java `HashSet` or `HashMap` to which they were added one by one.
 

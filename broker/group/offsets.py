@@ -9,17 +9,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from kafkaproto.error_codes import ErrorCode
-from kafkaproto.partitioner import java_hash_bits
 
 K = TypeVar("K", bound=str | bytes)
 PartitionKey = tuple[str, int]
 """Identifies a partition: (topic name, partition index)."""
-
-
-def partition_hash_bits(key: PartitionKey) -> int:
-    """Return the 32 bits of `hashCode()` of Kafka's `TopicPartition`, as a number that is not negative."""
-    topic, index = key
-    return (31 * (31 + index) + java_hash_bits(topic)) & 0xFFFFFFFF
 
 
 class CommittedOffset(NamedTuple):

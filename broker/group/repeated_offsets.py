@@ -52,6 +52,8 @@ class OffsetsToStore(dict[PartitionKey, CommittedOffset]):
 
         results: the partitions and results in the order of the request.
         """
+        if not self.too_long:
+            return
         remaining = {key: iter(each) for key, each in self.too_long.items()}
         for key, result in results:
             if next(remaining.get(key, iter(())), False) and not result.error_code:

@@ -15,14 +15,14 @@ from functools import partial
 from typing import NamedTuple, Protocol, cast
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, partition_hash_bits
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.metadata.image import NO_TOPIC_ID, Image
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
-from kafkaproto.hash_order import hash_order, java_order, scala_copy_order, scala_map_order
+from kafkaproto.hash_order import hash_order, java_order, partition_hash_bits, scala_copy_order, scala_map_order
 from kafkaproto.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestTopics,

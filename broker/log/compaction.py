@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kafkaproto.broker.log.cleaned_transactions import CleanedTransactions
-from kafkaproto.broker.log.replica_log import ReplicaLog
+from kafkaproto.broker.log.replica_log import Origin, ReplicaLog
 from kafkaproto.broker.log.retention import newest_ms
 from kafkaproto.broker.log.rolling import NO_LIMIT_MS
 from kafkaproto.broker.log.runs import LogSegment, OffsetRange
@@ -136,12 +136,11 @@ def _latest_start_ms(log: ReplicaLog, limits: CleaningLimits, dirty: Sequence[Lo
     return min(timed) + limits.max_lag_ms + 1 if timed and limits.max_lag_ms < NO_LIMIT_MS else None
 
 
-def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared, partition: str = "(unnamed)") -> bool:
+def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) -> bool:
     """Clean all cleanable segments, even if the share of dirty bytes is too low for a cleaning to be due. Returns whether there was any to clean.
 
     limits: the topic's compaction settings. shared: results of cleaning other replicas of the partition in this round. A result for the same batches
-    is used again; otherwise the result for this log is added. partition: the name of the partition, for log lines. Raises StorageError if the cleaned
-    batches cannot be written; then nothing has changed.
+    is used again; otherwise the result for this log is added. Raises StorageError if the cleaned batches cannot be written; then nothing has changed.
     """
     segments = cleanable(log, limits, now_ms).segments
     if not segments:
@@ -154,7 +153,7 @@ def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared, 
     parts = tuple(part for segment in segments for part in segment.parts)
     key = (log.store, parts, log.first_dirty_offset, limits, frozenset(producers.items()), aborted)
     if key not in shared:
-        cleaner = _Cleaner(log.store, parts, producers, aborted, limits.delete_retention_ms, now_ms, partition)
+        cleaner = _Cleaner(log.store, parts, producers, aborted, limits.delete_retention_ms, now_ms, log.origin)
         cleaner.learn_keys(log.first_dirty_offset)
         shared[key] = cleaner.write()
     written, remaining = shared[key]
@@ -177,7 +176,7 @@ class _Cleaner:
         aborted: Sequence[AbortedTransaction],
         delete_retention_ms: int,
         now_ms: int,
-        partition: str,
+        origin: Origin,
     ) -> None:
         self._store = store
         self._parts = parts
@@ -185,7 +184,7 @@ class _Cleaner:
         self._aborted = aborted
         self._delete_retention_ms = delete_retention_ms
         self._now_ms = now_ms
-        self._partition = partition
+        self._origin = origin
         self._latest: dict[bytes, int] = {}
 
     def _batches(self) -> Iterator[tuple[bytes, BatchHeader]]:
@@ -288,8 +287,9 @@ class _Cleaner:
             return list(records(batch))
         except DecodeError as error:
             logger.error(
-                "compaction of partition %s keeps a damaged batch at base offset %d unchanged, because its records cannot be decoded: %s",
-                self._partition,
+                "compaction of partition %s-%d keeps a damaged batch at base offset %d unchanged, because its records cannot be decoded: %s",
+                self._origin.topic,
+                self._origin.partition,
                 int.from_bytes(batch[:8]),
                 error,
             )

@@ -144,7 +144,7 @@ class Compaction(LogTask):
             limits = partition.cleaning
             if limits is not None and compaction.is_due(partition.log, limits, now_ms):
                 try:
-                    compaction.clean(partition.log, limits, now_ms, shared, str(partition))
+                    compaction.clean(partition.log, limits, now_ms, shared)
                 except StorageError as error:
                     logger.error("partition %s cannot be compacted: %s", partition, error)
 
@@ -168,7 +168,7 @@ class Compaction(LogTask):
                     f"Topic {topic} is not compacted: its cleanup.policy does not contain compact.",
                 )
             try:
-                compaction.clean(partition.log, partition.cleaning, now_ms, shared, str(partition))
+                compaction.clean(partition.log, partition.cleaning, now_ms, shared)
             except StorageError as error:
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
 

@@ -139,7 +139,6 @@ class ReplicaLog:
         "__weakref__",
         "_events",
         "_newest",
-        "_origin",
         "epochs",
         "first_dirty_offset",
         "high_watermark",
@@ -147,6 +146,7 @@ class ReplicaLog:
         "keeper",
         "log_end_offset",
         "log_start_offset",
+        "origin",
         "producers",
         "runs",
         "store",
@@ -158,7 +158,7 @@ class ReplicaLog:
         self.store = store
         self.keeper = keeper
         self._events = Events() if events is None else events
-        self._origin = origin
+        self.origin = origin
         self.is_leader = False
         self.runs = Runs(store)
         self.log_start_offset = 0
@@ -204,7 +204,7 @@ class ReplicaLog:
         if transactions.first_unstable_offset < offset:
             transactions.replicated(offset)
         if self._events.offsets_moved is not None:
-            broker_id, topic, index, turn = self._origin
+            broker_id, topic, index, turn = self.origin
             self._events.offsets_moved(broker_id, topic, index, self, turn.now_ms)
 
     def drop_uncommitted_high_watermark(self) -> None:
@@ -564,7 +564,7 @@ class ReplicaLog:
 
     def _report_truncation(self, what: str, before: int, after: int) -> None:
         if self._events.log_truncated is not None:
-            broker_id, topic, index, turn = self._origin
+            broker_id, topic, index, turn = self.origin
             self._events.log_truncated(broker_id, topic, index, what, before, after, turn.now_ms)
 
     def close(self) -> None:

@@ -40,8 +40,7 @@ class UncleanElection:
             self._timer = self._timers.at(self._now_ms() + self._interval_ms(), self._elect)
 
     def _needs_election(self, image: Image, topic: Topic) -> bool:
-        without_leader = [p for p in topic.partitions if p.leader == NO_LEADER]
-        has_candidate = any(image.is_alive(broker_id) for p in without_leader for broker_id in p.replicas)
+        has_candidate = any(p.leader == NO_LEADER and any(map(image.is_alive, p.replicas)) for p in topic.partitions)
         return has_candidate and self._enabled(topic)
 
     def _elect(self, _: int) -> None:

@@ -121,7 +121,7 @@ def state_of_one(topic: str, partition: int) -> StateOfOne:
 
 
 class Moves:
-    """What is needed to write trace entries about one replica. Each change of the offsets of the replica gets an entry.
+    """The encoder of the trace entries about one replica, and its state. Each change of the replica's offsets gets an entry.
 
     packing: encodes these entries. flags: 1 (`BEGINS`) if the next entry is the first one about this replica, otherwise 0. log: a weak reference
     to the replica's log.

@@ -9,9 +9,8 @@ import pytest
 from kafkaproto.conformance.groups import Group, commit, has_new_coordinator
 from kafkaproto.conformance.scene import new_topic
 from kafkaproto.conformance.subject import Subject
-from kafkaproto.hash_order import hash_order, java_order, scala_copy_order, scala_map_order
+from kafkaproto.hash_order import hash_order, java_order, partition_hash_bits, scala_copy_order, scala_map_order
 from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
-from kafkaproto.partitioner import java_hash_bits
 
 pytestmark = pytest.mark.needs(offsets_topic=True)
 
@@ -19,11 +18,6 @@ UNSUPPORTED_VERSION, NOT_COORDINATOR = 35, 16
 BROKERS = 3
 Requested = list[tuple[str, list[int]]]
 """The topics of an OffsetFetch request or response, each with its partitions."""
-
-
-def hash_bits(partition: tuple[str, int]) -> int:
-    """Return Java's `TopicPartition.hashCode()` of a partition as an unsigned 32-bit number. partition: (topic, index)."""
-    return (31 * (31 + partition[1]) + java_hash_bits(partition[0])) & 0xFFFFFFFF
 
 
 def flat(topics: Requested) -> list[tuple[str, int]]:
@@ -71,7 +65,9 @@ def test_before_kafka_4_0_offset_fetch_returns_a_partition_named_twice_only_once
     group = Group(subject)
     first, second = (new_topic(subject, partitions=9).name for _ in range(2))
     for topics in requests(first, second):
-        expected = topics if has_new_coordinator(subject) else by_topic(scala_map_order(flat(topics), hash_bits))
+        expected = (
+            topics if has_new_coordinator(subject) else by_topic(scala_map_order(flat(topics), partition_hash_bits))
+        )
         for version in (1, 2, 5, 7):
             assert listed(group.ask(fetch_request(group, topics), version)) == expected, version
 
@@ -84,7 +80,9 @@ def test_offset_fetch_of_all_topics_has_the_order_of_a_hash_table_before_4_0(sub
     first, second = (new_topic(subject, partitions=9).name for _ in range(2))
     offsets = {first: dict.fromkeys(range(partitions - 1), (5, None)), second: {0: (5, None)}}
     assert set(commit(group, offsets).values()) == {0}
-    expected = by_topic(scala_copy_order([(name, index) for name in offsets for index in offsets[name]], hash_bits))
+    expected = by_topic(
+        scala_copy_order([(name, index) for name in offsets for index in offsets[name]], partition_hash_bits)
+    )
     for version in (2, 7):
         assert listed(group.ask(fetch_request(group, None), version)) == expected
 
@@ -95,7 +93,7 @@ def test_offset_fetch_v0_returns_unsupported_version_once_for_a_repeated_partiti
     group = Group(subject)
     for topics in requests("first-topic", "second-topic"):
         response = group.ask(fetch_request(group, topics), 0)
-        indexes = dict(by_topic(java_order(flat(topics), hash_bits)))
+        indexes = dict(by_topic(java_order(flat(topics), partition_hash_bits)))
         assert listed(response) == [(name, indexes[name]) for name in hash_order(indexes)]
         assert {p.error_code for t in response.topics for p in t.partitions} == {UNSUPPORTED_VERSION}
 

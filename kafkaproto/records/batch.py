@@ -57,7 +57,7 @@ _HEADER = struct.Struct(">qiibIhiqqqhii")
 _MAGIC_AT = 16
 _LENGTH_AT = 8
 _EPOCH_AT = 12
-_CRC_AT = 17
+CRC_AT = 17
 _ATTRIBUTES_AT = 21
 """The index of the attributes in a batch. The checksum covers the bytes from here on; it excludes base offset and leader epoch before them."""
 _MAX_TIMESTAMP_AT = 35
@@ -215,7 +215,7 @@ def check_crc(batch: Buffer) -> bool:
     view = memoryview(batch)
     if len(view) < HEADER_BYTES:
         return False
-    (crc,) = _UINT32.unpack_from(view, _CRC_AT)
+    (crc,) = _UINT32.unpack_from(view, CRC_AT)
     return bool(crc == checksum.crc32c(view[_ATTRIBUTES_AT:]))
 
 
@@ -230,7 +230,7 @@ def patch_log_append_time(batch: bytearray | memoryview, now_ms: int) -> None:
     (attributes,) = _INT16.unpack_from(batch, _ATTRIBUTES_AT)
     _INT16.pack_into(batch, _ATTRIBUTES_AT, attributes | LOG_APPEND_TIME)
     _INT64.pack_into(batch, _MAX_TIMESTAMP_AT, now_ms)
-    _UINT32.pack_into(batch, _CRC_AT, checksum.crc32c(memoryview(batch)[_ATTRIBUTES_AT:]))
+    _UINT32.pack_into(batch, CRC_AT, checksum.crc32c(memoryview(batch)[_ATTRIBUTES_AT:]))
 
 
 def records(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Iterator[Record]:
@@ -377,5 +377,5 @@ def build_empty_batch(header: BatchHeader) -> bytes:
 
 
 def _with_crc(batch: bytearray) -> bytes:
-    _UINT32.pack_into(batch, _CRC_AT, checksum.crc32c(memoryview(batch)[_ATTRIBUTES_AT:]))
+    _UINT32.pack_into(batch, CRC_AT, checksum.crc32c(memoryview(batch)[_ATTRIBUTES_AT:]))
     return bytes(batch)

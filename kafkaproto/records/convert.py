@@ -125,7 +125,7 @@ def _check_one_kind(listed: Sequence[Entry]) -> None:
     if len(listed) > 1 and compressed:
         raise EncodeError(
             "Message",
-            f"none of several messages may be compressed if they are converted to one record batch (got {len(listed)} messages, of which "
+            f"several messages can be converted to one record batch only if none of them is compressed (got {len(listed)} messages, of which "
             f"{compressed} are compressed); convert each compressed message separately",
         )
     magics = {entry.header.magic for entry in listed}

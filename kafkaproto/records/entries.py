@@ -80,6 +80,11 @@ def complete_bytes(buffer: Buffer) -> int:
     return end
 
 
+def crc_at(header: BatchHeader | MessageHeader) -> int:
+    """Return the byte of a batch or message at which its checksum begins."""
+    return magic_2.CRC_AT if header.magic >= magic_2.MAGIC else message_set.CRC_AT
+
+
 def check_crc(batch: Buffer) -> bool:
     """Return whether the checksum of a batch or message is correct. batch: exactly the bytes of one batch or message."""
     if read_header(batch).magic < magic_2.MAGIC:

@@ -42,7 +42,7 @@ SMALLEST_BYTES = {0: 14, 1: 22}
 _HEADER = struct.Struct(">qiIbb")
 _MAGIC_AT = 16
 _SIZE_AT = 8
-_CRC_AT = 12
+CRC_AT = 12
 _CRC_COUNTS_FROM = 16
 _TIMESTAMP_AT = 18
 _KEY_AT = {0: 18, 1: 26}
@@ -175,7 +175,7 @@ def check_crc(message: Buffer) -> bool:
     view = memoryview(message)
     if len(view) < PREFIX_BYTES + SMALLEST_BYTES[0]:
         return False
-    (crc,) = _UINT32.unpack_from(view, _CRC_AT)
+    (crc,) = _UINT32.unpack_from(view, CRC_AT)
     return bool(crc == zlib.crc32(view[_CRC_COUNTS_FROM:]))
 
 

@@ -127,7 +127,7 @@ class Connection:
             raise KafkaError(
                 response.error_code,
                 f"the broker at {self.address} rejected the ApiVersions request that kafka_py sends first on each connection; look for "
-                f"the reason in the broker's log; error code {response.error_code}",
+                "the reason in the broker's log",
             )
 
     def _check_peer(self) -> None:

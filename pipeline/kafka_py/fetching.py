@@ -21,7 +21,7 @@ from kafkaproto.pipeline.kafka_py.errors import DataLoss, KafkaError, error_name
 from kafkaproto.pipeline.kafka_py.offsets import EARLIEST, LATEST, Range
 from kafkaproto.pipeline.kafka_py.options import SourceSettings
 from kafkaproto.records.control import ControlRecordType, control_type
-from kafkaproto.records.entries import Entry, batches, check_crc, complete_bytes, records
+from kafkaproto.records.entries import Entry, batches, check_crc, complete_bytes, crc_at, records
 
 PREFERRED_MS = 300_000
 """The time in ms for which a preferred follower is read before the next fetch goes to the leader again (``metadata.max.age.ms``)."""
@@ -149,7 +149,7 @@ class _Fetcher:
             raise KafkaError(
                 response.error_code,
                 f"the broker at {request.connection.address} rejected the fetch from {self._name} at offset {request.position} "
-                f"(the broker's log may say why) with error code {response.error_code}",
+                "(the broker's log may say why)",
             )
         if not response.responses:  # a broker that throttles sends no topics
             return PartitionData(high_watermark=UNKNOWN_OFFSET, last_stable_offset=UNKNOWN_OFFSET)
@@ -266,7 +266,7 @@ class _Fetcher:
             if self._settings.check_crcs and not check_crc(entry.view):
                 raise DecodeError(
                     "RecordBatch.crc",
-                    17 if header.magic >= 2 else 12,
+                    crc_at(header),
                     f"the checksum is wrong in the batch of {self._name} whose last offset is {header.last_offset}, so its data is "
                     "damaged; set the option kafka.check.crcs to false to read the batch without this check",
                 )
