@@ -377,12 +377,13 @@ END_TO_END = Scenario(
     same(TOOLS + "EndToEndLatency"),
     (
         created("tools-i", "0"),
-        Step("measure", "{bootstrap} tools-i 20 all 10", patterns=("rate", "latency"), only=(OLDER,)),
+        Step("measure", "{bootstrap} tools-i 20 all 10", patterns=("rate", "latency"), only=(OLDER,), settles=True),
         Step(
             "measure",
             f"{SERVER} --topic tools-i --num-records 20 --producer-acks all --record-size 10",
             patterns=("rate", "latency"),
             only=(NEWER,),
+            settles=True,
         ),
     ),
 )
