@@ -117,7 +117,8 @@ class Membership:
         """Return the member that sends JoinGroup; a new member is added first (GN-57).
 
         entries: the list to which records of the change are added. Raises KafkaError for a static member that sends a member id: UNKNOWN_MEMBER_ID
-        (25) if no member has its instance id, FENCED_INSTANCE_ID (82) if another member has it.
+        (25) if no member has its instance id, FENCED_INSTANCE_ID (82) if another member has it, and FENCED_MEMBER_EPOCH (110) if the member was
+        fenced before. A former instance id of a removed member is rejected as in `_holder`, even without a member id.
         """
         member_id, instance_id = request.member_id or self.new_member_id(), request.group_instance_id
         if instance_id is None:
@@ -130,9 +131,11 @@ class Membership:
         return self._take_over(group, holder, member_id, entries)
 
     def check_static(self, group: ConsumerGroup, request: JoinRequest) -> None:
-        """Check that a static member that sends JoinGroup with a member id has the instance id, without adding a member (GN-57).
+        """Check that the member id in a JoinGroup request belongs to the static member with the request's instance id (GN-57).
 
-        Raises KafkaError UNKNOWN_MEMBER_ID (25) if no member has its instance id, FENCED_INSTANCE_ID (82) if another member has it.
+        The ids are compared only if the request contains both. No member is added. Raises KafkaError UNKNOWN_MEMBER_ID (25) if no member has the
+        instance id, FENCED_INSTANCE_ID (82) if a member with another member id has it, and FENCED_MEMBER_EPOCH (110) if the member was fenced before.
+        A former instance id of a removed member is rejected as in `_holder`, even without a member id.
         """
         if request.group_instance_id is not None:
             holder = _holder(group, request.group_instance_id)
@@ -292,9 +295,10 @@ def _unknown_member(member_id: str, group: ConsumerGroup) -> KafkaError:
 
 
 def _holder(group: ConsumerGroup, instance_id: str) -> ConsumerMember | None:
-    """Return the member that the group has recorded for `instance_id`, even if it has another instance id now; None if there is none.
+    """Return the member to which `group.static_ids` maps an instance id; None if it does not contain the id.
 
-    Raises KafkaError UNKNOWN_MEMBER_ID (25) if that member changed its instance id and was removed afterwards (GN-34).
+    As in Kafka, a member that changes its instance id stays in that dict under the old id, too, even after the member is removed. From then on, the
+    old id raises KafkaError UNKNOWN_MEMBER_ID (25), or FENCED_MEMBER_EPOCH (110) if the member was fenced (GN-34).
     """
     member_id = group.static_ids.get(instance_id)
     if member_id is None:
@@ -322,7 +326,8 @@ def _check_static(
 def _check_epoch(member: ConsumerMember, request: ConsumerHeartbeat) -> None:
     """Check that a heartbeat has the current epoch of its member. Raises KafkaError FENCED_MEMBER_EPOCH (110) for another epoch.
 
-    The previous epoch is accepted, too, if the heartbeat repeats one whose response was lost (GN-12).
+    The previous epoch is accepted, too, if the heartbeat reports the member's partitions, and all of them are assigned to it. The member then
+    probably missed the response that contained the current epoch (GN-12).
     """
     known, received = member.current.epoch, request.member_epoch
     if received == known:

@@ -2,9 +2,9 @@
 
 A coordinator has the groups whose partition of `__consumer_offsets` this broker leads. They are loaded from that partition when the broker becomes
 its leader, and dropped from memory when it stops leading it (GO-11, GO-12). The result of a join or sync is passed to its callback exactly once, at
-once or later. Corresponds to Kafka's `GroupCoordinator` (3.9), with one difference: if a member sends a second join or sync while its first is
-parked, Kafka never responds to the first. This coordinator responds to it with REBALANCE_IN_PROGRESS, so that its connection does not hang. This
-module does not depend on wire messages, connections or clocks.
+once or later. Corresponds to Kafka's `GroupCoordinator` (3.9), with one difference: if a member sends a second join or sync while its first still
+waits for the response, Kafka never responds to the first. This coordinator responds to it with REBALANCE_IN_PROGRESS, so that its connection does
+not hang. This module does not depend on wire messages, connections or clocks.
 """
 
 from __future__ import annotations
@@ -60,9 +60,10 @@ OPERATIONS_OF_4 = OPERATIONS | 1 << 10 | 1 << 11
 class GroupCoordinator:
     """The group coordinator of one broker.
 
-    random: generates member ids. log: the offsets topic on this broker; None keeps groups in memory only. versions: the versions in which records are
-    written to the offsets topic. load_ms: returns how many ms the loading of a partition is simulated to take. consumers: the settings of the new
-    protocol (KIP-848). topics: the topics of the cluster, by default none. broker_id: the id in events; -1 in tests of the coordinator alone.
+    random: generates member ids. log: the offsets topic on this broker; None keeps groups in memory only. versions: the versions of the record values
+    that are written to the offsets topic. load_ms: a function that returns for how many ms loading a partition is delayed; 0 loads it at once.
+    consumers: the settings of the new protocol (KIP-848). topics: the topics of the cluster, by default none. broker_id: this broker's id, for the
+    reports of changed groups; -1 in tests of the coordinator alone.
     """
 
     def __init__(

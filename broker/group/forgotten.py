@@ -13,10 +13,10 @@ from kafkaproto.broker.group.storage import GroupStorage
 
 
 class ForgottenGroups:
-    """The empty consumer groups that rejected JoinGroup requests removed from a coordinator's memory without a record.
+    """The removed groups of one coordinator: empty consumer groups that it removed from memory, but for which it wrote no tombstones.
 
-    Their committed offsets return when a group with the same id is created again. storage: stores the groups. Its end offsets and high watermarks
-    show whether later records are replicated.
+    A rejected JoinGroup removes a group in this way. The group's committed offsets return when a group with the same id is created again. storage:
+    gives the end offset and the high watermark of a group's partition of `__consumer_offsets`.
     """
 
     def __init__(self, storage: GroupStorage) -> None:
@@ -27,7 +27,7 @@ class ForgottenGroups:
         """Maps the ids of removed groups that read requests may still see to (group, end offset of its partition when it was removed)."""
 
     def __iter__(self) -> Iterator[ConsumerGroup]:
-        """Iterate over a copy of the groups that were removed without a record and have offsets."""
+        """Iterate over the removed groups that have offsets, committed or still being committed. The groups may change meanwhile."""
         return iter([*self._groups.values()])
 
     def add(self, group: ConsumerGroup) -> None:
@@ -43,7 +43,7 @@ class ForgottenGroups:
         self._visible[group.group_id] = group, self._storage.end_offset(group.group_id)
 
     def get(self, group_id: str) -> ConsumerGroup | None:
-        """Return a group that has offsets and was removed without a record; None if there is none with this id."""
+        """Return the removed group with this id if it has offsets, committed or still being committed; otherwise None."""
         return self._groups.get(group_id)
 
     def take(self, group_id: str) -> ConsumerGroup | None:
@@ -51,14 +51,14 @@ class ForgottenGroups:
         return self._groups.pop(group_id, None)
 
     def visible(self) -> list[ConsumerGroup]:
-        """Return the groups that were removed without a record and that ListGroups, ConsumerGroupDescribe and OffsetFetch still show.
+        """Return the removed groups that ListGroups, ConsumerGroupDescribe and OffsetFetch still show.
 
         These requests read the state up to the high watermark. They see a removed group until the next record in the group's partition is replicated.
         """
         return [group for group_id in [*self._visible] if (group := self.get_visible(group_id)) is not None]
 
     def get_visible(self, group_id: str) -> ConsumerGroup | None:
-        """Return the group that was removed without a record if read requests, such as ListGroups, still see it; otherwise None."""
+        """Return the removed group with this id if read requests, such as ListGroups, still see it; otherwise None."""
         group, end = self._visible.get(group_id, (None, 0))
         if group is not None and self._storage.high_watermark(group_id) > end:
             del self._visible[group_id]

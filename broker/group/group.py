@@ -117,9 +117,10 @@ class Group:
     pending_offsets: PendingOffsets = field(default_factory=PendingOffsets)
     """The offsets that producers committed in transactions that are still open."""
     stable_waiters: list[Callable[[int, int], None]] = field(default_factory=list)
-    """Functions that continue requests which wait until all commits are replicated, such as an OffsetFetch for stable offsets.
+    """Functions that continue requests that wait for commits to be replicated, such as an OffsetFetch for stable offsets.
 
-        Each is called once, with (error code, time in ms), when a commit is replicated or fails, or when this broker drops the group.
+    Each is called with (error code, time in ms) when any commit is replicated or fails, or when this broker drops the group, and is then removed
+    from the list. A request that must still wait for other commits adds its function again.
     """
 
     def is_in(self, *states: GroupState) -> bool:
@@ -173,9 +174,10 @@ class Group:
     def accepts(self, member_id: str, max_size: int) -> bool:
         """Return whether a member may join a group of at most `max_size` members (`group.max.size`).
 
-        An empty group accepts every member. During the join phase, the group accepts a member whose JoinGroup is already parked, and any other member
-        while fewer than `max_size` JoinGroup requests are parked. Otherwise it accepts its current members, and a new one while it has fewer than
-        `max_size` members.
+        a. An empty group accepts every member.
+        b. During the join phase, the group accepts a member that already has a waiting JoinGroup request. It accepts any other member while fewer
+           than `max_size` JoinGroup requests wait.
+        c. Otherwise the group accepts its current members, and a new one while it has fewer than `max_size` members.
         """
         if self.is_in(GroupState.EMPTY, GroupState.DEAD):
             return True
@@ -276,11 +278,11 @@ class Group:
         self.subscribed = self._subscribed_topics()
 
     def choose_protocol(self) -> str | None:
-        """Return the protocol with the most votes; None if there are no members or one of them cannot vote.
+        """Return the protocol with the most votes; None if there are no members, or if a member offers no protocol that all support.
 
         Each member votes for the first of its protocols that all members support. A protocol counts as supported by all if it is offered as often as
-        there are members. As in Kafka, a member that offers it twice counts twice (GC-27). If several protocols have the most votes, the first of
-        them in the order of a hash table wins: that of Java with Kafka's new group coordinator (default from 4.0 on), otherwise that of Scala.
+        there are members. As in Kafka, a member that offers it twice counts twice (GC-27). Among protocols with equally many votes, the first in the
+        order of Kafka's hash table wins: a Java table in the new group coordinator (default from 4.0 on), a Scala table in the old one.
         """
         common = self._common_protocols()
         voted = [member.vote(common) for member in self.members.values()]

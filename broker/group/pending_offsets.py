@@ -1,8 +1,9 @@
 """The offsets that producers committed to a group in transactions that are still open (TX-43).
 
-When a transaction commits, its offsets become committed offsets of the group. An offset is skipped if the partition has been committed since, by the
-group itself or in another transaction that has already ended. When a transaction aborts, its offsets are dropped. The time of an operation does not
-depend on the number of other producers and partitions. This module does not depend on coordinators or logs.
+When a transaction commits, its offsets become committed offsets of the group, except those that a newer offset of the same partition has replaced. An
+offset replaces the older ones when it becomes a committed offset: at once if it is committed outside a transaction, otherwise when its transaction
+commits. When a transaction aborts, its offsets are dropped. The time of an operation does not depend on the number of other producers and
+partitions. This module does not depend on coordinators or logs.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 class PendingOffsets:
     """The pending offsets of one group, by producer id and partition. They are numbered in the order in which they are added.
 
-    A commit of a partition replaces the pending offsets of this partition that were added before: they are skipped when their transactions end.
+    An offset that becomes a committed offset of the group replaces the older pending offsets of its partition: these are ignored when their
+    transactions commit.
     """
 
     __slots__ = ("_by_producer", "_last_number", "_producers", "_replaced")

@@ -88,10 +88,10 @@ class Rebalance:
             self.prepare(group, now_ms)
 
     def take_request(self, group: Group, member: Member, request: JoinRequest, reply: JoinReply | None) -> None:
-        """Store the protocols and timeouts from the JoinGroup request of a current member, and park the request unless `reply` is None.
+        """Store the protocols and timeouts from the JoinGroup request of a current member, and the function that sends its response later.
 
-        An earlier parked JoinGroup of the member gets REBALANCE_IN_PROGRESS. reply: the function that sends the response at the end of the join
-        phase; None if the calling code sends the response itself.
+        An earlier JoinGroup of the member that still waits gets REBALANCE_IN_PROGRESS. reply: the function, called at the end of the join phase; None
+        if the calling code sends the response itself, so that the request does not wait.
         """
         self.changes.note_request(group, member.member_id, member.protocols, request.protocols)
         self.respond_to_join(member, JoinResult(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS))

@@ -64,8 +64,8 @@ class Registry:
         """Return the group that a read request, such as DescribeGroups, sees; None if it sees none.
 
         With Kafka's new group coordinator (default from 4.0 on), these requests read the state up to the high watermark (GC-66, GN-63). They see a
-        new group only after a later record of its partition is replicated. They see a group that was removed without a record until a later record is
-        replicated.
+        new group only after a later record of its partition is replicated. A group that `forget` removed stays visible to them until a later record
+        of its partition is replicated.
         """
         group = self.get_any(group_id)
         if group is not None and group.created_at >= 0:
@@ -175,8 +175,8 @@ class Registry:
     ) -> None:
         """Convert a consumer group to a classic one without the members in `leaving` (GN-61).
 
-        entries: the list to which the records of the conversion are added. rebalances: whether the remaining members must join again. False if a
-        static member joined with the classic protocol and the same topics.
+        leaving: the ids of the members that leave. entries: the list to which the records of the conversion are added. rebalances: whether the
+        remaining members must join again; false if a classic member replaced a static member of the new protocol and kept its subscription.
         """
         entries += consumer_records.group_tombstones(group)
         classic = to_classic_group(group, leaving, topics, now_ms)
@@ -238,8 +238,9 @@ class Registry:
 
         Pending transactional offsets of these partitions are deleted, too. Returns an error code, 0 for success; after an error nothing is deleted.
         is_check: whether the periodic check for expired offsets calls this method.
-        A group that then has neither members nor offsets may be deleted, too (GC-64). Kafka's new group coordinator (default from 4.0 on) deletes it
-        only if `is_check` is true, the old one only if it had no pending transactional offsets.
+
+        A group that then has neither members nor offsets may be deleted, too (GC-64). With Kafka's new group coordinator (default from 4.0 on), it is
+        deleted only if `is_check` is true; with the old one, only if it had no pending transactional offsets when this method was called.
         """
         is_new = self._storage.is_new_coordinator
         keys = dict.fromkeys(keys)
