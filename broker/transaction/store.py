@@ -104,7 +104,8 @@ class TransactionStore:
     def write(self, transaction: Transaction, now_ms: int, done: Done, *, keeps_pending: bool = False) -> None:
         """Write the pending state of a transaction to the log. It becomes the current state when the record is replicated.
 
-        If the write fails, `done` gets the error for the client. The pending state is then dropped, or stays if `keeps_pending` is true.
+        done: called with (error code for the client, time in ms), with error code 0 if the state is stored. If the write fails, the pending state
+        is dropped, or stays if `keeps_pending` is true.
         """
         pending = transaction.pending
         assert pending is not None

@@ -100,8 +100,8 @@ class Transaction:
     """A transactional id on its coordinator. data: its state in the log. pending: the state that is being written; None for none.
 
     coordinator_epoch: the leader epoch of the coordinator's partition when the id was loaded or created. cause: why the id was changed last, for the
-    journal. has_failed_fence: True if the epoch was raised to shut out a producer, but the raised epoch could not be stored; the next attempt then
-    does not raise it once more (TX-17).
+    journal (the list of requests, throttles and state changes that tests read). has_failed_fence: True if the epoch was raised to shut out a
+    producer, but the raised epoch could not be stored; the next attempt then does not raise it once more (TX-17).
     """
 
     __slots__ = (
@@ -216,7 +216,8 @@ class Transaction:
         """Set the pending state for a decision to commit or abort. Returns this state.
 
         state: PREPARE_COMMIT or PREPARE_ABORT. client_version: the transaction version of the producer; with version 2, the epoch rises (TX-38).
-        next_producer_id: the id to continue with, if this epoch is the last one of the producer id. cause: the cause that observers get.
+        next_producer_id: the id to continue with, if this epoch is the last one of the producer id. cause: why the transaction ends, for the
+        reports of state changes (`TransactionChange.cause`).
         """
         data = self.data
         epoch, last_epoch = data.epoch, data.last_epoch
@@ -268,10 +269,10 @@ class Transaction:
         return self.pending
 
     def take_fenced_epoch(self, *, bumps: bool) -> None:
-        """Drop the pending state that fences the producer with a raised epoch, so that the abort can become the pending state.
+        """Drop the pending state of `prepare_fence`, whose epoch shuts out the producer, before `prepare_end` prepares the abort.
 
-        bumps: True if the abort itself raises the epoch, as with transaction version 2; the raised epoch of the dropped state is then lost. If
-        False, the raised epoch becomes the current one.
+        bumps: True if `prepare_end` raises the epoch itself (transaction version 2): the current epoch is then
+        unchanged. If False, the epoch of the pending state becomes the current one.
         """
         assert self.pending is not None
         if not bumps:

@@ -248,9 +248,9 @@ class Connection:
     def _looks_like_request(self, by: int, data: bytes) -> bool:
         """Return True if a segment starts like a request and comes from an endpoint that may be the client. Also updates the probable client.
 
-        by: index of the endpoint that sent `data`. The method detects requests that are too large to be buffered. It may return True for a response,
-        because a response with a low correlation id looks like a Produce request. If the client is not known, an endpoint therefore becomes the
-        probable client only after two successive requests.
+        by: index of the endpoint that sent `data`. A request that is too large for the buffer cannot be decoded, so only its header is checked. A
+        response with a low correlation id can look like the header of a Produce request. One match is therefore not sufficient: if the client is
+        unknown, an endpoint becomes the probable client only after two headers that can belong to successive requests.
         """
         header = header_of(data)
         if header is None or self._client not in (None, by):
@@ -289,8 +289,8 @@ class Connection:
     def _no_kafka(self, stamp: Stamp, report: bool) -> Iterator[ConnectionEntry]:
         """Leave the connection out of the trace because it does not speak Kafka.
 
-        stamp: number and time of the packet that showed this. report: if True and the options name the brokers' ports, an event about the
-        connection is yielded.
+        stamp: number and time of the packet that showed this. report: if True, and if the user named the brokers' ports, the trace gets an event
+        "unreadable" for the connection, which is yielded.
         """
         self._leave_out(NO_KAFKA)
         if report and self._ports_given:

@@ -40,10 +40,10 @@ _CORRELATION_ID = Struct(">i")
 class PendingRequest(NamedTuple):
     """A request whose response has not been captured yet.
 
-    seq: sequence number of its trace entry. header: None for a SASL token, which has no header. cut: the part of the request that the trace stores.
-    frame: the request as captured. stretch: how many gaps the captured requests had before this one: requests with equal numbers were captured
-    without a gap between them. doubtful: True for a Produce whose acks cannot be decoded, so that it is unknown whether the broker sends a response
-    (it sends none for acks=0).
+    seq: sequence number of its trace entry. header: None for a SASL token, which has neither a header nor a trace entry (its seq is 0). cut: the part
+    of the request that the trace stores. frame: the request as captured. stretch: how many gaps the captured requests had before this one: requests
+    with equal numbers were captured without a gap between them. doubtful: True for a Produce whose acks cannot be decoded, so that it is unknown
+    whether the broker sends a response (it sends none for acks=0).
     """
 
     seq: int
@@ -74,10 +74,10 @@ class Conversation:
         """True after the response to a SaslHandshake of version 0. SASL tokens without headers follow it (KIP-43)."""
         self._stretch = 0
         self._ordered_stretch: int | None = None
-        """The `PendingRequest.stretch` of the requests whose responses must come in order; None if a response may be missing.
+        """The value of `PendingRequest.stretch` for which responses can be paired by their order; None if responses may be missing.
 
-        If the oldest pending request has this value, the next response belongs to it. Otherwise, the correlation id shows to which request a response
-        belongs (`_is_next`).
+        If the oldest pending request has this `stretch`, no request or response is missing before the next response, so the two belong together
+        (`_is_next` names exceptions). Otherwise, responses are paired by correlation id; the first such pair sets this value again.
         """
         self.requests = Finder(self._request_begins, self._find_request)
         self.responses = Finder(self._response_begins, self._find_response)
@@ -176,8 +176,8 @@ class Conversation:
     def _pair(self, request_index: int, response_index: int) -> Iterator[Entry]:
         """Pair a request and a response, given by their indexes in the queues of unpaired requests and responses.
 
-        Yields the pair as an exchange of the trace. Earlier frames in the two queues have lost their counterpart: their entries come first, marked
-        as incomplete.
+        Yields the pair as an exchange of the trace; a pair of SASL tokens yields nothing. Earlier frames in the two queues have lost their
+        counterpart. Their entries come first: an exchange without a response for a request, an event "unreadable" for a response.
         """
         for _ in range(response_index):
             yield self._unpaired_event(self._next_response())

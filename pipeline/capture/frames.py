@@ -257,7 +257,7 @@ def _is_request(data: bytearray, at: int) -> bool:
 
 
 def response_begins(data: bytes, expected: set[int]) -> bool:
-    """Return True if the bytes start with a response to one of the expected correlation ids."""
+    """Return True if the bytes start with the length prefix of a response and one of the expected correlation ids."""
     if len(data) < _RESPONSE_START.size:
         return False
     length, correlation_id = _RESPONSE_START.unpack_from(data)

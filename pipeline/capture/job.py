@@ -55,13 +55,14 @@ _PACKETS = pa.schema(
         ("beside", pa.string()),
     ]
 )
-"""The schema of the rows that `packets_of` yields: one row for each TCP segment, then rows about the file.
+"""The schema of the rows that `packets_of` yields: one row for each TCP segment, then rows about the whole capture file.
 
 run: index of the run (recording). ends: both endpoints, encoded by `key_of`. number, ts_ns: number and time of the packet. by: index (0 or 1) of the
 sender in `ends`. The columns from `sequence` to `missing` are fields of the segment (`link.Segment`).
 
-Only the rows about the file have the column `beside`. It is a JSON text: [message for the user, whether only the end of the file is missing], or
-{reason: number of packets that were left out}.
+In a row about the file, only `run` and `beside` have a meaning; in the other rows, `beside` is null. `beside` is JSON. Each problem of the file has a
+row with the list [message for the user, whether only the end of the file is missing]. The last row has an object: {reason: number of packets that
+were left out}.
 """
 _PACKETS_DDL = (
     "run int, ends binary, number bigint, ts_ns bigint, by int, sequence bigint, acknowledged bigint, flags int, data binary, "
@@ -182,8 +183,8 @@ def _packets(runs: list[Run], note: Note, numbers: Iterator[pa.RecordBatch]) -> 
 def packets_of(number: int, run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[pa.RecordBatch]:
     """Yield the TCP segments of one capture file as batches of rows, in the order of the file, then rows about the file.
 
-    The rows about the file have only the column `beside`, as JSON: messages for the user about problems of the file, and the number of packets that
-    were left out, by reason. number: index of the run (recording). note: a function called after each batch with the number of bytes read.
+    The rows about the file contain messages for the user about problems of the file, and the number of packets that were left out, by reason
+    (see `_PACKETS`). number: index of the run (recording). note: a function called after each batch with the number of bytes read.
     """
     read = CapturePass(run.name, Path(run.files[0]), frozenset(run.meta["ports"]))
     rows: list[tuple[Any, ...]] = []

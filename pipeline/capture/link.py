@@ -106,8 +106,8 @@ def _ipv4(data: bytes, at: int, length: int) -> tuple[bytes, bytes, int, int]:
     """Return (source address, destination address, byte position of the TCP header, byte position of the end of the packet).
 
     data: the captured bytes of the packet. at: byte position of the IPv4 header. length: size in bytes of the whole packet. Raises LeftOut if
-    the packet is a fragment, is too short or has no TCP segment. In the header, a total length of 0 comes from a sender whose network card splits
-    segments (TSO): the packet then ends at `length`.
+    the packet is a fragment, is too short or has no TCP segment. The IPv4 header has a total length of 0 if the network card of the sender splits
+    large segments (TSO); the end of the packet is then `length`.
     """
     header = (data[at] & 15) * 4
     total = _word(data, at + 2)

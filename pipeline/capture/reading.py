@@ -131,8 +131,8 @@ def _is_address(name: str) -> bool:
 def events(run: Run, filled: ResolvedFacts, left_out: Counter[str]) -> list[Row]:
     """Return the rows of the table `events` that describe a capture as a whole. The other rows of that table come from its connections.
 
-    The returned rows have the capture's header, and the number of packets that were left out, by reason. filled: facts that are known only after the
-    whole capture was read. The brokers' API versions in `filled` are added to the header.
+    The first row is the event `meta` with the metadata of `run` and the brokers' API versions from `filled`. If packets were left out, a row for the
+    event `left_out` follows, with their number by reason. filled: facts that are known only after the whole capture was read.
     """
     rows = Rows(run.name, run.meta["wall_ms"], run.meta["at_ns"])
     common = {"seq": 0, "clock_ms": 0, "at_ns": run.meta["at_ns"], "broker": UNKNOWN_BROKER}
@@ -169,7 +169,8 @@ def _connection_entries(read: CapturePass, left_out: Counter[str]) -> Iterator[C
 def batches(run: Run) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Read the capture file of a run completely, then yield (table name, rows) for each table.
 
-    If the file has problems, the last item is ("notices", rows). Its rows are `Notice` objects: messages for the user about the file.
+    If the file has problems, the last item is ("notices", rows). Each of its rows is a message for the user about the file, and has the fields of
+    `Notice` as columns.
     """
     read = CapturePass(run.name, Path(run.files[0]), frozenset(run.meta["ports"]))
     connection_rows = ConnectionRows(run)

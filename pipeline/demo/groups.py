@@ -104,8 +104,9 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
     def pause(member: Member) -> bool:
         """Return True while a member of the consumer group must not fetch.
 
-        In the first half of this demo, the first two members fetch only while each has half of the partitions, and each pauses after reading a
-        quarter of the records. In the second half, which starts once a third member has joined, no member pauses.
+        In the first half of this step, members fetch only while there are exactly two and each has half of the partitions. Each of them stops
+        fetching when it has read and committed a quarter of all records. In the second half, which starts when the third member has replaced the
+        second and got half of the partitions, every member may fetch.
         """
         shared = len(members) == 2 and all(len(m.assigned) == PARTITIONS // 2 for m in members)
         return not second_half.is_set() and (not shared or len(member.committed) >= HALF // 2)

@@ -199,8 +199,8 @@ class Client:
     def partitions_of(self, topics: Iterable[str], create: bool = False) -> list[Partition]:
         """Return all partitions of the topics. create: create missing topics if the brokers allow it.
 
-        Raises KafkaError if a broker returns a lasting error, such as UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown topic, and TimeoutError if
-        temporary failures last longer than `api_timeout_ms`.
+        LEADER_NOT_AVAILABLE (5) is retried; with `create`, all errors in `PASSING` are. Raises KafkaError for any other error, such as
+        UNKNOWN_TOPIC_OR_PARTITION (3) without `create`, and TimeoutError if temporary failures last longer than `api_timeout_ms`.
         """
         names = list(topics)
         if not names:

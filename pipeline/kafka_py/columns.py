@@ -54,15 +54,15 @@ class Rows:
         self._payloads: list[memoryview] = []
         self._bytes = 0
         self._columns = Columns(memoryview(b""), *(array("q") for _ in range(6)))
-        """The columns of all collected batches, one after another: byte positions, offsets and timestamps.
+        """The columns of all collected batches, one after another: byte positions of keys and values, offsets, and timestamps.
 
-        A byte position is relative to the start of the payload of the record's own batch (`_shifts`).
+        A byte position counts from the start of the payload of the record's own batch. `_shifts` converts it to a position in the joined payloads.
         """
         self._shifts, self._kinds = array("q"), array("i")
         """Two arrays with an entry for each record.
 
-        `_shifts`: the byte position at which the payload of the record's batch starts if all payloads are joined. Added to a position in the payload
-        of the batch, it gives the position in the joined payloads. `_kinds`: the timestamp type.
+        The payloads of all batches are joined into one buffer. `_shifts`: where the payload of the record's batch starts in that buffer, in bytes.
+        `_kinds`: the timestamp type.
         """
         self._first_offsets = array("q")
         self._cuts = False

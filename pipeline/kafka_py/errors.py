@@ -21,9 +21,9 @@ class OptionError(ValueError):
 
 
 def without_our_frames(method: Callable[P, T]) -> Callable[P, T]:
-    """Return a wrapper for a method that Spark calls, which raises OptionError and KafkaError without a traceback.
+    """Return a wrapper for a method that Spark calls. It removes the frames of the method from the tracebacks of OptionError and KafkaError.
 
-    Spark prints the traceback, and the frames of this package would not help the user.
+    The cause of the exception is hidden too. Spark prints tracebacks to the user, for whom the frames of this package would be of no use.
     """
 
     @functools.wraps(method)
