@@ -142,10 +142,11 @@ class AsyncTestCluster(Handle):
     # ---- waiting -----------------------------------------------------------------------------------------------------------------
 
     async def wait_for(self, condition: Condition, timeout_s: float = WAIT_SECONDS) -> object:
-        """Wait until `condition(journal)` returns a true value, and return that value. The condition is checked after every event.
+        """Wait until `condition(journal)` returns a true value, and return that value.
 
-        condition: a plain function of the cluster's `journal`. Raises what the condition raises, and TimeoutError after `timeout_s` seconds; its
-        text contains the last requests.
+        condition: a plain function, called now and after each event that can make it true, such as a request, throttle or append. Its argument is
+        the cluster's `journal`, the list of requests, throttles and other events. Raises what the condition raises. After `timeout_s` seconds
+        raises TimeoutError, whose message contains the last requests.
         """
         check_function("condition", condition)
         journal = self.state.journal
@@ -182,7 +183,7 @@ class AsyncTestCluster(Handle):
     async def wait_for_transaction(
         self, transactional_id: str, state: str, timeout_s: float = WAIT_SECONDS
     ) -> TransactionSeen:
-        """Wait until a transactional id has a state, such as "CompleteCommit", and return it.
+        """Wait until a transactional id has the state `state`, such as "CompleteCommit", and return its transaction.
 
         Raises ValueError for an unknown state, and TimeoutError after `timeout_s` seconds.
         """

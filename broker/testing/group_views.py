@@ -58,10 +58,11 @@ class MemberSeen(NamedTuple):
 
 
 class GroupSeen(NamedTuple):
-    """A consumer group. state: Kafka's name. protocol: the assignor, such as "range".
+    """A consumer group as it was when the test asked for it.
 
-    The state of a classic group is "Empty", "PreparingRebalance", "CompletingRebalance", "Stable" or "Dead"; that of a group of the new
-    protocol (KIP-848) is "Empty", "Assigning", "Reconciling", "Stable" or "Dead". A classic group has an assignor only while it is Stable.
+    state: in a classic group "Empty", "PreparingRebalance", "CompletingRebalance", "Stable" or "Dead"; in a group of the new protocol
+    (KIP-848) "Empty", "Assigning", "Reconciling", "Stable" or "Dead". protocol: the name of the assignor, such as "range"; a classic group
+    has one only while it is Stable.
     """
 
     group_id: str
@@ -104,9 +105,9 @@ def check_group(cluster: Cluster, group_id: str) -> GroupCoordinator:
 
 
 def check_member(cluster: Cluster, group_id: str, member_id: str) -> GroupCoordinator:
-    """Return the coordinator of a group that has the member.
+    """Check that a group exists and has a member, and return the group's coordinator.
 
-    Raises TypeError unless both ids are str, and ValueError if there is no such group or member; its text names the existing ones.
+    Raises TypeError unless both ids are str. Raises ValueError, which names the existing groups or members, if there is no such group or member.
     """
     coordinator = check_group(cluster, group_id)
     check_text("member_id", member_id, "consumer-1-a0b1c2")

@@ -95,8 +95,8 @@ class GroupMethods(Base):
         A member of a KIP-848 group is removed, and its next heartbeat gets FENCED_MEMBER_EPOCH (110). If the coordinator moves before that
         heartbeat, the member gets UNKNOWN_MEMBER_ID (25), because the new coordinator does not know of removed members.
 
-        In a classic group, a second process joins with the member's `group.instance.id` and then sends nothing more. The next request of
-        the first member gets FENCED_INSTANCE_ID (82).
+        In a classic group, the coordinator acts as though a second process had joined with the member's `group.instance.id`. This process, which
+        does not exist, sends nothing more. The next request of the fenced member gets FENCED_INSTANCE_ID (82).
 
         Raises ValueError if there is no such group or member, and for a dynamic member of a classic group.
         """

@@ -84,8 +84,8 @@ class Handle(TopicMethods, QuotaMethods, GroupMethods, TransactionMethods, Broke
     def reset(self) -> None:
         """Bring the cluster back to its state after the start, and close all connections.
 
-        The initial topics remain, without records. Groups, quotas, changed settings and journal entries are removed. The "jump" clock
-        returns to wall time.
+        The initial topics remain, without records. Groups, quotas, changed settings and journal entries are removed. With clock="jump",
+        the clock shows wall time again, even if `clock.advance` has moved it forward.
         """
 
         def act() -> None:
@@ -165,5 +165,8 @@ class JournalReader:
             return self._cluster._read(lambda: self._cluster.state.journal.throttles(api, client_id))
 
     def events(self, kind: str | None = None) -> list[EventSeen]:
-        """Return events other than requests and throttles so far, oldest first. kind: a short name, such as "isr"; None for all."""
+        """Return the events so far that are neither requests nor throttles, oldest first.
+
+        kind: the kind of event, such as "broker", "leader", "isr", "group" or "transaction"; None for all kinds.
+        """
         return self._cluster._read(lambda: self._cluster.state.journal.events(kind))

@@ -190,7 +190,7 @@ class MemoryClient:
         self._cluster.run()
 
     def ask(self, request: Any, version: int) -> Any:
-        """Send a request and return its response. Raises AssertionError if the broker does not respond at once."""
+        """Send a request and return its response. Raises AssertionError unless the broker responds before the clock advances."""
         before = len(self.answers)
         self.send(request, version)
         assert len(self.answers) == before + 1, f"{type(request).__name__} v{version} was not answered at once"

@@ -60,7 +60,7 @@ class Options(TypedDict, total=False):
     trace: str | os.PathLike[str] | None
     """Folder in which to record all traffic, without the records (default: None, nothing is recorded)."""
     journal_topic: str | None
-    """Name of a topic in which to publish throttles, offsets and leader changes (default: None)."""
+    """Name of a topic in which the cluster publishes throttles, leader changes and the offsets that clients reach (default: None, no such topic)."""
 
 
 class Arguments(NamedTuple):

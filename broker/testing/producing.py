@@ -214,10 +214,10 @@ def _checked(
 def _refusal(
     topic: str, limits: TopicLimits, numbers: Sequence[int], size_bytes: int, error: InvalidBatch
 ) -> KafkaError:
-    """Return the error for a batch that its topic rejects. The error message contains the index of the value that the test passed.
+    """Return the error for a batch that its topic rejects. If one value is the reason, the message names it, for example as `values[3]`.
 
-    limits: the size limits of the topic. numbers: the indexes of the batch's records in the list of values. size_bytes: the size of the batch.
-    error: why the topic rejects the batch.
+    limits: the size limits of the topic. numbers: for each record of the batch, its index in the list of values that the test passed.
+    size_bytes: the size of the batch. error: why the topic rejects the batch.
     """
     if error.error_code == ErrorCode.MESSAGE_TOO_LARGE and size_bytes > limits.max_message_bytes:
         text = (

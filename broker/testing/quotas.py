@@ -58,9 +58,10 @@ class QuotaMethods(Base):
     ) -> ForcedThrottle:
         """Throttle requests regardless of their quotas: `force_throttle(700, api="Produce", client_id="X", times=3)`.
 
-        Each matching response reports `throttle_ms`, a Fetch response has no data, and the connection is muted for that time (KIP-219). Releases
-        before 2.0 delay the response instead. api, client_id, user, broker_id: None matches all. Returns the rule, which counts its `hits`. Without
-        `times` it applies until `cancel_throttle`. Raises ValueError for invalid arguments.
+        Each matching response reports `throttle_ms`, a Fetch response has no data, and the connection is muted for that time (KIP-219). A
+        cluster that emulates a Kafka release before 2.0 delays the response instead, and a Fetch response keeps its data. api, client_id, user,
+        broker_id: None matches all. times: how many requests to throttle; None for all until `cancel_throttle`. Returns the rule, whose `hits`
+        is the number of requests throttled so far. Raises ValueError for invalid arguments.
         """
         with without_frames_of_the_broker(ValueError):
             rule = ForcedThrottle(throttle_ms, api, client_id, user, broker_id, times)

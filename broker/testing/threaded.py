@@ -67,7 +67,7 @@ class ClockHandle:
 
 
 class TestCluster(Handle):
-    """A cluster in a thread, made by `cluster()`. Methods may be called from any thread, and from the conditions of `wait_for`.
+    """A cluster in a thread, made by `cluster()`. Any thread may call its methods; a condition of `wait_for` may call those that only read.
 
     It runs from `start` to `stop`, in a `with` block, or during each call of a function that it decorates. `async with` runs the same
     cluster in the running event loop instead and gives an `AsyncTestCluster`.
@@ -240,10 +240,11 @@ class TestCluster(Handle):
     # ---- waiting -----------------------------------------------------------------------------------------------------------------
 
     def wait_for(self, condition: Condition, timeout_s: float = WAIT_SECONDS) -> object:
-        """Wait until `condition(journal)` returns a true value, and return that value. The condition is checked after every event.
+        """Wait until `condition(journal)` returns a true value, and return that value.
 
-        condition: a plain function of the cluster's `journal`. Raises what the condition raises, and TimeoutError after `timeout_s` seconds; its
-        text contains the last requests.
+        condition: a plain function, called now and after each event that can make it true, such as a request, throttle or append. Its argument is
+        the cluster's `journal`, the list of requests, throttles and other events. Raises what the condition raises. After `timeout_s` seconds
+        raises TimeoutError, whose message contains the last requests.
         """
         check_function("condition", condition)
         journal = self.state.journal
@@ -278,7 +279,7 @@ class TestCluster(Handle):
     def wait_for_transaction(
         self, transactional_id: str, state: str, timeout_s: float = WAIT_SECONDS
     ) -> TransactionSeen:
-        """Wait until a transactional id has a state, such as "CompleteCommit", and return it.
+        """Wait until a transactional id has the state `state`, such as "CompleteCommit", and return its transaction.
 
         Raises ValueError for an unknown state, and TimeoutError after `timeout_s` seconds.
         """
@@ -324,10 +325,10 @@ class TestCluster(Handle):
 
 
 def _detach(watch: Watch, events: Events, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
-    """Remove an observer of `wait_for` before the cluster stops. Returns when it is removed or the broker's thread has ended.
+    """Detach the observer of a finished wait from the cluster's events. Returns when it is detached or the broker's thread has ended.
 
-    watch: the observer. events: the events of the cluster, which it observes. The removal itself runs in the broker's thread `thread`, through its
-    event loop `loop`.
+    watch: the observer, which checked the condition of the wait after each event. loop, thread: the broker's event loop and its thread; the
+    observer is detached in this thread.
     """
     detached = threading.Event()
 

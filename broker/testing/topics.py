@@ -146,8 +146,8 @@ class TopicMethods(Base):
         in several if `max.message.bytes` or `segment.bytes` demands it. A topic that does not exist is created if `auto.create.topics.enable`
         allows it.
 
-        Raises TypeError for other values, and KafkaError, for example MESSAGE_TOO_LARGE (10) for a value that no batch can hold. Nothing is
-        written then, except that KAFKA_STORAGE_ERROR (56) leaves earlier batches in place.
+        Raises TypeError for values of other types, and KafkaError, for example MESSAGE_TOO_LARGE (10) for a value that no batch can hold. After
+        these errors nothing is written. Only after KAFKA_STORAGE_ERROR (56), because the store is full, may some batches be written already.
         """
         check_text("topic", topic, "orders")
         if partition is not None:
@@ -172,7 +172,10 @@ class TopicMethods(Base):
         self._run(lambda: self.state.log_manager.retention.run(self.state.actions.now_ms))
 
     def compact(self, topic: str, partition: int) -> None:
-        """Compact every replica of a partition now, however small its dirty part is: all segments but the active one, up to the high watermark.
+        """Compact every replica of a partition now, however small the share is that has not been compacted yet.
+
+        Compacts the oldest segments, up to the first that must wait: the active segment, one that ends above the last stable offset, or one that
+        was not compacted yet and has a record younger than `min.compaction.lag.ms`.
 
         Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is no such partition, POLICY_VIOLATION (44) if the topic is not compacted,
         KAFKA_STORAGE_ERROR (56) if the store is full.

@@ -226,10 +226,11 @@ def for_transaction(transactional_id: str, state: str) -> Wait:
 
 
 class _Result:
-    """The callback for a change that a test makes to a transactional id, such as an abort. Pass it as `reply`, in a `with` block.
+    """Receives the coordinator's reply to a change that a test makes to a transactional id, such as an abort, and reports its error.
 
-    If the coordinator rejects the change within the block, KafkaError is raised at the end of the block. A later failure is logged as a warning. If
-    an earlier change is not replicated yet, KafkaError CONCURRENT_TRANSACTIONS (51) is raised at the start of the block.
+    It is both a context manager and the `reply` function: `with _Result(...) as result` makes the change in its block, and passes `result` as
+    `reply`. The start of the block raises KafkaError CONCURRENT_TRANSACTIONS (51) if an earlier change is not replicated yet. The end raises
+    KafkaError if the coordinator has replied with an error. An error in a later reply is logged as a warning.
 
     method: the name of the test's method that makes the change, for messages.
     """

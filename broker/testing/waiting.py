@@ -12,10 +12,10 @@ __tracebackhide__ = is_hidden
 
 
 MOST_CHECKS = 10
-"""The number of consecutive checks of a `wait_for` condition, each caused by the check before it, after which the wait fails.
+"""The most checks of a `wait_for` condition in a row if each check causes an event. After them the wait fails with RuntimeError.
 
-A condition must not change the cluster, because each change causes another check. A condition that only reads may also cause a few checks, because
-a read may first run the timers that are due.
+Each event leads to another check, so that a condition that changes the cluster each time would be checked without end. A condition that only reads
+may cause a few events, too: before a read, the cluster may run timers that are due.
 """
 
 
@@ -30,10 +30,11 @@ class Settable(Protocol):
 
 
 class Watch(Observer):
-    """An observer that calls the function `condition` until it returns a result other than None or raises an exception.
+    """An observer of a cluster's events that calls the function `condition` until it returns a result other than None or raises an exception.
 
-    The result or the exception is then set on `future`. The function is called when `look` is called, and after every request, throttle, append,
-    journal event and change of a group. Attach this observer after the journal, so that the condition finds the latest event in the journal.
+    The result or the exception is then set on `future`. The function is called by `look` and after each event for which this class has a
+    method, such as a request, throttle or append. Attach this observer to the events after the journal, so that the condition finds the latest
+    event in the journal.
     """
 
     def __init__(self, condition: Callable[[], object | None], future: Settable) -> None:

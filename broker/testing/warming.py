@@ -24,7 +24,7 @@ _VERSIONS = {
 """Maps the APIs that consumer groups use to the versions that aiokafka, confluent-kafka and kafka-python send (end of 2025)."""
 
 _steps: list[Callable[[], object]] = [lambda: _list_steps()]
-"""The functions that `load_now` still has to run: each loads one request handler, one message layout or one group of modules."""
+"""The functions that `load_now` still has to run. At first this is only `_list_steps`, which adds the functions that load modules and layouts."""
 
 
 def load_now() -> None:

@@ -122,13 +122,13 @@ class TransactionCoordinator:
     def _prepare_epoch(
         self, transaction: Transaction, timeout_ms: int, expected: tuple[int, int] | None, now_ms: int
     ) -> None:
-        """Prepare a state with a producer's next epoch, or with a raised epoch that fences the producer of an open transaction (TX-12).
+        """Set `transaction.pending` to the state after an InitProducerId request, without writing it to the log (TX-12).
 
-        The state is stored in `transaction.pending`; nothing is written to the log. timeout_ms: the transaction timeout in the request. expected: the
-        (producer id, epoch) in the request, None for a new producer. Raises KafkaError CONCURRENT_TRANSACTIONS (51) if another state is pending or
-        the transaction is ending, PRODUCER_FENCED (90) if the producer id or epoch in the request is outdated, UNKNOWN_SERVER_ERROR (-1) for an
-        outdated epoch when the epochs of the producer id are exhausted, and the error of `next_producer_id` if a new producer id is needed and
-        not available.
+        This state has the producer's next epoch, or epoch 0 of a new producer id. If a transaction is open, the state is a fence instead: a raised
+        epoch that shuts out the producer of the transaction. timeout_ms, expected: the transaction timeout and the (producer id, epoch) in the
+        request; expected is None for a new producer. Raises KafkaError CONCURRENT_TRANSACTIONS (51) if a state is already pending or the transaction
+        is ending. An outdated producer id raises PRODUCER_FENCED (90). An outdated epoch without an open transaction raises it, too, but
+        UNKNOWN_SERVER_ERROR (-1) if the producer id has no further epoch. The error of `next_producer_id` is passed on.
         """
         data = transaction.data
         if transaction.pending is not None:
@@ -255,7 +255,7 @@ class TransactionCoordinator:
         self.store.write(transaction, now_ms, stored)
 
     def _fence(self, transaction: Transaction, now_ms: int, reply: ProducerReply) -> None:
-        """Abort a transaction whose pending state has a raised epoch that shuts out its producer (TX-16). `reply` gets the result of the abort."""
+        """Abort a transaction for which `prepare_fence` has set a pending state (TX-16). `reply` is called with the result of the abort."""
         pending = transaction.pending
         assert pending is not None
         version = self.settings.server_version()
@@ -338,10 +338,10 @@ class TransactionCoordinator:
 
 
 def _may_continue(data: TransactionData, producer_id: int, epoch: int) -> bool:
-    """Return whether an InitProducerId request has the current producer id, or the previous one with an exhausted epoch (TX-12).
+    """Return whether the producer id in an InitProducerId request is acceptable (TX-12).
 
-    data: the stored state of the transactional id. If this state has no epoch yet, the result is True. producer_id, epoch: the values in the request.
-    For the current producer id, this function does not check the epoch; that is done later.
+    It is if it is the current one, whatever the epoch; if it is the previous one and the epoch is the last that a producer can get; or if the
+    transactional id is new, without an epoch. data: the stored state of the transactional id. producer_id, epoch: the values in the request.
     """
     if data.epoch == NO_EPOCH or producer_id == data.producer_id:
         return True
@@ -353,9 +353,9 @@ def _check_producer(
 ) -> None:
     """Check that a producer may use a transaction now.
 
-    refuses_pending: whether a pending transition is an error. is_release_4: whether this error comes before all others, as in Kafka 4. Raises
-    KafkaError INVALID_PRODUCER_ID_MAPPING (49) for another producer id, PRODUCER_FENCED (90) for another epoch, and CONCURRENT_TRANSACTIONS (51)
-    while the transaction ends or, with `refuses_pending`, a transition is pending.
+    Raises KafkaError INVALID_PRODUCER_ID_MAPPING (49) for another producer id, PRODUCER_FENCED (90) for another epoch, and
+    CONCURRENT_TRANSACTIONS (51) while the transaction ends or, with `refuses_pending`, while a transition is pending. is_release_4: whether to check
+    for a pending transition before the producer id and epoch, as Kafka 4 does, instead of after them.
     """
     data, is_pending = transaction.data, refuses_pending and transaction.pending is not None
     if is_pending and is_release_4:

@@ -1,4 +1,4 @@
-"""Decides whether a request may end a transaction, from the transaction's state and epoch: the tables of EndTxn (TX-37, TX-38).
+"""Decides from the state and epoch of a transaction whether a request may end it: the rules of EndTxn (TX-37, TX-38).
 
 Corresponds to `endTransaction` and `endTransactionWithTV1` of Kafka's `TransactionCoordinator`. This module changes nothing.
 """
@@ -46,8 +46,8 @@ def _check_end(transaction: Transaction, request: EndRequest) -> bool:
 def _check_end_with_new_epoch(transaction: Transaction, request: EndRequest) -> bool:
     """Return True if a request of transaction version 2 must end a transaction, False if it repeats a request that has already ended it (TX-38).
 
-    Raises KafkaError if the request is not allowed. A pending transition is checked first, because the producer may already use the epoch or producer
-    id that the transition sets.
+    Raises KafkaError if the request is not allowed. While a transition is pending, this is CONCURRENT_TRANSACTIONS (51), whatever the producer id and
+    epoch: the producer may already use those that the transition sets. A pending fence is an exception; it does not lead to this error.
     """
     _check_pending(transaction)
     data = transaction.data
