@@ -12,9 +12,11 @@ from typing import Any
 
 import hypothesis
 import pytest
+from xdist.remote import Producer
 
 from kafkaproto.pipeline import session
 from tests.rules import module_markers
+from tests.support.scheduling import Scheduling
 
 pytest_plugins = ("kafkaproto.conformance.plugin",)
 # Failing asserts in helpers show their values, as in test modules.
@@ -30,6 +32,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return None
     left_out = set(re.findall(r"\bnot (\w+)", config.option.markexpr or ""))
     return True if left_out and left_out & module_markers(collection_path) else None
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling | None:
+    """Replace `--dist loadfile` by a scheduler that also divides the files that take minutes."""
+    return Scheduling(config, log) if config.option.dist == "loadfile" else None
 
 
 @pytest.fixture(scope="session")
