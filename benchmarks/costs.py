@@ -1,4 +1,6 @@
-"""Measure the cost of a feature: benchmark rows on a broker with the feature and on one without it, interleaved. Write docs/benchmarks.md.
+"""Measure the cost of a feature: how much slower a broker with the feature is than one without it. Write docs/benchmarks.md.
+
+Both brokers run at the same time, and each measurement alternates between them. The features are:
 
 quotas: 1,000 client ids and 1,000 users, including those of the benchmark's client, have byte and time quotas that are never reached: every
 request is charged and none is throttled. trace: all traffic is recorded (`--trace`).

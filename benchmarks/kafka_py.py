@@ -76,8 +76,8 @@ def filled(address: str, cell: Cell, records: int) -> tuple[str, int]:
 def read(spark: SparkSession, source: str, address: str, topics: str, cell: Cell) -> tuple[float, Any]:
     """Read all records once with a source. Returns (seconds, [(number of records, sum of CRCs, sum of offsets)]).
 
-    source: name of the Spark data source. address: host:port of the broker. topics: names of the topics, separated by commas. cell: the benchmark
-    row, which has the options of the read.
+    source: name of the Spark data source. address: host:port of the broker. topics: names of the topics, separated by commas. cell: the
+    measurement, which has the options of the read.
     """
     from pyspark.sql import functions as f
 
@@ -90,9 +90,9 @@ def read(spark: SparkSession, source: str, address: str, topics: str, cell: Cell
 
 
 def measured(spark: SparkSession, address: str, cell: Cell, records: int, rounds: int) -> dict[str, float]:
-    """Return the median rows per second of each source, by name of the source.
+    """Return how many rows Spark reads per second from each source (the median of all rounds), by name of the source.
 
-    address: host:port of the broker. cell: the benchmark row. records: the approximate number of records to read. rounds: how often each source reads
+    address: host:port of the broker. cell: the measurement. records: the approximate number of records to read. rounds: how often each source reads
     them, besides a first round, whose time is discarded because it warms up Spark. Raises RuntimeError if the sources return different records, or
     not all records.
     """

@@ -1,7 +1,7 @@
 """Send the same requests to this broker, kfake, a real Kafka and a minimal asyncio server, compare the speeds, and write docs/benchmarks.md.
 
-The results are ratios of speeds: all programs run on the same machine at the same time, rounds are interleaved, and medians are compared. Topics are
-deleted after each row. The minimal asyncio server is `benchmarks.floor`.
+The results are ratios of speeds: all programs run on the same machine at the same time, rounds are interleaved, and medians are compared. A
+measurement deletes its topics when it ends. The minimal asyncio server is `benchmarks.floor`.
 
 `make race` runs this module.
 """
@@ -120,7 +120,7 @@ def fetched_of_many(incremental: bool) -> Callable[[str], float]:
 
 
 def cells() -> list[Cell]:
-    """Return all rows of the benchmark `benchmarks.race`, in the order of the table."""
+    """Return the measurements of the benchmark `benchmarks.race` except `THREE`, in the order of the rows of the table."""
     return [
         Cell("produce, 1 KB batches", produced(1, 15000), {FLOOR: 0.35, KAFKA: AHEAD, KFAKE: 0.5}),
         Cell("produce, 16 KB batches", produced(16, 6000), {FLOOR: 0.5, KAFKA: AHEAD, KFAKE: 0.5}),
@@ -150,7 +150,7 @@ def cells() -> list[Cell]:
 
 
 def cells_on_disk() -> list[Cell]:
-    """Return the rows of the shorter benchmark with all records on disk. In it, the minimal server of `benchmarks.floor` writes files, too."""
+    """Return the measurements of the shorter benchmark with all records on disk. There, the server of `benchmarks.floor` writes files, too."""
     return [
         Cell("produce, 1 KB batches", produced(1, 15000), {FLOOR: 0.35}),
         Cell("produce, 16 KB batches", produced(16, 6000), {FLOOR: 0.5}),
@@ -161,7 +161,7 @@ def cells_on_disk() -> list[Cell]:
 
 
 THREE = [Cell("produce, 16 KB batches, three replicas, acks=all", produced_to_three, {KAFKA: AHEAD})]
-"""The benchmark rows that need three brokers."""
+"""The measurements that need three brokers."""
 
 
 def seconds_to_first_line(command: list[str]) -> float:
@@ -176,9 +176,9 @@ def seconds_to_first_line(command: list[str]) -> float:
 
 
 def start_ratio() -> float:
-    """Return the broker's start time, divided by the time of an interpreter that only imports modules which any asyncio broker needs.
+    """Return the broker's start time, divided by the time of an interpreter that only imports asyncio, ssl and construct.
 
-    The start ends with the first line of stdout. The modules are compiled first, as in an installation.
+    The start ends with the first line of stdout. The broker's modules are compiled first, as in an installation.
     """
     subprocess.run([sys.executable, "-m", "compileall", "-q", "kafkaproto", "broker"], check=True)
     baseline, ours = [], []
@@ -191,9 +191,10 @@ def start_ratio() -> float:
 
 
 def run_cells(racers: Sequence[Program], todo: Sequence[Cell], rounds: int) -> None:
-    """Run benchmark rows against each program. The order of the programs alternates, because one program can slow down the next.
+    """Run measurements against the programs. The order of the programs alternates, because one program can slow down the next.
 
-    racers: the programs. todo: the rows. rounds: how often each row is measured. The results are added to the attribute `seen` of each program.
+    racers: the programs. todo: the measurements. rounds: how often each measurement is repeated. The speeds are added to the attribute `seen` of each
+    program, by name of the measurement.
     """
     for number in range(rounds):
         for cell in todo:
@@ -246,7 +247,7 @@ def running(racers: Sequence[Program]) -> Iterator[None]:
 def race(rounds: int, alone: bool) -> list[Program]:
     """Run the benchmark `benchmarks.race`, and return all programs with their results, this broker first.
 
-    rounds: how often each row is measured. alone: whether to leave out Kafka and kfake.
+    rounds: how often each measurement is repeated. alone: whether to leave out Kafka and kfake.
     """
     racers = [ours(), floor()]
     if not alone:
@@ -269,7 +270,7 @@ def race(rounds: int, alone: bool) -> list[Program]:
 def race_on_disk(rounds: int) -> list[Program]:
     """Run the benchmark `benchmarks.race` with all records on disk, against the minimal asyncio server (`benchmarks.floor`), which writes files, too.
 
-    rounds: how often each row is measured. Returns both programs with their results, the broker first.
+    rounds: how often each measurement is repeated. Returns both programs with their results, the broker first.
     """
     racers = [ours(memory="0"), floor("--files")]
     with running(racers):
@@ -278,10 +279,10 @@ def race_on_disk(rounds: int) -> list[Program]:
 
 
 def ratio_rows(racers: Sequence[Program], todo: Sequence[Cell]) -> tuple[list[tuple[str, ...]], list[str]]:
-    """Return (table rows, descriptions of the ratios below their limit).
+    """Return (table rows, descriptions of the ratios that are lower than required).
 
-    racers: the programs with their results, this broker first. A table row has the name of a row in `todo`, then the ratio of this broker's
-    speed to that of each other program.
+    racers: the programs with their results, this broker first. todo: the measurements. Each gives one table row: its name, then for each other
+    program the ratio of this broker's speed to that program's speed, as text; empty if the program was not measured.
     """
     broker, rivals = racers[0], racers[1:]
     rows, missed = [], []

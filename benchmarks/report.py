@@ -16,8 +16,8 @@ def write_section(
 ) -> str:
     """Replace the section `key` of docs/benchmarks.md, or add it at the end. Returns the text of the section.
 
-    key: name of the section in its markers. command: the command line that makes the section. text: the paragraph before the table. head: titles of
-    the columns. rows: cells of each table row.
+    key: identifies the section by its marker lines, ``<!-- key -->`` before it and ``<!-- /key -->`` after it. command: the command line that makes
+    the section. text: the paragraph before the table. head: titles of the columns. rows: cells of each table row.
     """
     section = section_text(key, title, command, text, head, rows)
     begin, end = markers(key)
@@ -33,9 +33,10 @@ def write_section(
 def section_text(
     key: str, title: str, command: str, text: str, head: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> str:
-    """Return the text of a section with its markers and a line with the command, the date and the machine.
+    """Return the text of a section, between its two marker lines and with a line for the command, the date and the machine.
 
-    key: name of the section in its markers. text: the paragraph before the table. head: titles of the columns. rows: cells of each table row.
+    key: the name in the marker lines, ``<!-- key -->`` and ``<!-- /key -->``. text: the paragraph before the table. head: titles of the columns.
+    rows: cells of each table row.
     """
     begin, end = markers(key)
     table = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]

@@ -108,8 +108,7 @@ def draw(results: list[dict[str, float]]) -> None:
 def write_report(results: list[dict[str, float]], sizes: str) -> None:
     """Draw the chart of the results and write the section of docs/benchmarks.md.
 
-    results: for each size, what `measure_size` returned and the number of "requests". sizes: the sizes, separated by commas, as in the option
-    `--sizes`.
+    results: what `measure_size` returned for each size. sizes: the sizes, separated by commas, as in the option `--sizes`.
     """
     results = sorted(results, key=lambda each: each["requests"])
     draw(results)
@@ -133,8 +132,8 @@ def write_report(results: list[dict[str, float]], sizes: str) -> None:
 def main() -> int:
     """Measure how long the pipeline takes for large traces and write the results. Returns the exit status.
 
-    The status is 1 if `--check` is given and, for any size, a report breaks a rule or takes longer than `MAX_RATIO` times the conversion to Parquet;
-    otherwise 0.
+    The status is 1 if `--check` is given and, for any size, the report finds that the trace breaks a rule, or the time from trace to report is more
+    than `MAX_RATIO` times the time to convert the trace to Parquet; otherwise 0.
     """
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.scale",

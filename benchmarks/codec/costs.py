@@ -2,7 +2,7 @@
 
 usage: python -m benchmarks.codec.costs API_KEY VERSION
 
-Prints the time in seconds that this codec takes, and the time of the library construct without this codec.
+Prints two times in seconds: this codec's and that of the library `construct` for the first use of one API version (see `first_use`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ PAIRS = [("Produce", 0, 9), ("Fetch", 1, 11), ("Metadata", 3, 12), ("OffsetFetch
 def rows(repeats: int) -> list[tuple[str, float, float]]:
     """Return (name of the measurement, ratio, limit) for each measured cost.
 
-    ratio: the median time of this codec divided by that of the library `construct` for the same message. limit: the largest allowed
-    ratio. repeats: how often each cost is measured.
+    ratio: the time of this codec divided by that of the library `construct`, as the median over all repeats. limit: the largest allowed ratio.
+    repeats: how often each cost is measured.
     """
     names = ("kafkaproto", "construct")
     imports = [tuple(float(run("-c", TIMED_IMPORT.format(name))[0]) for name in names) for _ in range(repeats)]

@@ -170,7 +170,10 @@ def checksum(case: RecordCase) -> dict[str, Work]:
 
 
 def keys_and_values(columns: Any) -> tuple[list[bytes | None], list[bytes | None]]:
-    """Return (keys, values) of all records, None for null. columns: the positions of keys and values in a payload, and the payload."""
+    """Return (keys, values) of all records, as bytes or, for null, None.
+
+    columns: `kafkaproto.records.columns.Columns`, which has the decompressed records and the start and end of each key and value in them.
+    """
     data = columns.payload
     ranges = (columns.key_starts, columns.key_ends), (columns.value_starts, columns.value_ends)
     keys, values = (

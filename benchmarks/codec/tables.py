@@ -30,7 +30,11 @@ MISSING = "-"
 
 @dataclass
 class Section:
-    """One table of docs/benchmarks.md. key: name of the section in its markers. words: the text before the table. head: titles of the columns."""
+    """One table of docs/benchmarks.md, with its title and text.
+
+    key: identifies the section by the HTML comments around it, ``<!-- key -->`` and ``<!-- /key -->``. words: the text before the table. head: titles
+    of the columns.
+    """
 
     key: str
     title: str
@@ -118,8 +122,9 @@ def sections(measured: Measured) -> list[Section]:
 def summary(all_cells: list[Cell]) -> Section:
     """Return the section that summarises all benchmark cases.
 
-    all_cells: for each case, the time of each other codec divided by the time of this project's codec. The rows of the section are the median and
-    the lowest ratio to the fastest codec in pure Python and, for each codec in C, the number of cases whose ratio reaches its goal.
+    all_cells: for each case and kind of work, the time of each other codec divided by the time of this project's codec. The table has the median
+    and the lowest of the ratios to the fastest codec in pure Python, except those of encoding as buffers. For each codec with native code (aiokafka
+    in C, kio in Rust), it has the number of ratios that reach their required minimum.
     """
     pure = [cell.fastest_pure for cell in all_cells if cell.fastest_pure is not None and cell.kind != AS_BUFFERS]
     median, least = statistics.median(pure), min(pure)

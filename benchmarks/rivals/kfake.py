@@ -1,4 +1,4 @@
-"""Builds kfake, the test broker of franz-go, with Go on first use. This module does not depend on what is measured or tested."""
+"""Builds kfake, the test broker of franz-go, with Go on first use. Benchmarks and tests use the same program."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The other brokers of the benchmark `benchmarks.race`: kfake, and a real Kafka 3.9.1 with three brokers. They are downloaded on first use.
+"""The other brokers of the benchmark `benchmarks.race`: kfake, and a real Kafka 3.9.1 with three brokers.
 
-This module does not depend on what is measured.
+On first use, Kafka is downloaded, and kfake is built with Go. The measurements themselves are in `benchmarks.race`.
 """
 
 from __future__ import annotations
