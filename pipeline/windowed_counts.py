@@ -20,11 +20,12 @@ WINDOW_SECONDS = 60
 
 
 def start(spark: SparkSession, bootstrap: str, source: str, target: str, checkpoint: str) -> StreamingQuery:
-    """Start a query that counts the records which the topic contains now, and return the query.
+    """Start a query that counts a topic's records by windows of their timestamps, up to the present end of the topic, and return the query.
 
     bootstrap: host:port of brokers, separated by commas. source, target: names of the topics to read and to write. checkpoint: folder that stores
-    how far the source was counted. Each record of the target topic has the start of a window in ms as its key and the count so far as its value,
-    both as decimal text, and the length of the window in seconds in the header "window". The last record of a key has the final count.
+    how far the source was counted. The query writes the count of a window as a record: the key is the start of the window in ms and the value is the
+    count, both as decimal text; the header "window" has the length of the window in seconds. Whenever a count has grown, it is written again, so that
+    the last record with a key is valid.
     """
     events = (
         spark.readStream.format("kafka")

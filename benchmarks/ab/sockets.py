@@ -21,9 +21,9 @@ IDLE = "idle memory, MB"
 
 
 class Row(NamedTuple):
-    """A benchmark row over real sockets, short enough for many rounds.
+    """A measurement over real sockets, short enough for many rounds; its result is a row of the table of the comparison.
 
-    run: takes a broker's address and returns the measured speed; a larger number is better. brokers: number of brokers that the row needs.
+    run: takes a broker's address and returns the measured speed; a larger number is better. brokers: number of brokers that the measurement needs.
     """
 
     name: str
@@ -59,9 +59,9 @@ def broker(side: Side, brokers: int = 1) -> Program:
 def raced(sides: Sequence[Side], rows: Sequence[Row], rounds: int) -> dict[str, dict[str, list[float]]]:
     """Measure benchmark rows with the brokers of both commits. Returns the speed in each round, by name of the row and then of the side.
 
-    sides: the two commits. Their order alternates from round to round, and client and broker run on different cores. Rows whose median misses the
-    limit are measured for as many rounds again, and the result has all their rounds: more rounds separate a real difference from the noise of a busy
-    machine.
+    sides: the two commits. Their order alternates from round to round, and client and broker run on different cores. If the median of a row's ratios
+    (speed of the working tree to speed of the other commit, one ratio per round) is below the limit, the row is measured for as many rounds again,
+    and the result has all its rounds: more rounds separate a real difference from the noise of a busy machine.
     """
     speeds: dict[str, dict[str, list[float]]] = {}
     for brokers in sorted({row.brokers for row in rows}):

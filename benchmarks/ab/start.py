@@ -34,7 +34,7 @@ def finish() -> None:
 
 
 class ReadyLine:
-    """A replacement of stdout that detects when the broker is ready: when the broker first flushes text, its ready line, to stdout.
+    """A replacement of stdout that detects the ready line of the broker: the first text that the broker writes and flushes.
 
     The object then calls the function `marker` of this module, at which callgrind resets its counters. Afterwards the object restores stdout, and
     schedules the end of the process after `POSTPONED_S` seconds.

@@ -276,9 +276,9 @@ def fill(peer: Peer, value_bytes: int, batches: int) -> None:
 
 
 def again(peer: Peer, request: Any, key: int, expected: Callable[[Exchange], bool] = unthrottled) -> Work:
-    """Return a benchmark row that sends the same request over `peer` repeatedly.
+    """Return a measurement (one row of the benchmark's table) that sends the same request over `peer` repeatedly.
 
-    key: the API key of the request. expected: takes a response and returns whether it is correct.
+    key: the API key of the request. expected: takes the facts about a response and returns whether the response is as intended.
     """
     frame = peer.frame(request, VERSIONS[key])
     return Work(peer, key, VERSIONS[key], iter(lambda: frame, None), peer.exchange, expected)
@@ -290,7 +290,7 @@ def again(peer: Peer, request: Any, key: int, expected: Callable[[Exchange], boo
 def produce_row(
     value_bytes: int, *, quota: float | None = None, recorded: bool = False, brokers: int = 1
 ) -> Callable[[], Work]:
-    """Return a function that prepares a benchmark row of produce requests to the leader of the topic.
+    """Return a function that prepares a measurement (one row of the benchmark's table) of produce requests to the leader of the topic.
 
     value_bytes: size of the one record value in each request. quota: in bytes per second; None for no quota. recorded: whether to record all traffic.
     brokers: number of brokers; if it is above 1, acks is -1.
@@ -318,7 +318,7 @@ def leader(cluster: Any, brokers: int) -> Peer:
 def fetch_row(
     value_bytes: int, batches: int, *, quota: float | None = None, recorded: bool = False
 ) -> Callable[[], Work]:
-    """Return a function that prepares a benchmark row of fetches, each of which returns the whole log.
+    """Return a function that prepares a measurement (one row of the benchmark's table) of fetches, each of which returns the whole log.
 
     value_bytes, batches: size of a value, and number of batches in the log. quota: in bytes per second; None for no quota. recorded: whether to
     record all traffic.
@@ -344,7 +344,7 @@ def throttled_row(peer: Crowd, request: Any, key: int) -> Work:
 
 
 def throttled_produce() -> Work:
-    """Return a benchmark row of throttled produce requests.
+    """Return a measurement (one row of the benchmark's table) of produce requests that the broker throttles.
 
     A large request before the measured ones exceeds the quota, and the clock does not move, so that each measured request is throttled.
     """
@@ -359,7 +359,7 @@ def throttled_produce() -> Work:
 def throttled_fetch() -> Work:
     """Return a measurement (one row of the benchmark's table) of fetches that the broker throttles.
 
-    A fetch without throttling would return more bytes than the quota allows in all its windows together.
+    Without throttling, a fetch would return 2 KB. That is more than the quota allows in the whole time over which the broker measures the rate.
     """
     peer = Crowd(cluster_with_topic())
     fill(peer, LARGE_VALUE // 8, 1)

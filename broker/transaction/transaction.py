@@ -126,7 +126,7 @@ class Transaction:
 
     @property
     def is_fencing(self) -> bool:
-        """Return whether the pending state has a raised epoch that shuts out the producer, because of a newer producer or a timeout (TX-16)."""
+        """Return whether the pending state is one that `prepare_fence` set, because of a newer producer or a timeout (TX-16)."""
         return self.pending is not None and self.pending.state is TransactionState.PREPARE_EPOCH_FENCE
 
     # Each of these prepares a transition. It is pending until `complete` or `cancel`.
@@ -178,7 +178,9 @@ class Transaction:
         )
 
     def prepare_fence(self, cause: Cause) -> TransactionData:
-        """Set a pending state with a raised epoch, which shuts out the producer before its transaction is aborted (TX-16). Returns this state.
+        """Set the pending state that shuts out the producer before its transaction is aborted (TX-16). Returns this state.
+
+        Its epoch is one higher, unless the epoch is already LAST_EPOCH, or an earlier fence could not be stored (`has_failed_fence`).
 
         cause: FENCED for a newer producer, TIMED_OUT for a timeout.
         """

@@ -1,4 +1,4 @@
-"""Pairing of the captured requests and responses of a connection. Each pair becomes an exchange of a trace.
+"""Pairing of the captured requests and responses of a connection. Each pair, except of SASL tokens, becomes an exchange of a trace.
 
 Brokers respond in the order of the requests. As long as no bytes are missing since the last pair, the next response therefore belongs to the oldest
 pending request. After missing bytes, the correlation id decides, and older frames without a match are reported as unpaired. This module depends

@@ -27,9 +27,9 @@ ENTRIES_PER_NOTE = 20_000
 NOTICES = "notices"
 """The table name with which `batches` yields messages for the user about files (`Notice`), which are stored in no table."""
 PLACE = "place"
-"""The table name in the last item that `batches` yields. There is no such table: the item tells up to where the recording was read.
+"""The first value of the item in which `batches` yields the position up to which the recording was read. It is not the name of a table.
 
-The item has one row with that position (`Place`) as JSON.
+The item comes last and has one row, with the position (`Place`) as JSON. There is no such item if the next job cannot continue from the position.
 """
 
 _TYPES = {
@@ -50,10 +50,10 @@ _INVALID_VALUE = (ArithmeticError, AttributeError, LookupError, TypeError, Value
 class RunReader:
     """A reader of the new part of a run (a recording): what the tables do not contain yet. Call `entries()` once to read it.
 
-    note: a function called regularly with the number of bytes read. After the call, `notices` has messages for the user about problems of the files.
-    `resume_at` is (name of a file, byte position, header of the file) from which to continue when the run has grown. This attribute is None if the
-    run must be read from its start again: a file could not be read to its end, or an earlier file has a problem that the next reader must report
-    again.
+    note: a function called regularly with the number of bytes read. When all entries are read, the attribute `notices` has messages for the user
+    about problems of the files, and `resume_at` is (name of the last file, byte position, header of the file) from which to continue when the run has
+    grown. `resume_at` is None if the run must be read from its start again: the last file could not be read, or an earlier file has a problem that
+    the next reader must report again.
     """
 
     def __init__(self, run: Run, note: Callable[[int], None] = lambda _: None) -> None:

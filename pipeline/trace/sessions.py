@@ -194,8 +194,10 @@ class Sessions:
     ) -> int:
         """Return the number of partitions that the response lacks.
 
-        A full fetch must return all its partitions. An incremental fetch must return those whose high watermark moved before the broker's handler
-        started. key: (broker, session id). requested: all partitions that the fetch covers. response_partitions: the partitions in the response.
+        A full fetch must return all its partitions. An incremental fetch must return each partition whose high watermark has risen since its session
+        last returned it, if a response outside the session showed the higher value before the broker began to handle the fetch (`handled_ns`) or, if
+        this time is not recorded, received it. key: (broker, session id). requested: all partitions that the fetch covers. response_partitions: the
+        partitions in the response.
         """
         if _is_full(request):
             return len(requested.keys() - response_partitions.keys())

@@ -59,9 +59,9 @@ class GrownRange(InputPartition):
 
 
 class FolderReader(DataSourceStreamReader):
-    """A reader of the growth of a folder. Its offsets map the name of each file to its size in bytes.
+    """A reader of the growth of a folder: one row (file name, old size, new size) for each file that has grown since the previous offset.
 
-    A file that is missing or has shrunk since the last offset yields no row.
+    An offset of the stream maps the name of each file to its size in bytes. A file that has shrunk or disappeared yields no row.
     """
 
     def __init__(self, path: str) -> None:

@@ -46,8 +46,8 @@ def _listed(tables: Tables, committed: bool) -> DataFrame:
 
     committed: True to consider the transactions that were committed, False for those that were aborted.
 
-    Columns: run (the recording), seq (of the fetch), where_ (topic name or id), partition, producer_id, first_offset (of the transaction), marker
-    (offset of its marker) and lists (true if the response lists the transaction as aborted).
+    Columns: run (the recording), seq (of the fetch), where_ (topic name or id), partition, producer_id, first_offset (of the transaction's batches in
+    the response), marker (offset of its marker) and lists (true if the response lists the transaction as aborted).
     """
     return tables.sql(
         f"""
@@ -70,13 +70,13 @@ def _listed(tables: Tables, committed: bool) -> DataFrame:
 def aborted_listed(tables: Tables) -> DataFrame:
     """Check that a read_committed response lists each aborted transaction that has a batch in the response.
 
-    Returns one row per response and aborted transaction. The marker of a transaction shows that it was aborted. If the trace does not say what the
-    marker decided, another response that lists the transaction shows it. A transaction extends from its first offset to the next marker of its
-    producer. It is checked only if the trace has every offset from the first one to the marker: another marker may lie in a part that was not
-    fetched.
+    Returns one row per response and aborted transaction. A transaction is known to be aborted from its marker or, if the trace lacks the decision in
+    the marker, because some response lists it as aborted. A batch belongs to the transaction that the next marker of its producer ends. It is
+    checked only if the trace has every offset from the batch to this marker: an earlier marker may lie in a missing part.
 
-    Columns: run (the recording), seq (of the fetch), topic, partition, producer_id, first_offset (of the transaction), marker (offset of its marker),
-    broken (true: the row is a fault; null: undecided, because entries are missing) and excess (always 1).
+    Columns: run (the recording), seq (of the fetch), topic, partition, producer_id, first_offset (of the transaction or, if its marker shows the
+    abort, of its batches in the response), marker (offset of its marker), broken (true: the row is a fault; null: undecided, because entries are
+    missing) and excess (always 1).
     """
     by_marker = _listed(tables, committed=False).selectExpr(
         "* EXCEPT (lists)", "NOT lists AS broken", "CAST(1 AS double) AS excess"
@@ -126,8 +126,8 @@ def committed_visible(tables: Tables) -> DataFrame:
 
     Returns one row for each pair of a response and a committed transaction, if the response has a batch of the transaction.
 
-    Columns: run (the recording), seq (of the fetch), topic, partition, producer_id, first_offset (of the transaction), marker (offset of its marker),
-    broken (true: the row is a fault) and excess (always 1).
+    Columns: run (the recording), seq (of the fetch), topic, partition, producer_id, first_offset (of the transaction's batches in the response),
+    marker (offset of its marker), broken (true: the row is a fault) and excess (always 1).
     """
     rows = _listed(tables, committed=True)
     return rows.selectExpr("* EXCEPT (lists)", "lists AS broken", "CAST(1 AS double) AS excess").withColumnRenamed(

@@ -241,10 +241,11 @@ def _side_by_side(work: Callable[[A], B], items: Iterable[A]) -> list[B]:
 
 @contextmanager
 def fast_tables(spark: SparkSession, frames: Sequence[DataFrame], requests: int) -> Iterator[Tables]:
-    """Yield the tables for the queries of a report. If they are small, Spark is configured for many quick queries until the end of the context.
+    """Return a context (for `with`) that provides the tables for the queries of a report, and makes many quick queries fast if they are small.
 
-    Spark then caches the tables, and neither generates code nor plans adaptively. frames: the tables of a trace, in the order of
-    `schema.TABLES`. requests: number of rows of the table `requests`; above `SMALL_RUN_REQUESTS` the tables are not small.
+    In the context, Spark caches small tables, and neither generates code nor plans adaptively; afterwards its settings are restored. frames: the
+    tables of a trace, in the order of `schema.TABLES`. requests: number of rows of the table `requests`; up to `SMALL_RUN_REQUESTS`, all tables
+    count as small.
     """
     if requests > SMALL_RUN_REQUESTS:
         yield Tables(*frames)
@@ -263,7 +264,10 @@ def fast_tables(spark: SparkSession, frames: Sequence[DataFrame], requests: int)
 
 
 def _run(store: Store, name: str | None, candidates: Sequence[str] = ()) -> str:
-    """Return `name` or, if it is None, the latest run (recording) of `candidates`. Raises StoreError if the tables lack the named run."""
+    """Return `name`, the name of a run (recording), or, if it is None, the name of the run in `candidates` that started last.
+
+    candidates: names of runs; used only if `name` is None, and then not empty. Raises StoreError if the tables have no run with the name `name`.
+    """
     runs = store.manifest()
     if name is None:
         return max(candidates, key=lambda run: (json.loads(runs[run]["meta"])[2] or 0, run))
