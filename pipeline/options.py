@@ -1,4 +1,4 @@
-"""The options of the commands that need the extra "spark". This module imports none of its packages, so that `--help` works without them."""
+"""The options of the commands that need the extra "spark". `--help` works without that extra, because this module imports no package of it."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def runs_of(path: Path, ports: Iterable[int] = ()) -> tuple[list[Run], list[Noti
 def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Yield (table name, rows) for the part of a run (a recording) that is not in the tables yet.
 
-    note: called regularly with the number of bytes read from a trace.
+    note: a function called regularly, if the run is a trace, with the number of bytes that this call has read so far. It is not called for a capture.
     """
     return captures.batches(run) if run.capture else traces.batches(run, note)
 

@@ -91,7 +91,7 @@ class Producer:
                 self._send(partition, waiting)
 
     def _look_up(self, topic: str) -> int:
-        """Return the number of partitions of a topic. A missing topic is created if the brokers allow it, as by Spark's sink."""
+        """Return the number of partitions of a topic. Like Spark's own Kafka sink, it creates a missing topic if the brokers allow it."""
         self._counts[topic] = len(self._client.partitions_of([topic], create=True))
         self._sticky[topic] = random.randrange(self._counts[topic])
         return self._counts[topic]

@@ -117,11 +117,11 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
         return self._initial
 
     def _begun(self, start: Offsets, end: Offsets) -> Offsets:
-        """Return the offsets at which a batch starts: those in `start`, or lower ones for partitions that are read from their latest offset.
+        """Return the offsets at which a batch starts: those in `start`, or those in `end` for partitions whose start is now above the end.
 
-        start, end: the offsets between which Spark plans the batch. If Spark plans the first batch again after a restart, the latest offset of a
-        partition may meanwhile be above the batch's end. In this case, the partition's offset in `end` is returned. No record is lost, because the
-        batch had no records of that partition.
+        start, end: the offsets between which Spark plans the batch. After a restart, Spark may plan the first batch again. It has kept the end of the
+        batch but not the start, which is then looked up again. A partition that is read from its latest offset may have new records by then, so
+        that its start is above its end. Starting at the end loses no record, because the batch had no records of that partition.
         """
         if self._initial is None or start != self._initial.offsets:
             return start

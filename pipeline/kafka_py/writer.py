@@ -59,7 +59,7 @@ def check_schema(schema: StructType, settings: SinkSettings) -> None:
 
 
 class KafkaWriter(DataSourceArrowWriter):
-    """The writer of a batch query. Tasks write to the brokers at once, so there is nothing to commit, and a write cannot be undone."""
+    """The writer of a batch query. Tasks write to the brokers while they run: a commit has nothing left to do, and an abort undoes nothing."""
 
     def __init__(self, settings: SinkSettings) -> None:
         self._settings = settings

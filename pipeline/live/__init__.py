@@ -1,1 +1,4 @@
-"""A streaming job over the broker's journal topic: shows which clients are throttled or lag now, and alerts if they exceed a limit."""
+"""A streaming job that shows which clients are throttled or lag now, and sends an alert for a client that reaches a limit.
+
+It reads the topic in which the broker of this project publishes its journal: throttles, and the offsets that clients reach.
+"""

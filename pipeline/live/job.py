@@ -1,8 +1,8 @@
 """The streaming query: reads the journal topic with Spark's Kafka source, writes a table of clients by window, and alerts with its Kafka sink.
 
-One folder holds everything that outlives a run: `state` is Spark's checkpoint (offsets and open windows), `table` has the rows of each
-micro-batch. Whether a client already has an alert in a window is looked up in that table, which is kept as long as the state is. The job knows
-only the addresses of brokers; `broker/observe/journal_topic.py` describes the records.
+In the journal topic, the broker of this project publishes throttles and the offsets that clients reach; `broker/observe/journal_topic.py` describes
+the records. Of the broker, the job knows only addresses. One folder holds everything that outlives a run: `state` is Spark's checkpoint (offsets and
+open windows), `table` has the rows of each micro-batch. These rows also show which clients already have an alert in a window.
 """
 
 from __future__ import annotations
@@ -200,7 +200,8 @@ class Job:
     def _alert(self, rows: DataFrame, alert_windows: list[int], batch: int) -> int:
         """Write an alert for each client that reaches a limit and has no alert in this window yet. Returns the number of new alerts.
 
-        rows: the rows of the micro-batch. alert_windows: starts in ms of the windows with such clients. batch: number of the micro-batch.
+        rows: the rows of the micro-batch. alert_windows: starts in ms of the windows of all rows that reach a limit, also of those that
+        have an alert already. batch: number of the micro-batch.
         """
         base = str(self._folder / "table")
         paths = [f"{base}/window_start_ms={start_ms}" for start_ms in alert_windows]

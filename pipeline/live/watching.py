@@ -84,7 +84,10 @@ def _print(line: str) -> None:
 
 
 def text(summary: BatchSummary) -> str:
-    """Return a line about a micro-batch, followed by a table of the rows in `summary.worst`."""
+    """Return a line about a micro-batch, followed by a table of its worst rows (`summary.worst`).
+
+    These are at most 20: first rows with alerts, then those with the longest throttle times, then those with the largest lags.
+    """
     lines: list[tuple[str, ...]] = [HEAD]
     for row in summary.worst:
         start = time.strftime("%H:%M:%S", time.gmtime(row.window_start_ms / 1000))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kafkaproto.pipeline.trace.audit.rule import Tables
 
 MAX_ROWS = 1000
-"""The maximum number of rows of a table in an answer; `Query.source` can be run without this limit."""
+"""The maximum number of rows of a table in an answer. A user who needs all rows can run the query itself, whose text is `Query.source`."""
 
 GIVEN_UP = "NOT answered AND coalesce(acks, -1) <> 0"
 """SQL: true for a request that expects a response (acks is not 0) but has none in the trace.
@@ -62,7 +62,10 @@ class Query(NamedTuple):
 
     @property
     def source(self) -> str:
-        """Return the source of the table as text: the SQL, in which views have the names of the tables, or the source of the function."""
+        """Return the text of the query: its SQL, or the source code of the function that computes the rows.
+
+        The SQL runs in a session that has a view for each stored table, with the name of the table.
+        """
         if isinstance(self.make, str):
             return _with_plain_names(self.make)
         return f"# {self.make.__module__}\n{inspect.getsource(self.make)}"

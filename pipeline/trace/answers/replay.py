@@ -127,10 +127,12 @@ class Replay:
             heapq.heappush(self._due, (connection.due_ms(), connection.pending[0].seq, number))
 
     def _charge(self, connection: _Connection, request: Request, due_ms: int) -> Iterator[Wait]:
-        """Count the bytes of a request against the quota of the replay, and yield for each attempt how long it is throttled, possibly 0 ms.
+        """Charge the bytes of a request to the quota of the replay, and yield the throttle time of each attempt, 0 ms if it is not throttled.
 
-        due_ms: when the bytes are counted, on the clock of the replay. A fetch that had records in the recording and is throttled now is tried again
-        once its connection is unmuted.
+        A produce request has one attempt. A throttled fetch is attempted again when its connection is unmuted. But a fetch that was throttled in
+        the recording, too, has only one attempt here: its repetition is the next recorded request of the connection.
+
+        due_ms: when the bytes of the first attempt are charged, on the clock of the replay.
         """
         value = min(request.value, self._largest)
         for _ in range(MAX_RETRIES):

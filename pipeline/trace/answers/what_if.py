@@ -79,10 +79,11 @@ CHARGED = f"""
   response to a throttled fetch was sent without records, its value is therefore the size of this empty response.
 - clock_ms: when the bytes were charged. For a capture or the trace of a proxy, this is the time of the response.
 - known_bound: the quota that was in force, or null if it is unknown. It is known only if the quota belonged to this client alone, if it was neither
-  set nor changed during the run, if no entries are missing and if the broker did not stop.
+  set nor changed during the run, if the broker did not stop, and if the recorder did not drop requests or events.
 
-A request was not charged if the client gave up before the response was ready. Releases before 2.0 delay a throttled response that is ready. If the
-client gave up during this delay, the request was charged, and clock_ms is the time of its event of kind `throttle` in the trace.
+A request whose client closed the connection before the response was ready was not charged. Brokers before 2.0 charge a throttled request when its
+response is ready, but send the response only after the throttle time. If the client closed the connection during that time, the request was charged;
+its clock_ms is the time of its event `throttle` in the trace.
 """
 
 Windows = dict[tuple[str, int], tuple[int, int, bool]]

@@ -17,11 +17,12 @@ EARLY_MS = 5
 DEFAULT_WINDOW_NUM = 11
 UNSUPPORTED_VERSION = 35
 ANY_SESSION_FETCH = "-1L"
-"""SQL: the value of the column `step` for every incremental fetch (KIP-227). `not_early` joins fetches to partitions of responses by this column.
+"""SQL: the value of the column `step` for every incremental fetch (KIP-227).
 
-For a full fetch, the column has the sequence number of the fetch, so that it matches only the partitions of its own response. An incremental fetch
-must match the partitions of all responses of the connection, because its own response may omit partitions. Each partition of a response therefore has
-two rows: one with the sequence number of its fetch, for full fetches, and one with this value, for incremental fetches.
+`not_early` joins fetches to the partitions of responses by connection and `step`. A full fetch must match only the partitions of its own response:
+its `step` is its sequence number. An incremental fetch must match the partitions of all responses of the connection, because its own response may
+omit partitions: its `step` is this value. So that both can match, each partition of a response has two rows: one has the sequence number of the
+response's own fetch as `step`, the other has this value.
 """
 WRONG_CORRELATION_ID = "problem RLIKE '^the (correlation id of the response|answer.s correlation id) is '"
 """SQL: true for a response with the correlation id of another request. Tables made by earlier versions of this program contain another wording."""

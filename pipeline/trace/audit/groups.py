@@ -44,8 +44,8 @@ def _floors(checks: str) -> str:
 
     - SyncGroup responses of every broker are considered, because the coordinator has stored the generation before it sends them. JoinGroup responses
       are considered only if they come from the broker of the row.
-    - After a restart of the generations, earlier responses are ignored. Generations start again in two cases: the group was deleted, or a member
-      joined at generation 1 although neither it nor the leader had joined before.
+    - When the generations of a group start again at 1, earlier responses are ignored. This is assumed in two cases: the group was deleted; or a
+      member joined for the first time and got generation 1, and the leader that its JoinGroup response names had not joined before either.
     """
     return f"""
         WITH joined AS (
@@ -172,8 +172,10 @@ def owners(tables: Tables) -> DataFrame:
     member leaves no request in the trace, so a second owner breaks the rule only if the first owner sends further requests with its own member epoch.
 
     Columns: run (the recording), seq (of the request whose response assigns the partition), group_id, topic, partition, member_id (the new owner),
-    other_member_id (the other owner; may be null), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (always
-    1).
+    other_member_id, broken (true: the row is a fault; null: undecided, because entries are missing) and excess (always 1).
+
+    other_member_id: in a classic group, the first member to which an earlier response of the same generation assigned the partition. It may be the
+    new owner itself. In a consumer group, the other member that still owns the partition. Null if there is no such member.
     """
     classic = f"""
         WITH others AS (SELECT DISTINCT run, group_id FROM {{groups}} WHERE api = 'JoinGroup' AND protocol_type <> 'consumer'
@@ -207,8 +209,11 @@ def _owners_of_consumer_groups(tables: Tables) -> DataFrame:
     """Return a row for each partition assigned to a member of a consumer group, with the other member that still owns the partition, if any.
 
     Columns: run (the recording), seq (of the request whose response assigns the partition), group_id, topic, partition, member_id (the new owner),
-    other_member_id (the owner before; null if there is none), before_ns and then_ns (the times between which missing entries could explain two
-    owners), and broken (true: the row is a fault, because the partition has two owners).
+    other_member_id (the other owner; null if there is none), before_ns, then_ns, and broken (true: the row is a fault, because the partition has two
+    owners).
+
+    before_ns: when the other owner got the partition. then_ns: when it later sent a request that shows that it is still a member. If the trace lacks
+    entries between these times, a missing request may be the one with which the other owner gave the partition up.
     """
     # In the queries, `listed` is the topic as the member names it: by id, or by name in the classic protocol.
     requests = tables.sql("""

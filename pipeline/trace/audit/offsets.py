@@ -184,8 +184,9 @@ def ordered_offsets(tables: Tables) -> DataFrame:
 def epochs(tables: Tables) -> DataFrame:
     """Check that leader epochs do not fall from batch to batch in the log. Returns one row per compared pair of batches.
 
-    Two kinds of pairs are compared: batches that follow each other in one response; and, if the first and last batches of all responses of a broker
-    to consumers are sorted by offset, those that follow each other but come from different responses.
+    Two kinds of pairs are compared. Within one response, each batch is compared with the next one of its partition. Across responses, only the first
+    and last batch of a partition in each response to consumers are used: those that one broker sent are sorted by offset, and neighbours are compared
+    if they come from different responses.
 
     Columns: run (the recording), seq (of the request with the later batch), topic, partition, base_offset, before_epoch (of the earlier batch), epoch
     (of the later batch), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (`before_epoch` minus `epoch`).

@@ -308,9 +308,9 @@ CONSUMED = f"""
     FROM timed"""
 """SQL for the derived table `consumed`: the batches that consumers received.
 
-A follower may receive records above the high watermark that are replaced later, so batches for followers are left out. The column `life` tells logs
-apart: it increases at the start and at the end of each time in which the log may have been truncated or replaced. Two batches of a partition with
-equal values are from the same log, unless both were received during such a time.
+A follower may receive records above the high watermark that are replaced later, so batches for followers are left out. The column `life` is a number
+that increases at the start and at the end of each time in which the log may have been truncated or replaced. Batches of a partition with equal values
+are from the same log if they were received outside these times. Batches received during one such time have equal values, but may be from two logs.
 """
 TOPIC_NAMES = """
     SELECT run, topic_id, max(topic) AS name FROM (

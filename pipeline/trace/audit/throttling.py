@@ -80,14 +80,14 @@ def empty_fetch(tables: Tables) -> DataFrame:
 def taken_back(tables: Tables) -> DataFrame:
     """Check that a broker does not count the bytes of a throttled fetch against the quota. Returns one row per pair of successive throttled fetches.
 
-    A pair is two successive throttled fetches of one client under the same consumer quota. With each, the broker reported the bytes in the quota's
-    windows, including those of this fetch: `before` with the first, `total` with the second. If the broker then subtracted the bytes of the first
-    fetch, `total` is at most `before` - `before_value` + `sent_between` + `quota_value`. A quota that several client ids share (one of a user alone)
-    is not checked.
+    A throttled fetch returns no records, so the broker must subtract its bytes from the quota again. Both fetches of a pair are of one client under
+    one consumer quota. If the broker has subtracted the bytes of the first fetch, `total` is at most
+    `before` - `before_value` + `sent_between` + `quota_value`. A quota that several client ids share (one of a user alone) is not checked.
 
-    Columns: run (the recording), seq (of the second fetch), client_id, quota_entity, before_seq (of the first fetch), before and total (see above),
-    before_value and quota_value (bytes of the first and the second fetch), sent_between (bytes sent between them), broken (true: the row is a fault;
-    null: undecided, because entries are missing) and excess (number of bytes by which `total` is too large).
+    Columns: run (the recording), seq (of the second fetch), client_id, quota_entity, before_seq (of the first fetch), before (the bytes in the
+    quota's windows that the broker reported with the first fetch, including this fetch), total (the same for the second fetch), before_value (bytes
+    of the first fetch alone), quota_value (bytes of the second fetch alone), sent_between (bytes sent between them), broken (true: the row is a
+    fault; null: undecided, because entries are missing) and excess (number of bytes by which `total` is too large).
     """
     rows = tables.sql(f"""
         WITH counted AS (
