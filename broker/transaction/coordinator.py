@@ -124,11 +124,11 @@ class TransactionCoordinator:
     ) -> None:
         """Set `transaction.pending` to the state after an InitProducerId request, without writing it to the log (TX-12).
 
-        This state has the producer's next epoch, or epoch 0 of a new producer id. If a transaction is open, the state is a fence instead: a raised
-        epoch that shuts out the producer of the transaction. timeout_ms, expected: the transaction timeout and the (producer id, epoch) in the
-        request; expected is None for a new producer. Raises KafkaError CONCURRENT_TRANSACTIONS (51) if a state is already pending or the transaction
-        is ending. An outdated producer id raises PRODUCER_FENCED (90). An outdated epoch without an open transaction raises it, too, but
-        UNKNOWN_SERVER_ERROR (-1) if the producer id has no further epoch. The error of `next_producer_id` is passed on.
+        This state has the producer's next epoch, or epoch 0 of a new producer id. If a transaction is open, the state is instead the one of
+        `prepare_fence`, which shuts out the producer of the transaction. timeout_ms, expected: the transaction timeout and the (producer id,
+        epoch) in the request; expected is None for a new producer. Raises KafkaError CONCURRENT_TRANSACTIONS (51) if a state is already pending
+        or the transaction is ending. An outdated producer id raises PRODUCER_FENCED (90). An outdated epoch without an open transaction raises
+        it, too, but UNKNOWN_SERVER_ERROR (-1) if the producer id has no further epoch. The error of `next_producer_id` is passed on.
         """
         data = transaction.data
         if transaction.pending is not None:
@@ -255,7 +255,7 @@ class TransactionCoordinator:
         self.store.write(transaction, now_ms, stored)
 
     def _fence(self, transaction: Transaction, now_ms: int, reply: ProducerReply) -> None:
-        """Abort a transaction for which `prepare_fence` has set a pending state (TX-16). `reply` is called with the result of the abort."""
+        """Abort a transaction whose pending state is the one of `prepare_fence` (TX-16). `reply` is called with the result of the abort."""
         pending = transaction.pending
         assert pending is not None
         version = self.settings.server_version()
@@ -283,7 +283,7 @@ class TransactionCoordinator:
     def fence(
         self, transaction: Transaction, now_ms: int, cause: Cause, reply: ProducerReply = lambda result, at_ms: None
     ) -> None:
-        """Abort an open transaction, and raise its producer's epoch. The transaction must have no pending transition.
+        """Shut out the producer of an open transaction (`Transaction.prepare_fence`), and abort it. It must have no pending transition.
 
         cause: the cause that observers get, FENCED or TIMED_OUT. reply: called with the result and the current time (ms).
         """
