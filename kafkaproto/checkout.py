@@ -1,8 +1,8 @@
 """Redirection of the packages `broker` and `pipeline` to `kafkaproto.broker` and `kafkaproto.pipeline`.
 
-In a checkout, Python also finds the folders of the two packages under the short names. A module loaded under both names would exist twice. So the
-`__init__` of both packages calls `redirect` if it is imported under the short name: `python -m broker` then runs `python -m kafkaproto.broker`, and
-`import broker` raises ImportError.
+In a checkout, Python also finds these two packages under the short names `broker` and `pipeline`. A module that is imported under its short and its
+full name would exist twice. So the `__init__` of each package calls `redirect` if it is imported under the short name: `python -m broker` then runs
+`python -m kafkaproto.broker`, and `import broker` raises ImportError.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def redirect(package: str) -> NoReturn:
 def _module_of_command_line() -> str:
     """Return the module that `-m` names on Python's command line, as in `-m broker`, `-mbroker` or `-Im broker`.
 
-    The word before the program's own arguments is the module or, as in `-mbroker`, ends with it.
+    The last word before the program's own arguments is either the module or, as in `-mbroker`, an option that ends with the module.
     """
     word = sys.orig_argv[-len(sys.argv)]
     return word.partition("m")[2] if word.startswith("-") else word

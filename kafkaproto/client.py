@@ -206,10 +206,10 @@ class Client:
             yield self.read(frame)
 
     def read(self, frame: bytes | memoryview) -> Response:
-        """Decode one response frame without its length prefix. Kafka sends responses in the order of the requests.
+        """Decode one response frame without its length prefix. Its correlation id selects the pending request that it answers.
 
-        Raises DecodeError if the frame is damaged or longer than its message. Raises UnexpectedResponse if the correlation id belongs to no pending
-        request or, with `in_order`, not to the oldest.
+        Raises DecodeError if the frame is damaged or longer than its message. Raises UnexpectedResponse if no pending request has the correlation id
+        or, with `in_order`, if it is not that of the oldest one: Kafka sends responses in the order of the requests.
         """
         correlation_id = correlation_id_of(frame)
         expected = next(iter(self.sent), None)

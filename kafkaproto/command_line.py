@@ -193,8 +193,8 @@ def _layout(options: argparse.Namespace) -> Message[Any]:
 def show(options: argparse.Namespace) -> Iterator[str]:
     """Yield lines with the fields and wire types of an API's request and response in one version.
 
-    For the name of data inside messages or records, such as ConsumerProtocolSubscription, yield the same lines about this data. Without the option
-    --layout, the source text of the generated decoder and encoder follows the fields of each message.
+    If `options.api` names data inside messages or records instead, such as ConsumerProtocolSubscription, yield lines about this data. Without the
+    option --layout, the source text of the generated decoder and encoder follows the fields of each message.
     """
     if is_data(options.api):
         name, layout = find_data(options.api, options.version)

@@ -155,8 +155,8 @@ class ConsumerGroup(Group):
     def result(self, response: Any) -> tuple[int, Any]:
         """Return (member epoch, assignment) of a successful heartbeat response.
 
-        The assignment is None if it is unchanged, a list of partitions if it has only the group's topic, and otherwise a dict of topic names to
-        partitions.
+        The assignment is None if it has not changed. It is a list of partitions if it has no partitions of other topics than the group's, and
+        otherwise a dict of topic names to partitions.
         """
         assert (response.error_code, response.error_message) == (0, None), response
         if response.assignment is None:

@@ -1,4 +1,4 @@
-"""Clusters that the suite did not start: finds their brokers, and checks that they have the settings that a test needs."""
+"""A cluster that the suite did not start: finds its brokers, and checks that it meets the requirements of a test."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Foreign(WallClock):
     """A cluster that the suite did not start. Only the addresses of its brokers are known."""
 
     takes_settings = True
-    """Whether the owner of the cluster can start its brokers with the settings of a profile. If False, only tests of profile "default" can run."""
+    """Whether brokers of this kind can be started with the settings of a profile. If False, only tests of profile "default" run on the cluster."""
 
     def __init__(self, bootstrap: list[tuple[str, int]], semantics: str, name: str = "foreign") -> None:
         super().__init__()

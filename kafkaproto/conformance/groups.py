@@ -331,7 +331,7 @@ def enter_together(*clients: Client) -> None:
 
 
 def make_stable(*clients: Client) -> None:
-    """Let clients join and synchronise a group until it is stable. Member i is assigned the bytes `a<i>`."""
+    """Let clients join and synchronise a group until it is stable. Client number i, counted from 0, gets the assignment `a<i>`."""
     enter_together(*clients)
     assignments = {client.member_id: b"a%d" % i for i, client in enumerate(clients)}
     for client in clients[1:]:

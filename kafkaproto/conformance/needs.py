@@ -1,9 +1,10 @@
-"""Requirements of a test on the cluster that it checks, and the functions that find the unmet ones.
+"""Requirements that a test has on the cluster under test, and the functions that find those that the cluster does not meet.
 
-A marker on the test declares them. A module can set a marker for all its tests with `pytestmark`; a test then has the requirements of both markers:
+A test declares its requirements with a marker:
 
     @pytest.mark.needs("fetch.max.bytes", racks=True)
 
+A module can set this marker for all its tests with `pytestmark`. A test that has such a marker, too, has the requirements of both.
 The positional arguments are names of settings that must have the values of the test's profile.
 
 at_least: maps the name of a setting to the lowest sufficient value. brokers: the number of brokers needed. A test that connects to every broker that
@@ -79,7 +80,7 @@ def needs_of(item: Any, profile: str) -> Needs:
 def missing(subject: Subject, needs: Needs) -> list[str]:
     """Return a phrase for each requirement that the cluster does not meet, with the actual value; an empty list if it meets all.
 
-    The broker ids must be 0, 1 and so on, without gaps. If they are not, or if brokers are missing, the list contains only this requirement.
+    The broker ids must be 0, 1 and so on, without gaps. If a broker id is missing or another one exists, the list has a single phrase about the ids.
     """
     version = subject.version(ApiKey.METADATA, 1, lowest=1)
     racks = {broker.node_id: broker.rack for broker in subject.ask_once(MetadataRequest([]), version).brokers}

@@ -6,8 +6,8 @@ At any time at most one cluster of each kind runs.
 
 The marker `releases` names the releases of Kafka to which a test applies, for example `releases(first="4.0")` or `releases(before="4.0")`. A module
 can set the marker for all its tests with `pytestmark`. If the release of a kind of cluster is known in advance, the plugin does not collect tests
-whose marker excludes the release; a collected test must run, so it is reported as failed if it skips itself. If the cluster is given by its
-address, the plugin recognises the release by the API versions that the cluster offers, and skips the tests for other releases.
+whose marker excludes the release. It then reports a test that skips itself as failed, because the test's marker should exclude the release. If the
+cluster is given by its address, the plugin recognises the release by the API versions that the cluster offers, and skips tests for other releases.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def running_cluster(request: pytest.FixtureRequest, _running_clusters: dict[tupl
 
 @pytest.fixture
 def subject(running_cluster: Subject, request: pytest.FixtureRequest) -> Iterator[Subject]:
-    """Yield the cluster under test. After the test, close its connections and start the brokers that it stopped."""
+    """Yield the cluster under test. After the test, close the cluster's connections and start the brokers that the test stopped."""
     if isinstance(running_cluster, Foreign):
         profile = profile_of(request.node.getparent(pytest.Module))
         running_cluster.need_release(release_range.of(request.node))

@@ -1,4 +1,7 @@
-"""Detection of whether a cluster follows Kafka's design documents (kip) or Kafka's code (kafka) where the two differ."""
+"""Detection of whether a cluster follows Kafka's design documents or Kafka's code where the two differ.
+
+The option `--semantics` names the two as `kip` (design documents) and `kafka` (code).
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A direct implementation of Kafka's quota rate (Q-2 to Q-6), without the caches that make the broker's own implementation fast.
 
-Tests compare a broker's throttle times with it, so it imports nothing of the broker.
+Tests compare a broker's throttle times with those of this module. The module imports nothing of the broker, so that both do not have the same faults.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The cluster under test (the subject): running brokers, a profile of settings, a clock, and functions that control the brokers.
 
-`foreign.Foreign` is a cluster at any address; other kinds come from test suites that start their own clusters (`plugin`). A test uses a
-subject's connections, clock and control functions, and does not depend on the kind of the subject. Where Kafka's code and documents differ, the
-attribute `semantics` names the one that the subject follows: "kip" for the documents, "kafka" for the code.
+`foreign.Foreign` is a cluster at any address; other kinds come from test suites that start their own clusters (see the module `plugin`).
+A test uses a subject's connections, clock and control functions, and does not depend on the kind of the subject. Where Kafka's code differs from its
+design documents, the attribute `semantics` is "kip" if the subject follows the documents, and "kafka" if it follows the code.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def created(subject: Subject, name: str, configs: dict[str, str | None]) -> Erro
 
 
 def described(subject: Subject, *resources: tuple[int, str]) -> list[Error]:
-    """Send DescribeConfigs for (type, name), and return (error code, message) of each resource."""
+    """Send DescribeConfigs, and return (error code, message) of each resource. resources: (resource type, name) of each."""
     listed = [DescribeConfigsResource(resource_type, name, None) for resource_type, name in resources]
     results = subject.ask_once(DescribeConfigsRequest(listed), 4).results
     return [(result.error_code, result.error_message) for result in results]

@@ -73,7 +73,7 @@ def test_member_with_the_previous_epoch_is_fenced_if_it_owns_unassigned_partitio
 
 @pytest.mark.rule("GN-27", "SN-31")
 def test_heartbeat_that_contains_all_fields_always_gets_the_assignment(subject: Subject) -> None:
-    """A member's assignment has not changed: the response to a heartbeat with all fields has the assignment, that to a short one has none (SN-31)."""
+    """A heartbeat with all fields gets the member's unchanged assignment. A heartbeat without optional fields gets no assignment (SN-31)."""
     group = ConsumerGroup(subject)
     kept, moved = split(group)
     assert group.beat("A", 1, kept) == (2, None)

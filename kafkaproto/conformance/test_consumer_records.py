@@ -124,7 +124,7 @@ def test_since_kafka_4_1_consumer_groups_store_a_hash_of_topics_instead_of_the_l
     racks = {single.name: [["r0"]] * 6, double.name: [["r0", "r1"], ["r0", "r1"], ["r1", "r2"]]}
 
     def stored() -> Stored:
-        """Return what the coordinator has written about the topics of `group` to the offsets topic since the last call."""
+        """Return what the group's records in the offsets topic store about its topics. Reads only records written since the last call of `stored`."""
         values = {kind: value for kind, _, _, value in log.new()}
         if TOPICS not in values:
             return values[GROUP].metadata_hash, None

@@ -155,11 +155,11 @@ def test_regex_record_is_written_after_a_join_and_a_tombstone_when_the_member_le
 
 @pytest.mark.rule("GN-38")
 def test_join_with_an_unresolved_regex_makes_all_target_assignments_empty(group: ConsumerGroup) -> None:
-    """Member C joins with a regular expression. When the broker has resolved it, a new epoch starts, whose target assignment is not computed yet.
+    """Member C joins with a regular expression. When the broker has resolved it, epoch 2 starts, whose target assignment is not computed yet.
 
-    Then B joins with another expression, which matches no topic until the broker has resolved it. The broker computes the target assignment in B's
-    join. Like Kafka, it still treats all subscriptions as equal, as they were before the join, and uses those of one member for all. This member is
-    B, which has no topics yet, so the target assignments of both are empty.
+    Member B then joins with another expression, which matches no topic until the broker has resolved it. B's join computes the target assignment of
+    epoch 2. Like Kafka, the broker still treats the subscriptions of all members as equal, because they were equal before B joined. For equal
+    subscriptions it uses the topics of one member for all members. Here this is B, which has no topics yet, so B and C get empty targets.
     """
     assert group.result(join(group, "C", whole(group))) == (1, [])
     wait_for_epoch(group, 2)
@@ -187,9 +187,10 @@ def test_changing_to_a_regex_that_matches_no_topic_starts_a_new_group_epoch(
 
 @pytest.mark.rule("GN-52")
 def test_all_regexes_are_resolved_again_when_a_regex_loses_its_last_member(group: ConsumerGroup) -> None:
-    """A replaces its expression by B's, so that no member uses A's old expression. The broker then resolves all expressions again at once.
+    """Member A replaces its expression by that of member B. No member uses A's old expression any more, so the broker resolves all others again.
 
-    It does so because the group has fewer expressions than the broker has resolved. Even B's expression, which has not changed, is resolved again.
+    The broker does this because the members use fewer expressions than it has resolved. Only B's expression remains; the broker resolves it again
+    although it has not changed.
     """
     log = GroupLog(group)
     assert group.result(join(group, "A", whole(group))) == (1, [])
@@ -207,10 +208,11 @@ def test_all_regexes_are_resolved_again_when_a_regex_loses_its_last_member(group
 
 @pytest.mark.rule("GN-38")
 def test_new_member_without_subscription_gets_partitions_of_another_members_regex(group: ConsumerGroup) -> None:
-    """A joins with a regular expression. When the broker has resolved it, a new epoch starts. C then joins and subscribes to nothing.
+    """Member A joins with a regular expression. When the broker has resolved it, epoch 2 starts. Member C then joins and subscribes to nothing.
 
-    The broker computes the target assignment of this epoch in C's join. Like Kafka, it still treats all subscriptions as equal, as they were before
-    the join, and uses those of one member for all. This member is A, so C gets partitions of A's topic.
+    C's join computes the target assignment of epoch 2. Like Kafka, the broker still treats the subscriptions of all members as equal, because they
+    were equal before C joined. For equal subscriptions it uses the topics of one member for all members. Here this is A, so C gets partitions of A's
+    topic.
     """
     assert group.result(join(group, "A", whole(group))) == (1, [])
     wait_for_epoch(group, 2)

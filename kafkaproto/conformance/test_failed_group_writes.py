@@ -26,8 +26,8 @@ def test_offset_commit_and_sync_group_fail_while_too_few_replicas_are_in_sync(su
     """While a replica is stopped, the SyncGroup requests of both members and an offset commit get an error.
 
     Commits succeed again when the replica is back. After the failed SyncGroup requests, the group rebalances. The test does not check the rebalance
-    if the cluster has the group coordinator of Kafka 4: in Kafka, that coordinator loses the group's members here, which this project's broker does
-    not imitate.
+    if the cluster has the group coordinator of Kafka 4, because this coordinator then loses the members of the group in Kafka, but not in this
+    project's broker.
     """
     topic = new_topic(subject).name
     syncing, alone = Group(subject, 0), Group(subject, 0)

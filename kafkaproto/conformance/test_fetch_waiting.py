@@ -15,7 +15,8 @@ from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 def test_fetch_with_available_data_or_a_partition_error_is_answered_without_waiting(subject: Subject) -> None:
     """A fetch completes at once if it has data, if reading a partition gives an error, or if all its partitions are of unknown topics.
 
-    An unknown topic is not read. So a fetch of an unknown topic and of an existing partition without new data waits.
+    A fetch of an unknown topic and of an existing partition without new data waits. The broker does not read an unknown topic, so the error of this
+    topic does not end the wait.
     """
     topic = new_topic(subject, 2)
     topic.fill(batch(b"a"))

@@ -13,9 +13,9 @@ from kafkaproto.messages.metadata import MetadataRequest
 
 API_VERSIONS, METADATA, PRODUCE = 18, 3, 0
 FIRST_RESPONSE_WITH_RANGE = 3
-"""The first version of ApiVersions with KIP-511.
+"""The version of ApiVersions that KIP-511 introduced.
 
-A broker that supports it answers a request of an unsupported, later version with the range of ApiVersions versions that it supports.
+A broker that supports this version answers an ApiVersions request in a later, unsupported version with the range of versions that it supports.
 """
 INTER_BROKER = (4, 5, 6, 7, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82)
 

@@ -17,7 +17,7 @@ SESSION_MS = 6_000
 def test_heartbeats_get_rebalance_in_progress_when_a_second_member_joins(subject: Subject) -> None:
     """When a second member joins, the first gets REBALANCE_IN_PROGRESS and joins again (scenario SN-5).
 
-    The leader then assigns partitions only to itself, so the second member gets an empty assignment.
+    The first member, which leads the group, then assigns partitions only to itself, so the second member gets an empty assignment.
     """
     group = Group(subject)
     a, b = group.client(), group.client()

@@ -1,7 +1,7 @@
-"""Tests of requests that read groups from the coordinator in Java, such as ListGroups: they see the state up to the high watermark (GC-66).
+"""Tests of ListGroups and other requests that read groups. With the coordinator in Java, they see the state up to the high watermark (GC-66).
 
-So they see a change of a group only when its record is replicated, or, if the change writes no record, when the next record in the group's partition
-of the offsets topic is replicated.
+So a response shows a change of a group only when the record of the change is replicated. If the change writes no record, a response shows it when the
+next record in the group's partition of the offsets topic is replicated.
 """
 
 from __future__ import annotations

@@ -187,8 +187,8 @@ def test_fenced_instance_id_error_precedes_the_error_for_a_malformed_subscriptio
 ) -> None:
     """A JoinGroup with a malformed subscription gets FENCED_INSTANCE_ID if its instance id belongs to a member with another member id.
 
-    If it has a member id, and no member has its instance id, it gets UNKNOWN_MEMBER_ID. If both ids belong to one member, or if the request has only
-    one of them, it gets UNKNOWN_SERVER_ERROR because of the subscription. metadata: the malformed subscription.
+    With a member id, and an instance id that no member has, it gets UNKNOWN_MEMBER_ID. With two ids of the same member, or only one of the two ids,
+    the request gets UNKNOWN_SERVER_ERROR because of the subscription. metadata: the malformed subscription.
     """
     group = ConsumerGroup(java)
     group.enter("A", instance_id="i")

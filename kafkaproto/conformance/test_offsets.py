@@ -42,7 +42,7 @@ def flat(group: Any) -> list[tuple[str, int, int, int, str, int]]:
 
 @pytest.mark.rule("GO-26", "GO-27", "GO-29", "SN-21")
 def test_offset_fetch_of_an_unknown_group_returns_no_offsets_and_no_error(subject: Subject) -> None:
-    """OffsetFetch returns offset -1 for requested partitions, and an empty list for all partitions (scenario SN-21)."""
+    """A request that names partitions gets offset -1 for each of them; a request for all partitions gets an empty list (scenario SN-21)."""
     topic = new_topic(subject).name
     group = Group(subject)
     nothing = [(topic, 0, -1, -1, "", 0)]

@@ -1,5 +1,7 @@
 """Tests of pending members, and of DescribeGroups in a rebalance. Kafka's two group coordinators (in Scala and in Java) differ here.
 
+A pending member is a client that has got a member id, but has not joined with it yet.
+
 These tests run with the default settings, with which Kafka 3.9 has the old coordinator, and Kafka 4 the one in Java.
 """
 
@@ -33,9 +35,9 @@ UNKNOWN_SERVER_ERROR = -1
 @pytest.mark.rule("GC-19", "GC-48")
 @pytest.mark.parametrize("leave", LEAVES)
 def test_pending_member_that_leaves_starts_a_rebalance_only_since_kip_848(subject: Subject, leave: Leave) -> None:
-    """With the Java coordinator, a stable group and a group in the sync phase rebalance. The old coordinator only forgets the member id.
+    """A pending member leaves a stable group, or one in the sync phase. The Java coordinator starts a rebalance; the old one starts none.
 
-    leave: a function that removes the pending member from the group.
+    A pending member has got its member id, but has not joined with it. leave: a function that removes the pending member from the group.
     """
     if has_new_coordinator(subject):
         assert outcome_in_stable_group(subject, leave) == Outcome((), (27, 27), "PreparingRebalance")
@@ -81,8 +83,9 @@ def test_describe_groups_returns_old_assignments_in_a_rebalance_only_since_kip_8
 def test_offset_delete_that_names_no_existing_partition_keeps_an_empty_group(
     subject: Subject, partitions: list[int] | None
 ) -> None:
-    """OffsetDelete names no partition that exists. It deletes neither a group that has only a pending member nor one whose member has left.
+    """OffsetDelete names no partition that exists. It deletes neither of two groups without members and without offsets.
 
+    The only client of the first group has got a member id, but has not joined with it yet. The only member of the second group has left.
     partitions: the partitions of an existing topic in the request; None for a request without topics.
     """
     topic, pending, left = new_topic(subject).name, Group(subject), Group(subject)
