@@ -26,10 +26,10 @@ The struct is created when its attribute is first read.
 
 
 def unmade(name: str) -> str:
-    """Return the name of the hidden attribute that holds the value of the field ``name``, for a field whose type is a struct.
+    """Return the name of the slot that stores the value of the field ``name``, for a field whose type is a struct.
 
-    Generated decoders set the hidden attribute to the placeholder `...` as its default. When the field is first read, a new struct replaces the
-    placeholder.
+    The field itself is a property. If a message does not contain the field, generated decoders store the placeholder `...` in the slot. When the
+    property is first read, it replaces the placeholder by a new struct.
     """
     return f"_{name}"
 

@@ -1,10 +1,10 @@
 """Flat code: the source text of fast decoders and encoders, which are generated from the wire types of a message's fields.
 
 `FlatCode` collects the lines of one generated function and the constants that these lines use. It decodes or encodes neighbouring fields of fixed
-width with one `struct.Struct`, and gives variables unique names. It does not depend on messages or the meaning of fields.
+width with one `struct.Struct`, and gives variables unique names. This module does not depend on messages or the meaning of fields.
 
 Variables of a generated decoder: ``b`` is the buffer, ``p`` the current position and ``n`` the end of the message. Variables of a generated encoder:
-``out`` is the bytearray for the output, and ``splices`` is None or the list for records that are sent without being copied into it (`Splices`).
+``out`` is the bytearray for the output, and ``splices`` is None or the list for records that are sent without being copied into ``out`` (`Splices`).
 """
 
 from __future__ import annotations
@@ -337,7 +337,7 @@ def _tag_number(field: tuple[int, bytes]) -> int:
 
 
 SHORT_ARRAY = 16
-"""The maximum number of items of an array that is decoded with a cached struct. Lists of replicas are usually shorter."""
+"""The maximum number of items of an array of numbers for which a compiled `struct.Struct` is kept. Lists of replicas are usually shorter."""
 
 
 SIGNED_BYTES = (*range(128), *range(-128, 0))
@@ -382,10 +382,10 @@ def array_packers(fmt: str) -> tuple[Callable[..., bytes], ...]:
 
 
 def read_long_array(b: Buffer, p: int, n: int, count: int, fmt: str) -> tuple[list[Any], int]:
-    """Decode an array of numbers of any length. Returns ``(list, position after it)``.
+    """Decode ``count`` numbers from position ``p`` on; ``count`` has no maximum. Returns ``(list, position after the numbers)``.
 
-    n: the end of the message. fmt: the `struct` format of one number. Raises Malformed for a count above the number of bytes left, and struct.error
-    if the numbers extend beyond the buffer.
+    n: the end of the message. fmt: the `struct` format of one number. Raises Malformed for a count above the number of bytes left in the message,
+    and struct.error if the numbers extend beyond the buffer.
     """
     if count > n - p:
         raise Malformed(f"an array of {count} numbers is announced, but only {n - p} bytes are left")

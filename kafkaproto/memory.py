@@ -4,7 +4,7 @@ A few bytes can describe large objects: an item of three bytes (an empty name, a
 decoder has a budget, which grows with the size of the message (`room_for`). Before it decodes the items of an array, it deducts their memory from the
 budget; a message that exceeds it is rejected. `FREE` bytes of memory for each encoded byte are not deducted, because every value may take them.
 The *weight* of a wire type is the most memory that a value can take beyond a given number of bytes, such as `FREE`, for each of its encoded bytes.
-If a message has no array that can exceed the limit, its decoder has no budget. Ordinary messages never reach the limit.
+If a message type has no array that can exceed the limit, its decoder has no budget. Ordinary messages never reach the limit.
 
 Sizes are those of CPython, including the garbage collector's header of an object; `docs/explanation/memory.md` explains each constant, and a test
 compares them with `sys.getsizeof`. This module does not depend on wire types.
@@ -37,8 +37,8 @@ ROOM_PER_BYTE = HEAVY - FREE
 SLACK = 32 * 1024
 """The bytes of memory that a message of any length may take, in addition to those allowed for each of its bytes (`LIMIT`).
 
-The documentation states 64 KiB instead. The other 32 KiB are for the objects that every message has whatever its length, because decoders do
-not count these.
+The documentation states 64 KiB: these 32 KiB, and 32 KiB for the objects that every message has whatever its length. Decoders do not count the
+memory of those objects.
 """
 
 OBJECT = 32  # including the garbage collector's header

@@ -105,7 +105,8 @@ class Message(StructType[T]):
     def decoder_text(self, copied: bool | None = None) -> tuple[str, FlatCode]:
         """Return the source text of the generated decoder, and the `FlatCode` that built it.
 
-        The `names` of the `FlatCode` are the objects to which the text refers, except `failures` and `explain`, which the caller adds.
+        The `names` of the `FlatCode` are the objects to which the text refers, except two that the caller adds: `failures`, the exceptions
+        that the text catches, and `explain`, a function that returns the exception to raise instead.
         copied: whether the decoder copies the message first; None for the default, `is_copied`.
         """
         code = FlatCode(decoding=True, copied=self.is_copied if copied is None else copied, weighed=self.is_heavy)
@@ -127,7 +128,8 @@ class Message(StructType[T]):
     def encoder_text(self) -> tuple[str, FlatCode]:
         """Return the source text of the generated encoder, and the `FlatCode` that built it.
 
-        The `names` of the `FlatCode` are the objects to which the text refers, except `failures` and `explain`, which the caller adds.
+        The `names` of the `FlatCode` are the objects to which the text refers, except two that the caller adds: `failures`, the exceptions
+        that the text catches, and `explain`, a function that returns the exception to raise instead.
         """
         code = FlatCode(decoding=False)
         self.emit_encode(code, "o")

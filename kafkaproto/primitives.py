@@ -18,7 +18,7 @@ from kafkaproto.wire_type import TYPE_NAMES, WireType, parse_uvarint, read, rema
 
 
 class ByteRange(Protocol):
-    """Bytes stored elsewhere, such as a range of a file. An encoder writes only their length, and adds their position to a list of `Splices`."""
+    """Bytes stored elsewhere, such as a range of a file. An encoder writes only their length, and adds this object to its `Splices`."""
 
     def __len__(self) -> int: ...
 

@@ -266,7 +266,8 @@ def _kafka_session_cluster() -> Iterator[Any]:
 def kafka_broker(request: pytest.FixtureRequest, _kafka_session_cluster: Any) -> Any:
     """Provide the broker that all tests of the session share, reset for this test.
 
-    A reset removes topics, groups, quotas, changed settings and the journal, and sets a clock that tests have moved forward back to the real time.
+    A reset removes topics, groups, quotas, changed settings and the journal (the cluster's record of requests and events), and sets a clock that
+    tests have moved forward back to the real time.
     """
     _kafka_session_cluster.reset()
     _remember(request, "kafka_broker", _kafka_session_cluster)

@@ -103,10 +103,10 @@ class Step(NamedTuple):
 
 
 BOUNDS = {"burst": 1000.0, "rested": 1000.0, "steady": 500.0, "quiet": 1000.0}
-"""Maps the client ids of the scenario to their quotas in bytes per second.
+"""Maps the client ids of the requests in `TIMELINE` to the clients' quotas in bytes per second.
 
-burst: sends again after the throttle time of its first request. rested: sends again later than that. steady: stays within its
-quota, then sends one larger request. quiet: sends nothing.
+burst: sends again when the throttle time of its first request, 5 s, is over. rested: sends again 6 s after the throttle time of its first
+request, 5 s, is over. steady: stays within its quota, then sends one larger request. quiet: sends nothing.
 """
 TIMELINE = sorted(
     [
@@ -143,7 +143,7 @@ def test_throttle_times_equal_those_that_a_reference_model_computes(subject: Sub
 
 @pytest.mark.rule("Q-10")
 def test_changed_byte_quota_is_compared_at_once_with_bytes_sent_before_the_change(subject: Subject) -> None:
-    """A client has sent 27.5 kB. Under a higher quota it is not throttled, under a lower quota it is, and without a quota no request is throttled.
+    """A client has sent 27.5 kB. Its next request is not throttled under a new quota of 30 kB/s, but is under 500 B/s, and is not without a quota.
 
     Corresponds to Kafka's test `ClientQuotaManagerTest.testQuotaParsing`.
     """
@@ -290,7 +290,7 @@ def sized(subject: Subject, topic: Topic) -> bytes:
 
 @pytest.mark.rule("Q-14")
 def test_repeated_fetch_of_4096_bytes_at_a_quota_of_250_bytes_per_s_returns_no_data(subject: Subject) -> None:
-    """The quota is 250 B/s and the response has 4096 bytes, so each repetition of the fetch is throttled and returns no data."""
+    """A response of 4096 bytes exceeds ten seconds of a quota of 250 B/s, so each repetition of the fetch is throttled and returns no data."""
     topic = new_topic(subject)
     payer = Payer(subject, topic, 250.0)
     overhead = len(sized(subject, topic))

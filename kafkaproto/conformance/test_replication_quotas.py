@@ -26,9 +26,9 @@ from kafkaproto.messages.incremental_alter_configs import (
 
 PROFILE = "lag"
 FORGIVEN_MS = 2000
-"""The time in ms for which bytes count at least for the quota after they were sent: replication.quota.window.num (2) windows of a second.
+"""The minimum time in ms for which sent bytes count towards the quota: replication.quota.window.num (2) windows of one second.
 
-They count up to a second longer if more bytes are added to the same sample, because a sample counts until its last bytes are that old.
+Bytes are added to a sample for up to a second, and the sample counts until 2 s after its last bytes. So its first bytes count up to 3 s.
 """
 LEADERS, FOLLOWERS = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.replication.throttled.rate"

@@ -16,14 +16,14 @@ EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT =
 
 
 class Logged(NamedTuple):
-    """A record of a transactional id. version: that of the value. value: the decoded value. Both are None for a tombstone."""
+    """A record of a transactional id in `__transaction_state`. version, value: the decoded value and its version, both None for a tombstone."""
 
     version: int | None
     value: TransactionLogValue | None
 
 
 def logged(producer: Producer) -> list[Logged]:
-    """Return the records of a producer's transactional id, in the order of their offsets."""
+    """Return the records of a producer's transactional id in `__transaction_state`, in the order of their offsets."""
     records = []
     for record in read_to_the_end(producer.log, producer.index):
         assert record.key is not None

@@ -92,10 +92,10 @@ class Producer:
     def init_once(
         self, producer_id: int = NONE, epoch: int = NONE, *, version: int = 4, timeout_ms: int = TIMEOUT_MS
     ) -> tuple[int, int, int]:
-        """Initialize the producer with one InitProducerId, and return (error, producer id, epoch). Stores nothing in this object.
+        """Send InitProducerId, and return (error, producer id, epoch). Stores nothing in this object.
 
-        Only while the broker has no producer ids yet (TX-11), the request is repeated. producer_id, epoch: the current values of the producer, -1 for
-        none. timeout_ms: the timeout of its transactions.
+        Repeats the request only as long as its error is COORDINATOR_LOAD_IN_PROGRESS (14), for example because the broker has no producer ids to
+        assign yet (TX-11). producer_id, epoch: the current values of the producer, -1 for none. timeout_ms: the timeout of its transactions.
         """
         request = InitProducerIdRequest(self.id, timeout_ms, producer_id, epoch)
         while True:

@@ -28,7 +28,7 @@ def batch(*values: bytes, timestamp: int = 1_700_000_000_000, **options: Any) ->
 
 
 def batch_of_bytes(size: int, **options: Any) -> bytes:
-    """Return a batch with one record that takes exactly `size` bytes on the wire, including the fields for base offset and length.
+    """Return a batch with one record. The batch takes exactly `size` bytes on the wire, including its fields for base offset and length.
 
     options: further arguments of `batch`.
     """

@@ -126,8 +126,8 @@ def served(jar: Path) -> dict[str, Json]:
 def data(older: Path, newer: Path) -> dict[str, Json]:
     """Return the definitions for ``schemas/data``, by name: data inside messages and records, reduced by `facts` to what the project uses.
 
-    older, newer: the folders with the jars of the two releases. Some data is the key of a record of a coordinator. Its definition also has the topic
-    of the record, and the name of the definition of the record's value.
+    older, newer: the folders with the jars of the two releases. The definition of the key of a record in a coordinator's topic also
+    has the name of the topic, and the name of the definition of the record's value.
     """
     texts = {name: (text, topic) for jar, topic in DATA_JARS.items() for name, text in _data_of(newer, jar).items()}
     texts |= {name: (_data_of(older, jar)[name], DATA_JARS[jar]) for name, jar in OLDER_DATA.items()}

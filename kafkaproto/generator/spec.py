@@ -212,10 +212,10 @@ class _Parser:
         return Type(name, is_array)
 
     def default(self, where: str, field_type: Type, text: Any, nullable: str | None, versions: VersionRange) -> Any:
-        """Return the Python value of a field's default, written there as text, number or boolean. Raises SpecError if it is invalid.
+        """Return the default of a field as a Python value. Raises SpecError if the default is invalid.
 
-        where: path of the field for the error message. text: the default in the definition. nullable: the versions in which the field may be null, as
-        text. versions: the versions of the field.
+        where: path of the field for the error message. text: the default in the definition: text, number, boolean, or None if it has none. nullable:
+        the versions in which the field may be null, as text. versions: the versions of the field.
         """
         if text == "null":
             if not versions.within(VersionRange.parse(nullable or "none")):

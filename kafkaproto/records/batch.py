@@ -1,7 +1,7 @@
 """Record batches of magic 2 (KIP-98): decode headers and records, patch headers in place, build batches.
 
-A broker uses only the 61 bytes of the header and the checksum; `records` decodes the content. Nothing is
-copied unless records are decoded. This module does not depend on partitions, topics or clocks.
+The header of 61 bytes can be read, and the checksum verified, without decoding records; the function `records` decodes
+them. Nothing is copied unless records are decoded. This module does not depend on partitions, topics or clocks.
 Kafka class: ``org.apache.kafka.common.record.DefaultRecordBatch``.
 """
 
@@ -59,7 +59,7 @@ _LENGTH_AT = 8
 _EPOCH_AT = 12
 CRC_AT = 17
 _ATTRIBUTES_AT = 21
-"""The index of the attributes in a batch. The checksum covers the bytes from here on; it excludes base offset and leader epoch before them."""
+"""The index of the attributes in a batch. The checksum covers all bytes from here on, and no earlier field such as base offset or leader epoch."""
 _MAX_TIMESTAMP_AT = 35
 
 _INT64 = struct.Struct(">q")
