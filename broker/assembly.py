@@ -218,8 +218,9 @@ def attach_observers(
 ) -> None:
     """Attach observers to `events`: the journal, the observers that write log messages, and `others`.
 
-    The request log is attached only if the journal keeps details of requests. release_name: the emulated release; log messages about refused clients
-    depend on it. timers: schedule later checks, for example whether a group that a client searched for still does not exist.
+    journal: the list of the cluster's requests and events, which tests read. Only if it keeps details of requests (`DetailedJournal`), the observer
+    that logs each connection and request (`RequestLog`) is attached. release_name: the emulated release; log messages about refused clients depend
+    on it. timers: schedule later checks, for example whether a group that a client searched for still does not exist.
     """
     logs = ThrottleLog(), UndeliverableLog(), Diagnostics(release_name, timers, journal)
     for observer in (journal, *others, *logs):
@@ -234,9 +235,9 @@ def new_histories(started_ms: int) -> tuple[RebalanceHistory, TransactionHistory
 
 
 def publish_journal(cluster: Publishing, events: Events, name: str) -> JournalTopic:
-    """Publish the journal in topic `name` of the cluster. Raises ConfigError if the topic cannot be created.
+    """Publish events of the cluster, such as throttles and leader changes, as records in its topic `name`, the journal topic.
 
-    events: the source of the journal's entries.
+    Raises ConfigError if the topic cannot be created. events: the source of these events.
     """
     from kafkaproto.broker.observe.journal_topic import JournalTopic
 

@@ -71,7 +71,8 @@ class Cluster:
     what to follow where the KIPs and Kafka's code differ, "kip" or "kafka". profile: "test" for small internal topics and short group delays, "kafka"
     for Kafka's defaults. memory_bytes: the limit of records in memory; further records go to temporary files. clock: None for the system clock.
     data_dir: the folder in which the cluster is stored and from which it is restored; None stores nothing. journal_topic: the topic in which to
-    publish the journal; None for no such topic. detailed_journal: whether the journal keeps topics, partitions, errors and offsets of requests.
+    publish events such as throttles and leader changes; None for no such topic. detailed_journal: whether `journal`, the list of requests and events,
+    also keeps topics, partitions, errors and offsets of requests.
 
     Raises ConfigError or ValueError for an invalid argument, with the allowed values in the message.
     """
@@ -346,7 +347,7 @@ class Cluster:
         self.log_manager.wake(self.actions.now_ms)
 
     def close(self) -> None:
-        """Close the data directory, and release the records in memory at once instead of by garbage collection. The journal stays readable."""
+        """Close the data directory, and free the memory of the records at once. `journal`, the list of requests and events, stays readable."""
         if self.persistence is not None:
             if self.journal_topic is not None:
                 self.journal_topic.flush(self.now_ms())

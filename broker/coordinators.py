@@ -168,7 +168,7 @@ def assignor_name(given: str) -> str:
 class TransactionParts:
     """The transaction coordinator of one broker and its components. Each is created, and its module imported, on first use.
 
-    running: a function of a broker id that returns this broker, None while it is stopped.
+    running: a function that takes a broker id, and returns the broker with this id, or None while that broker is stopped.
     """
 
     def __init__(self, shared: SharedState, replicas: ReplicaManager, running: Callable[[int], Node | None]) -> None:

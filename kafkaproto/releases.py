@@ -48,7 +48,7 @@ def accepted(release: str) -> Ranges:
 def common(client_release: str, broker_release: str) -> Ranges:
     """Return the versions that a Java client of one release and a broker of another have in common. APIs without common versions are omitted.
 
-    A client uses the highest of them. Raises ValueError for a release that is not in the table.
+    For each API, a client uses the highest common version. Raises ValueError for a release that is not in the table.
     """
     client, broker = accepted(client_release), accepted(broker_release)
     both = {

@@ -58,7 +58,10 @@ class StructType(WireType, Generic[T]):
 
     @cached_property
     def defaults(self) -> Defaults:
-        """Return the functions that create the defaults of all fields of the dataclass, including fields that this layout lacks."""
+        """Return a function for each field of the dataclass that creates the field's default, even for fields that do not exist in these versions.
+
+        A decoded object has such fields, too: they have their defaults.
+        """
         return defaults_of(self.cls)
 
     # The readable form
@@ -247,6 +250,7 @@ def parts(wire_type: WireType) -> Iterator[WireType]:
 def _root(cls: type, path: str) -> str:
     """Return the path of a struct as error texts show it: `path`, or the name of the class if the struct is a whole message.
 
-    path: the path that the library construct gives, which is "(parsing)" or "(building)" for a whole message.
+    path: the path of the struct that the package `construct` has passed to ``_parse`` or ``_build``. For a whole message, it is "(parsing)" or
+    "(building)".
     """
     return cls.__name__ if path in ("(parsing)", "(building)") else path

@@ -51,7 +51,7 @@ class VersionRange:
 
     @property
     def open_ended(self) -> bool:
-        """Return whether the range includes all later versions. The empty range counts as open-ended too."""
+        """Return whether the range has no upper end, as `9+`. True for the empty range, too: `flexibleVersions` must be open-ended or `none`."""
         return not self or self.highest == OPEN_ENDED
 
     def within(self, other: VersionRange) -> bool:

@@ -143,10 +143,10 @@ class BrokerResource:
             self._check_min_insync_replicas(own)
 
     def _check_together(self, threads: Mapping[str, int], limits: Mapping[str, Mapping[str, int]]) -> None:
-        """Raise ConfigError if the new values of the broker's settings contradict each other, or are no valid change of the values before.
+        """Raise ConfigError if the new values of the broker's settings contradict each other, or may not follow the old values.
 
-        The caller has put the new values into the cluster's settings. threads: maps settings for numbers of threads to their values before the
-        change. limits: maps the broker's listeners to the values of their settings before the change.
+        The caller has put the new values into the cluster's settings. threads, limits: the results of `_thread_counts` and `_limits_of_listeners`
+        before the change.
         """
         config = self._cluster.config
 
@@ -168,7 +168,10 @@ class BrokerResource:
             raise ConfigError(dynamic_rejection(reason))
 
     def _check_min_insync_replicas(self, own: Mapping[str, str]) -> None:
-        """Raise KafkaError if `min.insync.replicas` changes for one broker, or its value for all brokers is deleted. own: the new settings."""
+        """Raise KafkaError unless `min.insync.replicas` is set for all brokers. Called if a request sets or deletes it, on one broker or on all.
+
+        own: all settings that are set on this resource after the change.
+        """
         if self._broker_id != ALL_BROKERS:
             message = f"Broker-level {MIN_INSYNC_REPLICAS} cannot be altered while ELR is enabled."
             raise KafkaError(ErrorCode.INVALID_CONFIG, message)
@@ -235,7 +238,8 @@ def _is_of_one_broker(setting: Setting) -> bool:
 def _reject(reason: str, names: Iterable[str], kind: str = "Set") -> None:
     """Raise ConfigError for the settings `names`, with Kafka's text `reason`. Does nothing if there are no names.
 
-    kind: the class name, such as "Set", before the list of names in the message; with more than four names it is always "HashSet".
+    The message contains the names as Scala writes a set, such as "Set(a, b)". kind: the name of the class of a set of up to four names, "Set" or
+    "HashSet". A larger set always has the class "HashSet".
     """
     rejected = list(names)
     if rejected:
@@ -257,7 +261,7 @@ def _check_listener(before: Mapping[str, int], after: Mapping[str, int]) -> None
     """Raise ConfigError if a listener rejects its new limits of connections or its new number of threads.
 
     before, after: map the settings of the listener to their values before and after the change. The limits are max.connections
-    and max.connection.creation.rate. If at least one of them changes, a new value of 0 is rejected for either, even if that one was 0 before.
+    and max.connection.creation.rate. If one of them changes, neither may be 0 after the change, not even a limit that stays 0.
     """
     if any(before[name] != after[name] for name in _CONNECTION_LIMITS):
         for name in _CONNECTION_LIMITS:

@@ -82,7 +82,8 @@ class SubscriptionResource:
     def setting(self, name: str) -> Setting:
         """Return a definition of the setting `name` that accepts any text: `check` validates all settings together, as Kafka does.
 
-        The type is a string even for a list, so clients cannot append to it or subtract from it.
+        The definition has the type string, even if the setting is a list. So the operations APPEND and SUBTRACT, which require the type list, are
+        rejected for every setting.
         """
         return Setting(name, "string")
 
@@ -119,7 +120,8 @@ def parsed(own: Mapping[str, str], release: str) -> Subscription:
 def subscription_settings(config: ClusterConfig, name: str) -> Iterator[SubscriptionSetting]:
     """Describe the settings of the subscription to client metrics that is called `name`.
 
-    Before Kafka 4.0 only the settings of this subscription are listed, as text without types. From 4.0 on all settings are listed.
+    Before Kafka 4.0, only the settings that are set on this subscription are described, as text without types. From 4.0 on, every setting that a
+    subscription can have is described, with its default if it is not set.
     """
     own = config.client_metrics.get(name, {})
     if not is_release_4(config.release):

@@ -166,11 +166,12 @@ class ClusterConfig:
             self.dynamic_all.pop(MIN_INSYNC_REPLICAS, None)
 
     def with_min_insync_replicas_of_the_cluster(self) -> dict[int, dict[str, str]]:
-        """Return the dynamic settings that change, as text, if `min.insync.replicas` may be set for all brokers only. Changes nothing itself.
+        """Compute the change of the dynamic settings after which `min.insync.replicas` is set for all brokers and for no single one.
 
-        Kafka's controller makes this change when eligible leader replicas are enabled (KIP-966). Single brokers lose the setting. If it is not set
-        dynamically for all brokers, it gets the value given at start for all brokers, else that of the profile or Kafka's default. The result maps
-        the broker ids, or ALL_BROKERS, whose settings change, to all of their dynamic settings after the change.
+        Kafka's controller makes this change when eligible leader replicas are enabled (KIP-966); this method only computes it. Single brokers lose
+        the setting. If it is not set dynamically for all brokers, it gets the value given at start for all brokers, else that of the profile or
+        Kafka's default. Returns a dict: for each broker id (or ALL_BROKERS) whose settings change, all of its dynamic settings after the change, as
+        text.
         """
         changed = {}
         for broker_id in self.dynamic_broker:

@@ -109,8 +109,8 @@ class Setting(NamedTuple):
 def text_or_list(name: str, known: Setting | None) -> Setting:
     """Return a definition of the setting `name` that accepts any text.
 
-    If the setting is a list in Kafka, the definition has the type list and Kafka's default; otherwise it has the type string. known: Kafka's
-    definition of the setting, None if there is none.
+    If Kafka's setting has the type list, the definition has this type and Kafka's default, because a client can append items to a list: to the
+    default, if the list is not set. Otherwise the definition has the type string. known: Kafka's definition of the setting, None if there is none.
     """
     if known is None or known.kind != "list":
         return Setting(name, "string")

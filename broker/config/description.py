@@ -46,7 +46,11 @@ class Described(NamedTuple):
 
 
 def broker_descriptions(config: ClusterConfig, broker_id: int) -> Iterator[Described]:
-    """Describe the settings of one broker. Internal, dynamic-only and unknown settings are included only if they are set."""
+    """Describe the settings of one broker.
+
+    Three kinds of settings are included only if they are set: those that Kafka marks as internal, those that cannot be given at start
+    (`only_dynamic`), and those that the emulated release does not know.
+    """
     given = config.given_names(broker_id)
     at_start = _given_at_start(config, broker_id)
     for name, setting in config.definitions.broker.items():
@@ -112,7 +116,8 @@ def _broker_synonyms(
 
     names: the setting and its fallbacks in look-up order, such as `log.retention.ms`, `log.retention.minutes`. at_start: the settings given at
     start, as text. The result is ordered by layer (set at run time, given at start, default), and within a layer like `names`. As in Kafka's
-    `ConfigHelper.configSynonyms`, it starts with the first value of the setting itself, and is empty if the setting has no value.
+    `ConfigHelper.configSynonyms`, values of fallbacks that come before the first value of the setting itself are left out. The result is empty if
+    the setting itself has no value.
     """
     settings = [config.dynamic_setting(name) for name in names]
     # A setting with `only_dynamic` has no default to describe, and neither has a setting of one listener.

@@ -93,7 +93,8 @@ class Resource(Protocol):
     def setting(self, name: str) -> Setting:
         """Return the definition with which a new value of the setting `name` is checked: its type, whether Kafka knows it, the allowed values.
 
-        The definition of a list has Kafka's default as `default_text`.
+        If the setting has the type list, `default_text` is Kafka's default: the list that APPEND and SUBTRACT change if the resource itself does not
+        set one.
         """
 
     def check_deletion(self, name: str) -> None:
@@ -253,8 +254,8 @@ def _check_list(resource: Resource, setting: Setting, operation: int) -> None:
 def _edited(operation: int, held: str, text: str) -> str:
     """Return the new text of a list setting. operation: APPEND or SUBTRACT. text: the items to append or subtract.
 
-    held: the text that is set on the resource itself, or Kafka's default. An empty item is appended like any other; the later check of the new
-    value rejects it.
+    held: the text before the operation: the one that is set on the resource itself, or Kafka's default if none is set. An empty item is appended
+    like any other; the later check of the new value rejects it.
     """
     items = [item for item in java_split(held) if item]
     if operation == Operation.APPEND:

@@ -73,7 +73,10 @@ def settings_of_environment(
 
 
 def ignored_variables(variables: Mapping[str, str]) -> list[str]:
-    """Return the names of variables that are for the JVM, scripts or service links, not for a broker setting, sorted."""
+    """Return the sorted names of the variables that do not stand for a broker setting.
+
+    These are variables for the JVM and for scripts, and those that Kubernetes and Docker links set to the addresses of a service.
+    """
     return sorted(name for name in variables if _is_ignored(name))
 
 

@@ -135,7 +135,10 @@ def properties(text: str) -> Iterator[Property]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield (number of the first line, text) without comments, blank lines and leading blanks; continued lines are joined."""
+    """Yield each entry of a properties file as (number of its first line, text); the lines of an entry are joined to one.
+
+    Comments and blank lines are skipped, and the blanks at the start of every line are removed.
+    """
     joined, first = "", 0
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     for number, line in enumerate(lines, 1):

@@ -135,8 +135,8 @@ def dynamic_rejection(reason: str) -> str:
 def scala_set(names: list[str], kind: str) -> str:
     """Format names as the text of an immutable Scala set, such as "Set(a, b)".
 
-    Up to four names have the order in which Kafka puts them into the set: that of a Java hash table. kind: the class name before the parenthesis
-    in this case. Five or more names have the order of Scala's own hash table and the class name "HashSet".
+    Up to four names are listed in the order of a Java hash table, from which Kafka takes them, after the class name `kind`. Five or more names are
+    listed in the order of Scala's own hash table, after the class name "HashSet".
     """
     is_small = len(names) <= SMALL_SET
     in_order = hash_order(names) if is_small else scala_order(names)

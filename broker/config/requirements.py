@@ -35,7 +35,10 @@ def unmet_requirement(get: Get) -> str | None:
 
 
 def local_retention_rejection(get: Get) -> str | None:
-    """Return Kafka's message if a local retention exceeds the retention in time or bytes, otherwise None. get: reads a setting."""
+    """Return Kafka's message if `log.local.retention.*` exceeds `log.retention.*` in ms or bytes, otherwise None.
+
+    get: returns the value of the broker setting with a given name.
+    """
     for unit in ("ms", "bytes"):
         name, local_name = f"log.retention.{unit}", f"log.local.retention.{unit}"
         limit, local = get(name), get(local_name)

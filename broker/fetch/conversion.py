@@ -70,10 +70,12 @@ def for_client(
 def _converted(data: bytes, magic: int, offset: int) -> bytes:
     """Return the record batches in `data` from `offset` on, with those of a newer format than `magic` converted to it (F-35).
 
-    The result has the size of `data`: longer results are cut off, shorter ones padded. There are two exceptions. A first batch that is larger than
-    `data` after its conversion is returned whole and alone. If no records are left to return, the result is a short padding. Raises
-    UnsupportedCompression if a batch compressed with zstd precedes all converted records; a later one ends the result. Raises DecodeError for damaged
-    records, and EncodeError for records that the older format cannot represent.
+    The result has the size of `data`: longer results are cut off, shorter ones padded. There are two exceptions. If the first converted batch alone
+    is larger than `data`, the result is this whole batch. If no records are left to return, the result is a short padding.
+
+    A batch compressed with zstd cannot be converted. If records before it were converted, the result ends with those, or some batches earlier;
+    otherwise UnsupportedCompression is raised. Raises DecodeError for damaged records, and EncodeError for records that the older format cannot
+    represent.
     """
     result = bytearray()
     size_bytes = _PADDING_HEAD.size

@@ -153,7 +153,7 @@ class SessionlessContext(Generic[K, R]):
 
 
 class FullContext(SessionlessContext[K, R]):
-    """A full fetch that requests a session (epoch 0). It is created when the response is sent, unless the cache is full and evicts none (S-2)."""
+    """A full fetch (epoch 0). Sending its response creates a session, unless the cache is full and no session may be evicted (S-2)."""
 
     __slots__ = ("_cache", "_privileged", "_uses_topic_ids")
 
@@ -312,7 +312,7 @@ class SessionCache:
         now_ms: int,
         names: dict[Hashable, str],
     ) -> int:
-        """Create a session (privileged: a follower's) and return its id; 0 if the cache is full and evicts none (S-2, S-13). names: by topic id."""
+        """Create a session, for a follower if `privileged`. Returns its id, 0 if no slot can be freed (S-2, S-13). names: maps topic ids to names."""
         if len(self._sessions) >= self.slots and not self._evict_for(privileged, len(partitions), now_ms):
             return NO_SESSION
         session = Session(self._unused_id(), privileged, uses_topic_ids, now_ms, partitions, now_ms, names=names)

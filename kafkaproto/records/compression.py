@@ -106,7 +106,10 @@ def _compress_lz4(data: bytes, level: int | None) -> bytes:
 
 
 def _without_block_checksums(frame: bytes) -> bytes:
-    """Return an lz4 frame without block checksums, as Kafka writes it. The package cramjam always adds these checksums, four bytes for each block."""
+    """Return an lz4 frame without its block checksums, because Kafka's frames have none.
+
+    frame: a frame made by the package cramjam, which always adds a checksum of four bytes to each block.
+    """
     out = bytearray(LZ4_HEADER)
     at = len(LZ4_HEADER)
     while size := int.from_bytes(frame[at : at + 4], "little") & 0x7FFFFFFF:

@@ -26,11 +26,12 @@ class UnsupportedCompression(EncodeError):
 
 
 def down_convert(buffer: Buffer, magic: int, first_offset: int = 0, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
-    """Return a records field whose batches of a higher magic are converted to ``magic``.
+    """Return the complete batches of a records field, with each batch of a higher magic converted to ``magic``.
 
-    first_offset: records below this offset are dropped from those converted batches that are not compressed. limit_bytes: the largest decompressed
-    size of one batch. Raises DecodeError for damage or a larger batch, UnsupportedCompression for a batch compressed with zstd, and EncodeError for
-    records that old messages cannot represent. `down_converted` yields the same batches one by one.
+    Below magic 2, control batches are omitted. buffer: the records field. first_offset: a converted batch loses its records below this offset, unless
+    it is compressed (F-31). limit_bytes: the largest decompressed size of one batch. Raises DecodeError for damage or a larger batch,
+    UnsupportedCompression for a batch compressed with zstd if ``magic`` is below 2, and EncodeError for records that old messages cannot represent.
+    `down_converted` yields the same batches one by one.
     """
     return b"".join(down_converted(buffer, magic, first_offset, limit_bytes))
 

@@ -81,7 +81,7 @@ def complete_bytes(buffer: Buffer) -> int:
 
 
 def crc_at(header: BatchHeader | MessageHeader) -> int:
-    """Return the byte of a batch or message at which its checksum begins."""
+    """Return the position of the checksum in a batch or message with this header, counted in bytes from the start of the batch or message."""
     return magic_2.CRC_AT if header.magic >= magic_2.MAGIC else message_set.CRC_AT
 
 

@@ -142,7 +142,7 @@ def read_header(buffer: Buffer, pos: int = 0) -> MessageHeader:
 
 
 def read_message(buffer: Buffer, pos: int = 0) -> Message:
-    """Return the message at ``pos``. Raises DecodeError if it is incomplete. Bytes after its value are ignored, as in Kafka."""
+    """Return the message at ``pos``. Raises DecodeError if it is incomplete. Bytes between its value and its end are ignored, as in Kafka."""
     header = read_header(buffer, pos)
     end = pos + header.size
     if end > len(buffer):

@@ -173,11 +173,11 @@ def exchange(entry: Exchange) -> bytes:
 
 @cache
 def exchange_layout(lengths: int) -> tuple[int, Callable[..., bytes]]:
-    """Return (size, function) for encoding an exchange's entry up to its two frames, which come last.
+    """Return (size, function) for encoding the part of an exchange's entry that precedes its two frames.
 
-    This part of the entry has four items: the length of the entry, its kind (`EXCHANGE`), the fields of `EXCHANGE_FIELDS`, and the original length in
-    bytes of each records field. The function takes these values as arguments and returns their encoding. `size` is the size in bytes of the last two
-    items. The length of the entry is `size` plus the sizes of the frames; it does not count the length and the kind.
+    The function takes four kinds of values, and returns them encoded: the length of the entry, its kind (`EXCHANGE`), the fields of
+    `EXCHANGE_FIELDS`, and the original length in bytes of each records field. The length of the entry counts only the bytes after length and kind:
+    `size`, which is the encoded size of the fields and the original lengths, plus the sizes of the frames.
 
     lengths: how many records fields there are.
     """

@@ -164,9 +164,10 @@ def cut_produce(api: Codec, frame: memoryview, body_at: int, end: int, request: 
 
 @contextmanager
 def without_records(partitions: Sequence[Any]) -> Iterator[None]:
-    """Return a context manager that replaces the records of these partitions by `LeftOut` objects, and restores them at its end.
+    """Return a context manager in which the records of these partitions are `LeftOut` objects, placeholders that the encoder does not copy.
 
-    Inside, the encoder does not copy the records. It appends their positions in its output to the list `splices`, an argument of the encoder.
+    For each placeholder, the encoder appends (position in the output at which the records are missing, placeholder) to its argument `splices`.
+    When the context ends, the partitions have their records again.
     """
     for partition in partitions:
         partition.records = LeftOut(partition.records)

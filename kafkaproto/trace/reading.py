@@ -146,7 +146,8 @@ def _lengths(count: int) -> Struct:
 def _exchange(body: bytes, layout: Struct = EXCHANGE_FIELDS, defaults: tuple[int, ...] = ()) -> Exchange:
     """Decode the body of a trace entry that contains an exchange.
 
-    layout: the fixed fields in a version of the format. defaults: values of the last fields, if the version lacks them.
+    layout: the fixed fields of an exchange in the file's version of the trace format. defaults: the values of the last fields of
+    `EXCHANGE_FIELDS`, if this version lacks them.
     """
     if len(body) < layout.size:
         raise ValueError(
