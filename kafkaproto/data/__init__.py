@@ -1,6 +1,6 @@
 # Generated from schemas/data/*.json by `python -m kafkaproto.generator`. Do not edit.
 
-"""Index of the data inside messages and records: versions and module of each kind. Importing the index does not import the modules."""
+"""Index of the data inside messages and records: versions and modules. Importing it imports no data."""
 
 from typing import NamedTuple
 
