@@ -12,11 +12,9 @@ from typing import Any
 
 import hypothesis
 import pytest
-from xdist.remote import Producer
 
 from kafkaproto.pipeline import session
 from tests.rules import module_markers
-from tests.support.scheduling import Scheduling
 
 pytest_plugins = ("kafkaproto.conformance.plugin",)
 # Failing asserts in helpers show their values, as in test modules.
@@ -34,8 +32,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if left_out and left_out & module_markers(collection_path) else None
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling | None:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Replace `--dist loadfile` by a scheduler that also divides the files that take minutes."""
+    from tests.support.scheduling import Scheduling  # it must not be imported before its asserts are registered
+
     return Scheduling(config, log) if config.option.dist == "loadfile" else None
 
 
