@@ -1,6 +1,6 @@
 # Generated from schemas/data/*.json by `python -m kafkaproto.generator`. Do not edit.
 
-"""Index of the data inside messages and records: versions and modules. Importing it imports no data."""
+"""Index of the data inside messages and records: versions and module of each kind. Importing the index does not import the modules."""
 
 from typing import NamedTuple
 

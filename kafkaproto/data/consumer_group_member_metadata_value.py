@@ -30,7 +30,7 @@ class ClassicMemberMetadata(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupMemberMetadataValue(Whole):
-    """Value of a record whose key is `ConsumerGroupMemberMetadataKey`; it has version 0, which is flexible (KIP-482)."""
+    """Value of a record whose key is `ConsumerGroupMemberMetadataKey`; this data has version 0, which is flexible (KIP-482)."""
 
     instance_id: str | None = ""
     rack_id: str | None = ""

@@ -11,7 +11,7 @@ from kafkaproto.tags import Tagged, Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupMetadataValue(Whole):
-    """Value of a record whose key is `ConsumerGroupMetadataKey`; it has version 0, which is flexible (KIP-482)."""
+    """Value of a record whose key is `ConsumerGroupMetadataKey`; this data has version 0, which is flexible (KIP-482)."""
 
     epoch: int = 0
     metadata_hash: int = 0  # tag 0

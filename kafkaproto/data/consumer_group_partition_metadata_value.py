@@ -32,7 +32,7 @@ class TopicMetadata(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupPartitionMetadataValue(Whole):
-    """Value of a record whose key is `ConsumerGroupPartitionMetadataKey`; it has version 0, which is flexible (KIP-482)."""
+    """Value of a record whose key is `ConsumerGroupPartitionMetadataKey`; this data has version 0, which is flexible (KIP-482)."""
 
     topics: list[TopicMetadata] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

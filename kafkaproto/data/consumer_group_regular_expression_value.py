@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupRegularExpressionValue(Whole):
-    """Value of a record whose key is `ConsumerGroupRegularExpressionKey`; it has version 0, which is flexible (KIP-482)."""
+    """Value of a record whose key is `ConsumerGroupRegularExpressionKey`; this data has version 0, which is flexible (KIP-482)."""
 
     topics: list[str] = field(default_factory=list)
     version: int = 0

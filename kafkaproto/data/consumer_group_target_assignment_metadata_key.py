@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupTargetAssignmentMetadataKey(Whole):
-    """Key of a record in the topic `__consumer_offsets`; it has version 6, which is not flexible (KIP-482)."""
+    """Key of a record in the topic `__consumer_offsets`; this data has version 6, which is not flexible (KIP-482)."""
 
     group_id: str = ""  # v6
 

@@ -19,7 +19,7 @@ class TopicPartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerProtocolAssignment(Whole):
-    """Partitions that a classic group's leader assigns to a member in SyncGroup; it has versions 0 to 3, none of which is flexible (KIP-482)."""
+    """Partitions that a classic group's leader assigns to a member in SyncGroup; this data has versions 0 to 3, none of which is flexible (KIP-482)."""
 
     assigned_partitions: list[TopicPartition] = field(default_factory=list)
     user_data: bytes | None = None

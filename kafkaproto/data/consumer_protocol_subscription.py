@@ -19,7 +19,7 @@ class TopicPartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerProtocolSubscription(Whole):
-    """Subscription of a classic consumer, as bytes in its JoinGroup request; it has versions 0 to 3, none of which is flexible (KIP-482)."""
+    """Subscription of a classic consumer, as bytes in its JoinGroup request; this data has versions 0 to 3, none of which is flexible (KIP-482)."""
 
     topics: list[str] = field(default_factory=list)
     user_data: bytes | None = None

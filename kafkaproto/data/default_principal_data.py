@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class DefaultPrincipalData(Whole):
-    """Principal of a client, as bytes in a forwarded request (KIP-590); it has version 0, which is flexible (KIP-482)."""
+    """Principal of a client, as bytes in a forwarded request (KIP-590); this data has version 0, which is flexible (KIP-482)."""
 
     type: str = ""
     name: str = ""

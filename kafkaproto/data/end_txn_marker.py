@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class EndTxnMarker(Whole):
-    """Value of the control record that commits or aborts a transaction (KIP-98); it has version 0, which is not flexible (KIP-482)."""
+    """Value of the control record that commits or aborts a transaction (KIP-98); this data has version 0, which is not flexible (KIP-482)."""
 
     coordinator_epoch: int = 0
 

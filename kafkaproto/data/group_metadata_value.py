@@ -36,7 +36,7 @@ class MemberMetadata(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class GroupMetadataValue(Whole):
-    """Value of a record whose key is `GroupMetadataKey`; it has versions 0 to 4, flexible from version 4 on (KIP-482)."""
+    """Value of a record whose key is `GroupMetadataKey`; this data has versions 0 to 4, flexible from version 4 on (KIP-482)."""
 
     protocol_type: str = ""
     generation: int = 0

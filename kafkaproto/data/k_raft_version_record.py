@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class KRaftVersionRecord(Whole):
-    """Value of the control record that sets the KRaft version of a quorum (KIP-853); it has version 0, which is flexible (KIP-482)."""
+    """Value of the control record that sets the KRaft version of a quorum (KIP-853); this data has version 0, which is flexible (KIP-482)."""
 
     version: int = 0
     k_raft_version: int = 0

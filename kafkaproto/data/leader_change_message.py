@@ -21,7 +21,7 @@ class Voter(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class LeaderChangeMessage(Whole):
-    """Value of the control record of a new leader of a KRaft quorum (KIP-595); it has versions 0 to 1, all of which are flexible (KIP-482)."""
+    """Value of the control record of a new leader of a KRaft quorum (KIP-595); this data has versions 0 to 1, all of which are flexible (KIP-482)."""
 
     version: int = 0
     leader_id: int = 0

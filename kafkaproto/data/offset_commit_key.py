@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetCommitKey(Whole):
-    """Key of a record in the topic `__consumer_offsets`; it has versions 0 to 1, none of which is flexible (KIP-482)."""
+    """Key of a record in the topic `__consumer_offsets`; this data has versions 0 to 1, none of which is flexible (KIP-482)."""
 
     group: str = ""  # v0-1
     topic: str = ""  # v0-1

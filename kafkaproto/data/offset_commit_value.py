@@ -11,7 +11,7 @@ from kafkaproto.tags import Tagged, Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetCommitValue(Whole):
-    """Value of a record whose key is `OffsetCommitKey`; it has versions 0 to 4, flexible from version 4 on (KIP-482)."""
+    """Value of a record whose key is `OffsetCommitKey`; this data has versions 0 to 4, flexible from version 4 on (KIP-482)."""
 
     offset: int = 0
     leader_epoch: int = -1  # v3+, ignorable

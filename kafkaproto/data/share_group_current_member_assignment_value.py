@@ -21,7 +21,7 @@ class TopicPartitions(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupCurrentMemberAssignmentValue(Whole):
-    """Value of a record whose key is `ShareGroupCurrentMemberAssignmentKey`; it has version 0, which is flexible (KIP-482)."""
+    """Value of a record whose key is `ShareGroupCurrentMemberAssignmentKey`; this data has version 0, which is flexible (KIP-482)."""
 
     member_epoch: int = 0
     previous_member_epoch: int = 0

@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupMemberMetadataValue(Whole):
-    """Value of a record whose key is `ShareGroupMemberMetadataKey`; it has version 0, which is flexible (KIP-482)."""
+    """Value of a record whose key is `ShareGroupMemberMetadataKey`; this data has version 0, which is flexible (KIP-482)."""
 
     rack_id: str | None = ""
     client_id: str = ""

@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupMetadataValue(Whole):
-    """Value of a record whose key is `ShareGroupMetadataKey`; it has version 0, which is flexible (KIP-482)."""
+    """Value of a record whose key is `ShareGroupMetadataKey`; this data has version 0, which is flexible (KIP-482)."""
 
     epoch: int = 0
     metadata_hash: int = 0

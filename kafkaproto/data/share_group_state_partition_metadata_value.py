@@ -31,7 +31,7 @@ class TopicInfo(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupStatePartitionMetadataValue(Whole):
-    """Value of a record whose key is `ShareGroupStatePartitionMetadataKey`; it has version 0, which is flexible (KIP-482)."""
+    """Value of a record whose key is `ShareGroupStatePartitionMetadataKey`; this data has version 0, which is flexible (KIP-482)."""
 
     initializing_topics: list[TopicPartitionsInfo] = field(default_factory=list)
     initialized_topics: list[TopicPartitionsInfo] = field(default_factory=list)

@@ -21,7 +21,7 @@ class TopicPartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupTargetAssignmentMemberValue(Whole):
-    """Value of a record whose key is `ShareGroupTargetAssignmentMemberKey`; it has version 0, which is flexible (KIP-482)."""
+    """Value of a record whose key is `ShareGroupTargetAssignmentMemberKey`; this data has version 0, which is flexible (KIP-482)."""
 
     topic_partitions: list[TopicPartition] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

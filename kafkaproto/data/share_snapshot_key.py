@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareSnapshotKey(Whole):
-    """Key of a record in the topic `__share_group_state`; it has version 0, which is not flexible (KIP-482)."""
+    """Key of a record in the topic `__share_group_state`; this data has version 0, which is not flexible (KIP-482)."""
 
     group_id: str = ""  # v0
     topic_id: bytes = bytes(16)  # v0

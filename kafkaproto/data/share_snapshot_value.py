@@ -23,7 +23,7 @@ class StateBatch(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareSnapshotValue(Whole):
-    """Value of a record whose key is `ShareSnapshotKey`; it has version 0, which is flexible (KIP-482)."""
+    """Value of a record whose key is `ShareSnapshotKey`; this data has version 0, which is flexible (KIP-482)."""
 
     snapshot_epoch: int = 0
     state_epoch: int = 0

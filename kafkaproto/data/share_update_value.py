@@ -23,7 +23,7 @@ class StateBatch(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareUpdateValue(Whole):
-    """Value of a record whose key is `ShareUpdateKey`; it has version 0, which is flexible (KIP-482)."""
+    """Value of a record whose key is `ShareUpdateKey`; this data has version 0, which is flexible (KIP-482)."""
 
     snapshot_epoch: int = 0
     leader_epoch: int = 0

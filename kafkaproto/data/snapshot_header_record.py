@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class SnapshotHeaderRecord(Whole):
-    """Value of the first control record in a snapshot of a KRaft quorum's log (KIP-630); it has version 0, which is flexible (KIP-482)."""
+    """Value of the first control record in a snapshot of a KRaft quorum's log (KIP-630); this data has version 0, which is flexible (KIP-482)."""
 
     version: int = 0
     last_contained_log_timestamp: int = 0

@@ -22,7 +22,7 @@ class TaskIds(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupCurrentMemberAssignmentValue(Whole):
-    """Value of a record whose key is `StreamsGroupCurrentMemberAssignmentKey`; it has version 0, which is flexible (KIP-482)."""
+    """Value of a record whose key is `StreamsGroupCurrentMemberAssignmentKey`; this data has version 0, which is flexible (KIP-482)."""
 
     member_epoch: int = 0
     previous_member_epoch: int = 0

@@ -30,7 +30,7 @@ class KeyValue(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupMemberMetadataValue(Whole):
-    """Value of a record whose key is `StreamsGroupMemberMetadataKey`; it has version 0, which is flexible (KIP-482)."""
+    """Value of a record whose key is `StreamsGroupMemberMetadataKey`; this data has version 0, which is flexible (KIP-482)."""
 
     instance_id: str | None = ""
     rack_id: str | None = ""

@@ -21,7 +21,7 @@ class LastAssignmentConfig(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupMetadataValue(Whole):
-    """Value of a record whose key is `StreamsGroupMetadataKey`; it has version 0, which is flexible (KIP-482)."""
+    """Value of a record whose key is `StreamsGroupMetadataKey`; this data has version 0, which is flexible (KIP-482)."""
 
     epoch: int = 0
     metadata_hash: int = 0

@@ -21,7 +21,7 @@ class TaskIds(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupTargetAssignmentMemberValue(Whole):
-    """Value of a record whose key is `StreamsGroupTargetAssignmentMemberKey`; it has version 0, which is flexible (KIP-482)."""
+    """Value of a record whose key is `StreamsGroupTargetAssignmentMemberKey`; this data has version 0, which is flexible (KIP-482)."""
 
     active_tasks: list[TaskIds] = field(default_factory=list)
     standby_tasks: list[TaskIds] = field(default_factory=list)

@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupTargetAssignmentMetadataValue(Whole):
-    """Value of a record whose key is `StreamsGroupTargetAssignmentMetadataKey`; it has version 0, which is flexible (KIP-482)."""
+    """Value of a record whose key is `StreamsGroupTargetAssignmentMetadataKey`; this data has version 0, which is flexible (KIP-482)."""
 
     assignment_epoch: int = 0
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

@@ -56,7 +56,7 @@ class Subtopology(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupTopologyValue(Whole):
-    """Value of a record whose key is `StreamsGroupTopologyKey`; it has version 0, which is flexible (KIP-482)."""
+    """Value of a record whose key is `StreamsGroupTopologyKey`; this data has version 0, which is flexible (KIP-482)."""
 
     epoch: int = 0
     subtopologies: list[Subtopology] = field(default_factory=list)

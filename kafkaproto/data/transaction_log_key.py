@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class TransactionLogKey(Whole):
-    """Key of a record in the topic `__transaction_state`; it has version 0, which is not flexible (KIP-482)."""
+    """Key of a record in the topic `__transaction_state`; this data has version 0, which is not flexible (KIP-482)."""
 
     transactional_id: str = ""  # v0
 

@@ -21,7 +21,7 @@ class PartitionsSchema(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TransactionLogValue(Whole):
-    """Value of a record whose key is `TransactionLogKey`; it has versions 0 to 1, flexible from version 1 on (KIP-482)."""
+    """Value of a record whose key is `TransactionLogKey`; this data has versions 0 to 1, flexible from version 1 on (KIP-482)."""
 
     producer_id: int = 0
     previous_producer_id: int = -1  # v1+, tag 0

@@ -42,7 +42,7 @@ class Voter(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class VotersRecord(Whole):
-    """Value of the control record that lists the voters of a KRaft quorum (KIP-853); it has version 0, which is flexible (KIP-482)."""
+    """Value of the control record that lists the voters of a KRaft quorum (KIP-853); this data has version 0, which is flexible (KIP-482)."""
 
     version: int = 0
     voters: list[Voter] = field(default_factory=list)

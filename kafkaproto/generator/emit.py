@@ -82,7 +82,7 @@ def class_names(messages: list[Message]) -> dict[str, dict[str, str]]:
 
 
 def imports(body: str) -> str:
-    """Return the imports that the body of a module needs."""
+    """Return the source text of the import statements that a module needs. body: the rest of the module's source text."""
     used = set(re.findall(r"\b[A-Z][A-Za-z0-9]*\b", body))
     lines = ["from dataclasses import dataclass" + (", field" if "field(" in body else ""), ""]
     for source, names in IMPORTED_NAMES.items():
@@ -139,7 +139,7 @@ def docstring(struct: Struct, message: Message, names: dict[str, str]) -> str:
         if message.kind == "header":
             what = message.name.replace("Header", " header")
         elif message.api_key is None:
-            return f"{data_text(message)}; it has {versions_text(message.versions)}, {flexible_clause(message)}."
+            return f"{data_text(message)}; this data has {versions_text(message.versions)}, {flexible_clause(message)}."
         else:
             what = f"{message.kind.capitalize()} of API key {message.api_key}"
         return f"{what}: {versions_text(message.versions)}; {flexible_text(message)}."
@@ -249,7 +249,7 @@ def layout_texts(message: Message, layouts: Layouts) -> Iterator[str]:
 
 
 def struct_layouts(layouts: Layouts, name: str, version: int, written: set[str]) -> Iterator[str]:
-    """Yield the text of each layout of nested structs, then of the struct. written: names of layouts to omit; names of yielded ones are added."""
+    """Yield the text of each layout of a struct, after those of its nested structs. Omits layouts named in `written`, and adds the others to it."""
     layout = layouts.of(name, version)
     if layout.constant in written:
         return
@@ -306,11 +306,11 @@ def index(apis: list[tuple[str, Message]]) -> str:
 
 
 def data_index(data: list[Message]) -> str:
-    """Return the text of ``data/__init__.py``: classes of ``data/``, versions, and which of them are keys and values in coordinators' topics."""
+    """Return the text of ``data/__init__.py``: versions and module of each class, and the classes of the keys and values of coordinators' records."""
     topics = sorted({message.topic for message in data if message.topic})
     lines = [
         banner("schemas/data/*.json"),
-        '"""Index of the data inside messages and records: versions and modules. Importing it imports no data."""\n',
+        '"""Index of the data inside messages and records: versions and module of each kind. Importing the index does not import the modules."""\n',
         "from typing import NamedTuple\n\n",
         "class DataInfo(NamedTuple):",
         '    """A kind of data inside messages or records: its name, its versions, and the module with its layouts."""\n',
@@ -369,7 +369,7 @@ def release_table(source: dict[str, Any]) -> str:
 
 
 def _wrapped(text: str) -> list[str]:
-    """Wrap a text to lines that fit a string literal. All lines but the last end with a space, so that joining them gives the text."""
+    """Split a text into lines of limited length. All lines but the last end with a space, so that joining them gives the text."""
     lines = textwrap.wrap(text, LINE_LENGTH - 12)
     return [f"{line} " for line in lines[:-1]] + lines[-1:]
 
