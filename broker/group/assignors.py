@@ -169,8 +169,8 @@ def _by_topic(places: Iterable[Place]) -> Assignment:
 
 
 ASSIGNORS: Mapping[str, Assignor] = {"uniform": assign_uniform, "range": assign_range}
-"""Maps the names of assignors, as members send them, to the assignors. The default comes first.
+"""Maps the names of assignors, as members send them, to the assignors.
 
-If several assignors are preferred by the same number of members, the first of them in this order is chosen (GN-36). The order is that of Kafka's hash
-tables (`TimelineHashMap`).
+If several assignors are preferred by the same number of members, the first of them in this dict is chosen (GN-36). Kafka chooses the first in a hash
+table (`TimelineHashMap`), where uniform comes before range, too.
 """

@@ -21,9 +21,9 @@ from kafkaproto.broker.runtime.events import Events
 class _Seen(NamedTuple):
     """A snapshot of a group that is taken when a change is published to observers; the next change is found by comparison with the snapshot.
 
-    members: maps member ids to (group instance id, subscribed topics with the regular expression, whether the member has left temporarily). The
-    topics are empty in groups of the classic protocol. group_type: "classic" or "consumer". topics: maps the ids of subscribed topics to (name,
-    number of partitions); the name is "" for a loaded group whose log contains only topic ids.
+    members: maps member ids to (group instance id, subscription, whether the member has left temporarily). The subscription is a set of topic names,
+    to which the regular expression is added if there is one. It is empty in groups of the classic protocol. group_type: "classic" or "consumer".
+    topics: maps the ids of subscribed topics to (name, number of partitions); the name is "" for a loaded group whose log contains only topic ids.
     """
 
     state: str | None = None
@@ -230,8 +230,8 @@ def _changed_topics(before: _Seen, after: _Seen) -> tuple[str, ...]:
     """Return the names of the topics that were created or deleted, or whose number of partitions changed.
 
     before: the snapshot of the group when its last change was published. after: the snapshot of its state now. Topics that members started or stopped
-    subscribing to are left out. A topic whose name is unknown is represented by the hexadecimal digits of its id. It is left out if any subscription
-    changed, because then it may not have changed itself, but only gained or lost its subscribers.
+    subscribing to are left out. A topic whose name is unknown is represented by the hexadecimal digits of its id. If the members' subscriptions
+    changed, all topics with unknown names are left out: each may be new in the snapshot or missing only because of its subscribers.
     """
     old, new = ({name for _, topics, _ in seen.members.values() for name in topics} for seen in (before, after))
     names = set()

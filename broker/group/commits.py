@@ -90,8 +90,8 @@ class Commits:
     def to_store(self, offsets: Sequence[tuple[PartitionKey, CommittedOffset]], *, checks_each: bool) -> OffsetsToStore:
         """Return the offset to store for each partition of a request, which may name a partition more than once.
 
-        checks_each: False stores the last offset of a repeated partition. True, as in the coordinator in Java, stores the last one whose metadata is
-        not too long (GO-15, GO-21).
+        checks_each: False stores the last offset of a repeated partition. True, as in Kafka's new group coordinator (default from 4.0 on), stores the
+        last one whose metadata is not too long, or the last of all if each is too long (GO-15, GO-21).
         """
         return OffsetsToStore(offsets, self._rebalance.settings.offset_metadata_max_bytes, checks_each=checks_each)
 
@@ -100,9 +100,9 @@ class Commits:
     ) -> dict[PartitionKey, CommittedOffset | None]:
         """Return the committed offset of each partition for OffsetFetch, None for a partition without one. The state of the group does not matter.
 
-        partitions: None for all partitions that have a committed offset. An offset is returned only after its commit is replicated; `unstable`
-        returns the partitions with other commits. require_stable: decides whether a group that was just created or removed is read. True uses the
-        newest state, False the state up to the high watermark (GC-66).
+        partitions: None for all partitions that have a committed offset. Commits that are not replicated yet are ignored. require_stable: True looks
+        the group up in the newest state, False in the state up to the high watermark. In the latter, a group that was just created may be missing,
+        and one that was just removed may still exist (GC-66).
         """
         group = self._fetched(group_id, require_stable)
         offsets = {} if group is None else group.offsets

@@ -118,7 +118,8 @@ class Membership:
 
         entries: the list to which records of the change are added. Raises KafkaError for a static member that sends a member id: UNKNOWN_MEMBER_ID
         (25) if no member has its instance id, FENCED_INSTANCE_ID (82) if another member has it, and FENCED_MEMBER_EPOCH (110) if the member was
-        fenced before. A former instance id of a removed member is rejected as in `_holder`, even without a member id.
+        fenced before. Even without a member id, a former instance id of a removed member raises UNKNOWN_MEMBER_ID, or FENCED_MEMBER_EPOCH if that
+        member was fenced.
         """
         member_id, instance_id = request.member_id or self.new_member_id(), request.group_instance_id
         if instance_id is None:
@@ -135,7 +136,7 @@ class Membership:
 
         The ids are compared only if the request contains both. No member is added. Raises KafkaError UNKNOWN_MEMBER_ID (25) if no member has the
         instance id, FENCED_INSTANCE_ID (82) if a member with another member id has it, and FENCED_MEMBER_EPOCH (110) if the member was fenced before.
-        A former instance id of a removed member is rejected as in `_holder`, even without a member id.
+        Even without a member id, a former instance id of a removed member raises UNKNOWN_MEMBER_ID, or FENCED_MEMBER_EPOCH if that member was fenced.
         """
         if request.group_instance_id is not None:
             holder = _holder(group, request.group_instance_id)
@@ -297,8 +298,9 @@ def _unknown_member(member_id: str, group: ConsumerGroup) -> KafkaError:
 def _holder(group: ConsumerGroup, instance_id: str) -> ConsumerMember | None:
     """Return the member to which `group.static_ids` maps an instance id; None if it does not contain the id.
 
-    As in Kafka, a member that changes its instance id stays in that dict under the old id, too, even after the member is removed. From then on, the
-    old id raises KafkaError UNKNOWN_MEMBER_ID (25), or FENCED_MEMBER_EPOCH (110) if the member was fenced (GN-34).
+    As in Kafka, a member that changes its instance id stays in that dict under the old id, too, even after the member is removed. If `instance_id`
+    belongs to a removed member in this way, the function raises KafkaError: FENCED_MEMBER_EPOCH (110) if that member was fenced, otherwise
+    UNKNOWN_MEMBER_ID (25) (GN-34).
     """
     member_id = group.static_ids.get(instance_id)
     if member_id is None:

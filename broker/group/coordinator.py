@@ -302,8 +302,8 @@ class GroupCoordinator:
     def fence_member(self, group_id: str, member_id: str, now_ms: int) -> None:
         """Fence a member, so that its next request gets an error: FENCED_INSTANCE_ID in a classic group, otherwise FENCED_MEMBER_EPOCH.
 
-        In a classic group, this method joins as a second process with the instance id of the member, which must be static (KIP-345). In a group of
-        the new protocol, it removes the member. Raises KeyError for an unknown member, ValueError for a dynamic member of a classic group,
+        In a classic group the member must be static: this method joins as a second process with the same instance id would (KIP-345). In a group of
+        the new protocol, the member is removed. Raises KeyError for an unknown group or member, ValueError for a dynamic member of a classic group,
         KafkaError if the classic group rejects the join.
         """
         consumer, group = self.groups.get_consumer(group_id), self.groups.get(group_id)

@@ -24,7 +24,10 @@ class ForgottenGroups:
         self._groups: dict[str, ConsumerGroup] = {}
         """Maps group ids to removed groups that have offsets, as long as no new group has the same id."""
         self._visible: dict[str, tuple[ConsumerGroup, int]] = {}
-        """Maps the ids of removed groups that read requests may still see to (group, end offset of its partition when it was removed)."""
+        """Maps the ids of removed groups that read requests may still see to (group, end offset).
+
+        The offset is the end of the group's partition when the group was removed. Requests see the group until the high watermark is above it.
+        """
 
     def __iter__(self) -> Iterator[ConsumerGroup]:
         """Iterate over the removed groups that have offsets, committed or still being committed. The groups may change meanwhile."""

@@ -56,7 +56,7 @@ def described(group: AnyGroup | None, group_id: str, *, keeps_assignments: bool)
 
 
 def described_any(group: AnyGroup | None, group_id: str, *, keeps_assignments: bool) -> GroupDescription:
-    """Describe a group of any protocol in the form of a classic one. If `group` is None, its state is Dead.
+    """Describe a group of any protocol in the form of a classic one. If `group` is None, the state in the description is Dead.
 
     keeps_assignments: whether a classic group that rebalances shows the assignments of the generation before, as in Kafka's new group coordinator
     (default from 4.0 on); otherwise its assignments are empty (GC-52).

@@ -74,7 +74,7 @@ class PendingOffsets:
             self._replaced.pop(key, None)
 
     def supersede(self, keys: Iterable[PartitionKey]) -> None:
-        """Record that the group itself committed offsets of these partitions.
+        """Record that offsets of these partitions were committed to the group outside a transaction.
 
         Offsets of these partitions that are pending now are replaced: they are ignored when their transactions commit later.
         """

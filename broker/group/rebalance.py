@@ -247,10 +247,10 @@ class Rebalance:
         _stop_sync_timer_if_settled(group)
 
     def store_assignment(self, group: Group, assignments: dict[str, bytes], now_ms: int) -> None:
-        """Store the assignment that the leader sent. The group is then stable.
+        """Store the assignment that the leader sent. If that succeeds, the group becomes stable; otherwise it rebalances (GC-39).
 
-        assignments: maps member ids to encoded assignments; a member without an entry gets empty bytes (GC-38). If the assignment cannot be stored,
-        the group rebalances (GC-39).
+        The waiting SyncGroup requests get their assignments or the error. assignments: maps member ids to encoded assignments; a member without an
+        entry gets empty bytes (GC-38).
         """
         generation_id = group.generation_id
 

@@ -62,8 +62,8 @@ def reconcile(current: Current, goal: Goal, owned: Assignment | None) -> Current
     """Return the next state of a member (GN-22, GN-23), which may equal `current`.
 
     current: the state now. goal: the target assignment, the epochs of the owners of partitions, and the Kafka release whose rules apply. owned: the
-    partitions that the member reports in its heartbeat, None if it reports none. Raises FencedMember if the state of the member is UNKNOWN and
-    `owned` is None or not empty (GN-22).
+    partitions that the member reports in its heartbeat, None if it reports none. If `current.state` is UNKNOWN (a state that a newer broker stored),
+    the heartbeat must report that the member owns no partition (an empty `owned`); otherwise FencedMember is raised (GN-22).
     """
     if current.state is MemberState.STABLE:
         if current.epoch != goal.epoch:

@@ -307,8 +307,8 @@ class Registry:
     ) -> int:
         """Store the offsets of a group that an earlier version of this broker kept in its metadata log. Returns the error code, 0 if they are stored.
 
-        protocol_type: the group's protocol type, such as "consumer"; None if it has none. The group must not exist yet. The records are only appended
-        to the leader's log, without waiting for replicas, so that all offsets are stored before the first client can commit.
+        protocol_type: the group's protocol type, such as "consumer"; None if it has none. The group must not exist yet. The method does not
+        wait for replicas: the records are in the leader's log when it returns, and thus before the records of a client that commits later.
         """
         group = self.create(group_id, now_ms)
         group.offsets.update(offsets)

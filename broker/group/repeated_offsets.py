@@ -18,9 +18,9 @@ class Result(Protocol):
 class OffsetsToStore(dict[PartitionKey, CommittedOffset]):
     """The offset to store for each partition of a request.
 
-    If a request repeats a partition, Kafka's old group coordinator stores its last offset. The one in Java stores the last offset whose metadata is
-    not too long, or the last of all if the metadata of each is too long. too_long: for each repeated partition a list that says for each of its
-    offsets, in the order of the request, whether the metadata is too long. It is empty with the old coordinator.
+    If a request repeats a partition, Kafka's old group coordinator stores its last offset. The new one (default from 4.0 on) stores the last offset
+    whose metadata is not too long, or the last of all if the metadata of each is too long. too_long: for each repeated partition a list that says for
+    each of its offsets, in the order of the request, whether the metadata is too long. It is empty with the old coordinator.
     """
 
     def __init__(
@@ -28,8 +28,8 @@ class OffsetsToStore(dict[PartitionKey, CommittedOffset]):
     ) -> None:
         """Choose the offset to store for each partition.
 
-        offsets: the partitions and offsets in the order of the request. max_metadata_bytes: `offset.metadata.max.bytes`. checks_each: whether the
-        coordinator is the one in Java, which checks each offset of a repeated partition.
+        offsets: the partitions and offsets in the order of the request. max_metadata_bytes: `offset.metadata.max.bytes`. checks_each: whether to
+        check the metadata of each offset of a repeated partition, as Kafka's new group coordinator does.
         """
         super().__init__(offsets)
         self.too_long: dict[PartitionKey, list[bool]] = {}

@@ -33,8 +33,8 @@ class GroupSettings:
 class ConsumerGroupSettings:
     """The settings of the new protocol (KIP-848), with Kafka's defaults (GN-67).
 
-    is_on: whether the settings enable the protocol. is_new_coordinator: whether the settings ask for the coordinator in Java, which serves classic
-    groups, too (`group.coordinator.new.enable`). is_finalized: a function that returns whether the finalized level of the feature `group.version`
+    is_on: whether the settings enable the protocol. is_new_coordinator: whether `group.coordinator.new.enable` enables Kafka's new group coordinator,
+    which serves classic groups, too. is_finalized: a function that returns whether the finalized level of the feature `group.version`
     allows the protocol. is_release_4, is_release_4_1, is_release_4_2: whether the broker behaves as Kafka 4.0, 4.1, 4.2 or later. max_size: the
     maximum number of members of a group. assignors: the names of the assignors, the default first. may_upgrade: whether a classic group with members
     may be converted to the new protocol (`group.consumer.migration.policy`, GN-54). may_downgrade: whether a group of the new protocol with members
@@ -60,5 +60,8 @@ class ConsumerGroupSettings:
 
     @property
     def has_new_coordinator(self) -> bool:
-        """Return whether the coordinator in Java serves all groups: if a setting asks for it, if the new protocol is on, and always from 4.0 on."""
+        """Return whether Kafka's new group coordinator serves all groups.
+
+        It always does from 4.0 on. Before, it does if `group.coordinator.new.enable` is set or the new protocol is enabled.
+        """
         return self.is_on or self.is_new_coordinator or self.is_release_4

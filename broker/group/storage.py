@@ -282,7 +282,7 @@ class GroupStorage:
         return loaded
 
     def end_offset(self, group_id: str) -> int:
-        """Return the log end offset of the group's partition; -1 (`ALWAYS`) without a log, where requests see a new group at once."""
+        """Return the log end offset of the group's partition. Without a log it is -1 (`ALWAYS`), so that requests see a new group at once."""
         return -1 if self._log is None else self._log.end_offset(self.partition_of(group_id))
 
     def creation_offset(self, group_id: str) -> int:

@@ -115,9 +115,9 @@ class Transitions:
     def assign(self, group: ConsumerGroup, new_assignor: str | None, entries: list[Entry], *, were_equal: bool) -> None:
         """Compute the target assignment of the current epoch, and add its records to `entries` (GN-18, GN-48).
 
-        new_assignor: the assignor that the current request prefers, if no member preferred it before; otherwise None. were_equal: the result of
-        `_were_equal`. If it is true, every member is treated as if it had the subscription of one of them, the first in Kafka's hash table, even if
-        the current request made the subscriptions different (GN-38).
+        new_assignor: the assignor that the current request prefers, if no member preferred it before; otherwise None. were_equal: whether all members
+        count as having the same subscription, even if the current request made their subscriptions different (`_were_equal`). This is then the
+        subscription of the member that is first in Kafka's hash table (GN-38).
         """
         members = [
             MemberSubscription(
@@ -312,8 +312,8 @@ class Transitions:
         """Write the records of a change of a group to the offsets topic, as one batch.
 
         done: a function that is called with an error code and the current time (ms), when the records are replicated or the write fails. If
-        `entries` is empty, `done` is called when all earlier changes are replicated, because the response may show them. If the records cannot be
-        appended at all, the group is loaded again, which undoes the change.
+        `entries` is empty, `done` is called when all earlier changes are replicated, because the response to the current request may show these
+        changes. If the records cannot be appended at all, the group is loaded again, which undoes the change.
         """
         if not entries:
             self._storage.await_writes(group_id, now_ms, done)
@@ -339,10 +339,11 @@ def _have_changed(names: Iterable[str], before: Mapping[str, object], after: Map
 
 
 def _were_equal(group: ConsumerGroup, member: ConsumerMember, changes: Changes) -> bool:
-    """Return whether Kafka assigns partitions as if all members had the same subscription, because they had it before the current request (GN-38).
+    """Return whether all members had the same subscription before the current request; Kafka then ignores the new differences (GN-38).
 
-    The result is False if the request neither changed a regular expression nor added a member. It is also False if the same subscription of all
-    members contained both topic names and a regular expression. member: the member that sent the request. changes: what the request changed.
+    The result is False if there were no members, if the request neither changed a regular expression nor added a member, or if the common
+    subscription contained both topic names and a regular expression. member: the member that sent the request. Only its regular expression is taken
+    from before the request; its topic names are the present ones. A member that the request added does not count. changes: what the request changed.
     """
     if changes.regex_before is None and not changes.is_new:
         return False

@@ -3,7 +3,7 @@
 v1 adds synonyms and sources; v3 adds types and documentation; v4 is flexible.
 Behaviour: resource type 2 is a topic, 4 a broker ("" stands for the dynamic default of all brokers), 8 the loggers of a broker, 16 a subscription to
 client metrics, 32 a group (Kafka 4.0 and later). A broker describes only itself. Another type fails all resources of the request with error
-INVALID_REQUEST (42). Settings that only this broker has (`kafkaproto.`) are left out.
+INVALID_REQUEST (42). Settings that Kafka does not have (with the prefix `kafkaproto.`) are left out.
 """
 
 from __future__ import annotations

@@ -242,8 +242,9 @@ class _ReplyBuilder:
     def must_respond_at_once(self, first_of_session: bool) -> bool:
         """Return whether a follower's fetch gets its response at once instead of waiting for records (D5).
 
-        With `semantics=kip`, returns True for the first fetch of a fetch session, and for each fetch that shows that the follower's high watermark of
-        a partition is out of date. With `semantics=kafka`, returns False. first_of_session: whether this is the first fetch of a fetch session.
+        If the setting `semantics` is "kip" (the broker follows the KIPs where Kafka's code differs from them), returns True for the first fetch of a
+        fetch session, and for each fetch that shows that the follower's high watermark of a partition is out of date. If the setting is "kafka",
+        returns False. first_of_session: whether this is the first fetch of a fetch session.
         """
         node, params = self._exchange.node, self._params
         if not params.from_follower or not node.cluster.strict_kip:

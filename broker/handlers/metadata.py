@@ -62,7 +62,7 @@ def metadata(exchange: Exchange, request: MetadataRequest) -> Reply:
 def _is_invalid(request: MetadataRequest, version: int) -> bool:
     """Return whether an entry of the request names its topic in an invalid way (M-2).
 
-    From version 12 on an entry is invalid without both name and topic id. Before, it is invalid without a name or with a topic id.
+    From version 12 on an entry is invalid if it has neither a name nor a topic id. Before, it is invalid if it has no name or has a topic id.
     """
     if not request.topics:
         return False

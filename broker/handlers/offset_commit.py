@@ -88,9 +88,9 @@ def _checked(
 ) -> Reply:
     """Return the response to a request after the coordinator has stored or refused its offsets.
 
-    results: maps (topic, partition) to an error code. offsets: the offsets that the coordinator was asked to store. If the request names a partition
-    more than once, Kafka's coordinator in Java checks each of these entries: an entry with too long metadata gets OFFSET_METADATA_TOO_LARGE (12),
-    unless the partition's result is already another error.
+    results: maps (topic, partition) to an error code. offsets: the offsets that the coordinator was asked to store. If the broker emulates Kafka's
+    new group coordinator (default from 4.0 on), each entry of a partition that the request names more than once is checked: an entry with too long
+    metadata gets OFFSET_METADATA_TOO_LARGE (12), unless the partition's result is already another error.
     """
     reply = _response(exchange, request, results)
     if offsets.too_long:

@@ -270,9 +270,9 @@ class _Cleaner:
         return _thinned(header, listed, self._now_ms + self._delete_retention_ms)
 
     def _emptied(self, header: BatchHeader) -> bytes | None:
-        """Return an empty batch if the removed batch was the last one of its producer, None if it was not.
+        """Return the empty batch that replaces a batch without remaining records; None if that was not the last batch of its producer.
 
-        The empty batch keeps the producer's epoch and sequence number in the log.
+        The empty batch keeps the producer's epoch and sequence number in the log. header: the header of the batch that is replaced.
         """
         epoch, last_offset = self._producers.get(header.producer_id, (-1, -1))
         if last_offset is None:

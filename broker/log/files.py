@@ -175,7 +175,7 @@ def open_memory_file(budget: MemoryBudget, reserve_bytes: int) -> SegmentFile | 
 
 
 def open_temporary_file(budget: MemoryBudget) -> SegmentFile:
-    """Return a file in the temporary folder that has no name, so that `kill -9` leaves no file behind.
+    """Return a new file without a name in the temporary folder. Because it has no name, `kill -9` leaves no file behind.
 
     Raises OSError if the file cannot be created. budget: counts the file's bytes and descriptor against the limits of this process.
     """

@@ -54,8 +54,8 @@ class LogTask(ABC):
     """A periodic maintenance task for all replicas, such as retention or compaction.
 
     A check does the work that is due, and schedules the next check for the earliest time at which more work may be due. If no work is expected, it
-    schedules none. interval: the name of the setting with the time between two checks in ms. looked: a function that each check calls first, to tell
-    the log manager that the next append or change of settings must schedule a further check.
+    schedules none. interval: the name of the setting with the time between two checks in ms. looked: a function that each check calls first. After
+    this call, the next append or change of settings schedules a further check of every task.
     """
 
     interval: str
