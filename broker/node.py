@@ -232,8 +232,9 @@ class Node:
         self.counted_ms = 0.0
         """The total time in ms that request handlers of this broker have run.
 
-        While a handler runs, it can complete other requests that wait in purgatory. The time to build their responses is charged to the request quota
-        of their own clients. It is subtracted from the time charged for the handler, so that no time is charged twice.
+        While a handler runs, it can complete other requests that wait in purgatory. The time to build their responses is added to this total at once,
+        and charged to the request quota of their own clients. What was added to the total while a handler ran is therefore not charged to the client
+        of the handler's own request, so that no time is charged twice.
         """
         self.reader = Reader(replicas, cluster.strict_kip)
         self.quotas = self._new_quotas()

@@ -74,11 +74,11 @@ class ProducerEntry:
 
 
 class Verification:
-    """A transaction of a producer that is being verified, or whose verification failed: `VerificationStateEntry` (KIP-890).
+    """The verification of a producer's transaction that has no batch in this log yet: `VerificationStateEntry` (KIP-890).
 
-    lowest_sequence: the smallest first sequence number among the batches that were sent in `epoch`. The transaction must not begin with a larger one.
-    adds_partitions: whether the coordinator adds a missing partition to the transaction (transaction version 2). since_ms: when the verification
-    began.
+    epoch: the newest producer epoch among the batches that arrived for this transaction. lowest_sequence: the smallest first sequence number among
+    the batches of this epoch; the transaction must not begin with a larger one. adds_partitions: whether the coordinator adds the log's partition to
+    the transaction if it is missing (transaction version 2). since_ms: when the verification began.
     """
 
     __slots__ = ("adds_partitions", "epoch", "lowest_sequence", "since_ms")
@@ -306,8 +306,9 @@ class ProducerStates:
 def _check_first_batch(header: BatchHeader, verification: Verification, *, has_state: bool) -> None:
     """Check the sequence number of the first batch in a transaction whose verification was required (TX-33).
 
-    has_state: whether the log knows the producer from earlier batches or markers; otherwise a producer of transaction version 2 must begin with
-    sequence number 0. Raises InvalidBatch with error OUT_OF_ORDER_SEQUENCE_NUMBER (45) if a transaction cannot begin with the batch's number.
+    The number must not be larger than the lowest number that was seen during the verification. With transaction version 2, it must also be 0 if the
+    log has no state of the producer. Otherwise raises InvalidBatch with error OUT_OF_ORDER_SEQUENCE_NUMBER (45). has_state: whether the log knows the
+    producer from earlier batches or markers.
     """
     first = header.base_sequence
     if verification.adds_partitions and not has_state and first != 0:

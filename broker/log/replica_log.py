@@ -1,9 +1,9 @@
 """One replica's log: its batches in the shared store, its offsets, leader epochs and producers.
 
-Log start and log end offset change only by the methods here. The partition sets the high watermark (`commit`). If a truncation or a raised log start
-leaves the high watermark outside of the log, the log moves it to its new end or start. A rejected append changes nothing. Corresponds to `UnifiedLog`
-and `LocalLog` in Kafka. This module does not depend on leadership, the ISR, wire messages or the clock: the time in its events is that of the request
-or timer which is being handled.
+Log start and log end offset change only by the methods here. The partition sets the high watermark (`commit`). The log itself lowers a high watermark
+that a truncation leaves above the log end, and raises one that a raised log start leaves below the log start. A rejected append changes nothing.
+Corresponds to `UnifiedLog` and `LocalLog` in Kafka. This module does not depend on leadership, the ISR, wire messages or the clock: the events that a
+log publishes have the time of the request or timer that is being handled.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ class Keeper(Protocol):
     def begun(self, state: LogState) -> None:
         """Persist the state of the log when its replica becomes leader.
 
-        Never raises: if the write fails, the state is only missing on disk, and recovery rebuilds nearly all of it from the batches.
+        Never raises: if the write fails, `appending` writes the state before the next append. If the process ends before that, recovery rebuilds
+        nearly all of the state from the batches.
         """
 
     def appending(self) -> None:
@@ -130,7 +131,7 @@ _UNNAMED = Origin(-1, "", -1, ActionQueue(0))
 
 
 class ReplicaLog:
-    """The log of one replica, a view of the partition's store.
+    """The log of one replica. The bytes of its batches are in the store, which all replicas of the partition share.
 
     Offsets: `log_start_offset` <= any readable offset < `log_end_offset`.
     """
@@ -198,7 +199,7 @@ class ReplicaLog:
         )
 
     def commit(self, offset: int) -> None:
-        """Set the high watermark to `offset`, and report the new offsets to the log's observer, if there is one."""
+        """Set the high watermark to `offset`, and publish the event `offsets_moved` if it has an observer."""
         self.high_watermark = offset
         transactions = self.producers.transactions
         if transactions.first_unstable_offset < offset:
@@ -382,7 +383,7 @@ class ReplicaLog:
         return run.end_offset
 
     def bytes_between(self, fetch_offset: int, bound_offset: int) -> int:
-        """Return the bytes from the batch that holds `fetch_offset` up to the one that holds `bound_offset`, exclusive; 0 if none (F-29)."""
+        """Return the size in bytes of the batches from the one with `fetch_offset` up to the one with `bound_offset`, exclusive (F-29)."""
         self.check_range(fetch_offset)
         bound_offset = min(bound_offset, self.log_end_offset)
         return self.runs.bytes_between(fetch_offset, bound_offset) if fetch_offset < bound_offset else 0
@@ -395,7 +396,8 @@ class ReplicaLog:
     def aborted_transactions(self, fetch_offset: int, size_bytes: int) -> list[AbortedTransaction]:
         """Return the aborted transactions for a fetch response with `size_bytes` bytes of records, beginning with the batch of `fetch_offset`.
 
-        As in Kafka, the list may have transactions that begin after these bytes, up to the next entry of the index or the segment's end (F-20).
+        As in Kafka, the list may also have transactions that begin after the bytes of the response, but before the next batch with an entry in the
+        store's sparse index, or before the end of the segment (F-20).
         """
         transactions = self.producers.transactions
         if not transactions.aborted or fetch_offset >= self.runs.end_offset:
@@ -466,8 +468,8 @@ class ReplicaLog:
         """Return the epoch and offset from which a follower's log differs from this one; None if it does not differ (F-26, KIP-595).
 
         The follower's log ends at `fetch_offset`, in epoch `last_fetched_epoch`. The result is the largest epoch of this log that is not above
-        `last_fetched_epoch`, and its end offset, to which the follower must truncate. Raises OffsetOutOfRange if the epoch is unknown here, or if
-        `fetch_offset` is below the log start.
+        `last_fetched_epoch`, and the end offset of that epoch, to which the follower must truncate. Raises OffsetOutOfRange if `last_fetched_epoch`
+        is -1 or above the latest epoch of this log, or if `fetch_offset` is below the log start.
         """
         known = self.end_offset_for_epoch(last_fetched_epoch)
         if known == UNDEFINED_END or fetch_offset < self.log_start_offset:
@@ -492,8 +494,8 @@ class ReplicaLog:
         """Remove the batch that contains `offset` and all batches after it (E-4).
 
         A high watermark above the new log end is lowered. If `offset` is below the log start, the log becomes empty and starts at `offset`. If
-        `offset` is the log end, no batch is removed, but the latest epoch is removed if it has no batches, because the next leader may use other
-        epochs.
+        `offset` is the log end, no batch is removed, but a leader epoch that begins there is: it has no batches, and the batches of the next leader
+        may have another epoch.
         """
         if offset >= self.log_end_offset:
             self.epochs.truncate_from_end(offset)

@@ -15,8 +15,8 @@ NO_LIMIT_MS = (1 << 63) - 1
 class SegmentTime:
     """Decides when the active segment of one store is too old. The store identifies segments by numbers that only increase.
 
-    `segment_ms` (segment.ms) and `jitter_ms` (segment.jitter.ms) may change at any time. `draw` returns a random number from 0 to 1, and is called
-    once for each segment. The maximum age of this segment is `segment_ms` minus the number times `jitter_ms`.
+    `segment_ms` (segment.ms) and `jitter_ms` (segment.jitter.ms) may change at any time. For each new segment, `draw`
+    returns a random number from 0 to 1; the maximum age of the segment is `segment_ms` minus this random number times `jitter_ms`.
     """
 
     __slots__ = ("_began_ms", "_first_timestamp", "_number", "_shorter_by_ms", "draw", "jitter_ms", "segment_ms")

@@ -105,7 +105,7 @@ class Runs:
         return 0 if begins_segment else self._deleted_bytes
 
     def forget_deleted(self) -> None:
-        """Set `deleted_bytes` to 0, because Kafka would not store the batches before the log start any more, either."""
+        """Set `deleted_bytes` to 0. Called when Kafka, too, would have deleted all batches before the log start, for example after compaction."""
         self._deleted_bytes = 0
 
     def extend(self, position: int, size_bytes: int, base_offset: int, end_offset: int) -> None:
@@ -172,8 +172,8 @@ class Runs:
         """Return an offset above all records of a read: `size_bytes` bytes that begin with the batch that holds `offset`.
 
         The result is the last offset of the first batch after these bytes that has an entry in the store's sparse index. If no batch up to the end
-        of the segment or of the run has an entry, the result is the end offset there. So it may be higher than necessary, as in Kafka
-        (`fetchUpperBoundOffset`).
+        of the segment or of the run has an entry, the result is the end offset of the run or, if the segment ends first, the base offset of the batch
+        after the segment. So the result may be higher than necessary, as in Kafka (`fetchUpperBoundOffset`).
         """
         place = self.locate(offset)
         run, segment_end = place.run, self.store.segment_end(place.position)

@@ -71,7 +71,7 @@ class Segment(Protocol):
         """Return a copy of `length` bytes of the segment. start: the index of the first byte to return, counted from the start of the segment."""
 
     def drop(self) -> None:
-        """Delete the bytes. Responses that are being sent can still read them."""
+        """Delete the bytes. A `Region` that was returned before remains readable, for a response that is being sent."""
 
     def close(self) -> None:
         """Release memory and descriptors of the segment. A named file stays on the disk."""

@@ -145,7 +145,7 @@ class Store:
         self._use_last_segment()
 
     def flush_append(self, position: int, records: int, now_ms: int) -> None:
-        """Flush the last append (`records` records at `position`) if flush.messages is reached; on failure undo the append, raise StorageError."""
+        """Count `records` appended at `position`, and fsync if flush.messages is reached. If fsync fails, undo the append and raise StorageError."""
         unflushed_records = self.flush_state.unflushed_records + records
         if unflushed_records < self.flush_state.limit_records:
             self.flush_state.unflushed_records = unflushed_records
@@ -158,9 +158,9 @@ class Store:
         self.flush_state.flushed(self._base, self.end_position, now_ms)
 
     def flush(self, start: int, now_ms: int | None = None) -> None:
-        """Flush the segments from the one that holds position `start` with fsync, if they are files in a data directory.
+        """Flush the segment that holds position `start`, and all later segments, with fsync, if they are files in a data directory.
 
-        now_ms: the time, None if it is unknown. Raises StorageError if fsync fails; the next flush tries it again.
+        now_ms: the time, from which flush.ms counts again; None if it is unknown. Raises StorageError if fsync fails; the next flush tries it again.
         """
         try:
             for segment in self.segments[max(0, bisect_right(self._bases, start) - 1) :]:
@@ -290,7 +290,8 @@ class Store:
     def drop_before(self, position: int) -> None:
         """Drop the segments that lie completely before `position`. A response that is being sent can still read their bytes.
 
-        Never ends the log's active segment, even if all bytes are dropped. Does nothing while the metadata log on disk may refer to dropped files.
+        Later appends continue the log's active segment, even if all its bytes are dropped. Does nothing while the metadata log of the data directory
+        lacks a change because a write failed: the metadata log may then refer to the files that would be dropped.
         """
         if self.folder is not None and self.folder.pool.keeps_segments:
             return

@@ -1,7 +1,7 @@
 """Look-up of offsets by timestamp (ListOffsets, KIP-33, KIP-79, KIP-734; rules L-6, L-7).
 
-The index narrows the search to a few ranges of positions, and the batch headers in these ranges narrow it to a few batches. Only the records of
-these batches are decoded.
+The sparse index of the store narrows the search to a few ranges of positions, and the batch headers in these ranges narrow it to a few batches.
+Only the records of these batches are decoded.
 This module does not depend on isolation levels, high watermarks, or epochs other than those in the batches.
 """
 

@@ -129,8 +129,8 @@ def judge(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
 def only_batch(data: Buffer, version: int) -> memoryview:
     """Return the single batch of magic 2 that a Produce request of `version` 3 or later carries for a partition (P-4).
 
-    An incomplete batch after the first is ignored. The check depends on the request alone, not on the partition. Raises InvalidBatch if `data` does
-    not contain exactly one such batch; the Produce response then has no log start offset.
+    An incomplete batch after the first is ignored. Raises InvalidBatch if `data` does not contain exactly one such batch, or if `version` does not
+    allow the compression type of the batch. The Produce response then has no log start offset, because the checks do not look at the partition.
     """
     produced = memoryview(data)
     size_bytes = _batch_size(produced, 0)

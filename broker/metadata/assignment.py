@@ -36,8 +36,8 @@ def assign(
     partitions: how many partitions to assign. first: the number of the first of them, when partitions are added to a topic. racks: maps the ids of
     all brokers to racks, None for a broker without one. down: the ids of stopped brokers: they never lead, and become followers only after the
     running brokers of their rack. At least one broker must be running.
-    In every round each running broker leads one partition. From one round to the next, the order of followers is rotated by one. So the partitions
-    of one leader have different first followers, and if that leader stops, the other brokers share them.
+    The running brokers lead partitions in turn. Each time that all of them have had a turn, the order of followers is rotated by one. So the
+    partitions of one leader have different first followers, and if that leader stops, the other brokers share its partitions.
     """
     order = by_turns_of_racks(racks)
     leaders = [broker_id for broker_id in order if broker_id not in down]

@@ -21,8 +21,9 @@ def among_the_living(image: Image, p: PartitionState, unclean: bool) -> Partitio
     c. an eligible leader replica
     d. any replica, in the order of the replicas, if `unclean` (unclean.leader.election.enable) is true
 
-    In cases c and d the new leader is the only member of the ISR. If there is no such replica, the partition has no leader, and its ISR is empty,
-    or, without the feature of eligible leader replicas (KIP-966), has only its former first member, which does not run.
+    In cases c and d the new leader is the only member of the ISR. If there is no such replica, the partition has no leader. Its ISR is
+    then empty if the feature of eligible leader replicas (KIP-966) is enabled; otherwise the first member of the ISR remains in it, although that
+    broker does not run.
     """
     alive = image.is_alive
     isr = tuple(r for r in p.isr if alive(r)) or (() if ELIGIBLE_LEADER_REPLICAS in image.features else p.isr[:1])

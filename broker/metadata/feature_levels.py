@@ -16,9 +16,12 @@ from kafkaproto.hash_order import hash_order
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 LOWEST_METADATA_VERSION = 4
-"""The lowest level of `metadata.version` that a cluster before 4.0 can have, 3.3-IV0, although its brokers support lower ones."""
+"""The lowest level of `metadata.version` that can be set in releases before 4.0, 3.3-IV0. Their brokers report support for lower levels, too."""
 METADATA_CHANGES = (1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23)
-"""The levels of `metadata.version` that add metadata (`MetadataVersion.didMetadataChange`). Kafka cannot downgrade below such a level."""
+"""The levels of `metadata.version` that add metadata (`MetadataVersion.didMetadataChange`).
+
+Kafka rejects a downgrade from such a level, or a higher one, to a level below it, because metadata could be lost.
+"""
 
 TEST_FEATURES = frozenset({"test.feature.version", *(f"unit.test.feature.version.{n}" for n in range(8))})
 """The features of Kafka's own tests. Brokers from 4.0 on accept level 0 for them and no other level."""

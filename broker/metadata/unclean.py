@@ -13,10 +13,11 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 
 
 class UncleanElection:
-    """Elects leaders one interval after `unclean.leader.election.enable` is set for partitions without a leader.
+    """Elects leaders for partitions without a leader, once their topics allow unclean elections (`unclean.leader.election.enable`).
 
-    No timer is set while no such election is possible. enabled: a function that returns whether unclean elections are allowed for a topic.
-    interval_ms: a function that returns `unclean.leader.election.interval.ms`.
+    The election takes place at most one interval after the change that made it possible. No timer is set while no such election is possible.
+    enabled: a function that returns whether unclean elections are allowed for a topic. interval_ms: a function
+    that returns `unclean.leader.election.interval.ms`.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """The acceptor of a listener: admits new connections one after another, as Kafka's acceptor thread does (W-12, W-13).
 
 A new connection is a socket that the kernel has accepted and the broker does not read yet. If a connection must wait, all later ones wait behind it.
-A rejected connection is closed, at once or after a throttle time. Time is an argument; the waits are timers. This module does not depend on asyncio.
-It corresponds to Kafka's `Acceptor` and `ConnectionQuotas.inc`.
+A rejected connection is closed, at once or after a throttle time. Methods get the present time as an argument, and timers end the waits.
+This module does not depend on asyncio. It corresponds to Kafka's `Acceptor` and `ConnectionQuotas.inc`.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ KEPT_BUFFER_BYTES = 2 * 1024 * 1024
 A large buffer is replaced by a smaller one as soon as the unhandled bytes fill less than half of it, and is not kept for reuse.
 """
 SURPLUS_BYTES = 64 * 1024
-"""The maximum number of bytes by which a spare buffer (one kept for reuse) may exceed the size for which `BufferPool.take` is called."""
+"""A spare buffer (one kept for reuse) is not reused if it is larger than needed by more than this number of bytes."""
 
 
 class FrameError(Exception):

@@ -80,7 +80,7 @@ A client that has sent one of them is not logged for its repeated FindCoordinato
 rejected it only because it was still loading the group.
 """
 LATEST_REQUESTS = 2000
-"""How many of the last requests in the journal are searched for requests with which a client reads, or tries to join its group."""
+"""How many of the cluster's last requests are searched for requests with which a client reads, or tries to join its group."""
 
 
 class Refusal(NamedTuple):
@@ -200,7 +200,7 @@ class Diagnostics(Observer):
         self._searches.clear()
 
     def _refused_request(self, peer: Any, frame: memoryview, why: str) -> Refusal:
-        """Return the log entry of a refused request: whether it was refused for its API, its version or its bytes, and advice for the user.
+        """Return the log entry of a refused request: whether its API, its version or its encoding was the reason, and advice for the user.
 
         peer: the connection. frame: the request without its length. why: the reason for which the connection was closed, as text.
         """

@@ -8,8 +8,8 @@ A record's timestamp is the broker's clock. Its key is the client id, or `broker
 `v` (1), `kind`, `at_ms`, `broker`, and further fields that depend on the kind:
 
 throttle: client_id, api, throttle_ms, held, quota, entity, bound, value, rate, window_ms (held: whether the response was delayed instead of muting
-          the connection; quota: its type; entity: whose quota it is; bound: the quota; value: the last recorded value; rate: measured over
-          window_ms; the last six are null for a forced throttle)
+          the connection; quota: the type of the exceeded quota, such as "Produce"; entity: the clients for which the quota is set; bound: the
+          limit; value: the last recorded value; rate: the rate measured over window_ms; the last six are null for a forced throttle)
 fetched:  client_id, topic, partition, next_offset (the next offset that the client reads), high_watermark (in the response to the client)
 behind:   the fields of `fetched`, for a connected client that lags: records were produced, but the client has not fetched since
 produced: client_id, topic, partition, end_offset (the offset after the last record of the request)
@@ -18,7 +18,7 @@ isr:      topic, partition, isr
 broker:   state (stopped, started)
 dropped:  count (of entries dropped for lack of space since the last such record)
 
-A connection that names the topic in a request becomes a reader: from then on none of its actions is published, because reading
+A connection that names the journal topic in a request becomes a reader: from then on none of its actions is published, because reading
 the journal would otherwise make it grow.
 """
 

@@ -74,7 +74,7 @@ def _attributes(point: memoryview, number: int) -> Iterator[tuple[str, str]]:
 
 
 def _messages(data: memoryview, number: int) -> Iterator[memoryview]:
-    """Yield each value of the field with this number, as bytes. The values of such a field are strings or embedded messages."""
+    """Yield each value of field `number`, which contains strings or embedded messages, as bytes. data: a protobuf message."""
     return (value for at, value in _fields(data) if at == number and isinstance(value, memoryview))
 
 

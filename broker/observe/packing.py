@@ -1,4 +1,7 @@
-"""Encoding of recorded requests as trace entries, without the records in them. Many entries are encoded together, on the broker's event loop."""
+"""Encoding of the entries of a recorded trace: requests and responses without their Kafka records, and changes of a log's offsets.
+
+Many entries are encoded together, on the broker's event loop.
+"""
 
 from __future__ import annotations
 
@@ -121,7 +124,7 @@ def state_of_one(topic: str, partition: int) -> StateOfOne:
 
 
 class Moves:
-    """The encoder of the trace entries about one replica, and its state. Each change of the replica's offsets gets an entry.
+    """The encoder of the trace entries about one replica's offsets, with its arguments. Each change of the offsets gets an entry.
 
     packing: encodes these entries. flags: 1 (`BEGINS`) if the next entry is the first one about this replica, otherwise 0. log: a weak reference
     to the replica's log.

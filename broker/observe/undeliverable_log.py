@@ -25,7 +25,7 @@ def undeliverable_text(facts: Mapping[str, Any]) -> str:
 
 
 class UndeliverableLog(Observer):
-    """An observer that logs a warning when a client can never fetch the next batch of a partition, because the batch exceeds its quota."""
+    """An observer that logs a warning when a client can never fetch the next batch of a partition, because the client's quota is too small."""
 
     def noted(self, now_ms: int, broker_id: int, kind: str, facts: Mapping[str, Any]) -> None:
         if kind == UNDELIVERABLE:

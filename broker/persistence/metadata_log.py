@@ -175,7 +175,7 @@ class MetadataLog:
     def lacks(self) -> bool:
         """Return whether the metadata log lacks a change because its write failed.
 
-        If so, no segment file may be deleted: the metadata log may still say that a partition has batches in it.
+        If so, no segment file may be deleted: the metadata log may still say that a partition has batches in that file.
         """
         return self._pool.keeps_segments
 
