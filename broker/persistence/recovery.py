@@ -82,8 +82,9 @@ def recover(store: Store, facts: LogFacts, verify: bool, now_ms: int) -> Recover
 def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], now_ms: int) -> list[NamedSegment]:
     """Return the segments in `folder` in order, and delete the others: empty files and the files of an unfinished compaction.
 
-    runs: the ranges of byte positions at which the metadata log says that the log has batches. A compaction is unfinished if its output is in none
-    of these ranges, because they are updated when a compaction ends. now_ms: used as the time of the last append to each segment, which is unknown.
+    runs: the ranges of byte positions at which the log has batches, as recorded in the metadata log. This record is updated when a compaction ends,
+    so a file that compaction wrote outside of these ranges is the output of an unfinished one. now_ms: taken as the time of the last append to each
+    segment, because the real time is unknown.
     """
     kept = []
     for on_disk in folder.segments():
@@ -185,10 +186,11 @@ class _Files:
             raise _Damage(position)
 
     def cut(self, position: int, needed: Sequence[OffsetRange]) -> int:
-        """Delete the bytes of the store from `position` on, because the log is damaged there. Returns how many bytes were deleted.
+        """Remove bytes from `position` on, because the log is damaged there. Returns how many bytes were removed.
 
-        The deleted positions are not used again. needed: the ranges of byte positions whose batches must stay. A segment that begins at `position` or
-        later is kept if it overlaps one of these ranges, or if compaction wrote it.
+        The segment that contains `position` is truncated there, and later segments are deleted. Exceptions: segments that compaction wrote stay
+        unchanged, and later segments stay if they overlap a range in `needed`. needed: the ranges of byte positions whose batches must stay. The
+        removed byte positions are not used again.
         """
         cut_bytes = 0
         kept: list[NamedSegment] = []

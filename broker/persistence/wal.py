@@ -59,7 +59,7 @@ class WriteAheadLog:
         self.size_bytes += len(data)
 
     def replace(self, facts: Iterable[MetadataRecord]) -> None:
-        """Replace all records atomically. If it raises StorageError, the file still has the old records."""
+        """Replace all records of the file by `facts`, atomically. If it raises StorageError, the file still has the old records."""
         new, fd = self.path.with_name("facts.new"), -1
         try:
             with new.open("wb") as file:

@@ -84,7 +84,7 @@ class QuotaManager(ClientSensors[Sensor]):
         return wait_ms if wait_ms <= self._cap_ms else self._cap_ms
 
     def unrecord(self, user: str, client_id: str | None, value: float, now_ms: int) -> None:
-        """Subtract `value` (bytes or percent) from what the client has used, because the client gets less than was recorded.
+        """Subtract `value` from what the client has used: the bytes of a fetch response that is sent without its data (T-4).
 
         As in Kafka, the subtraction is one more event of the measured rate, with a negative value (Q-13).
         """

@@ -111,8 +111,8 @@ class ConnectionQuotas:
     def address_throttle_ms(self, listener: str, address: str, now_ms: int) -> int:
         """Count a new connection in the rate of its IP address. Returns 0 if the rate is within the limit.
 
-        If the rate exceeds the limit, the connection is subtracted again from the rates of its address, of `listener` and of the broker. The result
-        is then the time in ms after which the connection must be closed.
+        If the rate exceeds the limit, the connection is not admitted: the result is the time in ms after which it must be closed. The connection is
+        then subtracted from this rate again, and from the rates of `listener` and of the broker, in which `arrived` has counted it.
         """
         address = canonical(address)
         limit = self._ip_limits.get(address, self._default_ip_limit)

@@ -19,7 +19,7 @@ IP = "ip"
 ENTITY_TYPES = (USER, CLIENT_ID, IP)
 
 DEFAULT = ""
-"""The name that stands for the default entity (in Kafka's tools "<default>") inside the broker. Names of other entities are never empty."""
+"""The name of the default entity inside the broker; Kafka's tools call it "<default>". Names of other entities are never empty."""
 
 PRODUCER_BYTE_RATE = "producer_byte_rate"
 CONSUMER_BYTE_RATE = "consumer_byte_rate"

@@ -85,12 +85,12 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
         return MutationCharge(self, user, client_id, strict, now_ms)
 
     def take(self, user: str, client_id: str | None, partitions: int, strict: bool, now_ms: int) -> int | None:
-        """Take one token per partition from the client's bucket. Returns the client's throttle time in ms, or None if it is not throttled.
+        """Take one token per partition of a topic from the client's bucket. Returns the client's throttle time in ms, None for no throttle.
 
-        The throttle time is the time until the bucket is no longer below zero. strict: whether the request version has an error for rejected topics.
-        If True and the bucket is below zero, no tokens are taken, and the topic must be rejected with the throttle time. If True and the bucket is
-        not below zero, the result is always None. If False, the tokens are always taken, and the client is throttled if the bucket is then below
-        zero.
+        The throttle time is the time until the bucket is no longer below zero. strict: whether topics can be rejected with THROTTLING_QUOTA_EXCEEDED,
+        which older request versions lack. If True, a bucket that is below zero before the call gives no tokens: the topic must be rejected, and the
+        client is throttled. Otherwise the tokens are taken, and the result is None. If False, the tokens are always taken, and the client is
+        throttled if the bucket is below zero after that.
         """
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         sensor = client.sensor

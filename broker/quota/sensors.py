@@ -24,7 +24,10 @@ LONGEST_THROTTLE_MS = 2**31 - 1
 PLAIN_SAMPLES, PLAIN_WINDOW_MS = 2, 30_000
 """The number and the length in ms of the windows of metrics without a quota (metrics.num.samples, metrics.sample.window.ms)."""
 MOST_KNOWN_CLIENTS = 65_536
-"""The maximum number of clients whose quota and sensor (measurements) are cached. A dropped client is looked up again."""
+"""The maximum number of clients in the cache of their quotas and sensors (measurements).
+
+When a further client comes, the cache is emptied. No measurements are lost: each client is looked up again at its next request.
+"""
 
 
 @dataclass(slots=True)

@@ -183,8 +183,8 @@ def apply_static_quotas(store: ClientQuotaStore, settings: Mapping[str, str | No
     """Set client-id quotas from the broker settings of KIP-13; the APIs can change these quotas later (D9b).
 
     settings: `quota.producer.default` and `quota.consumer.default`, in bytes a second, such as "2M" (K, M and G are powers of 1024);
-    `quota.producer.override` and `quota.consumer.override`, such as "clientA:4M,clientB:10M". Missing, None and empty values set nothing. Raises
-    ValueError naming the setting and an example.
+    `quota.producer.override` and `quota.consumer.override`, such as "clientA:4M,clientB:10M". Missing, None and empty values set nothing.
+    Raises ValueError for an invalid value; the message names the setting and gives an example.
     """
     for role, key in (("producer", PRODUCER_BYTE_RATE), ("consumer", CONSUMER_BYTE_RATE)):
         name = f"quota.{role}.default"

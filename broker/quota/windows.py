@@ -37,9 +37,9 @@ def throttle_ms(rate: float, bound: float, window_ms: int) -> int:
 
 
 def longest_window_ms(samples: int, window_ms: int) -> int:
-    """Return the largest time in ms by which a `SampledRate` of `samples` windows of `window_ms` can divide the sum of its values.
+    """Return the longest time in ms over which a `SampledRate` of `samples` windows of `window_ms` can measure.
 
-    If a value divided by this time is above a quota, then this value alone exceeds the quota, no matter when it is recorded.
+    A single value that is greater than a quota (per second) times this time always exceeds the quota, no matter when it is recorded.
     """
     return (samples + 1) * window_ms - 2
 
@@ -194,7 +194,7 @@ class SampledRate:
 class SimpleRate(SampledRate):
     """A rate like `SampledRate`, but its sum is divided by the time that has passed since the oldest sample began, at least one window (R-3).
 
-    Unlike `SampledRate`, it does not add the time before the first event: values recorded in the first instant are divided by one window.
+    In contrast, `SampledRate` divides by at least `samples` - 1 windows, even directly after the first event.
     """
 
     __slots__ = ()

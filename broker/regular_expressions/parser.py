@@ -43,8 +43,9 @@ _EDGES: Final = {"A": Edge.START, "z": Edge.END, "b": Edge.WORD_BOUNDARY, "B": E
 def parse(text: str, longest: int) -> Program:
     """Return the program that matches a regular expression.
 
-    longest: the maximum length in characters of the texts to match. It keeps the program small, because higher counts of repetitions are lowered
-    (`repeated`). A longer text may get a wrong result. Raises ExpressionError for an expression that RE2J rejects, or that is too large.
+    longest: the maximum length in characters of the texts to match; a longer text may get a wrong result. Counts of repetitions above `longest` + 1
+    are lowered to this number, which keeps the program small (see the function `repeated`). Raises ExpressionError for an expression that RE2J
+    rejects, or that is too large.
     """
     return _Parser(text, longest).parse()
 

@@ -74,9 +74,10 @@ class CoordinatorLog:
     ) -> None:
         """Append (key, value) pairs to partition `index` as one batch; a value of None is a tombstone.
 
-        producer: the (producer id, epoch) in whose transaction the records are; None for no transaction. `done` is called when the records are
-        replicated, possibly before this method returns, or with the error that prevented it. Without `acks_all` it is called at once. The error is
-        NOT_LEADER_OR_FOLLOWER (6) if this broker does not lead the partition.
+        producer: the (producer id, epoch) in whose transaction the records are; None for no transaction. `done` is called with 0 when the records are
+        replicated, or with an error code if the append or the replication fails, possibly before this method returns. If the constructor got
+        acks_all=False, `done` is called directly after the append, without waiting for the replicas. The error is NOT_LEADER_OR_FOLLOWER (6) if this
+        broker does not lead the partition.
         """
         error, awaited = self._append(index, entries, now_ms, acks_all=self._acks_all, producer=producer)
         if error:

@@ -1,10 +1,13 @@
 """Fetches a follower's records from one leader's broker, one fetch at a time (`ReplicaFetcherThread`).
 
 There is one fetcher per pair of brokers, the follower's and the leader's. A fetch without new records is parked: it waits at the leader, in Kafka's
-purgatory. Unless a delay is set, an append at the leader completes it within the handling of the append, and the next fetch acknowledges the records.
-While nothing is appended, Kafka's follower sends an empty fetch every replica.fetch.wait.max.ms. This fetcher sends none and needs no timer: when the
-leader must know when the follower was last caught up, `note_idle_fetches` computes when Kafka's follower would have sent its last empty fetch. While
-the leader's replication quota is active, the fetcher sends each empty fetch when it is due, because the quota counts every response (R-5).
+purgatory. An append at the leader completes the parked fetch while the append is handled, unless a setting or a test delays the follower. The next
+fetch acknowledges the records.
+
+While nothing is appended, Kafka's follower sends an empty fetch every replica.fetch.wait.max.ms. This fetcher sends none, so it needs no timer for
+them. Before the leader uses the time at which the follower was last caught up, `note_idle_fetches` reports the empty fetches that Kafka's follower
+would have sent. The fetcher does send them while the leader's replication quota is active, because the quota counts every response (R-5), and while
+it leaves out partitions.
 
 Throttled partitions wait as in Kafka. While the leader's quota is exceeded, a throttled partition gets no records before the wait of the parked fetch
 is over (R-6). While the follower's quota is exceeded, fetches leave the partition out. If a fetcher leaves out every partition, it builds its next
@@ -23,9 +26,9 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 class ReplicaFetcher:
     """The fetches of broker `follower_id` from one leader's broker. A partition that got records goes to the end of the fetch order (R-9).
 
-    overrides: maps (topic, index) to the offset at which a test has stopped the fetches of a partition, and to the delay that it has set. All
-    fetchers of a broker share the mapping, so that its entries remain when the leader changes. leader_quota: limits what the leader's broker sends.
-    follower_quota: limits what this broker receives.
+    overrides: maps (topic, index) to what a test has set for the fetches of that partition: the offset at which they stop (hold), and their delay.
+    All fetchers of a broker share the mapping, so that its entries remain when the leader changes. leader_quota: limits what the leader's broker
+    sends. follower_quota: limits what this broker receives.
     """
 
     def __init__(
@@ -114,7 +117,7 @@ class ReplicaFetcher:
         return followed.overrides
 
     def release(self, topic: str, index: int) -> None:
-        """Fetch a partition at once, without the stop offset (hold) and the delay of a test. Does nothing if this fetcher does not follow it."""
+        """End the stop offset (hold) and the delay that a test has set for a partition, and fetch it at once, if this fetcher follows it."""
         followed = self._followed.get((topic, index))
         if followed is None:
             return
@@ -194,7 +197,7 @@ class ReplicaFetcher:
             self._wait_until(self._wait_ends_ms)
 
     def _fetch_next(self, followed: FollowedPartition, now_ms: int, delay_ms: int) -> None:
-        """Schedule a partition's next fetch, after the delay that a test has set, else after `delay_ms`. Does nothing while a test's delay runs."""
+        """Schedule a partition's next fetch after a test's delay, else after `delay_ms`. Does nothing if it already waits for a test's delay."""
         if followed.is_delayed(now_ms):
             return
         followed.due = True

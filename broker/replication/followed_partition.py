@@ -201,7 +201,7 @@ class FollowedPartition:
         """Tell the leader that the follower fetched again at `at_ms`, from the same offset as in its previous fetch.
 
         This replaces the empty fetches that Kafka's follower sends while the leader has nothing new. Does nothing while a test stops the fetches of
-        the partition, and if the partition is due or left out, because its next fetch then informs the leader.
+        the partition. It also does nothing if the partition is `due` or `left_out`: the next fetch then informs the leader of the follower's offsets.
         """
         known = self.leader.followers.get(self.follower.broker_id)
         if known is not None and not self.is_held and not self.due and not self.left_out:

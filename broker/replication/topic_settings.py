@@ -23,9 +23,9 @@ CODECS_WITH_LEVELS = ("gzip", "lz4", "zstd")
 class TopicSettings(NamedTuple):
     """The values of a topic's settings on one broker.
 
-    deletes: whether `cleanup.policy` allows DeleteRecords: it contains delete or, from 4.0 on, does not contain compact. segment_ms, jitter_ms: the
-    age at which a segment is closed, and the most that a random jitter subtracts from it. flush_messages: the number of records after which the
-    files of a data directory are fsynced. flush_ms: the time since the last flush after which a check fsyncs them.
+    deletes: whether DeleteRecords is allowed: if `cleanup.policy` contains delete or, from 4.0 on, does not contain compact. segment_ms, jitter_ms:
+    the age at which a segment is closed, and the most that a random jitter subtracts from it. flush_messages: the number of records after which the
+    files of a data directory are fsynced. flush_ms: the time since the last fsync of these files after which log maintenance fsyncs them again.
     cleaning: the limits of compaction, None if the topic is not compacted.
     """
 
@@ -41,7 +41,10 @@ class TopicSettings(NamedTuple):
     down_converts: bool
 
     def apply_to(self, partition: Partition) -> bool:
-        """Apply these settings to a replica. Returns whether limits that log maintenance checks changed for a log with records."""
+        """Apply these settings to a replica. Returns True if its log has records and a limit changed that log maintenance must check.
+
+        These are the limits of retention, compaction and the time between flushes.
+        """
         flush_state = partition.log.store.flush_state
         before = partition.retention, partition.cleaning, flush_state.limit_ms
         partition.limits = self.limits
@@ -102,7 +105,8 @@ def settings_of(topic: Topic, config: BrokerConfig) -> TopicSettings:
 def segment_bytes(topic: Topic, config: BrokerConfig) -> int:
     """Return the size in bytes at which a segment of a topic is full: `internal.segment.bytes` if it is set, otherwise `segment.bytes`.
 
-    Kafka 4.2 has the internal setting for tests, because it accepts no `segment.bytes` below 1 MiB (KIP-1030). Source: `LogConfig.segmentSize`.
+    `segment.bytes` must be at least 1 MiB (KIP-1030), so Kafka 4.2 has the internal setting for tests with smaller segments. Source:
+    `LogConfig.segmentSize`.
     """
     internal: int | None = config.topic(topic.configs, "internal.segment.bytes")
     size_bytes: int = config.topic(topic.configs, "segment.bytes")

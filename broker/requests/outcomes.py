@@ -50,8 +50,8 @@ class FetchReply:
 
     message: the response, with its records and without a session id. session: the fetch session; None if the request failed before its session was
     known. results: (key of the partition in the session, result of the read) for each partition. read: a function that is called when the response is
-    sent: it reports the fetch to observers, or notes what a follower received. Its argument is True if the response has its records, False if they
-    were removed because the client is throttled.
+    sent. For a client's fetch, it reports the fetch to observers; for a follower's fetch, it records the high watermarks that the follower gets. Its
+    argument is True if the response has its records, False if they were removed because the client is throttled.
     """
 
     __slots__ = ("_now_ms", "_read", "_results", "_session", "charge", "message")

@@ -189,7 +189,10 @@ def _park(exchange: Exchange, delayed: Delayed) -> None:
 
 
 def _resume(exchange: Exchange, build: Build, now_ms: int) -> None:
-    """Complete a parked request: call `build`, which returns its outcome, and send the response. An exception closes only the connection (W-8)."""
+    """Complete a parked request: call `build`, which returns its outcome, and send the response.
+
+    If `build` or the sending raises an exception, the connection of the request is closed; the broker continues to serve all others (W-8).
+    """
     exchange.now_ms = now_ms
     node = exchange.node
     if node.events.request_completed is not None:

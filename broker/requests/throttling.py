@@ -113,9 +113,9 @@ class DelayedResponseThrottling:
 class DelayedResponse:
     """A response of a release before 2.0 that may be delayed twice in a row: first for the byte quota, then for the request-time quota.
 
-    Request time is charged after the first delay. The throttle time in the response is the sum of both delays. If a test forces a throttle, one
-    delay of that time replaces both. A throttled fetch keeps its records, so its bytes are charged only once (`KafkaApis` and
-    `ClientQuotaManager` of 1.1). If the connection closes first, the response is never sent.
+    Request time is charged after the first delay. The throttle time in the response is the sum of both delays. If a test forces a throttle, one delay
+    of that time replaces both. The response to a throttled fetch keeps its records: the client need not fetch them again, so their bytes are charged
+    only once (`KafkaApis` and `ClientQuotaManager` of 1.1). If the connection closes during a delay, the response is never sent.
     """
 
     __slots__ = ("_exchange", "_frame", "_outcome", "_percent", "_timer", "_waited_ms")

@@ -36,11 +36,11 @@ class UndeliverableBatch(NamedTuple):
 
 
 def report_undeliverable(exchange: Exchange, message: FetchResponse, reason: object) -> None:
-    """Raise the event "undeliverable" for a throttled fetch if its client's quota can never allow it, however long the client waits.
+    """Raise the event "undeliverable" if the response to a throttled fetch is larger than the client's quota allows in any window.
 
-    The event is raised once for each client id and partition, and again after a quota changed. message: the response that is not sent. reason: why
-    the client is throttled. The event's facts are client_id, topic, partition, response_bytes, quota (bytes per second), largest_bytes (the largest
-    response that the quota allows) and window_ms (the longest time over which the rate is measured).
+    The event is raised once for each client id and partition, and again after a quota changed. message: the response, from which the broker removes
+    the records before it is sent. reason: why the client is throttled. The event's facts are client_id, topic, partition, response_bytes, quota
+    (bytes per second), largest_bytes (the largest response that the quota allows) and window_ms (the longest time over which the rate is measured).
     """
     node = exchange.node
     if node.events.noted is None or type(reason) is not ThrottleReason or reason.quota != FETCH:

@@ -20,8 +20,8 @@ NO_SEQUENCE = -1
 class Verification(NamedTuple):
     """The result of a verification.
 
-    errors: an error code for each partition, 0 for none. ended: partitions that were not verified, because the transaction was already open in
-    them, but in which it ended before the coordinator responded. The leader rejects the batches for these partitions (TX-30).
+    errors: an error code for each partition, 0 for none. ended: partitions whose batches the leader must reject (TX-30). They needed no verification
+    at first, because the transaction was open in them, but it ended there before the coordinator responded about the other partitions.
     """
 
     errors: Mapping[PartitionKey, int]

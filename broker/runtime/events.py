@@ -41,7 +41,7 @@ class Observer:
     is_guarded = True
     """Whether exceptions of this observer are caught and logged, which costs one more function call per event.
 
-    Only observers of the broker itself that see every request and never raise set it to False.
+    It is False only for observers that are part of the broker, handle events of every request, and never raise an exception.
     """
 
     def connection_opened(self, broker_id: int, connection: Any, now_ms: int) -> None:
@@ -130,7 +130,7 @@ class Observer:
         """Handle the event that the whole response was passed to the kernel, or that the request has no response."""
 
     def response_lost(self, exchange: Any, now_ms: int) -> None:
-        """Handle the event that a connection closed before the response to its request was sent or built."""
+        """Handle the event that a connection closed before the whole response to its request was sent; it may not even be built yet."""
 
     def records_appended(self, exchange: Any, topic: str, index: int, end_offset: int) -> None:
         """Handle the event that a client's records were appended to a partition.

@@ -1,9 +1,9 @@
 """One socket: an asyncio.BufferedProtocol that moves bytes between a transport and a `Connection`. No other code touches a transport.
 
-A response consists of bytes and file ranges, which are parts of the files of a log. Small responses are sent in one write. If a file range has
-64 KiB or more, or all of them have more than 1 MiB, a task sends the response in parts, and file ranges of 64 KiB or more with sendfile if that is
-enabled. While the task runs, nothing else writes to the socket. To close the connection during that time, the channel cancels the task and then
-aborts the transport. This module does not depend on Kafka requests.
+A response consists of bytes and file ranges, which are parts of the files of a log. Small responses are sent in one write. If a file range has 64 KiB
+or more, or all file ranges together have more than 1 MiB, a task sends the response in parts. It sends file ranges of 64 KiB or more with sendfile,
+if that is enabled. While the task runs, nothing else writes to the socket. To close the connection during that time, the channel cancels the task and
+then aborts the transport. This module does not depend on Kafka requests.
 """
 
 from __future__ import annotations

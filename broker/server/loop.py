@@ -41,7 +41,7 @@ async def accepted() -> None:
 
 
 class Socket(Protocol):
-    """Interface of a network connection (`Channel`): the attributes and methods that the driver of the event loop uses."""
+    """Interface of a network connection (`Channel`): the attributes and methods that `BrokerLoop` uses."""
 
     @property
     def is_sending(self) -> bool:

@@ -227,9 +227,9 @@ class Server(Observer):
 
 @contextlib.contextmanager
 def _naming_listener(node: Node, listener: Listener, port: int) -> Iterator[None]:
-    """Return a context manager that re-raises OSError as ConfigError, whose message names the broker and the address that cannot be opened.
+    """Return a context manager that replaces an OSError, raised while an address is opened, by a ConfigError that names broker and address.
 
-    listener: the listener whose host is in that address. port: the port of that address.
+    listener: the listener that has the host of the address. port: the port of the address.
     """
     try:
         yield
