@@ -14,7 +14,7 @@ from kafkaproto.broker.config.cluster_config import MIN_INSYNC_REPLICAS, Cluster
 from kafkaproto.broker.config.features import initial_features
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata import planning, reassignment
-from kafkaproto.broker.metadata.election import among_the_living, with_eligible, without_eligible
+from kafkaproto.broker.metadata.election import among_the_living, isr_order, with_eligible, without_eligible
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, NO_LEADER, BrokerState, Image, PartitionState, Topic
 from kafkaproto.error_codes import ErrorCode
 
@@ -184,8 +184,9 @@ class Controller:
             if topic is None or index >= len(topic.partitions):
                 continue
             state = topic.partitions[index]
-            new = tuple(r for r in state.replicas if r in isr and self.image.is_alive(r))
-            if new and new != state.isr:
+            alive = {r for r in state.replicas if r in isr and self.image.is_alive(r)}
+            if alive and alive != set(state.isr):
+                new = isr_order(state.isr, alive, self._config.release)
                 partitions = list(topic.partitions)
                 partitions[index] = _settled(
                     self.image, replace(state, isr=new, partition_epoch=state.partition_epoch + 1)

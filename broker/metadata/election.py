@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from kafkaproto.broker.config.cluster_config import ClusterConfig
 from kafkaproto.broker.config.features import ELIGIBLE_LEADER_REPLICAS
-from kafkaproto.broker.config.release import has_eligible_leader_replicas
+from kafkaproto.broker.config.release import has_eligible_leader_replicas, is_release_4_2
 from kafkaproto.broker.metadata.image import NO_LEADER, Image, PartitionState
+from kafkaproto.hash_order import java_order, scala_map_order
 
 
 def among_the_living(image: Image, p: PartitionState, unclean: bool) -> PartitionState:
@@ -38,6 +39,16 @@ def among_the_living(image: Image, p: PartitionState, unclean: bool) -> Partitio
         return p
     leader_epoch = p.leader_epoch + (leader != p.leader)
     return replace(p, isr=isr, leader=leader, leader_epoch=leader_epoch, partition_epoch=p.partition_epoch + 1)
+
+
+def isr_order(old: Sequence[int], new: Set[int], release: str) -> tuple[int, ...]:
+    """Return new in-sync replicas, which a leader has proposed, in the order in which Kafka lists them (M-13).
+
+    old: the present ones. The order is that of the set in which the leader collects them, `CommittedPartitionState.isr`: the present ones and then
+    those that join, or from 4.2 on that of a Java `HashSet`, which is ascending for ids below 16.
+    """
+    distinct = [*(r for r in old if r in new), *sorted(new - set(old))]
+    return tuple(java_order(distinct, int) if is_release_4_2(release) else scala_map_order(distinct, int))
 
 
 def with_eligible(old: Image, new: Image, changed: Sequence[str], config: ClusterConfig) -> Image:

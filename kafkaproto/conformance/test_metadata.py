@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -34,7 +35,7 @@ def by_name(*names: str | None) -> list[MetadataRequestTopic]:
 
 @pytest.mark.needs(racks=True)
 @pytest.mark.rule("M-1", "M-5", "M-6")
-@pytest.mark.parametrize("version", range(13))
+@pytest.mark.parametrize("version", [*range(13), pytest.param(13, marks=pytest.mark.releases(first="4.0"))])
 def test_metadata_response_has_the_fields_of_its_version(subject: Subject, version: int) -> None:
     topic = new_topic(subject, assignment={0: [0, 1], 1: [2, 0]})
     topic_id = topic.topic_id
@@ -65,6 +66,34 @@ def test_metadata_response_has_the_fields_of_its_version(subject: Subject, versi
         response = ask(subject, version, by_name(topic.name), **more)
         assert response.topics[0].topic_authorized_operations == ANY_TOPIC_OPERATION
         assert response.cluster_authorized_operations == (ANY_CLUSTER_OPERATION if version <= 10 else NOT_REQUESTED)
+
+
+@pytest.mark.needs(brokers=3)
+@pytest.mark.rule("M-13")
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        pytest.param([0, 1, 2], [0, 2, 1], marks=pytest.mark.releases(before="4.2"), id="appended"),
+        pytest.param([0, 1, 2], [0, 1, 2], marks=pytest.mark.releases(first="4.2"), id="ascending"),
+    ],
+)
+def test_metadata_lists_replicas_that_rejoined_the_isr_in_the_order_of_the_release(
+    subject: Subject, first: list[int], then: list[int]
+) -> None:
+    topic = new_topic(subject, assignment={0: [2, 0, 1]})
+    assert topic.partition().isr_nodes == [2, 0, 1]
+    for broker_id, expected in ((2, first), (1, then)):
+        subject.stop_broker(broker_id)
+        remaining = [i for i in topic.partition().isr_nodes if i != broker_id]
+        wait_until(subject, partial(_has_isr, topic, remaining), f"the ISR is {remaining}")
+        subject.start_broker(broker_id)
+        wait_until(subject, partial(_has_isr, topic, expected), f"the ISR is {expected}")
+    assert topic.partition().replica_nodes == [2, 0, 1]
+
+
+def _has_isr(topic: Topic, expected: list[int]) -> bool:
+    """Return whether Metadata lists these in-sync replicas of partition 0 in this order."""
+    return list(topic.partition().isr_nodes) == expected
 
 
 @pytest.mark.rule("M-1")

@@ -63,7 +63,12 @@ def corrupt(data: bytes) -> bytes:
 
 @pytest.mark.rule("P-1", "P-2")
 @pytest.mark.parametrize(
-    "version", [*(pytest.param(version, marks=BEFORE_4) for version in range(3)), *range(3, LATEST + 1)]
+    "version",
+    [
+        *(pytest.param(version, marks=BEFORE_4) for version in range(3)),
+        *range(3, LATEST + 1),
+        pytest.param(12, marks=pytest.mark.releases(first="4.0")),
+    ],
 )
 def test_produce_appends_records_and_returns_the_response_fields_of_its_version(subject: Subject, version: int) -> None:
     """Two Produce requests append records. The responses have the base offsets and, from version 5 on, the log start offset.
