@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.rivals.real_kafka import KafkaCluster
 from kafkaproto.conformance.subject import settings_of
-from kafkaproto.testing import cluster
+from kafkaproto.testing import TestCluster, cluster
 from tests.support.tools.jvm import ToolsProcess
 from tests.support.tools.playing import Target, differences, play
 from tests.support.tools.scenarios import SCENARIOS
@@ -19,6 +19,18 @@ pytestmark = [pytest.mark.clients, pytest.mark.java, pytest.mark.kafka, pytest.m
 PROFILE = "default"
 SETTLES_WITHIN_S = 2.0
 RACKS = {f"{broker_id}.broker.rack": f"r{broker_id}" for broker_id in range(3)}
+
+
+class OwnBrokers(NamedTuple):
+    """Stops and starts brokers of this project's cluster."""
+
+    running: TestCluster
+
+    def stop_broker(self, broker_id: int) -> None:
+        self.running.broker(broker_id).stop()
+
+    def start_broker(self, broker_id: int) -> None:
+        self.running.broker(broker_id).start()
 
 
 class Pair(NamedTuple):
@@ -43,7 +55,8 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         ):
             addresses = [address.rpartition(":") for address in ours.bootstrap_servers]
             own = [(host, int(port)) for host, _, port in addresses]
-            yield Pair(tools, Target(real.bootstrap, folders[0], SETTLES_WITHIN_S), Target(own, folders[1]))
+            apache = Target(real.bootstrap, folders[0], real, SETTLES_WITHIN_S)
+            yield Pair(tools, apache, Target(own, folders[1], OwnBrokers(ours)))
     finally:
         real.stop()
 

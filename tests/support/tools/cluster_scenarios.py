@@ -325,4 +325,74 @@ HANGING = Scenario(
         ),
     ),
 )
-CLUSTER_SCENARIOS = FEATURES, QUORUM, REASSIGNMENTS, ELECTIONS, LOG_DIRS, REPLICAS, CLUSTERS, ACLS, TOKENS, HANGING
+_ELECT = f"{SERVER} --election-type"
+STOPPED_BROKER = Scenario(
+    "kafka-topics with a stopped broker",
+    same(TOOLS + "TopicCommand"),
+    (
+        created("tools-u", "2:0,0:2"),
+        created("tools-ua", "2"),
+        Step(
+            "describe topics with a stopped broker",
+            f"{SERVER} --describe --topic tools-u.*",
+            patterns=("topic id",),
+            settles=True,
+            stops_broker=2,
+        ),
+        Step(
+            "describe under-replicated partitions",
+            f"{SERVER} --describe --under-replicated-partitions --topic tools-u.*",
+        ),
+        Step("describe partitions without leader", f"{SERVER} --describe --unavailable-partitions --topic tools-u.*"),
+        Step("describe partitions at min ISR", f"{SERVER} --describe --at-min-isr-partitions --topic tools-u.*"),
+        Step("describe partitions under min ISR", f"{SERVER} --describe --under-min-isr-partitions --topic tools-u.*"),
+        Step("create on a stopped broker", f"{SERVER} --create --topic tools-ux --replica-assignment 2"),
+        Step(
+            "create on a stopped and a running broker", f"{SERVER} --create --topic tools-uy --replica-assignment 2:1"
+        ),
+        Step(
+            "create with more replicas than running brokers",
+            f"{SERVER} --create --topic tools-uz --replication-factor 3",
+        ),
+        Step("describe", f"{SERVER} --describe --topic tools-uy", patterns=("topic id",), settles=True),
+        Step(
+            "elect a preferred leader on a stopped broker",
+            f"{_ELECT} preferred --topic tools-u --partition 0",
+            tool="kafka-leader-election",
+        ),
+        Step(
+            "elect an unclean leader on a stopped broker",
+            f"{_ELECT} unclean --topic tools-ua --partition 0",
+            tool="kafka-leader-election",
+        ),
+        Step("offsets beside a stopped broker", f"{SERVER} --topic tools-u", tool="kafka-get-offsets"),
+        Step(
+            "describe topics after the broker has started",
+            f"{SERVER} --describe --topic tools-u[ay]?",
+            patterns=("topic id",),
+            settles=True,
+            starts_broker=2,
+        ),
+        Step("describe partitions without leader", f"{SERVER} --describe --unavailable-partitions --topic tools-u.*"),
+        Step(
+            "elect a preferred leader",
+            f"{_ELECT} preferred --topic tools-u --partition 0",
+            tool="kafka-leader-election",
+        ),
+        Step("describe", f"{SERVER} --describe --topic tools-u", patterns=("topic id",), settles=True),
+        Step("delete", f"{SERVER} --delete --topic tools-u.*"),
+    ),
+)
+CLUSTER_SCENARIOS = (
+    FEATURES,
+    QUORUM,
+    REASSIGNMENTS,
+    ELECTIONS,
+    LOG_DIRS,
+    REPLICAS,
+    CLUSTERS,
+    ACLS,
+    TOKENS,
+    HANGING,
+    STOPPED_BROKER,
+)

@@ -27,6 +27,7 @@ class Step(NamedTuple):
     patterns: names of `PATTERNS` that apply to its output. unordered: whether the order of the lines is left to chance. only: the versions
     of Kafka that have it. settles: whether it shows a change that brokers of a real Kafka apply some time after the controller. starts: a
     client that starts before the command. stopped_after_s: for a tool that runs until it is stopped; its lines count once each, in any order.
+    stops_broker, starts_broker: the id of a broker that stops or starts again before the command.
     """
 
     verb: str
@@ -39,6 +40,8 @@ class Step(NamedTuple):
     settles: bool = False
     starts: Client | None = None
     stopped_after_s: float = 0
+    stops_broker: int | None = None
+    starts_broker: int | None = None
 
 
 class Scenario(NamedTuple):
