@@ -43,7 +43,9 @@ def parser() -> Parser:
         help="print JSON lines with the requests and responses as Kafka's tools write them",
     )
     show_parser.add_argument(
-        "--state", action="store_true", help="also print each change of a high watermark or log start offset"
+        "--state",
+        action="store_true",
+        help="also print each change of a high watermark, last stable offset or log start offset",
     )
     show_parser.set_defaults(run=show.run)
     cut_parser = commands.add_parser(
