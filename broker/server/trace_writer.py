@@ -28,7 +28,7 @@ Fewer writes are faster: each one releases the GIL (Python's interpreter lock), 
 """
 FILE_BYTES = 64 * 1024 * 1024
 REST_S = 0.1
-"""The pause in seconds between two writes of the thread.
+"""The pause in seconds after which the thread writes all entries that were queued meanwhile.
 
 If the thread wrote each entry separately, it would compete with the event loop for the GIL at every write.
 """
@@ -40,11 +40,11 @@ def run_name(wall_ms: int) -> str:
 
 
 class TraceWriter:
-    """The files of one trace, to which a thread writes the entries passed to `put`, until `close`.
+    """Writes the files of one trace: until `close`, a thread writes the entries passed to `put`.
 
-    run: the name of the recording, with which each file name begins. meta: the content of each file's header. queue_pieces, queue_bytes: the maximum
-    number of byte strings and of bytes in the queue; each call of `put` adds one byte string. file_bytes: a new file is started before a file exceeds
-    this size. Raises ConfigError if the folder cannot be written, or already has a trace with this name.
+    folder: where the files are created. run: the name of the recording, with which each file name begins. meta: the content of each file's header.
+    queue_pieces, queue_bytes: the maximum number of byte strings and of bytes in the queue; each call of `put` adds one byte string. file_bytes: a
+    new file is started before a file exceeds this size. Raises ConfigError if the folder cannot be written, or already has a recording named `run`.
     """
 
     def __init__(

@@ -25,15 +25,16 @@ RECORDED = (
 
 
 TOGETHER = 64
-"""The number of collected entries at which they are encoded together. Fewer entries are encoded after at most about 0.05 seconds."""
+"""The maximum number of entries that are collected before all of them are encoded in one go. After about 0.05 seconds, fewer are encoded, too."""
 WAIT_S = 0.05
 
 
 class Recording:
     """A recording of all traffic of a cluster, until `close`. Create it in the event loop that serves the cluster.
 
-    If the process ends without `close`, as with `kill -9`, the entries of the last 0.05 seconds and unflushed entries are lost. Raises ConfigError
-    if the folder cannot be written.
+    folder: where the files of the trace are created. If the process ends without `close`, as with `kill -9`, entries of about the last 0.15 seconds
+    are lost: they are collected for up to 0.05 seconds, and then written to a file about every 0.1 seconds. Raises ConfigError if the folder cannot
+    be written.
     """
 
     def __init__(self, cluster: Cluster, folder: str | os.PathLike[str]) -> None:

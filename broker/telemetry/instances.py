@@ -34,7 +34,7 @@ INTERVALS_TO_EXPIRY = 3
 ALL_METRICS = "*"
 COMPRESSION_TYPES = frozenset(int(kind) for kind in Compression)
 RETRIED_ERRORS = (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
-"""The push errors after which a client may request its subscription again before the push interval has passed."""
+"""The push errors after which a client may request its subscription again before the push interval has passed (from Kafka 4 on)."""
 
 
 class ClientAttributes(NamedTuple):
@@ -193,10 +193,10 @@ class TelemetryInstances:
                 del self._instances[key]
 
     def _instance(self, key: bytes, attributes: ClientAttributes, connection_id: int, now_ms: int) -> Instance:
-        """Return the stored client whose instance id is `key`, and extend its expiry. If there is none, or it has expired, store a new client.
+        """Return the `Instance` of the client with the client instance id `key`, and extend its expiry. Creates one if none exists or it expired.
 
-        If any subscription to client metrics has changed since the client was stored, a new `Instance` replaces the stored one. It keeps the stored
-        attributes, but has a newly computed subscription. attributes: stored with a new client. connection_id: stored with a new `Instance`.
+        If any subscription to client metrics has changed since the `Instance` was created, a new one with a newly computed subscription replaces it.
+        The new one keeps the old attributes, but gets `connection_id`. attributes: used only if there is no old `Instance` or it has expired.
         """
         version = self._config.cluster.client_metrics_version
         instance = self._instances.get(key)

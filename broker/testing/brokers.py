@@ -124,7 +124,7 @@ class FollowerHandle:
         self._cluster.run_in_loop(act)
 
     def slow(self, delay_ms: int) -> None:
-        """Delay each fetch of this follower by `delay_ms` until `release`, whichever broker leads.
+        """Delay each fetch of this follower by `delay_ms` until `release`, even after a change of the leader.
 
         Raises ValueError for a negative delay, and if the broker does not follow the partition now.
         """

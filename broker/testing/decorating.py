@@ -104,7 +104,10 @@ def _with_cluster(
     """Return the (positional, keyword) arguments of a call, with the cluster added as the parameter `kafka`.
 
     signature: the signature of the decorated function. outer: the same signature without `kafka`. made: the cluster. arguments, named: the
-    positional and keyword arguments without the cluster. Raises TypeError if `kafka` is positional-only and the other arguments do not match `outer`.
+    positional and keyword arguments without the cluster.
+
+    Only if `kafka` is positional-only, the other arguments are checked here: TypeError is raised if they do not match `outer`, since the cluster
+    could take the place of a missing one.
     """
     parameter = signature.parameters[PARAMETER]
     place = list(signature.parameters).index(PARAMETER)

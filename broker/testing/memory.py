@@ -1,6 +1,7 @@
-"""Clients without sockets: frames go directly into a cluster's connections, and each decoded response has the time at which it was sent.
+"""A cluster and its clients in one process without sockets: the bytes of requests are passed directly to the broker's `Connection` objects.
 
-With a manual clock a whole cluster runs in virtual time: a throttle of 30 seconds is tested in no time, with exact numbers.
+Each decoded response has the time at which it was sent. The cluster's clock moves only when the test advances it, so that a throttle of 30 seconds
+is tested in no time, with exact numbers.
 """
 
 from __future__ import annotations
@@ -164,11 +165,14 @@ class MemoryClient:
         return self._client.next_id
 
     def frame(self, request: Any, version: int, correlation_id: int = 0) -> bytes:
-        """Return the bytes of a request, length first, without sending it."""
+        """Return the bytes of a request, length first, without sending it. Call `expect` before you send it, if a response is expected."""
         return request_frame(request, version, correlation_id, self.client_id)
 
     def next_frame(self, request: Any, version: int) -> bytes:
-        """Return the bytes of a request with the next correlation id, which the test then sends with `send_bytes`."""
+        """Return the bytes of a request, length first, for the test to send with `send_bytes`.
+
+        Unlike `frame`, this method uses up the next correlation id, and registers the request, so that its response can be decoded.
+        """
         return self._client.send(request, version)
 
     def expect(self, correlation_id: int, api_key: int, version: int) -> None:
@@ -237,7 +241,7 @@ class MemoryClient:
     def took(self, data: bytes) -> None:
         """Decode the responses in `data`, bytes that the broker sent, and add them to `answers`.
 
-        Raises DecodeError if a response cannot be decoded, and UnexpectedResponse if it does not belong to the oldest pending request.
+        Raises DecodeError if a response cannot be decoded, and UnexpectedResponse if it belongs to no pending request.
         """
         for response in self._client.receive(data):
             size_bytes = len(response.data)

@@ -50,7 +50,7 @@ class Options(TypedDict, total=False):
     release: str
     """Kafka release whose behaviour the brokers emulate, from "0.9" to "4.2" (default: "3.9")."""
     profile: str
-    """Defaults of the settings: "test" (the default: small internal topics, fast groups) or "kafka" (Kafka's own)."""
+    """Defaults of the settings: "test" (the default: small internal topics, no initial rebalance delay) or "kafka" (Kafka's own)."""
     memory_bytes: int
     """Limit of the records in memory, in bytes; further records go to temporary files (default: 256 MiB)."""
     seed: int
@@ -60,7 +60,7 @@ class Options(TypedDict, total=False):
     trace: str | os.PathLike[str] | None
     """Folder in which to record all traffic, without the records (default: None, nothing is recorded)."""
     journal_topic: str | None
-    """Name of a topic in which the cluster publishes throttles, leader changes and the offsets that clients reach (default: None, no such topic)."""
+    """Name of a topic in which the cluster publishes throttles, leader changes, and fetch and produce offsets (default: None, no such topic)."""
 
 
 class Arguments(NamedTuple):

@@ -343,7 +343,7 @@ def _detach(watch: Watch, events: Events, loop: asyncio.AbstractEventLoop, threa
 
 
 async def _finish_calls() -> None:
-    """Wait, for at most one second, until the calls that other threads made into the broker's loop have returned their results."""
+    """Wait before the broker's loop stops, so that threads whose calls still run in it get their results. Waits for at most one second."""
     calls = asyncio.all_tasks() - {asyncio.current_task()}
     if calls:
         await asyncio.wait(calls, timeout=1)

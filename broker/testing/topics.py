@@ -174,8 +174,8 @@ class TopicMethods(Base):
     def compact(self, topic: str, partition: int) -> None:
         """Compact every replica of a partition now, however small the share is that has not been compacted yet.
 
-        Compacts the oldest segments, up to the first that must wait: the active segment, one that ends above the last stable offset, or one that
-        was not compacted yet and has a record younger than `min.compaction.lag.ms`.
+        Compacts the oldest segments, up to the first segment that may not be compacted now: the active segment, a segment that ends above the last
+        stable offset, or a segment that was not compacted yet and has a record younger than `min.compaction.lag.ms`.
 
         Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is no such partition, POLICY_VIOLATION (44) if the topic is not compacted,
         KAFKA_STORAGE_ERROR (56) if the store is full.

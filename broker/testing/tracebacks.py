@@ -21,9 +21,9 @@ def is_hidden(excinfo: Any) -> bool:
 
 
 class without_frames_of_the_broker:
-    """A context manager that shortens the tracebacks of errors raised in its block: it removes the frames of the broker's own code.
+    """A context manager that removes from errors raised in its block the frames of the functions called in the block.
 
-    It does so for KafkaError, ConfigError and the error types `kinds`.
+    Only for KafkaError, ConfigError and the types in `kinds`; other errors keep their full traceback.
     """
 
     def __init__(self, *kinds: type[Exception]) -> None:

@@ -124,11 +124,11 @@ class TransactionCoordinator:
     ) -> None:
         """Set `transaction.pending` to the state after an InitProducerId request, without writing it to the log (TX-12).
 
-        This state has the producer's next epoch, or epoch 0 of a new producer id. If a transaction is open, the state is instead the one of
-        `prepare_fence`, which shuts out the producer of the transaction. timeout_ms, expected: the transaction timeout and the (producer id,
-        epoch) in the request; expected is None for a new producer. Raises KafkaError CONCURRENT_TRANSACTIONS (51) if a state is already pending
-        or the transaction is ending. An outdated producer id raises PRODUCER_FENCED (90). An outdated epoch without an open transaction raises
-        it, too, but UNKNOWN_SERVER_ERROR (-1) if the producer id has no further epoch. The error of `next_producer_id` is passed on.
+        This state has the producer's next epoch, or epoch 0 of a new producer id. If a transaction is open, the state is instead PREPARE_EPOCH_FENCE,
+        which shuts out its producer. timeout_ms, expected: the transaction timeout and the (producer id, epoch) in the request; expected is None
+        for a new producer. Raises KafkaError CONCURRENT_TRANSACTIONS (51) if a state is already pending or the transaction is ending. Raises
+        PRODUCER_FENCED (90) for an outdated producer id. For an outdated epoch, if no transaction is open, raises PRODUCER_FENCED if the producer
+        id has further epochs, otherwise UNKNOWN_SERVER_ERROR (-1). Errors of `next_producer_id` are passed on.
         """
         data = transaction.data
         if transaction.pending is not None:
@@ -255,7 +255,7 @@ class TransactionCoordinator:
         self.store.write(transaction, now_ms, stored)
 
     def _fence(self, transaction: Transaction, now_ms: int, reply: ProducerReply) -> None:
-        """Abort a transaction whose pending state is the one of `prepare_fence` (TX-16). `reply` is called with the result of the abort."""
+        """Abort a transaction whose pending state is PREPARE_EPOCH_FENCE (TX-16). `reply` is called with the result and the current time (ms)."""
         pending = transaction.pending
         assert pending is not None
         version = self.settings.server_version()
@@ -283,7 +283,7 @@ class TransactionCoordinator:
     def fence(
         self, transaction: Transaction, now_ms: int, cause: Cause, reply: ProducerReply = lambda result, at_ms: None
     ) -> None:
-        """Shut out the producer of an open transaction (`Transaction.prepare_fence`), and abort it. It must have no pending transition.
+        """Abort an open transaction that has no pending state, and shut out its producer (`Transaction.prepare_fence`).
 
         cause: the cause that observers get, FENCED or TIMED_OUT. reply: called with the result and the current time (ms).
         """
@@ -340,8 +340,9 @@ class TransactionCoordinator:
 def _may_continue(data: TransactionData, producer_id: int, epoch: int) -> bool:
     """Return whether the producer id in an InitProducerId request is acceptable (TX-12).
 
-    It is if it is the current one, whatever the epoch; if it is the previous one and the epoch is the last that a producer can get; or if the
-    transactional id is new, without an epoch. data: the stored state of the transactional id. producer_id, epoch: the values in the request.
+    The current producer id is acceptable with any epoch. The previous one is acceptable with the last epoch that a producer can get. If no epoch was
+    given out for the transactional id yet, each producer id is acceptable. data: the stored state of the transactional id. producer_id, epoch: the
+    values in the request.
     """
     if data.epoch == NO_EPOCH or producer_id == data.producer_id:
         return True

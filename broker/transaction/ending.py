@@ -46,8 +46,9 @@ def _check_end(transaction: Transaction, request: EndRequest) -> bool:
 def _check_end_with_new_epoch(transaction: Transaction, request: EndRequest) -> bool:
     """Return True if a request of transaction version 2 must end a transaction, False if it repeats a request that has already ended it (TX-38).
 
-    Raises KafkaError if the request is not allowed. While a transition is pending, this is CONCURRENT_TRANSACTIONS (51), whatever the producer id and
-    epoch: the producer may already use those that the transition sets. A pending fence is an exception; it does not lead to this error.
+    Raises KafkaError if the request is not allowed. While a transition is pending, the error is CONCURRENT_TRANSACTIONS (51), even if the producer id
+    or epoch does not match, because the producer may already use the id and epoch that the transition sets. A pending transition that shuts out the
+    producer (`Transaction.is_fencing`) does not cause this error.
     """
     _check_pending(transaction)
     data = transaction.data

@@ -31,8 +31,8 @@ class ProducerIds:
     def next_id(self, now_ms: int) -> int:
         """Return an id that no producer of the cluster has.
 
-        Raises KafkaError COORDINATOR_LOAD_IN_PROGRESS (14) until the requested block has arrived, and KAFKA_STORAGE_ERROR (56) if the block cannot be
-        persisted.
+        When the current block has no ids left, raises KafkaError COORDINATOR_LOAD_IN_PROGRESS (14) until the next block has arrived, and
+        KAFKA_STORAGE_ERROR (56) if that block cannot be persisted.
         """
         left = self._end - self._next_id
         if left <= BLOCK_SIZE - _FETCHED_AHEAD_AT and self._arrival_ms is None:

@@ -218,8 +218,8 @@ class Transaction:
         """Set the pending state for a decision to commit or abort. Returns this state.
 
         state: PREPARE_COMMIT or PREPARE_ABORT. client_version: the transaction version of the producer; with version 2, the epoch rises (TX-38).
-        next_producer_id: the id to continue with, if this epoch is the last one of the producer id. cause: why the transaction ends, for the
-        reports of state changes (`TransactionChange.cause`).
+        next_producer_id: the id to continue with, if before this rise the epoch is the last that a producer may get. cause: why the transaction
+        ends, for the reports of state changes (`TransactionChange.cause`).
         """
         data = self.data
         epoch, last_epoch = data.epoch, data.last_epoch
@@ -271,10 +271,10 @@ class Transaction:
         return self.pending
 
     def take_fenced_epoch(self, *, bumps: bool) -> None:
-        """Drop the pending state of `prepare_fence`, whose epoch shuts out the producer, before `prepare_end` prepares the abort.
+        """Drop the pending state that `prepare_fence` set in order to shut out the producer, before `prepare_end` prepares the abort.
 
-        bumps: True if `prepare_end` raises the epoch itself (transaction version 2): the current epoch is then
-        unchanged. If False, the epoch of the pending state becomes the current one.
+        bumps: whether `prepare_end` will raise the epoch (transaction version 2). If True, `data.epoch` stays as it is. If False, the epoch of the
+        dropped state becomes `data.epoch`.
         """
         assert self.pending is not None
         if not bumps:

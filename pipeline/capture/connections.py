@@ -157,7 +157,7 @@ class Connection:
         self.closed = False
 
     def is_own_syn(self, segment: DirectedSegment) -> bool:
-        """Return True if `segment`, which has the SYN flag, belongs to the current connection: as a retransmitted SYN, or as the SYN-ACK."""
+        """Return True if `segment`, which has the SYN flag, is a repeated SYN of this connection or its SYN-ACK, so it opens no new connection."""
         if segment.by in self._syn_sequences:
             return self._syn_sequences[segment.by] == segment.sequence
         return bool(segment.flags & ACK) and (1 - segment.by) in self._syn_sequences

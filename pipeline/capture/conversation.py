@@ -41,8 +41,8 @@ class PendingRequest(NamedTuple):
     """A request whose response has not been captured yet.
 
     seq: sequence number of its trace entry. header: None for a SASL token, which has neither a header nor a trace entry (its seq is 0). cut: the part
-    of the request that the trace stores. frame: the request as captured. stretch: how many gaps the captured requests had before this one: requests
-    with equal numbers were captured without a gap between them. doubtful: True for a Produce whose acks cannot be decoded, so that it is unknown
+    of the request that the trace stores. frame: the request as captured. stretch: the number of gaps in the captured requests before this one, so
+    that no gap is between two requests with the same number. doubtful: True for a Produce whose acks cannot be decoded, so that it is unknown
     whether the broker sends a response (it sends none for acks=0).
     """
 
@@ -74,10 +74,10 @@ class Conversation:
         """True after the response to a SaslHandshake of version 0. SASL tokens without headers follow it (KIP-43)."""
         self._stretch = 0
         self._ordered_stretch: int | None = None
-        """The value of `PendingRequest.stretch` for which responses can be paired by their order; None if responses may be missing.
+        """The `stretch` of the requests whose responses can be paired by their order; None if responses may be missing before the next one.
 
-        If the oldest pending request has this `stretch`, no request or response is missing before the next response, so the two belong together
-        (`_is_next` names exceptions). Otherwise, responses are paired by correlation id; the first such pair sets this value again.
+        If the oldest pending request has this `stretch`, the next response belongs to it, because no frame is missing before the two (`_is_next` has
+        exceptions). Otherwise, a response is paired by its correlation id, and this value becomes the `stretch` of its request.
         """
         self.requests = Finder(self._request_begins, self._find_request)
         self.responses = Finder(self._response_begins, self._find_response)
@@ -159,7 +159,8 @@ class Conversation:
     def _is_next(self, oldest: PendingRequest) -> bool:
         """Return True if the next response must belong to `oldest`, the oldest pending request.
 
-        It returns False if only the correlation id can show to which request the response belongs, for example after missing bytes.
+        Returns False if frames may be missing before the two, or if the broker may send no response to `oldest` (`doubtful`): then the correlation
+        id decides. A SASL token has no correlation id, so the next response is always taken for its response.
         """
         return oldest.header is None or (oldest.stretch == self._ordered_stretch and not oldest.doubtful)
 
