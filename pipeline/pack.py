@@ -15,7 +15,7 @@ PACKAGE = Path(kafkaproto.__file__).parent
 
 
 def pack(out: Path) -> list[str]:
-    """Write the zip archive to the file `out`, and return the names of the files in it, sorted. Raises OSError if it cannot be written."""
+    """Write all files of the package kafkaproto to `out`, a zip archive. Returns their sorted names. Raises OSError if `out` cannot be written."""
     files = [
         Path(folder, name)
         for folder, _, names in os.walk(PACKAGE, followlinks=True)  # in a checkout, broker and pipeline are links

@@ -60,9 +60,9 @@ _PACKETS = pa.schema(
 run: index of the run (recording). ends: both endpoints, encoded by `key_of`. number, ts_ns: number and time of the packet. by: index (0 or 1) of the
 sender in `ends`. The columns from `sequence` to `missing` are fields of the segment (`link.Segment`).
 
-In a row about the file, only `run` and `beside` have a meaning; in the other rows, `beside` is null. `beside` is JSON. Each problem of the file has a
-row with the list [message for the user, whether only the end of the file is missing]. The last row has an object: {reason: number of packets that
-were left out}.
+beside: null in the row of a segment. In a row about the file, only `run` and `beside` have a meaning, and `beside` is JSON text. For each problem of
+the file, there is a row whose `beside` is a list: [message for the user, whether only the end of the file is missing]. In the last row, `beside` is
+an object that maps each reason for leaving out packets to their number.
 """
 _PACKETS_DDL = (
     "run int, ends binary, number bigint, ts_ns bigint, by int, sequence bigint, acknowledged bigint, flags int, data binary, "

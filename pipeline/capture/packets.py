@@ -20,7 +20,7 @@ OTHER_PORT = "other port"
 _PORT_BYTES = 2
 
 Endpoints = tuple[Endpoint, Endpoint]
-"""Both endpoints of a connection. The smaller one comes first, so that both directions have the same value."""
+"""Both endpoints of a connection, sorted by (address, port), so that packets of both directions have the same value."""
 
 
 class CapturePass:

@@ -1,7 +1,8 @@
 """Conversion of capture files to rows of the trace tables.
 
-Each capture file is a run (a recording). Topic names and broker ids are added to the rows at the end, because later packets may contain them.
-Sequence numbers derive from packet numbers, so that tasks need not coordinate them. This module does not depend on Spark or where tables are stored.
+Each capture file is a run (a recording). Topic names and broker ids are filled in after the whole file was read, because any packet may contain them.
+The column `seq` of a row is computed from a packet number, so that several tasks need not share a counter. This module does not depend on Spark or
+on where tables are stored.
 """
 
 from __future__ import annotations

@@ -200,7 +200,10 @@ def _send_events(brokers: Brokers, turn: int) -> None:
 
 
 def _count_events(spark: SparkSession, brokers: Brokers, checkpoint: Path) -> int:
-    """Run the job that counts events per minute once, from its checkpoint. Returns the number of records that the job read."""
+    """Run the streaming job that counts events per minute, up to the present end of its topic. Returns how many records it read.
+
+    checkpoint: the job's checkpoint folder, from which a later run continues.
+    """
     query = windowed_counts.start(spark, brokers.bootstrap, EVENTS, COUNTS, str(checkpoint))
     query.awaitTermination()
     return sum(progress["numInputRows"] for progress in query.recentProgress)

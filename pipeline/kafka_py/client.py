@@ -1,7 +1,7 @@
 """A small blocking client of a cluster: leaders, offsets, and a connection to each broker.
 
 The client retries requests after temporary errors (a leader that moves, a broker that restarts) until ``api_timeout_ms`` is over. This module does
-not depend on ranges, records or Spark.
+not depend on offset ranges, records or Spark.
 """
 
 from __future__ import annotations

@@ -56,7 +56,8 @@ class Rows:
         self._columns = Columns(memoryview(b""), *(array("q") for _ in range(6)))
         """The columns of all collected batches, one after another: byte positions of keys and values, offsets, and timestamps.
 
-        A byte position counts from the start of the payload of the record's own batch. `_shifts` converts it to a position in the joined payloads.
+        A byte position counts from the start of the payload of the record's own batch. `take` joins the payloads of all batches into one buffer;
+        adding the record's entry in `_shifts` gives the position in that buffer.
         """
         self._shifts, self._kinds = array("q"), array("i")
         """Two arrays with an entry for each record.
@@ -66,7 +67,7 @@ class Rows:
         """
         self._first_offsets = array("q")
         self._cuts = False
-        """True if some of the collected records are outside the range of offsets and must be left out of the rows."""
+        """True if `take` must drop some of the collected records: those with offsets below `start` of `add`, or at or above the end of the range."""
         self._headers: list[HeaderColumns] = []
 
     def add(self, entry: Entry, start: int) -> bool:

@@ -253,7 +253,8 @@ class _Fetcher:
     def _visible(self, entries: list[Entry], aborted: list[AbortedTransaction] | None) -> Iterator[Entry]:
         """Yield the entries that a consumer may see: no control batches and, with read_committed, no aborted batches.
 
-        As in ``CompletedFetch``, a batch is aborted if it lies between the first offset of an aborted transaction of its producer and the marker.
+        As in ``CompletedFetch``, a transactional batch is aborted if it is at or after the first offset of an aborted transaction of the same
+        producer, and before the abort marker of that transaction. aborted: the aborted transactions that the response lists.
         """
         ahead = (
             sorted(aborted or [], key=lambda transaction: transaction.first_offset)

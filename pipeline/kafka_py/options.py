@@ -1,7 +1,7 @@
 """The options of reads and writes, validated once on the driver and passed to executors as plain data.
 
 Names, defaults and rules are those of Spark's Kafka source and sink (``KafkaSourceProvider``); names that begin with ``kafka.`` are
-client settings. An unknown name is an error, because it would have no effect. This module does not depend on Spark's classes or sockets.
+client settings. An unknown name is an error, because it would have no effect. This module does not depend on sockets or on Spark's classes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """SCRAM: a user and a broker prove to each other that they know a password, without sending it (RFC 5802, RFC 7677).
 
 There is one `Scram` object for each login; it takes and returns messages as bytes. Names and passwords must be ASCII, because SASLprep (RFC 4013) is
-not implemented here and Kafka does not apply it. This module does not depend on sockets or on how tokens are sent.
+not implemented here and Kafka does not apply it. This module does not depend on sockets or on how the messages are sent.
 """
 
 from __future__ import annotations

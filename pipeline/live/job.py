@@ -81,9 +81,10 @@ def by_client(journal: DataFrame, windows: Windows) -> DataFrame:
     Columns: window (struct of start and end), window_start_ms, window_end_ms, client_id, throttles (how often the client was throttled),
     throttled_ms, share, longest_ms (the longest throttle time), lag_max and lag_last.
 
-    throttled_ms: sum of the throttle times decided in the window, over all connections. share: throttled_ms divided by the length of the window; it
-    may exceed 1, because connections are throttled at the same time. lag_max, lag_last: the largest and the latest lag of the client in any
-    partition, in offsets: the high watermark minus the next offset that the client reads. Both are null for a client that read nothing.
+    throttled_ms: sum of the throttle times of all connections; a throttle counts in full in each window that contains the time of its entry.
+    share: throttled_ms divided by the length of the window; it may exceed 1, because connections are throttled at the same time. lag_max, lag_last:
+    the largest and the latest lag of the client in any partition, in offsets: the high watermark minus the next offset that the client reads. Both
+    are null for a client that read nothing.
     """
     throttle_ms = f.when(f.col("kind") == "throttle", f.col("throttle_ms"))
     lag = f.when(
@@ -198,10 +199,10 @@ class Job:
             rows.unpersist()
 
     def _alert(self, rows: DataFrame, alert_windows: list[int], batch: int) -> int:
-        """Write an alert for each client that reaches a limit and has no alert in this window yet. Returns the number of new alerts.
+        """Write an alert for each row whose client reaches a limit in the row's window, unless an earlier micro-batch wrote it.
 
-        rows: the rows of the micro-batch. alert_windows: starts in ms of the windows of all rows that reach a limit, also of those that
-        have an alert already. batch: number of the micro-batch.
+        Returns the number of new alerts. rows: the rows of the micro-batch, one per client and window. alert_windows: the starts, in ms, of the
+        windows in which a client reaches a limit, whether its alert was written before or not. batch: number of the micro-batch.
         """
         base = str(self._folder / "table")
         paths = [f"{base}/window_start_ms={start_ms}" for start_ms in alert_windows]

@@ -8,7 +8,7 @@ from kafkaproto.pipeline.trace.answers.groups import STARTS
 INTERVALS = 100
 """Number of intervals into which the figure of the lag divides the time of a trace."""
 MAX_PARTITIONS = 500
-"""The maximum number of partitions of a group that the figure includes in its lag: the partitions with the most commits."""
+"""The maximum number of partitions whose lags are summed for a group in the figure of the lag: those with the most commits."""
 
 POSITIONS = f"""
     {STARTS}, commits AS (

@@ -14,7 +14,10 @@ from typing import NamedTuple
 from kafkaproto.broker.quota.windows import SampledRate
 
 LOOKAHEAD = 10_000
-"""The maximum number of pending requests of a client: the replay can reorder requests that are at most this far apart."""
+"""The maximum number of requests of a client that the replay holds back.
+
+Under another quota, the connections of a client may send in another order. The replay takes the request that is due first among those held back.
+"""
 MAX_RETRIES = 1000
 
 

@@ -12,7 +12,7 @@ from kafkaproto.pipeline.trace.answers.groups import STARTS
 INTERVALS = 200
 """Number of intervals into which the trace is divided in the figure of the records that read_committed consumers could not see."""
 MAX_LANES, MAX_BARS = 24, 200
-"""The largest number of transactional ids in the figure, and the largest number of transactions for each id."""
+"""The figure of transactions over time has at most `MAX_LANES` transactional ids, and at most `MAX_BARS` transactions for each id."""
 MAX_TOPICS = 8
 """Largest number of topics in the figure of the records that read_committed consumers could not see."""
 OPEN = "open at the end"
@@ -105,8 +105,9 @@ HELD = f"""
 """SQL: CTEs. The CTE `held` has a row for each partition of a transaction: how many records were hidden from read_committed consumers.
 
 These consumers read up to the last stable offset, which stays at the start of an open transaction. visible_ns: the time at which the trace first
-shows a last stable offset beyond that start; null if it never does. held_records: the number of offsets from the start of the transaction to the
-highest high watermark seen until visible_ns (records of other producers count), but at least the transaction's own records.
+shows a last stable offset beyond that start; null if it never does. held_records: the number of hidden records, those of other producers included.
+It is the number of offsets from the start of the transaction to the highest high watermark in the trace until visible_ns or, if larger, the number of
+the transaction's own records.
 """
 
 TRANSACTIONS = f"""

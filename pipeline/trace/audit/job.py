@@ -24,7 +24,7 @@ def run(out: Path, trace: Path | None, json_file: Path | None) -> int:
     """Audit the tables in the folder `out` in a Spark session of its own, and return the exit status.
 
     trace: path of a trace, whose new part is first added to the tables; None to audit the tables as they are. json_file: receives the outcomes
-    as JSON; the text goes to standard output. Raises StoreError if there are no tables and `trace` is None.
+    as JSON, None for no such file. The outcomes are also printed as text. Raises StoreError if there are no tables and `trace` is None.
     """
     if trace is None and not (out.is_dir() and Store(out).manifest()):
         raise StoreError(f"folder {out} holds no tables: create them with kafkaproto tables TRACE OUT")
@@ -36,8 +36,8 @@ def audit_folder(spark: SparkSession, out: Path, trace: Path | None, json_file: 
     """Audit the tables in `out`, and return the exit status: 0, 1 or 2 by the worst severity of a broken rule, 3 if no rule had anything to check.
 
     trace: path of a trace, whose new part is first added to the tables; None to audit the tables as they are. json_file: receives the outcomes
-    as JSON; the text goes to standard output. Raises StoreError if the tables are missing, damaged or locked by another job, and TraceError if there
-    is no trace at the path.
+    as JSON, None for no such file. The outcomes are also printed as text. Raises StoreError if the tables are missing, damaged or
+    locked by another job, and TraceError if there is no trace at the path.
     """
     progress = Progress()
     if trace is not None:

@@ -17,7 +17,7 @@ def whole_response(tables: Tables) -> DataFrame:
 
     Returns one row per fetch response with records, with the limits and the size of the records. A first batch that is larger than the limits is
     allowed. A limit that is not known is not checked. The broker's `fetch.max.bytes` is known if the recorder reported settings. The bytes that a
-    quota allows are known if the client was throttled by this quota before and no quota has changed since.
+    quota allows are known if an earlier throttle of the client was recorded with the limit of this quota, and no quota has changed since.
 
     Columns: run (the recording), seq (of the fetch), broker, client_id, max_bytes, fetch_max_bytes, quota_bytes, first_batch_bytes, limit_bytes (the
     limit that applies), records_bytes, broken (true: the row is a fault; null: undecided, because entries are missing) and excess (`records_bytes`

@@ -19,8 +19,8 @@ def preferred_replicas(tables: Tables) -> DataFrame:
       selectors may choose any rack.
     - Only the leader may name a replica, only in a response without records, and only if the client has a rack and its fetch offset is not below the
       log start.
-    - Racks come from Metadata responses. Leader and ISR are known only if the recorder logged changes, and used only if they did not change between
-      the start of the fetch and its response.
+    - Racks come from Metadata responses. Leader and ISR are known only if the recorder records their changes. They are not used if they
+      changed between the start of the fetch and its response.
 
     Columns: run (the recording), seq (of the fetch), topic, partition, client_id, rack (of the client), broker (the sender), leader,
     preferred_replica, node_rack (of that replica), isr, requested_offset, log_start, bytes (of the records), broken (true: the row is a fault; null:

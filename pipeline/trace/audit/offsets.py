@@ -292,7 +292,7 @@ def earliest_at(tables: Tables) -> DataFrame:
     Returns one row per partition looked up by timestamp. A row breaks the rule if the returned record is older than the timestamp, or if a fetched
     batch before this record has a record with the same or a later timestamp. Only logs whose start never moved, according to all responses, are
     checked. If records may be removed from the middle of the log (compacted topics, and topics with unknown policy), the earlier batch is considered
-    only if it was fetched after the ListOffsets.
+    only if it was fetched after the ListOffsets: it then still existed when the ListOffsets was handled.
 
     Columns: run (the recording), seq (of the ListOffsets), topic, partition, requested_timestamp, found_offset, returned_timestamp, reached_before
     (largest timestamp of the fetched batches before `found_offset`), broken (true: the row is a fault; null: undecided, because entries are missing)

@@ -234,9 +234,9 @@ and delays no response (KIP-219). With a lower version, a throttled response may
 NEVER_NS, EVER_NS = "0L", f"{2**63 - 1}L"
 """SQL literals in ns: a time before everything in a run (a recording), and a time after everything."""
 LONGEST_EXCHANGE_NS = 30_000_000_000
-"""The longest time in ns for which a client is assumed to wait for a response.
+"""The longest time in ns that is assumed to pass between a request and its response.
 
-`GAPS` extends times by it: a request or response that is missing in the trace can have begun or ended that much earlier or later.
+`GAPS` extends gaps of proxy traces and captures by it: a missing request can be that much before the gap, a missing response that much after.
 """
 MAX_GAPS = 256
 """Largest number of gaps of a run (a recording). Above it, neighbouring gaps are merged, because every row of a rule is compared with all gaps."""

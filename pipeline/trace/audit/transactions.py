@@ -74,9 +74,9 @@ def aborted_listed(tables: Tables) -> DataFrame:
     the marker, because some response lists it as aborted. A batch belongs to the transaction that the next marker of its producer ends. It is
     checked only if the trace has every offset from the batch to this marker: an earlier marker may lie in a missing part.
 
-    Columns: run (the recording), seq (of the fetch), topic, partition, producer_id, first_offset (of the transaction or, if its marker shows the
-    abort, of its batches in the response), marker (offset of its marker), broken (true: the row is a fault; null: undecided, because entries are
-    missing) and excess (always 1).
+    Columns: run (the recording), seq (of the fetch), topic, partition, producer_id, first_offset, marker (offset of the transaction's marker), broken
+    (true: the row is a fault; null: undecided, because entries are missing) and excess (always 1). first_offset: if the marker shows the abort, the
+    first offset of the transaction's batches in the response; otherwise the first offset of the transaction.
     """
     by_marker = _listed(tables, committed=False).selectExpr(
         "* EXCEPT (lists)", "NOT lists AS broken", "CAST(1 AS double) AS excess"
@@ -192,7 +192,7 @@ def stable_in_responses(tables: Tables) -> DataFrame:
 def stable_in_replicas(tables: Tables) -> DataFrame:
     """Check that the last stable offset that a replica recorded does not pass an open transaction.
 
-    Returns one row per recorded change. Only the broker of this project records last stable offsets.
+    Returns one row per recorded change of a replica's offsets. Only the broker of this project records these changes.
 
     Columns: run (the recording), seq (of the change), topic, partition, last_stable_offset, high_watermark, producer_id and first_offset (the last
     transaction that starts below the last stable offset, null if none is known), broken (true: the row is a fault; null: undecided, because entries
