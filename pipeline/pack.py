@@ -15,7 +15,10 @@ PACKAGE = Path(kafkaproto.__file__).parent
 
 
 def pack(out: Path) -> list[str]:
-    """Write the zip archive to the file `out`, and return the names of the files in it, sorted. Raises OSError if it cannot be written."""
+    """Write the package kafkaproto as a zip archive to the file `out`, and return the sorted names of the archived files.
+
+    Raises OSError if the archive cannot be written.
+    """
     files = [
         Path(folder, name)
         for folder, _, names in os.walk(PACKAGE, followlinks=True)  # in a checkout, broker and pipeline are links

@@ -193,10 +193,11 @@ class TelemetryInstances:
                 del self._instances[key]
 
     def _instance(self, key: bytes, attributes: ClientAttributes, connection_id: int, now_ms: int) -> Instance:
-        """Return the stored client whose instance id is `key`, and extend its expiry. If there is none, or it has expired, store a new client.
+        """Return the stored `Instance` of a client, and extend its expiry. If none is stored, or it has expired, a new one is stored first.
 
-        If any subscription to client metrics has changed since the client was stored, a new `Instance` replaces the stored one. It keeps the stored
-        attributes, but has a newly computed subscription. attributes: stored with a new client. connection_id: stored with a new `Instance`.
+        key: the client instance id. attributes, connection_id: what a new `Instance` stores. If any subscription to client metrics has changed since
+        the subscription of the stored `Instance` was computed, an `Instance` with a new subscription replaces it. That one stores `connection_id`,
+        too, but the attributes of the replaced `Instance`.
         """
         version = self._config.cluster.client_metrics_version
         instance = self._instances.get(key)
