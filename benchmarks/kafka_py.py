@@ -1,6 +1,7 @@
-"""Measure the rows per second that Spark reads with kafka_py and with its own Kafka connector, alternating in one session.
+"""Compare this project's Spark data source kafka_py with Spark's own Kafka source: measure how many rows per second Spark reads with each.
 
-Values have 100 bytes. Each read counts all records and sums their CRCs; both sources must return the same sum. The program writes docs/benchmarks.md.
+The two sources alternate in one Spark session. Values have 100 bytes. Each read counts all records and sums their CRCs and offsets; both sources must
+return the same numbers. The program writes docs/benchmarks.md.
 """
 
 from __future__ import annotations

@@ -147,10 +147,11 @@ def many_partitions_kept() -> list[Row]:
 
 
 def many_connections(connections: int, seconds: float, per_second: int = 300) -> list[Row]:
-    """Measure memory and latency while each connection waits for a record in its own partition with a long poll.
+    """Measure the broker's memory per connection, and the latency of appended records, while each connection waits with a long poll.
 
-    Another process appends to the partitions in turn, `per_second` times per second. Returns table rows for docs/benchmarks.md, each a tuple
-    (measurement, value, goal) of texts.
+    Each connection waits for a record in its own partition. Another process appends to the partitions in turn, `per_second` times per second. The
+    latency is the time from just before the append until the waiting connection has received the response. Returns table rows for
+    docs/benchmarks.md, each a tuple (measurement, value, goal) of texts.
     """
     with broker() as running, connect(running.address) as control:
         create(control, "t", connections)

@@ -46,9 +46,10 @@ class Spent(NamedTuple):
 
 
 def per_request(with_quotas: bool) -> dict[str, Spent]:
-    """Return the cost of each function for one produce request of 1 KB: a long run minus a short one, which excludes the broker's start.
+    """Return the cost of each function for one produce request of 1 KB, without the start of the broker.
 
-    with_quotas: whether quotas are set for many clients, including this one; they are never reached.
+    The cost in a run with few requests is subtracted from that in a run with more, and the rest is divided by the number of the additional requests.
+    with_quotas: whether quotas, which are never reached, are set for many clients, including the one that sends the requests.
     """
     short, long = profiled(with_quotas, REQUESTS // 5), profiled(with_quotas, REQUESTS // 5 + REQUESTS)
     nothing = Spent(0.0, 0.0)
@@ -64,7 +65,7 @@ def per_request(with_quotas: bool) -> dict[str, Spent]:
 def profiled(with_quotas: bool, requests: int) -> dict[str, Spent]:
     """Return the cost of each function of a broker that handles `requests` produce requests, from its start to its end.
 
-    with_quotas: whether quotas are set for many clients, including this one; they are never reached.
+    with_quotas: whether quotas, which are never reached, are set for many clients, including the one that sends the requests.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "stats")

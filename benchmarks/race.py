@@ -1,5 +1,6 @@
-"""Send the same requests to this broker, kfake, a real Kafka and a minimal asyncio server, compare the speeds, and write docs/benchmarks.md.
+"""Compare the speed of this broker with that of a real Kafka, kfake (the test broker of franz-go) and a minimal asyncio server.
 
+All get the same requests. The program writes docs/benchmarks.md.
 The results are ratios of speeds: all programs run on the same machine at the same time, rounds are interleaved, and medians are compared. A
 measurement deletes its topics when it ends. The minimal asyncio server is `benchmarks.floor`.
 
@@ -39,8 +40,8 @@ class Cell(NamedTuple):
     """One measurement of the benchmark `benchmarks.race`.
 
     run: takes the address of a program and returns a speed; a larger number is better. required: maps the name of each program that is
-    measured to the least required ratio of this broker's speed to the program's speed; other programs are not measured. apart: whether client and
-    broker run on different cores, because the time of a single round trip otherwise jumps between two values.
+    measured to the least required ratio of this broker's speed to the program's speed; other programs are not measured. apart: True to run
+    client and broker on different cores: for measurements of single round trips, whose time otherwise jumps between two values.
     """
 
     name: str

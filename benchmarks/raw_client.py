@@ -168,7 +168,10 @@ def _produce_frame(topic: str, batch: bytes, acks: int) -> bytes:
 
 
 def produce_from_many(address: str, topic: str, batch: bytes, count: int) -> float:
-    """Write one batch `count` times with Produce v7 and acks=1 from 64 connections, one request in flight on each. Returns MB/s."""
+    """Write one batch `count` times with Produce v7 and acks=1 from 64 connections, one request in flight on each. Returns MB/s.
+
+    address: host:port of the leader of partition 0, to which the batches are written.
+    """
     data = _produce_frame(topic, batch, acks=1)
     start = time.perf_counter()
     received = _on_many_connections(address, data, lambda responses, _: responses < count)
@@ -182,7 +185,10 @@ def _check_produced(response: bytes) -> None:
 
 
 def fetch(address: str, topic: str, total_bytes: int) -> float:
-    """Read `total_bytes` with Fetch v11, in fetches of 10 MiB one after the other. Returns MB/s."""
+    """Read `total_bytes` from the start of partition 0 with Fetch v11, in fetches of 10 MiB one after the other. Returns MB/s.
+
+    address: host:port of the leader of the partition.
+    """
     buffer = fetch_buffer()
     offset = read_bytes = 0
     with connect(address) as sock:

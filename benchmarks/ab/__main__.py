@@ -2,11 +2,13 @@
 
 instructions: instructions per request in virtual time, counted by callgrind; at most 3 % more.
 start: instructions until the broker is ready, and resident memory when idle; at most 3 % more.
-race: rows of the benchmark `benchmarks.race`, both brokers in alternation; the median of the rounds' ratios is at least 0.95.
+race: speeds in rows of the benchmark `benchmarks.race`, with the brokers of both commits in each round. The speed of the working tree is divided by
+that of the other commit in the same round; the median of this ratio over all rounds is at least 0.95.
 
 `make ab BASE=<commit>` runs this program.
 
-Exit status: 0 if every limit is kept, 1 if one is missed, 2 for a wrong BASE or option, or a missing valgrind.
+Exit status: 0 if every limit is kept; 1 if a limit is not kept or a row could not be measured; 2 for a wrong BASE or option, on a system other than
+Linux, or if valgrind is not installed.
 """
 
 from __future__ import annotations

@@ -135,9 +135,9 @@ class Peer:
         return self.latest(key, version)
 
     def latest(self, key: int, version: int) -> Any:
-        """Return the latest response, decoded. Records that are ranges of a file are read from the file.
+        """Return the latest response, decoded. key, version: API key and version of the request that it answers.
 
-        key, version: API key and version of its request.
+        The broker may pass records as ranges of a log file instead of bytes; they are read from the file.
         """
         parts = [part.read() if hasattr(part, "read") else bytes(part) for part in self._latest]
         view = memoryview(b"".join(parts))[4:]
@@ -290,10 +290,11 @@ def again(peer: Peer, request: Any, key: int, expected: Callable[[Exchange], boo
 def produce_row(
     value_bytes: int, *, quota: float | None = None, recorded: bool = False, brokers: int = 1
 ) -> Callable[[], Work]:
-    """Return a function that prepares a measurement (one row of the benchmark's table) of produce requests to the leader of the topic.
+    """Return a function that prepares a measurement (one row of the benchmark's table) of produce requests.
 
-    value_bytes: size of the one record value in each request. quota: in bytes per second; None for no quota. recorded: whether to record all traffic.
-    brokers: number of brokers; if it is above 1, acks is -1.
+    The function creates a cluster with a topic of one partition; the requests go to the leader of this partition. value_bytes: size of the one
+    record value in each request. quota: in bytes per second; None for no quota. recorded: whether to record all traffic. brokers: number of brokers;
+    if it is above 1, acks is -1.
     """
 
     def prepare() -> Work:
@@ -309,7 +310,7 @@ def produce_row(
 
 
 def leader(cluster: Any, brokers: int) -> Peer:
-    """Return a connection to the broker that leads partition 0 of the topic. brokers: the number of brokers in the cluster."""
+    """Return a connection to the broker that leads the first partition of the cluster's only topic. brokers: the number of brokers in the cluster."""
     response = Peer(cluster).ask(metadata_request(), METADATA, VERSIONS[METADATA])
     leaders = [partition.leader_id for partition in response.topics[0].partitions]
     return Peer(cluster, leaders[0] if brokers > 1 else 0)
@@ -528,8 +529,9 @@ def marker() -> None:
 def run(name: str, requests: int) -> dict[str, Any]:
     """Run a benchmark row: warm up, then send `requests` requests between two calls of `marker`. name: the name of the row.
 
-    Returns a description of the run as JSON values: the row, the process id, the file of the cluster's code, the numbers of requests, responses,
-    checked responses and throttled responses, and the bytes of records in the last response.
+    Returns a description of the run as JSON values: the row, the process id, the file with the code of the virtual cluster (it shows which commit
+    ran), the numbers of requests and responses between the calls, of checked responses and of throttled ones among the checked, and the bytes of
+    records in the last response.
     """
     work = ROWS[name]()
     exchanges: list[Exchange] = []

@@ -1,4 +1,6 @@
-"""Compare the codec with kafka-python, aiokafka, kio and stock construct on the same bytes, and write docs/benchmarks.md.
+"""Compare the codec with other codecs for Python on the same bytes, and write docs/benchmarks.md.
+
+The other codecs are those of kafka-python, aiokafka and kio, and message layouts made with the library construct (`benchmarks.codec.stock`).
 
 A case is a message, or a kind of work with records. Each case runs in a process of its own, in several passes over all cases. In a process the codecs
 alternate in short rounds. A ratio is computed in each round; the result is the median of all rounds.

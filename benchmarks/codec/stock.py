@@ -33,7 +33,10 @@ RAW_TAGS = construct.PrefixedArray(
 
 
 def stock(wire_type: WireType) -> construct.Construct:
-    """Return a construct that encodes the same bytes as a wire type, and consists only of construct's own classes."""
+    """Return an object that encodes values into the same bytes as `wire_type`, made only of classes of the library construct.
+
+    wire_type: this project's description of the encoding of a message, or of a part of one.
+    """
     match wire_type:
         case Message():
             fields = [name / stock(field) for name, field in wire_type.fields]

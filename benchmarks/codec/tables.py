@@ -68,7 +68,10 @@ class Cell:
 
     @property
     def required(self) -> dict[str, float]:
-        """Return the minimum ratio required for each codec; the key ``Python`` stands for the fastest codec in pure Python."""
+        """Return the minimum of each codec's time divided by the time of this project's codec, by name of the codec.
+
+        The key ``Python`` stands for the fastest codec in pure Python. A codec without a minimum is left out.
+        """
         case = all_cases()[self.title]
         required = {"Python": MIN_PURE_RATIO}
         if isinstance(case, MessageCase):
@@ -93,8 +96,9 @@ class Cell:
 
 
 def cells(measured: Measured) -> list[Cell]:
-    """Return the ratios of each case and kind of work: the median of the ratios in all rounds. In a round, the codecs are measured in turn.
+    """Return a `Cell` for each case and kind of work, with a ratio for each other codec.
 
+    The ratio is the codec's time divided by the time of this project's codec in the same round; of all rounds, the median is taken.
     measured: maps (title of a case, kind of work) to the seconds per call of each codec, one value for each round.
     """
     cell_list = []

@@ -93,8 +93,8 @@ class Resource(Protocol):
     def setting(self, name: str) -> Setting:
         """Return the definition with which a new value of the setting `name` is checked: its type, whether Kafka knows it, the allowed values.
 
-        If the setting has the type list, `default_text` is Kafka's default: the list that APPEND and SUBTRACT change if the resource itself does not
-        set one.
+        The definition of a setting whose type is list also contains Kafka's default value (`Setting.default_text`). Only such settings permit the
+        operations APPEND and SUBTRACT, which change the default if no value is set on the topic, broker or group itself.
         """
 
     def check_deletion(self, name: str) -> None:

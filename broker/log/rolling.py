@@ -16,7 +16,8 @@ class SegmentTime:
     """Decides when the active segment of one store is too old. The store identifies segments by numbers that only increase.
 
     `segment_ms` (segment.ms) and `jitter_ms` (segment.jitter.ms) may change at any time. For each new segment, `draw`
-    returns a random number from 0 to 1; the maximum age of the segment is `segment_ms` minus this random number times `jitter_ms`.
+    returns a random number from 0 to 1. This number times `jitter_ms`, or times `segment_ms` if that is smaller, is the jitter of the segment.
+    The jitter then stays the same; the maximum age of the segment is the current `segment_ms` minus its jitter.
     """
 
     __slots__ = ("_began_ms", "_first_timestamp", "_number", "_shorter_by_ms", "draw", "jitter_ms", "segment_ms")

@@ -260,9 +260,10 @@ class ClusterPersistence:
             self.metadata_log.note_if_possible(record)
 
     def remember_quotas(self, changed: Sequence[tuple[QuotaEntity, str, float | None]]) -> None:
-        """Persist changed quotas, except those set by the command line and those restored from the previous process.
+        """Persist changed quotas. Quotas that are set before or while the state of the previous process is restored are not persisted.
 
-        changed: (entity, key of the quota, new value) for each quota; the value is None if the quota was removed.
+        These are the quotas from the broker's settings, such as `quota.producer.default`, and the restored quotas. changed: (entity, key of the
+        quota, new value) for each quota; the value is None if the quota was removed.
         """
         if not self._quotas_restored:
             return

@@ -150,7 +150,7 @@ def _batch_headers(records: Any) -> list[BatchHeader]:
 
 
 def _marker(batch: Buffer) -> EndOfTransaction | None:
-    """Return the marker in a control batch of a trace; None if the batch is not a marker, or if the trace does not contain its record."""
+    """Return the transaction marker in a control batch; None if the batch has another control record, or if the trace lacks the record."""
     try:
         return end_of_transaction(next(records(batch))) if batch else None
     except (DecodeError, StopIteration):

@@ -222,7 +222,8 @@ def _commit(keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Row]]
 def _offset_fetch(keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
     """Yield ("group_offsets", row) for each partition in the response.
 
-    A request without a response yields nothing, because the request may name no partitions.
+    A request without a response yields nothing: a client may request all partitions of a group without naming them, and then only the response
+    names them.
 
     keys: maps the columns that identify the request to their values, which each row gets.
     """

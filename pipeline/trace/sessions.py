@@ -194,10 +194,10 @@ class Sessions:
     ) -> int:
         """Return the number of partitions that the response lacks.
 
-        A full fetch must return all its partitions. An incremental fetch must return each partition whose high watermark has risen since its session
-        last returned it, if a response outside the session showed the higher value before the broker began to handle the fetch (`handled_ns`) or, if
-        this time is not recorded, received it. key: (broker, session id). requested: all partitions that the fetch covers. response_partitions: the
-        partitions in the response.
+        A full fetch must return all its partitions. An incremental fetch must return each partition with a higher high watermark than its session
+        returned last. Such a partition is known from a fetch response of the same broker outside the session. It counts only if that response was
+        ready before the broker began to handle the fetch (`handled_ns`) or, where this is not recorded, before the broker received the fetch. key:
+        (broker, session id). requested: all partitions that the fetch covers. response_partitions: the partitions in the response.
         """
         if _is_full(request):
             return len(requested.keys() - response_partitions.keys())
@@ -215,9 +215,9 @@ class Sessions:
     ) -> None:
         """Store which high watermarks a fetch response has shown to its client, and which other sessions must report them.
 
-        If another session has the same partition and its client received a lower high watermark last, a later response of the other session must
-        report the new high watermark. The `due_since_ns` of the other session then gets the time of this response, if it has no time for the
-        partition yet. response_partitions: maps the partitions in the response to their data.
+        Another session of the broker must report the high watermark of a partition if the last one that it returned for the partition is lower. Its
+        `due_since_ns` then gets the time of this response for the partition, unless there is already an earlier time.
+        response_partitions: maps the partitions in the response to their data.
         """
         own_key = (exchange.broker, response.session_id)
         session = self._open.get(own_key)

@@ -134,9 +134,10 @@ def short_number(value: float) -> str:
 
 
 def short_label(text: str | None, max_length: int = MAX_LABEL_LENGTH) -> str:
-    """Return a text as one line of at most `max_length` characters.
+    """Return a text as one line, shortened to at most `max_length` characters and then escaped for matplotlib.
 
-    "$" and a leading "_" are escaped: matplotlib would read the first as mathematics, and hide a legend with the second.
+    "$" is escaped, because matplotlib would read the text after it as a formula. A leading "_" is escaped, because matplotlib can leave out legend
+    entries that begin with it.
     """
     if not text:
         return "(none)" if text is None else "(empty)"

@@ -23,11 +23,11 @@ MIN_RATE = 1000
 
 
 def swim_lanes(rows: Rows) -> str | None:
-    """Draw a lane per connection, with queued and handled requests filled, waits hatched and mute intervals red.
+    """Draw a lane per connection, with the time of each request in parts: in the queue, in the handler (both filled) and waiting (hatched).
 
-    In a mute interval, the broker reads no requests from the connection, because it throttles the client. rows: the result of the query `lanes` in
-    the section `latency` of the report. If the wait of a request was not recorded, the whole time until its response is hatched. Returns the SVG as
-    text, or None if there are no rows.
+    If the wait of a request was not recorded, the whole time from the start of its handler to its response is hatched. Mute intervals are red: in
+    them, the broker reads no requests from the connection, because it throttles the client. rows: the result of the query `lanes` in the section
+    `latency` of the report. Returns the SVG as text, or None if there are no rows.
     """
     if not rows:
         return None
@@ -105,8 +105,8 @@ def rates(rows: Rows) -> str | None:
 def fetch_sizes(rows: Rows) -> str | None:
     """Draw the sizes of fetch responses against max_bytes, both logarithmic, with a line where they are equal.
 
-    rows: the result of the query `sizes` of the answer `fetch-sizes`. Only an oversized first batch lies above the line. Returns the SVG as text, or
-    None if there are no rows.
+    rows: the result of the query `sizes` in the section `fetch-sizes` of the report. Only responses whose first batch exceeds max_bytes lie above the
+    line. Returns the SVG as text, or None if there are no rows.
     """
     if not rows:
         return None

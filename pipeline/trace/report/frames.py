@@ -23,10 +23,10 @@ MAX_VALUE_LENGTH = 100
 
 
 def exchanges(trace: Path, outcomes: Iterable[Outcome]) -> dict[str, list[str]]:
-    """Return a dict from the number of each broken rule to the texts of a request and its response: the two that break the rule most.
+    """Return a dict from the number of each broken rule to two texts: the decoded request and response of the worst violation of the rule.
 
-    The second text is missing if the trace lacks the response. trace: the file or folder that is searched for these requests. outcomes: the results
-    of the rules. A rule whose request is not found is left out.
+    If the trace lacks the response, or the header of the request cannot be decoded, there is only one text. trace: the file or folder that is
+    searched for these requests. outcomes: the results of the rules. A rule whose request is not found is left out.
     """
     rules_by_exchange: dict[tuple[str, int], list[str]] = {}
     for outcome in outcomes:

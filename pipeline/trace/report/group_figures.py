@@ -29,7 +29,7 @@ def lag(rows: Rows) -> str | None:
 
 
 def owners(rows: Rows) -> str | None:
-    """Draw a lane for each partition of a group: a bar in the owner's colour for each owner, and red for the time without one between two owners.
+    """Draw a lane for each partition of a group, with a bar for each owner in the owner's colour. Gaps between two owners are red.
 
     rows: the result of the query `owners` in the section `unread` of the report: a row for each time, `from_s` to `until_s`, in which a member owned
     a partition. The rows of a partition follow each other. In each group, members get colours in the order in which they first owned a partition.

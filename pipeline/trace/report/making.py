@@ -130,10 +130,10 @@ class Report(NamedTuple):
 
 
 def run(options: ReportOptions, json_file: Path | None) -> int:
-    """Write the page in a Spark session of its own and the outcomes as text to standard output, and return the exit status.
+    """Start a Spark session, write the report page, print the results of the rules, and return the exit status.
 
-    json_file: receives the outcomes as JSON. Raises TraceError if there is no readable trace, StoreError if there are no tables or the named run
-    (recording) is not in them.
+    json_file: a file for the results of the rules as JSON; None for no file. Raises TraceError if there is no readable trace, and StoreError if
+    there are no tables or the run (recording) that the options name is not in them.
     """
     if options.trace is not None:
         runs_of(options.trace)  # a session takes seconds to start: report a missing trace before that
@@ -264,9 +264,10 @@ def fast_tables(spark: SparkSession, frames: Sequence[DataFrame], requests: int)
 
 
 def _run(store: Store, name: str | None, candidates: Sequence[str] = ()) -> str:
-    """Return `name`, the name of a run (recording), or, if it is None, the name of the run in `candidates` that started last.
+    """Return the name of a run (recording): `name`, or, if `name` is None, the run in `candidates` that started last.
 
-    candidates: names of runs; used only if `name` is None, and then not empty. Raises StoreError if the tables have no run with the name `name`.
+    candidates: names of runs. If `name` is None, there must be at least one; otherwise they are ignored. Raises StoreError if the tables have no run
+    with the name `name`.
     """
     runs = store.manifest()
     if name is None:
