@@ -32,6 +32,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if left_out and left_out & module_markers(collection_path) else None
 
 
+@pytest.hookimpl(optionalhook=True)  # `-p no:xdist` does without it
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Replace `--dist loadfile` by a scheduler that also divides the files that take minutes."""
     from tests.support.scheduling import Scheduling  # it must not be imported before its asserts are registered
