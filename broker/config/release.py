@@ -29,6 +29,11 @@ def has_eligible_leader_replicas(release: str) -> bool:
     return _place(release) >= _place("4.1")
 
 
+def marks_defaults(release: str) -> bool:
+    """Return whether DescribeConfigs v0 says which values are defaults: true before 2.7, whose generated classes leave `is_default` False (CF-1)."""
+    return _place(release) < _place("2.7")
+
+
 def has_client_metrics(release: str) -> bool:
     """Return whether a release has subscriptions to client metrics: true since 3.7 (KIP-714)."""
     return _place(release) >= _place("3.7")

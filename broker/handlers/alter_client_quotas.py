@@ -8,6 +8,7 @@ request on, on every broker (Q-10).
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.quota.entities import entity_order
 from kafkaproto.broker.quota.store import AlterationResult, QuotaAlteration, QuotaOp
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
@@ -42,7 +43,7 @@ def _response(results: list[AlterationResult]) -> Reply:
         AlterClientQuotasResponseEntryData(
             int(result.error_code),
             result.error_message,
-            [AlterClientQuotasResponseEntityData(kind, name) for kind, name in result.entity],
+            [AlterClientQuotasResponseEntityData(kind, name) for kind, name in entity_order(result.entity)],
         )
         for result in results
     ]

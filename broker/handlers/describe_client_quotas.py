@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.quota.entities import entity_order
 from kafkaproto.broker.quota.store import FilterComponent
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
@@ -36,7 +37,7 @@ def describe_client_quotas(exchange: Exchange, request: DescribeClientQuotasRequ
         return _failed(exchange, request, error.error_code, error.message)
     entries = [
         EntryData(
-            [EntityData(kind, name) for kind, name in entity.components()],
+            [EntityData(kind, name) for kind, name in entity_order(entity.components())],
             [ValueData(key, float(value)) for key, value in values.items()],
         )
         for entity, values in described

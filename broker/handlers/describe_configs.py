@@ -22,7 +22,7 @@ from kafkaproto.broker.config.description import (
     group_descriptions,
     topic_descriptions,
 )
-from kafkaproto.broker.config.release import has_client_metrics
+from kafkaproto.broker.config.release import has_client_metrics, marks_defaults
 from kafkaproto.broker.errors import MALFORMED, KafkaError
 from kafkaproto.broker.metadata.planning import check_name
 from kafkaproto.broker.requests.exchange import Exchange
@@ -101,8 +101,11 @@ def _resource(
     names = resource.configuration_keys
     if resource.resource_type == CLIENT_METRICS and not exchange.node.is_release_4:
         names = None  # Kafka 3.9 does not look at them
+    marks_default = exchange.api_version == 0 and marks_defaults(exchange.node.cluster.release_name)
     result.configs = [
-        _config(d, request.include_synonyms, exchange.api_version) for d in described if not names or d.name in names
+        _config(d, resource.resource_type, request.include_synonyms, marks_default)
+        for d in described
+        if not names or d.name in names
     ]
     return result
 
@@ -157,16 +160,19 @@ def _described(setting: SubscriptionSetting) -> Described:
     return Described(setting.name, setting.value, source, synonyms, setting.kind, False, False)
 
 
-def _config(described: Described, with_synonyms: bool, version: int) -> DescribeConfigsResourceResult:
+def _config(
+    described: Described, resource_type: int, with_synonyms: bool, marks_default: bool
+) -> DescribeConfigsResourceResult:
+    has_empty_text = described.kind is None and resource_type != BROKER  # Kafka for loggers, and 3.9 for client metrics
     result = DescribeConfigsResourceResult(
         described.name,
         described.value,
         read_only=described.read_only,
-        is_default=version == 0 and described.source == Source.DEFAULT,  # later versions have a source
+        is_default=marks_default and described.source == Source.DEFAULT,
         config_source=int(described.source),
         is_sensitive=described.sensitive,
         config_type=UNKNOWN_TYPE if described.kind is None else TYPE_NUMBERS[described.kind],
-        documentation="" if described.kind is None else None,  # Kafka for loggers, and 3.9 for client metrics
+        documentation="" if has_empty_text else None,
     )
     if with_synonyms:
         result.synonyms = [DescribeConfigsSynonym(s.name, s.value, int(s.source)) for s in described.synonyms]

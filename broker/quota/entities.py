@@ -6,12 +6,13 @@ This module does not depend on sensors, brokers or wire messages.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.quota.addresses import parse_address
 from kafkaproto.error_codes import ErrorCode
+from kafkaproto.hash_order import hash_order
 
 USER = "user"
 CLIENT_ID = "client-id"
@@ -59,6 +60,13 @@ class QuotaEntity(NamedTuple):
 
     def __str__(self) -> str:
         return ", ".join(kind + (" <default>" if name is None else f" {name!r}") for kind, name in self.components())
+
+
+def entity_order(components: Sequence[tuple[str, str | None]]) -> list[tuple[str, str | None]]:
+    """Return the (type, name) components of an entity in the order in which Kafka sends them: that of a Java `HashMap` from types to names."""
+    types = [entity_type for entity_type, _ in components]
+    ordered = hash_order(types, 1 << max(len(types) - 1, 0).bit_length())
+    return sorted(components, key=lambda component: ordered.index(component[0]))
 
 
 def parse_entity(components: Iterable[tuple[str, str | None]]) -> QuotaEntity:

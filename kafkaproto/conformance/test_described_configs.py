@@ -101,6 +101,15 @@ def test_described_topic_setting_has_type_source_and_synonyms(subject: Subject) 
     assert not [name for name, setting in settings.items() if setting.read_only or setting.sensitive]
 
 
+@pytest.mark.releases(first="2.7", before="4.0")
+@pytest.mark.rule("CF-1")
+def test_describe_configs_v0_marks_no_value_as_the_default(subject: Subject) -> None:
+    topic = new_topic(subject).name
+    requested = DescribeConfigsResource(TOPIC, topic, ["retention.ms", "cleanup.policy"])
+    [result] = subject.ask_once(DescribeConfigsRequest([requested]), 0).results
+    assert {(c.name, c.is_default) for c in result.configs} == {("retention.ms", False), ("cleanup.policy", False)}
+
+
 @pytest.mark.rule("CF-1", "CF-7")
 def test_describe_configs_lists_all_values_of_a_broker_setting_by_precedence(subject: Subject) -> None:
     """The value of the broker comes first, then that of all brokers, then the default."""

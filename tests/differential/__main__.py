@@ -1,7 +1,7 @@
 """Send random request sequences to this broker and to a real Kafka, and print each difference, shrunk and ready to be replayed.
 
-`--about` chooses sequences about the log, transactions, groups or classic groups. They go to Kafka 3.9.1, or to 4.2.0 with `--release 4.2`. In
-3.9.1, classic groups have the old coordinator, and groups the coordinator in Java.
+`--about` chooses sequences about the log, transactions, groups, classic groups, or settings and quotas. They go to Kafka 3.9.1, or to 4.2.0
+with `--release 4.2`. In 3.9.1, classic groups have the old coordinator, and groups the coordinator in Java.
 """
 
 from __future__ import annotations
@@ -14,13 +14,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tests.differential.comparing import Found, Pair, Played, Unstable
-from tests.differential.conversations import CLASSIC_GROUPS, GROUPS, TRANSACTIONS, conversation
+from tests.differential.conversations import CLASSIC_GROUPS, GROUPS, SETTINGS, TRANSACTIONS, conversation
 from tests.differential.request_sequences import LOG, request_sequence
 from tests.support.conformance.ours import Ours, OursManual, OursNewer, OursNewerOnWallClock
 from tests.support.conformance.real_kafka import NewerKafka, RealKafka
 from tests.support.conformance.virtual import NEWER_RELEASE, RELEASE
 
-PROFILES = {LOG: "default", TRANSACTIONS: "default", CLASSIC_GROUPS: "default", GROUPS: "migration"}
+PROFILES = {
+    LOG: "default",
+    TRANSACTIONS: "default",
+    CLASSIC_GROUPS: "default",
+    GROUPS: "migration",
+    SETTINGS: "default",
+}
 """Maps what sequences are about to the profile of the clusters. With `default`, Kafka 3.9 has its old group coordinator."""
 
 

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple, Protocol
 
 from kafkaproto.conformance.subject import Subject
 from tests.differential.classic_groups import ClassicPlayer
-from tests.differential.conversations import CLASSIC_GROUPS, GROUPS, TRANSACTIONS, Conversation
+from tests.differential.conversations import CLASSIC_GROUPS, GROUPS, SETTINGS, TRANSACTIONS, Conversation
 from tests.differential.groups import GroupPlayer
 from tests.differential.playing import Answers, play
 from tests.differential.request_sequences import RequestSequence, Step
+from tests.differential.settings import SettingsPlayer
 from tests.differential.transactions import TransactionPlayer
 
 TIMES = 3
@@ -28,6 +29,7 @@ PLAYERS: dict[str, Callable[[Subject], Player]] = {
     TRANSACTIONS: TransactionPlayer,
     GROUPS: GroupPlayer,
     CLASSIC_GROUPS: ClassicPlayer,
+    SETTINGS: SettingsPlayer,
 }
 """Maps what conversations are about to their player."""
 

@@ -14,10 +14,11 @@ from tests.differential.classic_groups import ClassicWriter
 from tests.differential.group_admin import FIRST, AdminWriter
 from tests.differential.odd_transactions import OddWriter
 from tests.differential.request_sequences import LOG
+from tests.differential.settings import SettingsWriter
 
 Step = tuple[str, dict[str, Any]]
 
-TRANSACTIONS, GROUPS, CLASSIC_GROUPS = "transactions", "groups", "classic-groups"
+TRANSACTIONS, GROUPS, CLASSIC_GROUPS, SETTINGS = "transactions", "groups", "classic-groups", "settings"
 PRODUCERS, PARTITIONS = 2, 2
 """The producers, whose first epoch is 0, and the partitions of their topic."""
 MEMBERS = ("A", "B", "C")
@@ -31,7 +32,7 @@ STATIC_MEMBERS = ("A", "B")
 class Conversation:
     """A sequence of requests.
 
-    about: `TRANSACTIONS`, `GROUPS` or `CLASSIC_GROUPS`, which chooses the player. release: "3.9" or "4.2", which chooses versions.
+    about: `TRANSACTIONS`, `GROUPS`, `CLASSIC_GROUPS` or `SETTINGS`, which chooses the player. release: "3.9" or "4.2", which chooses versions.
     """
 
     about: str
@@ -236,6 +237,7 @@ WRITERS: dict[str, Callable[[int, str], Writer]] = {
     TRANSACTIONS: TransactionWriter,
     GROUPS: GroupWriter,
     CLASSIC_GROUPS: ClassicWriter,
+    SETTINGS: SettingsWriter,
 }
 """Maps what conversations are about to their generator, which gets the seed and the release."""
 PLAYED = {
@@ -243,6 +245,7 @@ PLAYED = {
     TRANSACTIONS: (TRANSACTIONS,),
     GROUPS: (GROUPS, CLASSIC_GROUPS),
     CLASSIC_GROUPS: (CLASSIC_GROUPS,),
+    SETTINGS: (SETTINGS,),
 }
 """Maps what clusters are for to what conversations on them are about."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.differential.conversations import CLASSIC_GROUPS, GROUPS, TRANSACTIONS, Conversation
+from tests.differential.conversations import CLASSIC_GROUPS, GROUPS, SETTINGS, TRANSACTIONS, Conversation
 from tests.differential.group_admin import FIRST, MISSING, SECOND
 from tests.differential.request_sequences import NOBODY, TOPIC, RequestSequence, Step
 
@@ -171,6 +171,24 @@ _EQUAL_VOTES = (
 )
 _REBALANCE = (_enter(), _enter(), _sync(), _enter(1), _enter(1), _SHOWN, _enter(), _SHOWN)
 
+_QUOTA = {"user": "user", "client-id": "client"}
+_QUOTA_OF_TWO = (
+    (
+        "alter_quotas",
+        {"version": 1, "entity": _QUOTA, "changes": [("producer_byte_rate", 1.0, False)], "validate_only": False},
+    ),
+    (
+        "describe_quotas",
+        {"version": 1, "components": [("user", 0, "user"), ("client-id", 0, "client")], "strict": True},
+    ),
+)
+_UNKNOWN_SETTING = (
+    (
+        "alter",
+        {"version": 1, "resource": (4, "1"), "changes": [("nothing", 0, "1")], "validate_only": False},
+    ),
+    ("describe", {"version": 4, "resource": (4, "1"), "keys": ["nothing"], "synonyms": True}),
+)
 FOUND_CONVERSATIONS: dict[str, Conversation | RequestSequence] = {
     "a follower gets no endpoint of a new leader in 4.2": RequestSequence(
         steps=(_fetch(16, _asked(), replica_id=1), _fetch(18, _asked())), release="4.2"
@@ -245,5 +263,17 @@ FOUND_CONVERSATIONS: dict[str, Conversation | RequestSequence] = {
             ("beat", {"member": "B", "epoch": "own", "owned": "assigned"}),
         ),
     ),
+    **{
+        f"components of a quota entity come in the order of a hash table in {release}": Conversation(
+            SETTINGS, release, _QUOTA_OF_TWO
+        )
+        for release in ("3.9", "4.2")
+    },
+    "version 0 marks no setting as default in 3.9": Conversation(
+        SETTINGS,
+        "3.9",
+        (("describe", {"version": 0, "resource": (2, "topic"), "keys": ["retention.ms"], "synonyms": False}),),
+    ),
+    "an unknown setting of a broker has no documentation in 4.2": Conversation(SETTINGS, "4.2", _UNKNOWN_SETTING),
 }
 """Conversations, and request sequences of release 4.2, as `FOUND`."""

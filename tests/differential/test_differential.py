@@ -9,7 +9,15 @@ import pytest
 
 from tests.differential.__main__ import both, generated
 from tests.differential.comparing import Difference, Found, Pair, Unstable, first_difference
-from tests.differential.conversations import CLASSIC_GROUPS, GROUPS, PLAYED, TRANSACTIONS, Conversation, conversation
+from tests.differential.conversations import (
+    CLASSIC_GROUPS,
+    GROUPS,
+    PLAYED,
+    SETTINGS,
+    TRANSACTIONS,
+    Conversation,
+    conversation,
+)
 from tests.differential.found import FOUND, FOUND_CONVERSATIONS
 from tests.differential.playing import plain
 from tests.differential.request_sequences import LOG, RequestSequence, request_sequence
@@ -54,6 +62,8 @@ def test_random_request_sequences_are_answered_as_by_the_real_kafka(pair: Pair) 
         (CLASSIC_GROUPS, "3.9"),
         (GROUPS, "3.9"),
         (GROUPS, "4.2"),
+        (SETTINGS, "3.9"),
+        (SETTINGS, "4.2"),
     ],
     ids="-".join,
 )
@@ -85,7 +95,7 @@ def test_random_group_and_transaction_requests_are_answered_as_by_the_real_kafka
 
 
 def test_equal_seeds_generate_equal_group_and_transaction_requests() -> None:
-    for about in (TRANSACTIONS, GROUPS, CLASSIC_GROUPS):
+    for about in (TRANSACTIONS, GROUPS, CLASSIC_GROUPS, SETTINGS):
         played = conversation(about, 7, "4.2")
         assert conversation(about, 7, "4.2") == played != conversation(about, 8, "4.2")
         assert eval(str(played), {"Conversation": Conversation}) == played

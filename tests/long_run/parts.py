@@ -23,7 +23,7 @@ from benchmarks.rivals.jars import KAFKA_VERSION, NEWER_VERSION
 from tests.clients.long_quotas import beside_kafka, configs, for_long
 from tests.differential.__main__ import both
 from tests.differential.__main__ import run as run_conversations
-from tests.differential.conversations import CLASSIC_GROUPS, GROUPS, TRANSACTIONS
+from tests.differential.conversations import CLASSIC_GROUPS, GROUPS, SETTINGS, TRANSACTIONS
 from tests.differential.request_sequences import LOG
 from tests.distribution import NotAsPublished
 from tests.distribution import lines as distribution_lines
@@ -49,6 +49,8 @@ COMPARED = (
     (CLASSIC_GROUPS, RELEASE),
     (GROUPS, RELEASE),
     (GROUPS, NEWER_RELEASE),
+    (SETTINGS, RELEASE),
+    (SETTINGS, NEWER_RELEASE),
 )
 """What conversations are about, and the release of Kafka, for the parts with one range of seeds each."""
 SUITE = "tests/conformance/test_suite.py"
