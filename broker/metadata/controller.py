@@ -174,7 +174,7 @@ class Controller:
     # ---- partitions ----------------------------------------------------------------------------------------------------------
 
     def change_isr(self, isr_of_partitions: Mapping[tuple[str, int], Collection[int]]) -> None:
-        """Apply the in-sync replicas that leaders propose, all in one new image (`AlterPartition`). Only running replicas may join.
+        """Apply the in-sync replicas that leaders propose, all in one new image (`AlterPartition`). Replicas that do not run are left out.
 
         isr_of_partitions: maps (topic, partition) to the broker ids of the proposed in-sync replicas.
         """

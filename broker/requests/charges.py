@@ -121,10 +121,12 @@ def charge_mutations(
     request_percent: float,
     now_ms: int,
 ) -> Charged:
-    """Charge controller mutations and request time. The longer of the two throttle times applies; if they are equal, request time applies (Q-18).
+    """Charge the time of a request that has taken tokens of the controller mutation quota, and return its throttle time with the reason (Q-18).
 
-    mutations: the tokens that the request took, and the resulting throttle time. request_percent: the handler time in percent of one second of one
-    thread.
+    The throttle time is the longer one of those of the mutation quota and of the request quota; if they are equal, that of the request quota.
+
+    mutations: the tokens that the request has taken, and the throttle time that they cause. request_percent: the handler time in percent of one
+    second of one thread.
     """
     if mutations.throttle_ms == 0:
         return charge_request(quotas, user, client_id, request_percent, now_ms)

@@ -139,15 +139,16 @@ def committed_visible(tables: Tables) -> DataFrame:
 
 
 def _open_below_stable(tables: Tables, checks: str) -> DataFrame:
-    """Check that each transaction that starts below a last stable offset has its marker below the high watermark of the same observation.
+    """Check that no open transaction starts below an observed last stable offset: its marker must be below the high watermark of the same time.
 
     checks: SQL for the observed last stable offsets, with columns run, seq, where_ (topic name or id), partition, last_stable_offset, high_watermark
     and at_ns (time of the observation). Observations of partitions without transactional batches are dropped.
 
-    Returns a DataFrame with one row for each remaining observation. Columns: run (the recording), seq, topic, partition, last_stable_offset,
-    high_watermark, producer_id and first_offset (the last transaction that starts below the last stable offset, null if none is known), broken (true:
-    the row is a fault, because the transaction is still open; null: undecided, because entries are missing) and excess (`last_stable_offset` minus
-    `first_offset`).
+    Returns a DataFrame with one row for each remaining observation, about one transaction: of those that start below the last stable offset, the
+    one with the last marker, or without a marker. Columns: run (the recording), seq (the trace entry with the observation), topic, partition,
+    last_stable_offset, high_watermark, producer_id and first_offset (of the transaction; null if none is known), broken (true: the transaction is
+    still open, a fault; false: it has ended, or none is known; null: undecided, because the trace lacks entries that may have the marker) and
+    excess (`last_stable_offset` minus `first_offset`).
     """
     rows = tables.sql(
         f"""

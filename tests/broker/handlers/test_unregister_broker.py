@@ -34,5 +34,5 @@ def test_running_broker_that_is_unregistered_is_fenced_until_its_restart() -> No
     cluster.state.start_broker(1)
     cluster.run()
     cluster.advance(1000)
-    assert controller.image.is_alive(1) and states() == [(0, (1, 0)), (1, (1,))]
+    assert controller.image.is_alive(1) and states() == [(0, (0, 1)), (1, (1,))]
     assert unregister() == 0
