@@ -52,7 +52,9 @@ def test_alter_client_quotas_returns_one_result_for_each_entity(version: int) ->
     assert [(e.entity_type, e.entity_name) for e in good.entity] == [("client-id", "c"), ("user", None)]
     assert bad.error_code == 42 and "greater than 0" in bad.error_message
     answer = client.ask(everything, version)
-    assert described_values(answer) == {tuple(reversed(both)): {"producer_byte_rate": 1000.0, "request_percentage": 12.5}}
+    assert described_values(answer) == {
+        tuple(reversed(both)): {"producer_byte_rate": 1000.0, "request_percentage": 12.5}
+    }
     exact = DescribeClientQuotasRequest([ComponentData("client-id", 0, "c")], True)
     assert client.ask(exact, version).entries == []
 
