@@ -10,23 +10,14 @@ from typing import Any
 import pytest
 
 from benchmarks.raw_client import ask as ask_address
-from benchmarks.rivals.jars import tools_jars
 from benchmarks.rivals.real_kafka import KafkaCluster
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.client import key_of
 from kafkaproto.conformance.subject import settings_of
 from tests.support.logger_requests import DELETE, SET, Ask, alter, conversation, describe
+from tests.support.tools.logging_kafka import logging_classes
 from tests.support.tools.steps import VERSIONS
 
-LOGGING_OF_3_9 = """log4j.rootLogger=INFO, out
-log4j.appender.out=org.apache.log4j.ConsoleAppender
-log4j.appender.out.layout=org.apache.log4j.SimpleLayout
-log4j.logger.tests.logger=INFO
-"""
-LOGGING_OF_4 = """rootLogger.level=INFO
-logger.tests.name=tests.logger
-logger.tests.level=INFO
-"""
 LOGGER = "kafkaproto.requests"
 
 
@@ -49,10 +40,7 @@ def ask() -> Iterator[Ask]:
 def test_log_level_requests_return_the_same_results_as_from_a_real_kafka(
     version: str, ask: Ask, tmp_path: Path
 ) -> None:
-    (tmp_path / "log4j.properties").write_text(LOGGING_OF_3_9)
-    (tmp_path / "log4j2.properties").write_text(LOGGING_OF_4)
-    jars = [str(path) for path in tools_jars(version).glob("reload4j-*.jar")]
-    kafka = KafkaCluster(settings_of("default"), version, Path(":".join([str(tmp_path), *jars])))
+    kafka = KafkaCluster(settings_of("default"), version, logging_classes(version, tmp_path))
     host, port = kafka.bootstrap[0]
 
     def ask_kafka(request: Any, api_version: int) -> Any:

@@ -147,6 +147,12 @@ VARYING = [
         "Percentiles: 50th = 11, 99th = 12",
         "Percentiles: 51th = 2, 99th = 8",
     ),
+    (
+        "other loggers",
+        "  kafka.server.KafkaApis=INFO sensitive=false synonyms={}",
+        "  kafkaproto.requests=WARN sensitive=false synonyms={}",
+        "  root=WARN sensitive=false synonyms={}",
+    ),
     ("epoch of features", "Epoch: 12", "Epoch: 7", "Epochs: 7"),
     ("time", "at 2026-11-27 03:00:00,123 x", "at 2026-11-28 04:10:00,456 x", "at 2026-11-28 04:10:00,456 y"),
     (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from benchmarks.rivals.real_kafka import KafkaCluster
 from kafkaproto.conformance.subject import settings_of
 from kafkaproto.testing import TestCluster, cluster
 from tests.support.tools.jvm import ToolsProcess
+from tests.support.tools.logging_kafka import logging_classes
 from tests.support.tools.playing import Target, differences, play
 from tests.support.tools.scenarios import SCENARIOS
 from tests.support.tools.steps import VERSIONS, Scenario
@@ -41,12 +43,21 @@ class Pair(NamedTuple):
     ours: Target
 
 
+@pytest.fixture(autouse=True)
+def level() -> Iterator[None]:
+    """Restore the level of this broker's loggers, which one scenario changes."""
+    logger = logging.getLogger("kafkaproto")
+    before = logger.level
+    yield
+    logger.setLevel(before)
+
+
 @pytest.fixture(scope="module", params=VERSIONS)
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     version = request.param
     settings = settings_of(PROFILE)
     folders = [tmp_path_factory.mktemp(name) for name in ("kafka", "ours")]
-    real = KafkaCluster(settings, version)
+    real = KafkaCluster(settings, version, logging_classes(version, tmp_path_factory.mktemp("logging")))
     release = version.rpartition(".")[0]
     try:
         with (

@@ -92,3 +92,23 @@ ENTITIES = Scenario(
         Step("describe settings of all brokers", f"{_SHOW} --entity-type brokers", unordered=True),
     ),
 )
+
+_LEVEL = f"{SERVER} --alter --broker-logger 1"
+LOGGERS = Scenario(
+    "kafka-configs of loggers",
+    same("kafka.admin.ConfigCommand"),
+    (
+        Step("alter the level of a logger", f"{_LEVEL} --add-config root=WARN"),
+        Step("describe loggers", f"{SERVER} --describe --broker-logger 1", patterns=("other loggers",)),
+        Step("alter a logger to an unknown level", f"{_LEVEL} --add-config root=LOUD"),
+        Step("alter the level of a missing logger", f"{_LEVEL} --add-config nope=WARN"),
+        Step("delete the level of the root logger", f"{_LEVEL} --delete-config root"),
+        Step("delete the level of a missing logger", f"{_LEVEL} --delete-config nope"),
+        Step("alter the level of a logger", f"{_LEVEL} --add-config root=INFO"),
+        Step(
+            "describe loggers",
+            f"{SERVER} --describe --entity-type broker-loggers --entity-name 1",
+            patterns=("other loggers",),
+        ),
+    ),
+)

@@ -106,6 +106,11 @@ PATTERNS: Mapping[str, Pattern] = {
         _LOGGED, lambda record: _if_formatted(record[0]), "other commands write to the same partition"
     ),
     "id of a producer": Pattern(re.compile(r'(?<="producerId":)\d+'), "<id>", "each cluster counts its producer ids"),
+    "other loggers": Pattern(
+        re.compile(r"^\s+(?!root=)[\w.$-]+=\w+ sensitive=\w+ synonyms=.*"),
+        "",
+        "they are named after classes of Kafka and modules of this broker",
+    ),
     "rate": Pattern(re.compile(r"\d+\.\d+|\b\d+(?= ms\b)"), "<rate>", "it depends on the machine"),
 }
 """By name. A step of a scenario says which of them apply to its output."""

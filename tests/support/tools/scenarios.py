@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tests.support.tools.cluster_scenarios import CLUSTER_SCENARIOS
-from tests.support.tools.config_scenarios import CONFIGS, ENTITIES
+from tests.support.tools.config_scenarios import CONFIGS, ENTITIES, LOGGERS
 from tests.support.tools.console_scenarios import CONSUMER, INTERNAL_TOPICS, PRODUCER
 from tests.support.tools.group_scenarios import GROUP_SCENARIOS
 from tests.support.tools.steps import NEWER, OLDER, SERVER, TOOLS, Client, Scenario, Step, created, filled, same
@@ -389,7 +389,8 @@ END_TO_END = Scenario(
 )
 # Commands on all groups or transactions come before the tools that leave groups with random names, and transactions.
 SCENARIOS: tuple[Scenario, ...] = (
-    *GROUP_SCENARIOS, TOPICS, CONFIGS, ENTITIES, GROUPS, CONSUMER, PRODUCER, OFFSETS, RECORDS, TRANSACTIONS, VERIFIABLE, VERIFIABLE_CONSUMER,
-    API_VERSIONS, OPEN_TRANSACTIONS, INTERNAL_TOPICS, PERFORMANCE, CONSUMER_PERFORMANCE, END_TO_END, CLIENT_METRICS, *CLUSTER_SCENARIOS,
+    *GROUP_SCENARIOS, TOPICS, CONFIGS, ENTITIES, LOGGERS, GROUPS, CONSUMER, PRODUCER, OFFSETS, RECORDS, TRANSACTIONS, VERIFIABLE,
+    VERIFIABLE_CONSUMER, API_VERSIONS, OPEN_TRANSACTIONS, INTERNAL_TOPICS, PERFORMANCE, CONSUMER_PERFORMANCE, END_TO_END, CLIENT_METRICS,
+    *CLUSTER_SCENARIOS,
 )  # fmt: skip
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
