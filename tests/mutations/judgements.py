@@ -19,7 +19,7 @@ JUDGEMENTS: dict[str, str] = {
     ),
     "broker/group/settings.py: offset_metadata_max_bytes: int = 4_096 -> offset_metadata_max_bytes: int = 4097": (
         "Gap, closed: the cluster passes every value, so that no default was tested. "
-        "`test_defaults_of_group_coordinator_settings_equal_the_broker_setting_defaults` catches it."
+        "`test_defaults_of_class_group_settings_equal_the_broker_setting_defaults_in_3_9` catches it."
     ),
     (
         "broker/fetch/fetch_condition.py: return self._params.replica_id >= 0 and self._reader.throttles(self._params, partitio…"
@@ -30,7 +30,7 @@ JUDGEMENTS: dict[str, str] = {
     ),
     "broker/log/segments.py: self._open_to_append(end - self.base) -> self._open_to_append(end + self.base)": (
         "Gap, closed: no test sealed a segment other than the first after a failed append left bytes in it. "
-        "`test_leftover_bytes_of_a_failed_append_are_removed_before_the_next_write_or_seal` catches it."
+        "`test_next_append_or_segment_roll_removes_the_bytes_that_a_failed_append_left` catches it."
     ),
     (
         "broker/replication/replica_manager.py: …r = self._timers.at(max(due, self._actions.now_ms + 1), self._shrink)"

@@ -276,7 +276,7 @@ def test_min_insync_replicas_is_a_cluster_wide_dynamic_setting_if_elr_is_enabled
     assert described(made("4.0"), BROKER, "") == {}
 
 
-def test_timestamp_difference_max_ms_is_default_of_before_max_ms_and_after_max_ms() -> None:
+def test_unset_timestamp_before_and_after_limits_equal_timestamp_difference_limit() -> None:
     def limits(cluster: VirtualCluster) -> tuple[int, int]:
         partition = cluster.state.nodes[0].replicas.find("t", 0)
         assert partition is not None
@@ -291,7 +291,7 @@ def test_timestamp_difference_max_ms_is_default_of_before_max_ms_and_after_max_m
     assert limits(made("4.2")) == (2**63 - 1, 3_600_000)
 
 
-def test_brokers_describe_the_cluster_wide_log_retention_ms_without_its_plus_sign() -> None:
+def test_broker_describes_cluster_wide_log_retention_ms_of_plus_9000_as_9000() -> None:
     cluster = made(log_retention_minutes="600")
     assert alter(cluster, BROKER, "", "log.retention.ms", SET, "+9000") == 0
     broker, of_all = (described(cluster, BROKER, name) for name in ("0", ""))

@@ -173,7 +173,7 @@ def test_appending_compact_to_cleanup_policy_delete_of_a_broker_gives_both_polic
 
 
 @pytest.mark.rule("D10")
-def test_only_a_broker_set_to_follow_kip_73_keeps_spaces_in_throttled_replica_lists(cluster: VirtualCluster) -> None:
+def test_spaces_in_throttled_replica_lists_remain_in_kip_73_mode_not_in_kafka_mode(cluster: VirtualCluster) -> None:
     assert alter(cluster, TOPIC, "t", (LEADERS, SET, "0:1 , 1:2")) == 0
     assert described(cluster, TOPIC, "t", LEADERS)[LEADERS][0] == (
         "0:1 , 1:2" if cluster.state.strict_kip else "0:1,1:2"

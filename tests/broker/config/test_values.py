@@ -190,7 +190,7 @@ def test_described_setting_contains_its_value_its_source_and_lower_priority_valu
     assert broker(config, "broker.rack").value is None
 
 
-def test_method_without_effect_returns_ignored_settings_in_the_order_they_were_set() -> None:
+def test_settings_without_effect_are_listed_in_the_order_in_which_they_were_set() -> None:
     config = ClusterConfig({"log.preallocate": "true", "fetch.max.bytes": "2000", "1.num.io.threads": "3"})
     assert config.without_effect() == ["log.preallocate", "1.num.io.threads"]
 

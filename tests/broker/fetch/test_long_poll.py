@@ -223,7 +223,7 @@ def _fake_follower(semantics: str) -> tuple[VirtualCluster, MemoryClient]:
 
 
 @pytest.mark.rule("D5")
-def test_broker_set_to_kip_392_answers_a_followers_first_fetch_of_a_session_at_once() -> None:
+def test_first_session_fetch_of_a_follower_waits_in_kafka_but_not_in_kip_392_mode() -> None:
     for semantics, answered in (("kip", 1), ("kafka", 0)):
         cluster, follower = _fake_follower(semantics)
         follower.send(fetch(("t", 0, 0), replica_id=1, session=(0, 0), max_wait_ms=500), 12)
@@ -234,7 +234,7 @@ def test_broker_set_to_kip_392_answers_a_followers_first_fetch_of_a_session_at_o
 
 
 @pytest.mark.rule("D5")
-def test_broker_set_to_kip_392_answers_a_follower_with_old_high_watermark_at_once() -> None:
+def test_follower_with_old_high_watermark_waits_in_kafka_but_not_in_kip_392_mode() -> None:
     for semantics, answered in (("kip", 1), ("kafka", 0)):
         cluster, follower = _fake_follower(semantics)
         fill(cluster, "t", batch(b"a"))

@@ -60,7 +60,7 @@ def test_consumer_on_a_follower_reads_up_to_the_high_watermark_of_that_follower(
 
 @pytest.mark.rule("F-16", "D3")
 @pytest.mark.parametrize("offset", [-1, 6, 100])
-def test_broker_set_to_kip_392_returns_the_log_start_offset_to_an_out_of_range_fetch(offset: int) -> None:
+def test_out_of_range_fetch_returns_the_log_start_offset_in_kip_392_mode(offset: int) -> None:
     for semantics, offsets in (("kip", (5, 5, 1)), ("kafka", UNKNOWN)):
         cluster = VirtualCluster(semantics=semantics)
         cluster.topic("t")
@@ -84,7 +84,7 @@ def test_fetch_below_log_start_is_out_of_range_and_at_log_end_returns_no_records
 
 
 @pytest.mark.rule("F-17", "D1")
-def test_broker_set_to_kip_392_returns_offset_not_available_above_high_watermark() -> None:
+def test_fetch_above_high_watermark_gets_offset_not_available_in_kip_392_mode() -> None:
     cluster = lagging("kip")
     for broker_id in (0, 1):  # the leader, and a follower that has the records
         for offset in (3, 4, 5):
@@ -99,7 +99,7 @@ def test_broker_set_to_kip_392_returns_offset_not_available_above_high_watermark
 
 
 @pytest.mark.rule("F-17", "D1")
-def test_broker_set_to_kafka_not_kip_392_returns_no_error_above_the_high_watermark() -> None:
+def test_fetch_above_high_watermark_gets_no_records_and_no_error_in_kafka_mode() -> None:
     """At the high watermark the fetch is parked; above it Kafka assumes that the log was truncated and answers at once."""
     cluster = lagging("kafka")
     for broker_id in (0, 1):
@@ -129,7 +129,7 @@ def _follower_behind_the_high_watermark(semantics: str) -> VirtualCluster:
 
 
 @pytest.mark.rule("D2")
-def test_follower_set_to_kip_392_returns_a_high_watermark_above_its_own_log_end() -> None:
+def test_follower_in_kip_392_mode_returns_a_high_watermark_above_its_own_log_end() -> None:
     cluster = _follower_behind_the_high_watermark("kip")
     seen = {offset: fetch_one(cluster, 2, offset) for offset in range(7)}
     assert [data.error_code for data in seen.values()] == [0, 0, 0, 78, 78, 78, 1]
@@ -138,7 +138,7 @@ def test_follower_set_to_kip_392_returns_a_high_watermark_above_its_own_log_end(
 
 
 @pytest.mark.rule("D2")
-def test_follower_set_to_kafka_not_kip_392_caps_its_high_watermark_at_its_log_end() -> None:
+def test_follower_in_kafka_mode_returns_at_most_its_log_end_as_high_watermark() -> None:
     cluster = _follower_behind_the_high_watermark("kafka")
     seen = {offset: fetch_one(cluster, 2, offset) for offset in range(7)}
     assert [data.error_code for data in seen.values()] == [0, 0, 0, 1, 1, 1, 1]

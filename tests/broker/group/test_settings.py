@@ -21,7 +21,7 @@ from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequ
 from kafkaproto.records.compression import Compression
 
 
-def test_defaults_of_group_coordinator_settings_equal_the_broker_setting_defaults() -> None:
+def test_defaults_of_class_group_settings_equal_the_broker_setting_defaults_in_3_9() -> None:
     defaults = {name.replace(".", "_"): setting.default for name, setting in definitions_of("3.9").broker.items()}
     retention_minutes = defaults["offsets_retention_minutes"]
     assert isinstance(retention_minutes, int)
@@ -34,7 +34,7 @@ def test_defaults_of_group_coordinator_settings_equal_the_broker_setting_default
 @pytest.mark.parametrize(
     ("new", "error"), [("false", ErrorCode.ILLEGAL_GENERATION), ("true", ErrorCode.GROUP_ID_NOT_FOUND)]
 )
-def test_commit_to_an_unknown_group_gets_illegal_generation_only_before_kip_848(new: str, error: ErrorCode) -> None:
+def test_commit_to_an_unknown_group_gets_group_id_not_found_from_new_coordinator(new: str, error: ErrorCode) -> None:
     cluster = VirtualCluster(config={"group.coordinator.new.enable": new})
     cluster.topic("t", 1, 1)
     topics = [OffsetCommitRequestTopic("t", partitions=[OffsetCommitRequestPartition(0, 1)])]

@@ -103,7 +103,7 @@ def test_produce_rejects_partition_data_that_is_not_exactly_one_complete_batch(
 
 
 @pytest.mark.rule("P-4", "P-6", "P-7")
-def test_produce_error_for_two_batches_takes_precedence_over_not_enough_replicas() -> None:
+def test_two_batches_for_a_partition_get_invalid_record_even_with_too_few_replicas() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 2, min_insync_replicas="2")
     cluster.state.controller.ensure_internal("__consumer_offsets")

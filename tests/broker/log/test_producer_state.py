@@ -40,7 +40,7 @@ class Log:
 
 
 @pytest.mark.rule("P-18", "P-20")
-def test_recent_duplicate_batches_get_original_offsets_and_older_duplicates_an_error() -> None:
+def test_repeated_batch_gets_its_old_offset_if_among_the_last_five_else_an_error() -> None:
     """Kafka's UnifiedLogTest.testDuplicateAppends."""
     log = Log()
     for sequence in range(6):

@@ -57,7 +57,7 @@ def test_append_sets_offsets_and_leader_epoch_of_batches_whose_checksum_stays_va
 
 
 @pytest.mark.rule("F-9")
-def test_log_read_starts_with_the_batch_of_the_offset_and_may_end_within_a_batch() -> None:
+def test_read_starts_at_the_batch_that_contains_the_offset_but_may_cut_the_last() -> None:
     log, sizes = three_batches()
     whole = log.read_all()
     for offset, start in [(0, 0), (2, 0), (3, sizes[0]), (4, sizes[0]), (5, sum(sizes[:2])), (9, sum(sizes[:2]))]:
@@ -233,7 +233,7 @@ def test_each_of_two_replicas_returns_its_own_records_after_their_logs_diverge()
 
 
 @pytest.mark.rule("F-26")
-def test_replica_log_returns_epoch_and_end_offset_where_a_follower_log_diverges() -> None:
+def test_divergence_check_returns_latest_shared_epoch_and_its_end_offset_or_none() -> None:
     """Kafka's PartitionTest.testLastFetchedOffsetValidation."""
     log = new_log()
     for epoch, start, end in [(0, 0, 2), (3, 2, 8), (4, 8, 13), (7, 13, 14), (9, 14, 17)]:
@@ -483,7 +483,7 @@ def test_reading_a_log_after_its_store_is_closed_raises_a_storage_error() -> Non
         log.read(0, ALL, ALL, True)
 
 
-def test_follower_keeps_batches_shared_with_leader_when_the_leaders_log_is_closed() -> None:
+def test_follower_can_read_replicated_batches_after_the_leaders_log_is_closed() -> None:
     batch_bytes = len(batch())
     leader = new_log(segment_bytes=3 * batch_bytes)
     follower = ReplicaLog(leader.store)

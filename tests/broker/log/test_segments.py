@@ -138,7 +138,7 @@ def test_append_that_fails_halfway_leaves_no_bytes_in_the_segment_file_on_disk(
 
 
 @pytest.mark.parametrize("by_sealing", [False, True])
-def test_leftover_bytes_of_a_failed_append_are_removed_before_the_next_write_or_seal(
+def test_next_append_or_segment_roll_removes_the_bytes_that_a_failed_append_left(
     by_sealing: bool, budget: MemoryBudget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     segment = new_segment("named", budget, tmp_path)

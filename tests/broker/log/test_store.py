@@ -299,7 +299,7 @@ def test_large_partitions_share_a_file_once_half_of_the_file_descriptors_are_in_
         )
 
 
-def test_slot_of_the_shared_segment_file_is_reused_only_after_its_bytes_are_sent() -> None:
+def test_space_in_a_shared_file_is_reused_only_after_its_old_bytes_have_been_sent() -> None:
     budget = MemoryBudget(0)
     kept, store = Store(budget), Store(budget)
     kept.append(b"k" * 100)

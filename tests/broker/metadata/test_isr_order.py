@@ -20,7 +20,7 @@ from kafkaproto.broker.metadata.election import isr_order
         ((4, 3, 2, 1), {1, 2, 3, 4, 5}, "3.9", (5, 1, 2, 3, 4)),  # a Scala set of five is a hash table
     ],
 )
-def test_proposed_isr_is_ordered_like_the_set_type_of_the_kafka_release(
+def test_isr_is_ordered_like_a_scala_set_before_kafka_4_2_and_like_a_java_set_since(
     old: tuple[int, ...], new: set[int], release: str, expected: tuple[int, ...]
 ) -> None:
     assert isr_order(old, new, release) == expected

@@ -212,7 +212,7 @@ def test_topic_setting_can_be_altered_described_and_deleted(cluster: VirtualClus
     assert config(client, TOPIC, "t", "max.message.bytes") == ("1048588", 5)
 
 
-def test_partition_gets_dynamic_message_max_bytes_of_its_broker_as_record_size_limit(cluster: VirtualCluster) -> None:
+def test_per_broker_message_max_bytes_overrides_cluster_wide_limit_on_that_broker(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     assert alter(client, BROKER, "", "message.max.bytes", "3000") == 0
     assert alter(client, BROKER, "1", "message.max.bytes", "4000") == 42  # a broker changes only its own settings

@@ -38,7 +38,7 @@ def allow(cluster: VirtualCluster, where: str) -> None:
 
 @pytest.mark.parametrize("release", ["3.9", "4.2"])
 @pytest.mark.parametrize("where", ["topic", "all brokers"])
-def test_leaderless_partition_gets_a_leader_an_interval_after_unclean_is_enabled(release: str, where: str) -> None:
+def test_leaderless_partition_gets_leader_5_minutes_after_enabling_unclean_election(release: str, where: str) -> None:
     cluster = leaderless(release)
     cluster.advance(3_600_000)
     allow(cluster, where)
@@ -48,14 +48,14 @@ def test_leaderless_partition_gets_a_leader_an_interval_after_unclean_is_enabled
     assert leader(cluster) != NO_LEADER
 
 
-def test_interval_of_unclean_elections_is_a_broker_setting() -> None:
+def test_unclean_leader_election_interval_ms_1000_gives_a_leader_after_1000_ms() -> None:
     cluster = leaderless(unclean_leader_election_interval_ms="1000")
     allow(cluster, "topic")
     cluster.advance(1000)
     assert leader(cluster) != NO_LEADER
 
 
-def test_unclean_election_does_not_take_place_if_it_is_disabled_again_before() -> None:
+def test_enabling_and_soon_disabling_unclean_election_elects_no_leader() -> None:
     cluster = leaderless()
     allow(cluster, "topic")
     cluster.advance(100_000)

@@ -208,7 +208,7 @@ def test_connection_reads_while_a_response_is_pending_but_not_while_throttled(be
 
 
 @pytest.mark.rule("T-6", "T-8")
-def test_connection_throttled_after_a_response_is_read_again_when_the_throttle_ends(bench: Bench) -> None:
+def test_broker_reads_from_a_throttled_connection_again_when_the_throttle_ends(bench: Bench) -> None:
     enter(bench, MuteState.MUTED_AND_THROTTLED)
     bench.advance(999)
     assert bench.state is MuteState.MUTED_AND_THROTTLED

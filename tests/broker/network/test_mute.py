@@ -47,7 +47,7 @@ def test_mute_event_that_is_invalid_in_the_current_state_raises_an_error(state: 
 
 
 @pytest.mark.rule("T-6")
-def test_every_muted_state_is_left_when_the_response_is_sent_and_the_throttle_ends() -> None:
+def test_sending_the_response_and_ending_the_throttle_unmutes_from_every_muted_state() -> None:
     reached = {S.NOT_MUTED}
     ends = set()
     while True:

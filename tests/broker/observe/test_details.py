@@ -148,7 +148,7 @@ def test_each_throttle_and_each_event_in_the_journal_is_formatted_as_a_single_li
     assert repr(event) == "<EventSeen +2.200 s broker 0 isr topic=orders partition=1>"
 
 
-def test_journal_details_of_acks_0_produce_have_the_text_no_response_per_partition(
+def test_journal_details_of_an_acks_0_produce_say_no_response_for_each_partition(
     cluster: VirtualCluster, client: MemoryClient
 ) -> None:
     client.send(produce("orders", 0, 1, acks=0), 9)

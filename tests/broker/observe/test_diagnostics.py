@@ -308,7 +308,7 @@ def test_classic_member_that_joins_while_its_coordinator_loads_is_not_logged(lin
     assert lines() == []
 
 
-def test_coordinator_lookups_only_every_1500_ms_without_a_join_are_not_logged(
+def test_20_coordinator_lookups_at_1500_ms_intervals_without_a_join_are_not_logged(
     cluster: VirtualCluster, lines: Lines
 ) -> None:
     client = cluster.connect(client_id="monitor")

@@ -212,7 +212,7 @@ def test_deleting_a_classic_group_adds_a_dead_event_and_keeps_its_rebalance_hist
     assert [entry[:3] for entry in history(classic.cluster)] == [(0, 1, "Stable"), (1, 2, "Empty")]
 
 
-def test_old_coordinator_of_a_moved_group_records_event_dead_and_new_records_stable() -> None:
+def test_coordinator_move_adds_event_dead_on_the_old_and_stable_on_the_new_broker() -> None:
     cluster = VirtualCluster(2, {"offsets.topic.replication.factor": "2", "group.initial.rebalance.delay.ms": "0"})
     leader = cluster.state.coordinator_of("g")
     client = cluster.connect(leader)
@@ -355,7 +355,7 @@ def test_consumer_group_without_earlier_events_gets_no_dead_event_when_it_ends()
     assert [change.state for change in reported] == ["Empty", "Dead"]
 
 
-def test_failed_write_of_static_member_replacement_adds_a_journal_event_undoing_it() -> None:
+def test_journal_shows_a_failed_static_member_replacement_and_then_its_reversal() -> None:
     config = {
         "offsets.topic.replication.factor": "2",
         "min.insync.replicas": "2",

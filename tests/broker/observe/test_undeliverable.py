@@ -187,7 +187,7 @@ def let_the_batch_expire(c: TestCluster) -> None:
 @pytest.mark.parametrize(
     "change", [raise_the_quota, fetch_the_next_batch, delete_the_topic, recreate_the_topic, let_the_batch_expire]
 )
-def test_method_explain_omits_a_batch_above_quota_after_deletion_or_a_quota_raise(
+def test_method_explain_omits_a_too_large_batch_once_deleted_skipped_or_within_quota(
     change: Callable[[TestCluster], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
@@ -218,7 +218,7 @@ def test_method_explain_reports_only_the_latest_of_two_batches_above_the_fetch_q
 
 
 @pytest.mark.parametrize("option", ["trace", "data_dir", "memory_bytes"])
-def test_method_explain_also_reports_a_batch_above_the_quota_that_is_on_disk(option: str, tmp_path: Path) -> None:
+def test_method_explain_reports_a_batch_above_quota_if_the_broker_writes_to_disk(option: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {option: 0 if option == "memory_bytes" else tmp_path}
     with cluster(topics={"orders": 1}, clock="manual", **options) as c:
         c.set_quota(client_id="pipeline", consumer_byte_rate=QUOTA)
@@ -229,7 +229,7 @@ def test_method_explain_also_reports_a_batch_above_the_quota_that_is_on_disk(opt
 
 
 @given(st.integers(1, 12), st.integers(1, 1000), st.lists(st.integers(0, 3000), min_size=1, max_size=60))
-def test_time_span_of_a_measured_rate_never_exceeds_the_result_of_longest_window_ms(
+def test_rate_is_never_measured_over_more_ms_than_function_longest_window_ms_returns(
     samples: int, window_ms: int, pauses_ms: list[int]
 ) -> None:
     rate, now_ms = SampledRate(samples, window_ms), 0
@@ -240,7 +240,7 @@ def test_time_span_of_a_measured_rate_never_exceeds_the_result_of_longest_window
 
 
 @pytest.mark.parametrize("samples", [2, 11])
-def test_time_span_of_a_measured_rate_reaches_the_result_of_longest_window_ms(samples: int) -> None:
+def test_rate_can_be_measured_over_as_many_ms_as_function_longest_window_ms_returns(samples: int) -> None:
     rate = SampledRate(samples, 1000)
     rate.record(0, 0)
     rate.record(0, 999)

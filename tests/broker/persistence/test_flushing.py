@@ -51,7 +51,7 @@ def test_flush_ms_does_not_act_without_a_scheduler_interval_as_in_kafka(tmp_path
 
 
 @pytest.mark.parametrize(("limit_ms", "due_ms"), [(None, 1000), (2500, 3000)])
-def test_log_flush_interval_ms_is_the_scheduler_interval_by_default(
+def test_log_flush_interval_ms_defaults_to_log_flush_scheduler_interval_ms(
     tmp_path: Path, flushed: list[str], limit_ms: int | None, due_ms: int
 ) -> None:
     config = {} if limit_ms is None else {"log_flush_interval_ms": limit_ms}

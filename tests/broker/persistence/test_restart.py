@@ -333,7 +333,7 @@ def test_finished_compaction_survives_a_crash_and_unfinished_compaction_is_dropp
     assert values(processes.crash_and_restart(), "t") == [*left, (12, b"z")]
 
 
-def test_restart_drops_diverged_batches_of_an_old_leader_by_the_epochs_in_batches(
+def test_restart_removes_diverged_records_using_the_leader_epochs_in_the_batches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(metadata_log.PartitionRecorder, "begun", lambda self, state: None)

@@ -130,7 +130,7 @@ def test_quota_defined_at_any_of_the_eight_levels_is_the_quota_of_a_matching_cli
         (ALL, ("", "c")),
     ],
 )
-def test_metric_tags_of_clients_without_quota_are_those_of_the_existing_quota_levels(
+def test_metrics_of_a_client_without_quota_have_user_tags_if_user_quotas_alone_exist(
     levels: Levels, tags: tuple[str, str]
 ) -> None:
     none: dict[QuotaEntity, float] = {}
@@ -138,7 +138,7 @@ def test_metric_tags_of_clients_without_quota_are_those_of_the_existing_quota_le
 
 
 @pytest.mark.rule("D9")
-def test_broker_set_to_follow_kip_13_shares_the_default_quota_among_empty_client_ids() -> None:
+def test_all_clients_with_empty_id_share_the_default_client_quota_in_kip_13_mode() -> None:
     c = Cluster("kip")
     c.set(1000, None, DEFAULT)
     assert c.fetch.record("u", "", 15000, 0) == 5000
@@ -147,7 +147,7 @@ def test_broker_set_to_follow_kip_13_shares_the_default_quota_among_empty_client
 
 
 @pytest.mark.rule("Q-9", "D9")
-def test_broker_set_to_kafka_not_kip_13_gives_no_default_quota_to_empty_client_ids() -> None:
+def test_client_with_an_empty_id_gets_no_default_client_quota_in_kafka_mode() -> None:
     c = Cluster("kafka")
     c.set(1000, None, DEFAULT)
     assert c.fetch.record("u", "", 10**9, 0) == 0

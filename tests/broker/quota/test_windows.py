@@ -176,7 +176,7 @@ def test_rate_without_prior_samples_is_measured_over_a_full_window() -> None:
 
 
 @pytest.mark.rule("Q-4")
-def test_rate_after_45_seconds_adds_a_missing_30_second_window_and_divides_by_75() -> None:
+def test_rate_of_3_windows_of_30_s_measured_after_45_s_is_divided_by_75_s() -> None:
     """Kafka's MetricsTest.testRateWindowing."""
     rate = SampledRate(3, 30_000)
     rate.record(100, 0)
@@ -192,7 +192,7 @@ def test_rate_with_one_sample_is_measured_over_at_least_one_millisecond() -> Non
 
 
 @pytest.mark.rule("Q-3")
-def test_value_of_minus_0_recorded_at_999_ms_makes_a_rate_sample_expire_later() -> None:
+def test_minus_0_recorded_999_ms_after_a_value_keeps_that_value_in_the_rate_longer() -> None:
     kept, purged = SampledRate(), SampledRate()
     for rate in (kept, purged):
         rate.record(500, 0)

@@ -171,14 +171,14 @@ def test_follower_fetch_response_has_the_high_watermark_from_before_that_fetch()
 
 
 @pytest.mark.rule("D5", "N-10")
-def test_broker_set_to_follow_kip_392_sends_new_high_watermark_to_followers_at_once() -> None:
+def test_new_high_watermark_reaches_followers_at_once_in_kip_392_mode() -> None:
     cluster = three()
     cluster.connect().ask(produce("t", batch(b"a")), 9)
     assert [replica(cluster, b).log.high_watermark for b in range(3)] == [1, 1, 1]
 
 
 @pytest.mark.rule("D5", "N-10")
-def test_broker_set_to_kafka_not_kip_392_sends_new_high_watermark_at_the_next_fetch() -> None:
+def test_new_high_watermark_reaches_followers_at_their_next_fetch_in_kafka_mode() -> None:
     cluster = three("kafka")
     cluster.connect().ask(produce("t", batch(b"a")), 9)
     assert [replica(cluster, b).log.high_watermark for b in range(3)] == [1, 0, 0]

@@ -94,7 +94,7 @@ def test_broker_throttles_only_replicas_with_its_id_in_the_throttled_replicas_li
         ("-1:1", False, False),
     ],
 )
-def test_only_a_broker_set_to_follow_kip_73_accepts_hyphens_in_throttled_replicas(
+def test_hyphens_in_throttled_replica_lists_are_valid_in_kip_73_but_not_kafka_mode(
     text: str, kip: bool, kafka: bool
 ) -> None:
     for semantics, allowed in (("kip", kip), ("kafka", kafka)):
@@ -129,7 +129,7 @@ def test_replication_rate_of_a_broker_overrides_the_cluster_wide_rate() -> None:
 
 
 @pytest.mark.rule("R-12")
-def test_static_replication_rate_limits_nothing_and_method_without_effect_lists_it() -> None:
+def test_static_replication_throttle_rate_is_ignored_and_listed_as_without_effect() -> None:
     cluster = three(**{"leader.replication.throttled.rate": "1000", "2.follower.replication.throttled.rate": "5"})
     assert quota(cluster, LEADER, 0).bound == quota(cluster, FOLLOWER, 2).bound == 2**63 - 1
     assert cluster.state.config.without_effect() == [
@@ -407,7 +407,7 @@ def test_throttled_reassignment_progresses_as_the_reference_model_predicts(
 
 @pytest.mark.rule("R-3", "R-4", "R-5", "R-6", "R-7")
 @pytest.mark.parametrize("seed", range(60))
-def test_random_throttled_reassignments_copy_bytes_when_a_simple_simulation_does(seed: int) -> None:
+def test_throttled_reassignment_copies_bytes_at_the_times_that_a_simulation_predicts(seed: int) -> None:
     rng = Random(seed)
     settings = {
         "replica.fetch.max.bytes": rng.choice((1000, 50_000, 2**20)),
