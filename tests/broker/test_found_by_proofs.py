@@ -39,7 +39,7 @@ def test_follower_that_never_fetches_from_a_new_leader_leaves_the_isr() -> None:
 
 
 @pytest.mark.rule("N-12")
-def test_follower_offsets_reported_by_a_client_are_corrected_by_the_followers_fetch() -> None:
+def test_follower_fetch_corrects_offsets_set_by_a_client_that_sent_its_replica_id() -> None:
     cluster = three("kafka")
     fill(cluster, "t", batch(), batch(), acks=-1)
     cluster.connect(0).ask(fetch(("t", 0, 1), replica_id=2), 10)

@@ -173,7 +173,7 @@ def test_simulated_requests_with_equal_seeds_give_identical_journals() -> None:
 
 @pytest.mark.rule("X-5")
 @pytest.mark.parametrize("seed", range(5))
-def test_responses_are_sent_in_request_order_and_after_the_end_of_earlier_throttles(seed: int) -> None:
+def test_responses_arrive_in_request_order_and_not_before_the_previous_throttle_ends(seed: int) -> None:
     chance = random.Random(seed)
     cluster = VirtualCluster()
     cluster.topic("t")

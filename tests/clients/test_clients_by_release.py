@@ -23,7 +23,7 @@ def test_client_libraries_succeed_or_fail_with_each_broker_release_as_documented
 
 
 @pytest.mark.parametrize("release", [pytest.param(release, marks=programs) for release in ("3.9", "4.2")])
-def test_client_libraries_succeed_or_fail_with_a_real_kafka_as_outcomes_json_says(release: str) -> None:
+def test_client_libraries_have_the_documented_outcomes_with_real_kafka_3_9_and_4_2(release: str) -> None:
     """For the older releases `python -m tests.support.by_release --real` compares the same; in all tests it would take too long."""
     assert expected.differences(release, expected.observe_real(release)) == []
 

@@ -59,7 +59,7 @@ def test_producer_perf_test_tool_reports_the_rate_that_its_quota_allows(kafka: T
 
 
 @pytest.mark.rule("Q-12", "X-6")
-def test_consumer_perf_test_tool_prints_the_fetch_time_that_its_quota_requires(
+def test_consumer_perf_test_prints_the_fetch_time_calculated_from_its_byte_quota(
     kafka: TestCluster, tmp_path: Path
 ) -> None:
     for _ in range(RECORDS * RECORD_BYTES // BATCH_BYTES):

@@ -87,7 +87,7 @@ def test_conformance_test_runs_only_if_its_marker_and_its_module_allow_the_relea
     assert ran(suite) == ["test_between[unknown]", "test_new[newer]", "test_new[unknown]"]
 
 
-def test_conformance_module_excluded_for_one_kind_of_cluster_runs_on_other_kinds(suite: pytest.Pytester) -> None:
+def test_conformance_module_that_a_cluster_excludes_still_runs_on_other_clusters(suite: pytest.Pytester) -> None:
     suite.makepyfile(test_left_out="def test_it(subject): pass")
     assert ran(suite) == ["test_it[older]", "test_it[unknown]"]
 

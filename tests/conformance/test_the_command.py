@@ -93,7 +93,7 @@ def test_conformance_skips_tests_that_need_more_brokers_or_different_racks() -> 
 
 
 @pytest.mark.slow
-def test_conformance_command_runs_more_tests_than_it_skips_on_default_brokers() -> None:
+def test_conformance_runs_more_tests_than_it_skips_on_brokers_without_settings() -> None:
     """Three brokers run without any settings. A test that is not prepared names the setting, its required and its actual value."""
     command = [
         sys.executable,

@@ -142,7 +142,7 @@ def test_trace_format_page_lists_every_event_and_the_fields_of_each_event() -> N
     assert events.documented(page, "An event") == recorded
 
 
-def test_status_page_table_has_a_row_for_each_demo_step_and_no_result_marked_differs() -> None:
+def test_status_page_table_lists_every_demo_step_and_does_not_contain_differs() -> None:
     page = (ROOT / "docs" / "status.md").read_text()
     lines = page[page.index(BEGIN) : page.index(END)].splitlines()
     head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]

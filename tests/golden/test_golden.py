@@ -32,7 +32,7 @@ ADVICE = (
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_golden_test_run_produces_the_same_bytes_as_the_committed_run(name: str) -> None:
+def test_output_of_a_golden_run_equals_the_output_committed_in_the_repository(name: str) -> None:
     difference = report(name, committed(name), RUNS[name]())
     if difference:
         pytest.fail(f"{difference}\n\n{ADVICE}", pytrace=False)
@@ -155,7 +155,7 @@ def test_golden_run_report_shows_changed_lines_and_missing_lines_and_new_lines(
     assert shown in difference, difference
 
 
-def test_comparison_with_committed_output_shows_trace_entries_that_a_writer_lost(
+def test_golden_comparison_lists_exactly_the_trace_entries_that_were_not_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     put = TraceWriter.put

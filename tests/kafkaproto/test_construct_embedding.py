@@ -202,7 +202,7 @@ def test_message_can_be_one_of_the_alternatives_of_construct_select(form: Callab
 
 
 @in_both_forms
-def test_construct_library_struct_may_use_the_internal_name_splices_for_a_field(form: Callable[[Any], Any]) -> None:
+def test_construct_struct_with_a_field_called_splices_is_built_and_parsed(form: Callable[[Any], Any]) -> None:
     message = fetched(2, b"records")
     declared = form(construct.Struct("splices" / construct.Int8ub, "message" / construct.Optional(FETCH_RESPONSE_V11)))
     data = b"\3" + FETCH_RESPONSE_V11.encode(message)

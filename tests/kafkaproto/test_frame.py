@@ -20,13 +20,13 @@ from kafkaproto.frame import (
 )
 
 
-def test_appending_a_payload_to_a_started_frame_gives_the_same_bytes_as_framing_it() -> None:
+def test_frame_from_start_frame_and_finish_frame_equals_that_from_function_frame() -> None:
     out = start_frame()
     out += b"payload"
     assert finish_frame(out) == 7 and out == frame(b"payload") == b"\x00\x00\x00\x07payload"
 
 
-def test_kafka_frame_length_includes_data_inserted_from_files() -> None:
+def test_kafka_frame_length_counts_separate_data_that_is_inserted_at_a_position() -> None:
     out = start_frame()
     out += b"ab"
     assert finish_frame(out, [(5, b"12345")]) == 7

@@ -150,7 +150,7 @@ class Ordinary(Smallest):
 
 
 @core_first(HEAVY)
-def test_decoder_memory_limit_allows_arrays_of_1500_items_with_typical_names(entry: Entry) -> None:
+def test_decoder_memory_limit_accepts_arrays_of_1500_items_with_names_of_5_letters(entry: Entry) -> None:
     for array in [part for part in parts(entry.layout) if isinstance(part, ArrayType)]:
         obj = Ordinary(array, 1500).message(entry.layout)
         assert entry.layout.decode(entry.layout.encode(obj)) == obj
@@ -167,7 +167,7 @@ def test_generated_and_generic_decoder_reject_a_message_above_the_memory_limit()
         assert error.value.path == "OffsetFetchRequest.groups" and error.value.offset == 0
 
 
-def test_decoders_of_messages_without_memory_heavy_arrays_have_no_memory_check() -> None:
+def test_decoders_have_no_memory_check_if_no_array_can_exceed_the_memory_limit() -> None:
     light = [entry for entry in ENTRIES if not entry.layout.is_heavy]
     assert len(light) > len(ENTRIES) / 2
     assert all("room" not in entry.layout.decoder_text()[0] for entry in light)

@@ -79,13 +79,13 @@ def test_unknown_tagged_field_uses_no_more_memory_than_its_estimate() -> None:
     assert memory.UNKNOWN_TAG - SMALLER_SINCE_3_11 <= max(beyond_free) <= memory.UNKNOWN_TAG
 
 
-def test_memory_per_message_byte_for_array_items_values_and_a_copy_equals_the_limit() -> None:
+def test_memory_budget_of_a_decoder_starts_below_64_kib_and_grows_linearly() -> None:
     assert memory.ROOM_PER_BYTE + memory.FREE + 1 == memory.LIMIT
     assert memory.room_for(1000) - memory.room_for(0) == 1000 * memory.ROOM_PER_BYTE
     assert memory.room_for(0) + sys.getsizeof([]) < 64 * 1024
 
 
-def test_memory_limit_per_byte_rejects_5000_topic_names_of_1_byte_but_not_of_3_bytes() -> None:
+def test_memory_limit_rejects_5000_topic_names_of_1_letter_but_not_of_3_letters() -> None:
     [names] = [part for part in parts(DELETE_TOPICS_REQUEST_V4) if isinstance(part, ArrayType)]
     assert names.is_heavy
     assert names.item_weight == memory.ITEM + memory.SHORTEST_TEXT - 2 * memory.FREE == 64

@@ -171,7 +171,7 @@ def test_truncated_message_inside_a_wrapper_is_ignored() -> None:
     assert [record.offset for record in records(data)] == [70, 71, 72]
 
 
-def test_wrapper_message_offset_zero_means_that_inner_offsets_are_absolute() -> None:
+def test_inner_offsets_are_absolute_if_the_offset_of_their_wrapper_message_is_0() -> None:
     """Some librdkafka versions sent 0; an offset below the last inner one is invalid."""
     inside = build_message_set(SOME, magic=1)
     for offset, expected in ((0, 0), (3, 0), (10, 7)):

@@ -71,7 +71,7 @@ def test_error_for_an_invalid_field_definition_contains_the_violated_rule(rule: 
     assert "M" in str(error.value)
 
 
-def test_field_definitions_from_which_tests_make_invalid_variants_are_valid() -> None:
+def test_field_definition_that_other_tests_make_invalid_is_accepted_when_unmodified() -> None:
     assert parse(with_field()).structs[-1].fields[0].name == "field"
     assert parse(with_field(**TAGGED)).structs[-1].fields[0].tag == 0
 
@@ -119,7 +119,7 @@ def test_duplicate_field_name_in_a_definition_is_rejected() -> None:
         parse(message)
 
 
-def test_field_definition_without_versions_gets_the_versions_in_which_it_is_tagged() -> None:
+def test_versions_of_a_tagged_field_default_to_its_tagged_versions() -> None:
     fields = {field.name: field for field in parse(source("Request")).structs[-1].fields}
     assert str(fields["tagged_text"].versions) == "2+"
 
@@ -145,7 +145,7 @@ def test_versions_with_equal_fields_share_one_layout() -> None:
     assert ranges([0, 1, 2, 5, 7, 8]) == "0-2, 5, 7-8"
 
 
-def test_struct_name_used_in_request_and_response_is_prefixed_with_the_message_name() -> None:
+def test_class_of_a_struct_name_used_in_two_messages_has_the_message_name_as_prefix() -> None:
     pair = [definition("AlterClientQuotasRequest"), definition("AlterClientQuotasResponse")]
     names = class_names(pair)
     assert names["AlterClientQuotasRequest"]["EntityData"] == "AlterClientQuotasRequestEntityData"

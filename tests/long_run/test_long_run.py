@@ -21,7 +21,7 @@ def result(name: str, *findings: Finding, at: dict[str, str] = HERE) -> Result:
     return Result(name, "abc1234", at, "2026-11-22", 7, list(findings or (Finding("it is so", True),)))
 
 
-def test_long_test_run_part_must_be_repeated_if_it_failed_or_the_code_changed() -> None:
+def test_function_missing_returns_new_and_failed_parts_and_parts_with_changed_code() -> None:
     all_of_them = [Part(name, list) for name in ("kept", "changed", "broken", "new")]
     results = {
         "kept": result("kept"),

@@ -185,7 +185,7 @@ def stub(check: Check) -> Callable[[Path, Stage, tuple[str, ...]], Failure | Non
     return run
 
 
-def test_mutation_result_names_the_failing_test_or_is_survived_if_no_test_fails(tree: Path) -> None:
+def test_mutation_result_contains_the_first_failing_test_or_the_word_survived(tree: Path) -> None:
     source = (tree / "broker/x.py").read_bytes()
     result = tried(tree, 1, stub(boundary))
     assert result == {
@@ -294,7 +294,7 @@ def test_mutation_testing_parses_failing_test_names_from_pytest_output() -> None
     assert first_failed("Killed\n") == ""
 
 
-def test_mutation_testing_runs_every_test_folder_in_exactly_one_stage() -> None:
+def test_last_stage_of_mutation_testing_ignores_the_test_folders_of_earlier_stages() -> None:
     *named, rest = STAGES
     ignored = {path.removeprefix("--ignore=") for path in rest.paths[1:]}
     assert ignored == {path for stage in named for path in stage.paths} | {"tests/mutations"}
@@ -328,7 +328,7 @@ def test_mutation_testing_page_is_current_and_explains_every_surviving_mutation(
     assert survivors == JUDGEMENTS.keys()
 
 
-def test_mutation_testing_page_has_a_table_column_for_each_of_two_revisions(tmp_path: Path) -> None:
+def test_mutation_testing_page_shows_results_of_two_git_revisions_in_two_columns(tmp_path: Path) -> None:
     [site] = sites_of("broker/x.py", b"x = a | b < c\n")
     edit = edit_of(b"x = a | b < c\n", site)
     failed = results.result_of(site, edit, Failure("golden", "tests/a.py::test_b"))
@@ -348,7 +348,7 @@ def test_mutation_testing_page_has_a_table_column_for_each_of_two_revisions(tmp_
     assert "| 2 | broker/x.py:1 | not judged yet |" in text
 
 
-def test_mutation_testing_option_column_without_option_rev_exits_with_an_error(
+def test_mutation_testing_rejects_command_line_option_column_without_option_rev(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit):

@@ -13,7 +13,7 @@ from tests.support.oracle.oracle import Releases
 
 @pytest.mark.java
 @pytest.mark.rule("T-1")
-def test_first_versions_with_client_side_throttling_equal_those_of_the_java_client(releases: Releases) -> None:
+def test_client_side_throttling_begins_at_the_same_api_version_as_in_the_java_client(releases: Releases) -> None:
     for oracle, _ in releases.all:
         theirs = {int(key): first for key, first in json.loads(oracle.ask("waits")).items() if int(key) in APIS}
         assert len(theirs) > 60

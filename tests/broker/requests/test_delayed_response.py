@@ -102,7 +102,7 @@ def test_throttled_acks_0_produce_in_an_old_release_delays_the_next_request(clus
 
 
 @pytest.mark.rule("D9b")
-def test_emulated_kafka_1_1_delays_the_request_after_a_produce_by_its_throttle_time(cluster: VirtualCluster) -> None:
+def test_emulated_kafka_1_1_answers_produce_and_next_request_when_the_throttle_ends(cluster: VirtualCluster) -> None:
     for version in range(3, 6):
         limit(cluster, client_id=f"v{version}", producer_byte_rate=10_000.0)
         client = cluster.connect(client_id=f"v{version}")

@@ -197,7 +197,7 @@ def test_throttled_fetch_response_has_exactly_the_bytes_of_an_empty_response(
 
 @pytest.mark.rule("T-4", "R-5")
 @pytest.mark.parametrize("case", ["delivered", "without records", "from a throttled follower"])
-def test_fetch_response_under_a_quota_is_encoded_only_once(
+def test_fetch_response_is_encoded_only_once_although_the_client_has_a_fetch_quota(
     cluster: VirtualCluster, case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     versioned = codec(ApiKey.FETCH, 11)
@@ -262,7 +262,7 @@ def test_throttled_full_fetch_creates_no_fetch_session(cluster: VirtualCluster) 
 
 
 @pytest.mark.rule("Q-14")
-def test_fetch_of_a_batch_far_above_the_quota_is_throttled_forever(cluster: VirtualCluster) -> None:
+def test_fetch_of_4096_bytes_with_quota_250_returns_no_records_at_each_of_five_tries(cluster: VirtualCluster) -> None:
     """4096 bytes at 250 B/s are throttled for 6384 ms at first, and never returned."""
     _produce_for_an_answer_of(cluster, 4096)
     limit(cluster, client_id="reader", consumer_byte_rate=250.0)
@@ -380,7 +380,7 @@ def test_fetch_with_quota_500_bytes_per_second_returns_at_most_5000_record_bytes
 
 @pytest.mark.rule("D9")
 @pytest.mark.parametrize("semantics", ["kip", "kafka"])
-def test_default_quota_throttles_empty_client_id_if_broker_obeys_kips_not_kafka_code(semantics: str) -> None:
+def test_empty_client_id_gets_the_default_quota_with_semantics_kip_but_not_kafka(semantics: str) -> None:
     cluster = VirtualCluster(config={"quota.producer.default": "10000"}, semantics=semantics)
     cluster.topic("t")
     client = cluster.connect(client_id="")

@@ -65,7 +65,7 @@ def test_observers_are_called_in_the_order_they_were_attached() -> None:
         events.attach(first)
 
 
-def test_broker_events_flag_wants_records_apart_is_true_while_an_observer_sets_it() -> None:
+def test_attached_observer_sets_attribute_wants_records_apart_until_it_is_detached() -> None:
     events = Events()
     wanting = type("Wanting", (Observer,), {"wants_records_apart": True})()
     events.attach(wanting)

@@ -79,7 +79,7 @@ async def test_connection_above_its_ip_rate_limit_is_closed_unanswered_after_200
 
 
 @pytest.mark.rule("W-12")
-async def test_stopping_broker_closes_connections_that_wait_for_a_slot() -> None:
+async def test_broker_stop_closes_a_connection_waiting_because_max_connections_is_reached() -> None:
     async with async_cluster(config={"max.connections": 1}) as cluster, client_of(cluster) as first:
         assert await works(first)
         async with client_of(cluster) as waiting:
@@ -90,7 +90,7 @@ async def test_stopping_broker_closes_connections_that_wait_for_a_slot() -> None
 
 
 @pytest.mark.rule("W-12")
-async def test_client_that_disconnects_while_waiting_for_a_slot_does_not_get_the_slot() -> None:
+async def test_disconnected_client_in_the_max_connections_queue_does_not_block_the_next() -> None:
     async with async_cluster(config={"max.connections": 1}) as cluster, client_of(cluster) as first:
         assert await works(first)
         gone = await connect(cluster)

@@ -155,7 +155,7 @@ async def test_broker_port_in_use_raises_a_single_line_error_and_leaves_no_socke
     assert len(asyncio.all_tasks()) == 1
 
 
-async def test_port_taken_while_a_broker_was_stopped_raises_config_error_after_its_restart() -> None:
+async def test_restart_of_a_broker_fails_with_config_error_if_its_port_was_taken_meanwhile() -> None:
     async with async_cluster() as cluster:
         host, port = bound(cluster)[0]
         cluster.broker(0).stop()

@@ -19,7 +19,7 @@ def test_broker_memory_does_not_grow_with_the_amount_of_data() -> None:
 
 
 @pytest.mark.slow
-def test_partitions_whose_data_exceeds_the_memory_limit_hold_no_file_descriptors() -> None:
+def test_2000_partitions_with_100_kb_memory_limit_use_fewer_than_50_file_descriptors() -> None:
     resident, descriptors = many_partitions(2000, "--memory", "100K")
     assert _seen(resident) < 300
     assert _seen(descriptors) < 50

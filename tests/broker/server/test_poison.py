@@ -216,7 +216,7 @@ async def test_topics_and_their_settings_are_unchanged_after_frame_buffers_are_r
 
 
 @pytest.mark.rule("P-17")
-async def test_repeated_produce_requests_store_nothing_twice_after_buffers_are_overwritten() -> None:
+async def test_resent_idempotent_batch_is_stored_once_although_frame_buffers_are_released() -> None:
     async with async_cluster(topics={"t": 1}) as cluster, client_of(cluster) as client:
         given = await client.ask(InitProducerIdRequest(None, 60_000), 1)
         for sequence in range(3):

@@ -193,7 +193,7 @@ async def test_connection_stops_reading_while_a_large_response_is_sent() -> None
         assert (await client.answer()).correlation_id == 2
 
 
-async def test_server_reports_that_it_is_sending_until_the_client_read_an_8_mib_response() -> None:
+async def test_attribute_is_sending_is_true_until_the_client_has_read_an_8_mib_response() -> None:
     async with large(True, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
         await client.ask(metadata(), 1)
         assert not cluster.server.loop.is_sending

@@ -210,7 +210,7 @@ def test_fenced_kip_848_group_member_gets_fenced_member_epoch_until_it_joins_aga
         ]
 
 
-def test_fenced_static_member_of_a_classic_group_gets_error_82() -> None:
+def test_fenced_static_member_of_a_classic_group_gets_fenced_instance_id_error() -> None:
     with cluster(topics={"orders": 4}, clock="manual") as c:
         member_id = join_classic(c, "one")
         c.fence_member("readers", member_id)
@@ -331,7 +331,7 @@ async def test_method_wait_for_group_accepts_each_state_of_a_consumer_group() ->
 
 
 @pytest.mark.parametrize("state", ["Assigning", "Reconciling"])
-def test_method_wait_for_group_rejects_zero_members_with_a_state_that_needs_members(state: str) -> None:
+def test_method_wait_for_group_rejects_0_members_with_state_assigning_or_reconciling(state: str) -> None:
     text = rf"members must be at least 1 for a group that is {state} \(got 0\); leave members or state out"
     with cluster() as c, pytest.raises(ValueError, match=text):
         c.wait_for_group("readers", members=0, state=state)

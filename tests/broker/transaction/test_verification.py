@@ -86,7 +86,7 @@ def test_batch_whose_verification_began_before_the_commit_marker_is_rejected(new
 
 
 @pytest.mark.rule("TX-41")
-def test_txn_offset_commit_during_a_coordinator_move_adds_no_group_on_former_broker(newer: TransactionBench) -> None:
+def test_waiting_txn_offset_commit_gets_not_coordinator_if_the_group_moves_meanwhile(newer: TransactionBench) -> None:
     topic, group, producer = newer.topic(), Group(newer), Producer(newer)
     producer.init()
     image = newer.cluster.state.controller.image

@@ -148,7 +148,7 @@ def test_captured_packets_of_every_link_type_yield_their_tcp_segment(link: int, 
     assert (segment.source_port, segment.to_port) == (1, 2) and segment.source in (A.packed, SIX.packed)
 
 
-def test_tcp_segment_attribute_missing_is_the_number_of_bytes_not_captured() -> None:
+def test_tcp_segment_counts_the_bytes_that_a_truncated_packet_does_not_contain() -> None:
     segment = segment_of(101, HELLO[:-2], len(HELLO))
     assert (segment.data, segment.missing) == (b"hel", 2)
     assert segment_of(101, HELLO[:34], len(HELLO)).missing == 5

@@ -70,7 +70,7 @@ def test_bytes_cut_from_a_captured_tcp_segment_become_a_gap_in_the_stream() -> N
     assert out == [Data(b"abc", NOW), Hole(5, CUT_SHORT, NOW), Data(b"defg", NOW)] and stream.ended
 
 
-def test_gap_in_a_tcp_stream_that_exceeds_any_tcp_window_has_an_unknown_length() -> None:
+def test_tcp_sequence_jump_of_3_billion_bytes_gives_a_gap_of_unknown_length() -> None:
     stream = Stream()
     stream.begin(0)
     out = [*stream.take(0, b"ab", 0, NOW), *stream.take(3_000_000_000, b"cd", 0, NOW)]

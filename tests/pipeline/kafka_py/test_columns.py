@@ -134,7 +134,7 @@ def test_kafka_py_rows_without_the_headers_option_have_no_headers_column() -> No
     assert "headers" not in row and row["value"] == b"v"
 
 
-def test_kafka_py_collects_small_record_batches_into_large_arrow_batches() -> None:
+def test_kafka_py_combines_10_batches_of_1000_rows_into_an_arrow_batch_of_10000_rows() -> None:
     rows = Rows(WHOLE, with_headers=False)
     data = build_batch([NewRecord(b"v")] * 1000)
     entry = next(batches(data))
