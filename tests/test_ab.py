@@ -200,7 +200,7 @@ def test_ab_benchmark_raises_an_error_for_a_folder_that_is_not_a_git_checkout(tm
         sides.resolve("HEAD", tmp_path)
 
 
-def test_benchmark_of_old_and_new_code_needs_valgrind_before_it_checks_the_commit(tmp_path: Path) -> None:
+def test_make_ab_without_valgrind_reports_missing_valgrind_and_not_the_bad_commit(tmp_path: Path) -> None:
     done = run("no-such-branch", PATH=str(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"make ab: {instructions.MISSING}\n"

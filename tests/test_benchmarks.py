@@ -76,7 +76,7 @@ def test_growth_benchmark_prints_a_row_for_each_of_its_three_measurements() -> N
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the race reads /proc and pins cores")
-def test_broker_benchmark_compares_round_trips_with_those_of_a_bare_asyncio_server() -> None:
+def test_round_trip_benchmark_has_a_ratio_of_the_broker_to_a_bare_asyncio_server() -> None:
     from benchmarks import race
 
     racers = [race.ours(), race.floor()]

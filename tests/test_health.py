@@ -44,7 +44,7 @@ def listening() -> Iterator[tuple[str, Callable[[bytes], None]]]:
 
 
 @pytest.mark.parametrize("release", ["0.9", "3.9", "4.2"])
-def test_health_command_exits_with_status_0_until_a_broker_of_kafka_0_9_or_4_2_stops(
+def test_health_command_succeeds_for_kafka_0_9_to_4_2_and_fails_if_a_broker_stops(
     release: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with cluster(brokers=2, release=release) as c:
@@ -89,7 +89,7 @@ def test_health_command_in_a_container_checks_the_addresses_in_kafka_listeners(t
     assert health.addresses_in_container(str(tmp_path), variables) == [("127.0.0.1", 19092), ("10.0.0.7", 19093)]
 
 
-def test_health_command_with_container_option_exits_with_status_0_until_brokers_stop(
+def test_health_command_with_option_container_fails_if_the_advertised_broker_stops(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("KAFKA_NUM_PARTITION", "3")  # unknown settings are ignored

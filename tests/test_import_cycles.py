@@ -122,7 +122,7 @@ def test_import_cycle_report_of_an_acyclic_package_is_empty(folder: Path) -> Non
 
 
 @pytest.mark.parametrize("back", BACK)
-def test_import_cycle_search_returns_both_cycles_if_the_last_module_imports_the_top(folder: Path, back: str) -> None:
+def test_import_cycle_search_returns_overlapping_cycles_of_2_and_3_modules(folder: Path, back: str) -> None:
     name = f"cyclic_package_{[*BACK].index(back)}"
     graph = made_up(folder, name, {**CHAIN, "bottom": BACK[back]})
     assert cycles(graph) == [

@@ -141,7 +141,7 @@ def test_make_reports_a_missing_or_old_python_with_the_install_command(bare_path
     assert "apt install" in result.stderr and "brew install" in result.stderr
 
 
-def test_make_target_needs_java_fails_without_java_and_with_java_11_but_not_17(bare_path: Path) -> None:
+def test_makefile_java_check_accepts_java_17_to_25_and_rejects_java_11_or_no_java(bare_path: Path) -> None:
     result = make("needs-java", f"PYTHON={sys.executable}", path=str(bare_path))
     assert result.returncode != 0
     assert "A JDK 17 or later is missing" in result.stderr

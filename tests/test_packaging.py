@@ -261,7 +261,7 @@ def test_demo_of_an_installed_package_writes_its_trace_into_the_current_folder(p
     assert list((tmp_path / "build" / "demo" / "trace").glob("*.kptrace"))
 
 
-def test_wheel_name_and_imported_package_and_version_option_have_the_same_version(
+def test_version_is_equal_in_wheel_name_imported_package_and_version_option(
     wheel: Path, python: Path, tmp_path: Path
 ) -> None:
     version = run(python, tmp_path, "-c", "import kafkaproto; print(kafkaproto.__version__)").strip()

@@ -283,7 +283,7 @@ def test_async_fixture_that_uses_the_cluster_of_another_event_loop_is_an_error(p
     )
 
 
-def test_only_tests_in_another_event_loop_than_their_async_cluster_get_an_error(pytester: pytest.Pytester) -> None:
+def test_async_cluster_is_usable_in_its_own_event_loop_but_an_error_in_another_loop(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\ntimeout = 30\n")
     pytester.makepyfile(
         """
@@ -463,7 +463,7 @@ def test_cluster_fixture_can_be_defined_with_session_or_module_scope(outside: py
         ),
     ],
 )
-def test_kafka_marker_that_does_not_apply_to_the_used_fixture_is_an_error(
+def test_kafka_marker_with_invalid_options_or_an_unaffected_fixture_is_an_error(
     outside: pytest.Pytester, fixture: str, marker: str, text: str
 ) -> None:
     outside.makepyfile(
@@ -494,7 +494,7 @@ def test_kafka_marker_that_does_not_apply_to_the_used_fixture_is_an_error(
 
 @pytest.mark.parametrize("fixture", ["kafka_broker", "module_wide", "own", "of_module"])
 @pytest.mark.parametrize("outcome", ["pass", "assert False"])
-def test_marker_kafka_is_an_error_with_a_getfixturevalue_fixture_that_ignores_it(
+def test_kafka_marker_fails_a_test_whose_getfixturevalue_fixture_ignores_the_marker(
     outside: pytest.Pytester, fixture: str, outcome: str
 ) -> None:
     outside.makepyfile(

@@ -95,7 +95,9 @@ def test_options_override_properties_files_and_later_files_override_earlier_file
     assert "num.io.threads is accepted, but has no effect" in running.end()
 
 
-def test_broker_listens_as_set_in_a_properties_file_unless_an_option_overrides_it(start: Start, tmp_path: Path) -> None:
+def test_broker_listens_at_the_address_in_a_properties_file_or_an_overriding_option(
+    start: Start, tmp_path: Path
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     file = written(tmp_path, f"listeners=INSIDE://127.0.0.1:{port}\nadvertised.listeners=INSIDE://localhost:{port}")

@@ -88,7 +88,7 @@ def test_broker_settings_cannot_be_changed_to_values_rejected_at_broker_start(
 
 @pytest.mark.rule("CF-18")
 @EITHER
-def test_only_the_non_number_is_reported_if_another_broker_setting_is_out_of_range(
+def test_broker_config_error_reports_a_non_numeric_value_not_an_out_of_range_value(
     subject: Subject, broker: str
 ) -> None:
     failed = "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
@@ -233,7 +233,7 @@ def test_network_threads_of_a_listener_can_at_most_double_or_halve(subject: Subj
     ],
 )
 @pytest.mark.releases(first="4.1")
-def test_only_a_bad_value_is_reported_if_elr_forbids_another_change_in_the_request(
+def test_bad_broker_setting_is_reported_instead_of_forbidden_min_insync_replicas(
     subject: Subject, broker: str, operation: int, expected: str
 ) -> None:
     change = ("min.insync.replicas", operation, "2" if operation == SET else None)
@@ -253,7 +253,7 @@ def test_append_and_subtract_are_rejected_for_broker_settings_that_are_no_lists(
 
 
 @pytest.mark.rule("CF-23")
-def test_append_or_subtract_on_a_brokers_cleanup_policy_ignores_cluster_wide_value(subject: Subject) -> None:
+def test_subtract_from_a_brokers_unset_cleanup_policy_starts_from_the_default_delete(subject: Subject) -> None:
     name = "log.cleanup.policy"
 
     def change(broker: str, operation: int, value: str | None, expected: str) -> None:

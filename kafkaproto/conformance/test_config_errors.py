@@ -80,7 +80,7 @@ def not_list(operation: str, setting: str) -> Error:
 
 @pytest.mark.rule("AD-38")
 @pytest.mark.parametrize("validate_only", [False, True])
-def test_topic_change_with_several_faults_gets_the_error_that_kafka_checks_first(
+def test_topic_change_with_a_bad_operation_and_a_bad_name_gets_the_operation_error(
     subject: Subject, validate_only: bool
 ) -> None:
     """The checks are, in order: repeated and null settings, the operations, the topic's name, its settings, its existence.
@@ -172,7 +172,7 @@ KEY_STORE = "ssl.keystore.location"
         ),
     ],
 )
-def test_broker_settings_that_cannot_change_are_rejected_with_the_message_of_kafka(
+def test_read_only_or_invalid_broker_settings_get_kafkas_exact_error_message(
     subject: Subject, broker: str, setting: str, value: str, message: str
 ) -> None:
     assert changed(subject, (BROKER, broker, [(setting, SET, value)])) == [(INVALID_REQUEST, message)]
@@ -246,7 +246,7 @@ def test_change_of_a_thread_count_to_more_than_double_or_less_than_half_is_rejec
         ),
     ],
 )
-def test_invalid_topic_settings_are_rejected_with_the_message_of_kafka(
+def test_invalid_topic_settings_are_rejected_with_kafkas_exact_error_message(
     subject: Subject, configs: dict[str, str], message: str
 ) -> None:
     topic = new_topic(subject).name
@@ -288,7 +288,7 @@ def test_groups_are_an_unknown_resource_type_of_describe_configs_before_4_0(subj
 
 
 @pytest.mark.rule("AD-40")
-def test_describe_configs_returns_kafkas_errors_for_bad_topic_names_and_broker_ids(subject: Subject) -> None:
+def test_describe_configs_error_says_what_is_wrong_with_a_topic_name_or_broker_id(subject: Subject) -> None:
     no_name = "Client metrics subscription name must not be empty"
     resources = [(TOPIC, "a b"), (TOPIC, ""), (BROKER, "1"), (BROKER, "x"), (CLIENT_METRICS, "")]
     assert described(subject, *resources) == [

@@ -216,7 +216,7 @@ def test_static_member_keeps_its_partitions_while_it_is_temporarily_gone(subject
 
 @pytest.mark.rule("GN-32")
 @pytest.mark.releases(first="4.2")
-def test_member_with_partitions_to_revoke_gets_no_partitions_on_rejoining_as_static(subject: Subject) -> None:
+def test_member_that_rejoins_as_static_gets_no_partitions_while_it_must_revoke_some(subject: Subject) -> None:
     """Members A and B join without an instance id, and later join again with one.
 
     A still owns partitions that it must revoke for B, so the response to A's second join has no partitions. B has nothing to revoke, so the response

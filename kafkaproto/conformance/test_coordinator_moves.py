@@ -95,7 +95,7 @@ def test_offset_fetch_does_not_return_a_commit_that_is_not_replicated_yet(subjec
 
 
 @pytest.mark.rule("GC-59", "GC-60")
-def test_kip_848_coordinator_completes_offset_and_group_deletions_after_replication(subject: Subject) -> None:
+def test_kip_848_coordinator_replicates_offset_and_group_deletions_before_it_replies(subject: Subject) -> None:
     """OffsetDelete and DeleteGroups are parked until their tombstones are replicated. Kafka's old group coordinator (in Scala) responds at once."""
     topic = new_topic(subject, partitions=2).name
     group = Group(subject, 0)

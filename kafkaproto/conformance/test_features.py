@@ -201,7 +201,7 @@ def test_update_features_changes_all_features_or_none_from_4_0_on(subject: Subje
 
 @pytest.mark.releases("4.2")
 @pytest.mark.rule("AD-20", "AD-21")
-def test_update_features_reports_a_bad_feature_by_java_hash_order_not_request_order(subject: Subject) -> None:
+def test_update_features_names_the_same_bad_feature_for_both_orders_of_the_request(subject: Subject) -> None:
     local = f"Local controller {controller(subject)}"
     unknown = invalid("nope", 1, f"{local} does not support this feature.")
     too_high = invalid(METADATA, 99, f"{local} only supports versions 7-29")

@@ -59,7 +59,7 @@ def test_waiting_fetch_returns_all_partitions_when_an_append_reaches_min_bytes(s
 
 
 @pytest.mark.rule("F-29", "F-30")
-def test_unreplicated_record_completes_parked_fetches_of_followers_not_of_consumers(subject: Subject) -> None:
+def test_parked_consumer_fetch_gets_a_new_record_only_after_a_follower_stored_it(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     with held(subject, topic, 1):
         consumer, follower = topic.connect(), topic.connect()

@@ -70,7 +70,7 @@ def hidden_group(subject: Subject) -> ConsumerGroup:
     return group
 
 
-def test_list_groups_omits_empty_group_after_rejected_join_and_another_groups_commit(subject: Subject) -> None:
+def test_empty_group_with_a_rejected_join_is_unlisted_when_another_group_commits(subject: Subject) -> None:
     forgets = subject.semantics == "kafka"
     group = empty_group(subject)
     place, key = {group.topic.name: [0]}, (group.topic.name, 0)
@@ -102,7 +102,7 @@ def test_heartbeats_commits_and_deletions_do_not_find_a_group_after_a_rejected_j
     assert result.error_code == (NOT_FOUND if forgets else 0)
 
 
-def test_successful_join_after_a_rejected_join_gets_epoch_1_and_keeps_group_offsets(subject: Subject) -> None:
+def test_join_after_a_rejected_join_gets_epoch_1_and_committed_offsets_remain(subject: Subject) -> None:
     group = hidden_group(subject)
     assert group.enter("B") == (1 if subject.semantics == "kafka" else 3, ALL)
     assert group.committed() == {(group.topic.name, 0): 5}

@@ -157,7 +157,7 @@ def test_offset_delete_rejects_topics_that_group_members_subscribe_to(subject: S
 
 
 @pytest.mark.rule("GC-62")
-def test_offset_delete_response_lists_subscribed_topics_first_only_before_kip_848(subject: Subject) -> None:
+def test_offset_delete_response_of_kip_848_coordinator_has_topics_in_request_order(subject: Subject) -> None:
     free, read = new_topic(subject).name, new_topic(subject).name
     group = Group(subject)
     make_stable(group.client(protocols=[("range", subscription(read))]))

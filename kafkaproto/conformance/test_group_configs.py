@@ -52,7 +52,7 @@ def not_a_list(word: str, name: str) -> tuple[int, str]:
 
 @pytest.mark.releases(first="4.1")
 @pytest.mark.rule("GN-69")
-def test_invalid_settings_of_a_group_are_rejected_with_the_messages_of_kafka(subject: Subject) -> None:
+def test_invalid_settings_of_a_group_are_rejected_with_kafkas_exact_error_messages(subject: Subject) -> None:
     number, unknown = "Not a number of type INT", "Unknown group config name: {}"
     duration = (
         "Invalid value `bad` for configuration share.auto.offset.reset. The value must be either 'earliest', 'latest' or of the format "
@@ -86,7 +86,7 @@ def test_invalid_settings_of_a_group_are_rejected_with_the_messages_of_kafka(sub
 
 
 @pytest.mark.rule("GN-69")
-def test_repeated_or_null_group_settings_get_equal_errors_with_or_without_group_id(subject: Subject) -> None:
+def test_repeated_or_null_group_settings_get_the_same_error_for_an_empty_group_id(subject: Subject) -> None:
     """A repeated setting and a null value are rejected with equal errors for a valid and for an empty group id.
 
     The errors also occur in Kafka before 4.0, which has no settings of groups.

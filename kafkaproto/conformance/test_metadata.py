@@ -77,7 +77,7 @@ def test_metadata_response_has_the_fields_of_its_version(subject: Subject, versi
         pytest.param([0, 1, 2], [0, 1, 2], marks=pytest.mark.releases(first="4.2"), id="ascending"),
     ],
 )
-def test_metadata_lists_replicas_that_rejoined_the_isr_in_the_order_of_the_release(
+def test_metadata_isr_lists_rejoined_replicas_last_before_4_2_and_by_id_from_4_2_on(
     subject: Subject, first: list[int], then: list[int]
 ) -> None:
     topic = new_topic(subject, assignment={0: [2, 0, 1]})

@@ -96,7 +96,7 @@ def test_offset_commit_in_a_transaction_needs_the_current_group_generation(subje
 
 
 @pytest.mark.rule("TX-41", "TX-42")
-def test_rejected_txn_offset_commit_creates_a_group_only_before_kip_848(
+def test_kip_848_coordinator_creates_no_group_for_a_rejected_txn_offset_commit(
     subject: Subject,
 ) -> None:
     topic, group = new_topic(subject), Group(subject)
@@ -114,7 +114,7 @@ def test_rejected_txn_offset_commit_creates_a_group_only_before_kip_848(
 
 
 @pytest.mark.rule("TX-43")
-def test_fenced_txn_offset_commit_drops_pending_offsets_only_before_kip_848(
+def test_kip_848_coordinator_keeps_pending_offsets_if_a_txn_offset_commit_is_fenced(
     subject: Subject,
 ) -> None:
     topic, group = new_topic(subject), Group(subject)

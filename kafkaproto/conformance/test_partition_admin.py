@@ -212,7 +212,7 @@ def test_elect_leaders_response_includes_topics_whose_partitions_need_no_electio
 
 
 @pytest.mark.rule("AD-47")
-def test_election_without_an_eligible_replica_is_rejected_with_the_message_of_kafka(subject: Subject) -> None:
+def test_election_without_a_running_replica_gets_an_error_about_unavailable_leaders(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [2]})
     subject.stop_broker(2)
     wait_until(subject, lambda: topic.partition().leader_id == -1, "no leader")

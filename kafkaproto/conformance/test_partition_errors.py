@@ -79,7 +79,7 @@ def manual(text: str) -> Error:
 
 
 @pytest.mark.rule("AD-39")
-def test_topics_that_cannot_be_placed_are_rejected_with_the_message_of_kafka(subject: Subject) -> None:
+def test_create_topics_error_says_which_count_or_replica_assignment_is_invalid(subject: Subject) -> None:
     brokers = len(subject.bootstrap)
     too_many = f"The target replication factor of {brokers + 1} cannot be reached because only {brokers} broker(s) are registered."
     assert created(subject, 1, brokers + 1) == (

@@ -34,7 +34,7 @@ UNKNOWN_SERVER_ERROR = -1
 
 @pytest.mark.rule("GC-19", "GC-48")
 @pytest.mark.parametrize("leave", LEAVES)
-def test_pending_member_that_leaves_starts_a_rebalance_only_since_kip_848(subject: Subject, leave: Leave) -> None:
+def test_kip_848_coordinator_starts_a_rebalance_when_a_pending_member_leaves(subject: Subject, leave: Leave) -> None:
     """A pending member leaves a stable group, or one in the sync phase. The Java coordinator starts a rebalance; the old one starts none.
 
     A pending member has got its member id, but has not joined with it. leave: a function that removes the pending member from the group.
@@ -65,7 +65,7 @@ def test_group_has_the_state_empty_after_its_only_pending_member_leaves(subject:
 
 
 @pytest.mark.rule("GC-52")
-def test_describe_groups_returns_old_assignments_in_a_rebalance_only_since_kip_848(subject: Subject) -> None:
+def test_kip_848_coordinator_describes_a_rebalancing_group_with_its_old_assignment(subject: Subject) -> None:
     """In a rebalance, DescribeGroups returns the old member's previous assignment with the Java coordinator, and none with the older one.
 
     Both members join, but do not send SyncGroup. Then a second rebalance starts, in which both coordinators return no assignment for any member.
@@ -104,7 +104,7 @@ def test_offset_delete_that_names_no_existing_partition_keeps_an_empty_group(
 
 
 @pytest.mark.rule("GC-64")
-def test_offset_delete_without_any_offset_deletes_an_empty_group_only_before_kip_848(subject: Subject) -> None:
+def test_kip_848_coordinator_keeps_an_empty_group_if_no_offset_can_be_deleted(subject: Subject) -> None:
     expected = "Empty" if has_new_coordinator(subject) else "Dead"
     assert group_after_offset_delete_without_commit(subject) == expected
 

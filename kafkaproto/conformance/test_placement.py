@@ -54,7 +54,7 @@ def test_stopped_broker_does_not_become_leader_of_new_partitions(subject: Subjec
     assert {p.replica_nodes[0] for p in topic.metadata().partitions} == {0, 1}
 
 
-def test_replica_assignment_to_stopped_brokers_only_is_rejected(subject: Subject) -> None:
+def test_replica_assignment_that_has_only_stopped_brokers_is_rejected(subject: Subject) -> None:
     topic = new_topic(subject)
     pair = new_topic(subject, replication=2)
     stop(subject, 2)

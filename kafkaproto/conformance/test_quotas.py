@@ -142,7 +142,7 @@ def test_throttle_times_equal_those_that_a_reference_model_computes(subject: Sub
 
 
 @pytest.mark.rule("Q-10")
-def test_changed_byte_quota_is_compared_at_once_with_bytes_sent_before_the_change(subject: Subject) -> None:
+def test_lowered_byte_quota_throttles_at_once_for_bytes_sent_before_it_was_lowered(subject: Subject) -> None:
     """A client has sent 27.5 kB. Its next request is not throttled under a new quota of 30 kB/s, but is under 500 B/s, and is not without a quota.
 
     Corresponds to Kafka's test `ClientQuotaManagerTest.testQuotaParsing`.

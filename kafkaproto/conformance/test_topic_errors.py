@@ -117,7 +117,7 @@ def test_cluster_metadata_topic_cannot_be_created(subject: Subject) -> None:
 
 
 @pytest.mark.rule("AD-45")
-def test_new_topic_with_several_faults_gets_the_error_that_kafka_checks_first(subject: Subject) -> None:
+def test_create_topics_reports_a_bad_name_rather_than_bad_settings_and_bad_counts(subject: Subject) -> None:
     existing, name = new_topic(subject, name=subject.new_name("a.b")).name, subject.new_name()
     colliding = existing.replace("a.b", "a_b")
     null: dict[str, str | None] = {"no.such.setting": None}
@@ -141,7 +141,7 @@ def test_new_topic_with_several_faults_gets_the_error_that_kafka_checks_first(su
 
 
 @pytest.mark.rule("AD-45")
-def test_replica_assignment_with_several_faults_gets_the_error_kafka_checks_first(subject: Subject) -> None:
+def test_create_topics_reports_a_twice_assigned_partition_not_the_unknown_broker(subject: Subject) -> None:
     name = subject.new_name()
 
     def message(*assignment: tuple[int, Sequence[int]]) -> str | None:
@@ -229,7 +229,7 @@ def test_create_partitions_rejects_a_topic_that_would_exceed_10000_new_partition
 
 
 @pytest.mark.rule("AD-46")
-def test_create_partitions_rejects_a_repeated_topic_with_the_message_of_kafka(subject: Subject) -> None:
+def test_create_partitions_with_a_topic_twice_gets_the_error_duplicate_topic_name(subject: Subject) -> None:
     assert enlarged(subject, ("no-such-topic", 2), ("no-such-topic", 3)) == {
         "no-such-topic": (INVALID_REQUEST, "Duplicate topic name.")
     }

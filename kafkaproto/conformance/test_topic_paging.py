@@ -95,7 +95,7 @@ def test_topics_with_errors_do_not_count_towards_the_limit_of_topic_descriptions
 
 
 @pytest.mark.rule("AD-5")
-def test_empty_topic_name_gets_invalid_topic_unless_the_cursor_is_at_a_later_topic(subject: Subject) -> None:
+def test_empty_topic_name_is_skipped_if_the_cursor_is_at_a_later_requested_topic(subject: Subject) -> None:
     pa, pb = two_topics(subject)
     assert page(subject, "", pb, cursor=("", 0)) == ([(17, "", []), (0, pb, [0])], None)
     assert page(subject, "", pb, cursor=("", 5)) == ([(17, "", []), (0, pb, [0])], None)

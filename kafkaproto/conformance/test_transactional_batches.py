@@ -75,7 +75,7 @@ def test_last_stable_offset_is_the_log_start_if_open_transaction_data_is_deleted
 
 @pytest.mark.rule("TX-30")
 @pytest.mark.releases(first="4.0")
-def test_batch_is_rejected_if_transaction_ends_while_coordinator_checks_its_request(subject: Subject) -> None:
+def test_batch_is_rejected_if_its_transaction_ends_while_another_batch_is_verified(subject: Subject) -> None:
     """A Produce request has batches for two partitions, and the transaction is open only in the first one. So the leader verifies the second batch.
 
     Just before the Produce request, the test sends EndTxn version 4, which keeps the producer's epoch. If the transaction marker is written while the

@@ -153,7 +153,7 @@ def watch(kafka: TestCluster, folder: Path) -> str:
     return printed + rest
 
 
-def test_live_spark_job_aggregates_recorded_traffic_and_alerts_once_per_window(
+def test_live_spark_job_alerts_once_per_window_about_a_throttled_or_lagging_client(
     spark: Any, kafka: TestCluster, tmp_path: Path
 ) -> None:
     folder, first = tmp_path / "live", kafka.clock.now_ms() // WINDOW_MS * WINDOW_MS

@@ -131,7 +131,7 @@ def _other_field(quorum: Any) -> None:
     ("change", "expected"),
     [(_of_this_broker, 0), (_other_epoch, 1), (_other_leader, 1), (_no_observer, 1), (_other_field, 1)],
 )
-def test_admin_client_comparison_ignores_quorum_controller_and_offsets_but_no_others(
+def test_admin_client_quorum_comparison_ignores_offsets_but_not_epochs_or_observers(
     change: Callable[[Any], None], expected: int
 ) -> None:
     other = copy.deepcopy(QUORUM)

@@ -127,7 +127,7 @@ def changed(spark: Any, folder: Path, **change: Any) -> Tables:
     return Tables(*frames.values())
 
 
-def test_record_analysis_counts_records_of_a_batch_skipped_by_every_reader_as_lost(spark: Any, folder: Path) -> None:
+def test_record_analysis_reports_records_as_lost_if_every_reader_skips_their_batch(spark: Any, folder: Path) -> None:
     def without_the_third(rows: list[Row]) -> list[Row]:
         return [r for r in rows if not (r["api"] == "Fetch" and r["topic"] == "t" and r["base_offset"] == 20)]
 

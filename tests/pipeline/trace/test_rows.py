@@ -228,7 +228,7 @@ def test_incremental_fetch_rows_contain_offsets_and_limits_stored_in_the_session
     assert step(4, fetch(), 0)[-1] == (0, None, None)
 
 
-def test_rows_of_correct_fetch_sessions_count_no_missing_or_unrequested_partitions(bench: Bench) -> None:
+def test_rows_of_correct_fetch_sessions_show_0_missing_and_0_unrequested_partitions(bench: Bench) -> None:
     """The broker is correct here; the tests of injected faults check the numbers of incorrect ones."""
     client, other = bench.cluster.connect(), bench.cluster.connect()
     session_id = client.ask(fetch(("t", 0, 0), ("t", 1, 0), session=(0, 0)), 11).session_id
@@ -334,7 +334,7 @@ def test_problem_column_of_a_request_contains_a_wrong_correlation_id_of_its_resp
     assert row["problem"] == "the correlation id of the response is 2"
 
 
-def test_rejected_request_gives_a_row_with_the_reason_or_the_error_code(
+def test_row_of_an_unanswered_request_with_an_unknown_version_contains_the_reason(
     bench: Bench,
 ) -> None:
     for key, version in ((3, 99), (999, 0), (18, 99)):

@@ -47,7 +47,7 @@ def test_parquet_writer_combines_small_batches_into_large_row_groups(
     assert groups == [writing.ROWS_PER_GROUP, writing.ROWS_PER_GROUP, EVENTS_PER_BATCH]
 
 
-def test_parquet_writer_limits_open_files_and_accepts_late_rows_of_earlier_hours(
+def test_parquet_writer_closes_files_of_old_hours_and_writes_late_rows_to_new_files(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     hours = [f"h{number:02d}" for number in range(3 * writing.OPEN_PARTS)]
