@@ -83,7 +83,7 @@ with cluster(topics={"orders": 1}) as c:
 
 
 @pytest.mark.slow
-def test_first_client_in_a_process_needs_at_most_twice_the_time_of_the_second_client() -> None:
+def test_first_group_join_in_a_process_takes_at_most_twice_as_long_as_the_second() -> None:
     """Without preloading it took 17 times as long as the second client. The rest is the first use of aiokafka itself."""
     pairs = []
     for _ in range(2 * ROUNDS):

@@ -112,7 +112,7 @@ def test_kafka_python_and_java_metrics_contain_the_throttle_times_sent_by_the_br
 
 @pytest.mark.rule("X-6")
 @everybody
-def test_client_rate_differs_from_that_with_real_kafka_by_at_most_5_percent_of_quota(
+def test_client_rate_under_quota_is_within_5_percent_of_its_rate_with_real_kafka(
     ours: Ours, real: dict[Who, Run], who: Who
 ) -> None:
     assert real[who].numbers == list(range(len(real[who].numbers)))

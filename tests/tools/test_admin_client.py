@@ -87,7 +87,7 @@ def test_comparison_of_admin_client_results_returns_1_difference_for_1_changed_v
     assert len(differences(*results)) == 1
 
 
-def test_admin_client_results_are_equal_if_only_their_coordinators_differ() -> None:
+def test_admin_client_comparison_ignores_different_coordinators() -> None:
     other = copy.deepcopy(GROUP)
     other["describedGroups"]["g"]["coordinator"] = {"id": 2}  # type: ignore[index]
     results = [[Result("describeConsumerGroups", "a group", content)] for content in (GROUP, other)]

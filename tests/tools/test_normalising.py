@@ -54,7 +54,7 @@ def test_comparison_of_tool_outputs_returns_a_difference_for_a_single_changed_wo
 @pytest.mark.parametrize(
     "changed", [FIRST._replace(code=1), FIRST._replace(err=""), FIRST._replace(err="error: slow\n")]
 )
-def test_different_exit_codes_or_standard_errors_of_a_tool_count_as_a_difference(changed: Output) -> None:
+def test_tool_comparison_reports_different_exit_codes_and_different_standard_errors(changed: Output) -> None:
     assert lines(FIRST, PORTS, "topic id") != lines(changed, PORTS, "topic id")
 
 
@@ -68,7 +68,7 @@ def test_line_order_of_tool_outputs_is_compared_unless_a_step_is_marked_unordere
     assert lines(one, PORTS, unordered=True) == lines(other, PORTS, unordered=True)
 
 
-def test_kafka_tool_outputs_differ_if_their_error_messages_or_exception_types_differ() -> None:
+def test_tool_comparison_reports_different_error_messages_and_different_exceptions() -> None:
     error = "error: java.util.concurrent.ExecutionException: org.apache.kafka.common.errors.{}: {}"
     one = Output(1, "", error.format("InvalidConfigurationException", "Invalid value x") + "\n")
     other_text = Output(1, "", error.format("InvalidConfigurationException", "must be a number") + "\n")
@@ -81,7 +81,7 @@ def test_every_pattern_that_hides_varying_tool_output_is_used_by_a_tool_comparis
     assert used == set(PATTERNS)
 
 
-def test_quorum_leader_epochs_1_and_2_in_tool_outputs_count_as_a_difference() -> None:
+def test_tool_comparison_reports_different_leader_epochs_of_the_quorum() -> None:
     one, other = (Output(0, f"LeaderEpoch:            {epoch}", "") for epoch in (1, 2))
     assert lines(one, PORTS, "quorum") != lines(other, PORTS, "quorum")
 

@@ -91,7 +91,7 @@ def test_throttle_time_shrinks_during_a_sample_window_and_rises_at_the_next_wind
 
 
 @pytest.mark.rule("Q-7")
-def test_steady_load_at_twice_the_quota_is_first_throttled_after_five_seconds() -> None:
+def test_client_that_sends_twice_its_quota_is_first_throttled_after_five_seconds() -> None:
     rate = SampledRate()
     waits = [rate.record_and_throttle(1000, tick * 100, 5000) for tick in range(51)]
     assert waits == [0] * 50 + [200]
