@@ -113,7 +113,7 @@ def test_empty_list_of_topics_is_a_valid_subscription_from_4_0_on(subject: Subje
 
 
 @pytest.mark.rule("GN-12", "GN-15", "GN-20", "GN-27", "GN-64", "GN-65", "SN-29")
-def test_single_member_of_a_consumer_group_gets_all_partitions_at_once(subject: Subject) -> None:
+def test_single_member_of_a_consumer_group_gets_all_partitions_immediately(subject: Subject) -> None:
     """The response to the only member's first heartbeat has all partitions, and the group is then Stable in epoch 1 (scenario SN-29)."""
     group = ConsumerGroup(subject)
     joined = group.join("A")

@@ -137,7 +137,7 @@ def test_heartbeat_that_drops_a_topic_gets_a_smaller_assignment_at_once_from_4_2
 
 
 @pytest.mark.rule("GN-22", "GN-23")
-def test_member_can_regain_its_revoked_partitions_at_once_from_4_2_on(subject: Subject) -> None:
+def test_member_can_regain_its_revoked_partitions_immediately_from_4_2_on(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     kept, _ = split(group)
     assert group.beat("B", -1) == (-1, None)

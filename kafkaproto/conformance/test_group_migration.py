@@ -199,7 +199,7 @@ def test_waiting_join_gets_rebalance_in_progress_when_a_kip_848_member_joins(sub
 
 
 @pytest.mark.rule("GN-58", "GN-57")
-def test_new_member_of_the_classic_protocol_joins_a_consumer_group_at_once(subject: Subject) -> None:
+def test_new_member_of_the_classic_protocol_joins_a_consumer_group_immediately(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     member = Consumer(group)

@@ -179,7 +179,7 @@ def served(subject: Subject, connection: Connection, within_ms: float = 400) -> 
 
 
 @pytest.mark.rule("W-12")
-def test_connections_above_max_connections_per_ip_are_closed_at_once(subject: Subject) -> None:
+def test_connections_above_max_connections_per_ip_are_closed_immediately(subject: Subject) -> None:
     address = "127.0.0.12"
     with broker_settings(subject, max_connections_per_ip_overrides=f"{address}:2"):
         first, second = (subject.connect(0, address=address) for _ in range(2))

@@ -183,7 +183,7 @@ def test_offset_commit_is_accepted_in_the_join_phase_and_rejected_in_the_sync_ph
 
 
 @pytest.mark.rule("GO-26", "GO-27", "SN-24")
-def test_offset_fetch_returns_the_offsets_of_several_groups_at_once(subject: Subject) -> None:
+def test_offset_fetch_returns_the_offsets_of_several_groups_in_one_response(subject: Subject) -> None:
     """OffsetFetch version 8 for two groups returns the offsets of the known group, and an empty list for the unknown group (scenario SN-24)."""
     t1 = new_topic(subject, partitions=2).name
     group, nope = Group(subject, 0), Group(subject, 0)

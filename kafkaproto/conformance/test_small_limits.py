@@ -98,7 +98,7 @@ def test_full_fetch_session_cache_gives_a_session_to_followers_but_not_to_client
 
 @pytest.mark.needs("socket.request.max.bytes")
 @pytest.mark.rule("W-1")
-def test_frame_above_socket_request_max_bytes_closes_the_connection_at_once(subject: Subject) -> None:
+def test_frame_above_socket_request_max_bytes_closes_the_connection_immediately(subject: Subject) -> None:
     topic = new_topic(subject)
     room = REQUEST_MAX_BYTES - (len(topic.connect().frame(produce(topic.name, batch_of_bytes(9000)), 9)) - 4 - 9000) - 2
     fits = topic.connect()

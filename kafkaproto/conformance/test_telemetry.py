@@ -248,7 +248,9 @@ def test_telemetry_subscription_request_within_the_push_interval_is_rejected(cli
 
 
 @pytest.mark.rule("AD-14")
-def test_changed_telemetry_subscription_can_be_requested_at_once(client: Pushing, subscriptions: Subscriptions) -> None:
+def test_changed_telemetry_subscription_can_be_requested_immediately(
+    client: Pushing, subscriptions: Subscriptions
+) -> None:
     subscriptions.set(metrics="changed.")
     assert client.push() == UNKNOWN_SUBSCRIPTION
     subscriptions.set(metrics="changed.again.")

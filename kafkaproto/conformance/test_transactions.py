@@ -104,7 +104,7 @@ def test_records_of_an_open_transaction_are_hidden_from_read_committed_consumers
 
 
 @pytest.mark.rule("TX-37", "TX-39", "TX-50", "TX-71", "TX-75", "SN-50")
-def test_committed_transaction_is_visible_and_complete_once_its_markers_are_written(subject: Subject) -> None:
+def test_records_of_a_transaction_are_visible_after_its_commit_markers_are_written(subject: Subject) -> None:
     topic = new_topic(subject)
     producer = begun(subject, topic)
     producer.finish(commit=True)

@@ -71,7 +71,7 @@ def test_error_for_an_invalid_field_definition_contains_the_violated_rule(rule: 
     assert "M" in str(error.value)
 
 
-def test_field_definition_that_other_tests_make_invalid_is_accepted_when_unmodified() -> None:
+def test_valid_field_definition_of_a_message_schema_is_accepted() -> None:
     assert parse(with_field()).structs[-1].fields[0].name == "field"
     assert parse(with_field(**TAGGED)).structs[-1].fields[0].tag == 0
 

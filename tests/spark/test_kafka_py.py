@@ -316,7 +316,7 @@ def test_kafka_py_sink_rejects_invalid_columns_and_write_modes(spark: Any, kafka
     assert kafka.records("t") == []
 
 
-def test_kafka_py_read_and_write_fail_at_once_if_the_server_is_unreachable(spark: Any) -> None:
+def test_kafka_py_read_and_write_fail_immediately_if_the_server_is_unreachable(spark: Any) -> None:
     servers, begun = "127.0.0.1:1", time.monotonic()
     writer = spark.range(1).selectExpr("'v' AS value").write.format(OURS).mode("append").option("topic", "t")
     for attempt in (

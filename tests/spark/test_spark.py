@@ -167,7 +167,7 @@ def test_spark_query_under_a_quota_is_throttled_and_loses_no_records(spark: Any,
     assert {t.reason.client_id for t in throttles} == {"etl"}
 
 
-def test_spark_read_of_a_missing_topic_fails_at_once(spark: Any, kafka: TestCluster) -> None:
+def test_spark_read_of_a_missing_topic_fails_immediately(spark: Any, kafka: TestCluster) -> None:
     """The driver requests metadata without auto-creation, so the broker does not create the topic."""
     with pytest.raises(Exception, match=r"(?i)unknown|does not|missing|exist|UnknownTopic"):
         source(spark, kafka, "not-there").collect()

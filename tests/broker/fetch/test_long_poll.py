@@ -54,7 +54,7 @@ def test_fetch_with_an_unknown_topic_id_still_waits_for_records_of_known_topics(
 
 
 @pytest.mark.rule("F-28")
-def test_fetch_with_a_diverging_epoch_or_a_preferred_replica_is_answered_at_once() -> None:
+def test_fetch_with_a_diverging_epoch_or_a_preferred_replica_is_answered_immediately() -> None:
     selector = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
     cluster = three(**selector, **{"1.broker.rack": "b"})
     fill(cluster, "t", batch(b"a"), acks=-1)

@@ -70,7 +70,7 @@ def top(answer: Any) -> tuple[int, int, int]:
 
 
 @pytest.mark.rule("S-3")
-def test_fetch_with_a_session_error_is_answered_at_once_despite_its_max_wait(cluster: VirtualCluster) -> None:
+def test_fetch_with_a_session_error_is_answered_immediately_despite_its_max_wait(cluster: VirtualCluster) -> None:
     reader = Reader(cluster)
     assert top(reader.ask((77, 1), ("foo", 0, 0), max_wait_ms=20_000)) == (70, 0, 0)
 

@@ -240,7 +240,7 @@ def _with_epochs() -> VirtualCluster:
 
 @pytest.mark.rule("F-26")
 @pytest.mark.parametrize("version", [12, LATEST])
-def test_fetch_with_a_diverging_epoch_returns_the_divergence_point_at_once(version: int) -> None:
+def test_fetch_with_a_diverging_epoch_returns_the_divergence_point_immediately(version: int) -> None:
     cluster = _with_epochs()
 
     def parting(last_epoch: int, offset: int) -> Any:

@@ -116,7 +116,7 @@ def test_offset_fetch_with_require_stable_awaits_commit_replication_since_kafka_
         assert (group.error_code, offsets) == ((0, [7]) if outcome == "replicated" else (NOT_COORDINATOR, []))
 
 
-def test_offset_fetch_with_require_stable_and_no_groups_is_answered_at_once() -> None:
+def test_offset_fetch_with_require_stable_and_no_groups_is_answered_immediately() -> None:
     client = VirtualCluster(release_name="4.2").connect()
     assert client.ask(OffsetFetchRequest(groups=[], require_stable=True), 8).groups == []
 

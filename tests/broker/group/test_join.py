@@ -40,7 +40,7 @@ def test_new_member_extends_the_initial_delay_up_to_the_rebalance_timeout() -> N
     assert len(first.answer.members) == 5
 
 
-def test_first_join_completes_at_once_if_the_initial_rebalance_delay_is_zero() -> None:
+def test_first_join_completes_immediately_if_the_initial_rebalance_delay_is_zero() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=0)
     first = bench.join()
     assert first.answer.generation_id == 1
@@ -198,7 +198,7 @@ def test_rejoin_of_the_group_leader_starts_a_rebalance_of_a_stable_group(bench: 
     assert join.answer.generation_id == 2
 
 
-def test_unchanged_rejoin_of_a_follower_returns_the_current_generation_at_once(bench: Bench) -> None:
+def test_unchanged_rejoin_of_a_follower_returns_the_current_generation_immediately(bench: Bench) -> None:
     leader, follower = bench.stable(2)
     result = bench.join(follower).answer
     assert (result.error_code, result.generation_id, result.leader_id, result.members) == (0, 1, leader, ())

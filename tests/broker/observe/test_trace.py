@@ -58,7 +58,9 @@ def test_trace_of_a_produce_contains_batch_headers_without_records(bench: Bench,
 
 @pytest.mark.parametrize("version", [4, 11, 12])
 @pytest.mark.parametrize("memory_bytes", [0, 1 << 20])
-def test_trace_of_a_fetch_contains_batch_headers_from_memory_and_from_files(version: int, memory_bytes: int) -> None:
+def test_trace_of_a_fetch_contains_headers_of_batches_in_memory_and_in_log_files(
+    version: int, memory_bytes: int
+) -> None:
     bench = Bench(memory_bytes=memory_bytes)
     client = bench.cluster.connect()
     stored = [batch(b"x" * size) for size in (10, 30_000, 70_000, 9000, 20)]
@@ -94,7 +96,7 @@ def test_trace_of_a_fetch_omits_the_header_of_a_batch_cut_within_its_header(benc
 
 
 @pytest.mark.parametrize("size", [100, 20_000])
-def test_trace_of_a_fetch_from_a_truncated_file_contains_only_existing_bytes(size: int) -> None:
+def test_trace_of_a_fetch_served_from_a_truncated_log_file_has_only_its_bytes(size: int) -> None:
     file = open_temporary_file(MemoryBudget(0))
     stored = batch(b"x" * size)
     os.pwrite(file.fileno(), 2 * stored, 0)
@@ -106,7 +108,7 @@ def test_trace_of_a_fetch_from_a_truncated_file_contains_only_existing_bytes(siz
 
 
 @pytest.mark.parametrize("size", [100, 20_000])
-def test_trace_of_a_fetch_from_a_file_contains_whole_transaction_markers(size: int) -> None:
+def test_trace_of_a_fetch_served_from_a_log_file_contains_complete_control_batches(size: int) -> None:
     """The first header, and a header after a large batch, are read without the bytes after them."""
     marker = build_end_txn_marker(True, producer_id=5, producer_epoch=0, coordinator_epoch=0, timestamp=1)
     stored = marker + batch(b"x" * size) + marker + marker

@@ -236,7 +236,7 @@ def test_quota_keeps_its_old_value_if_the_change_cannot_be_persisted() -> None:
 
 
 @pytest.mark.rule("Q-19")
-def test_user_whose_name_is_the_text_default_is_not_the_default_quota_entity() -> None:
+def test_quota_of_a_user_named_default_is_not_the_quota_of_all_users() -> None:
     assert parse_entity([("user", None)]) == QuotaEntity(user=DEFAULT)
     assert parse_entity([("user", "<default>")]) == QuotaEntity(user="<default>")
     assert QuotaEntity(user=DEFAULT, client_id="c").components() == [("user", None), ("client-id", "c")]

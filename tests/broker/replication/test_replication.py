@@ -171,7 +171,7 @@ def test_follower_fetch_response_has_the_high_watermark_from_before_that_fetch()
 
 
 @pytest.mark.rule("D5", "N-10")
-def test_new_high_watermark_reaches_followers_at_once_in_kip_392_mode() -> None:
+def test_new_high_watermark_reaches_followers_immediately_in_kip_392_mode() -> None:
     cluster = three()
     cluster.connect().ask(produce("t", batch(b"a")), 9)
     assert [replica(cluster, b).log.high_watermark for b in range(3)] == [1, 1, 1]
@@ -222,7 +222,7 @@ def preferred(answer: Any) -> int:
 
 
 @pytest.mark.rule("N-4", "N-5")
-def test_consumer_in_the_rack_of_a_follower_is_directed_to_that_follower_at_once() -> None:
+def test_consumer_in_the_rack_of_a_follower_is_directed_to_that_follower_immediately() -> None:
     cluster = racks()
     cluster.connect().ask(produce("t", batch_of_bytes(300)), 9)
     client = cluster.connect()
@@ -484,7 +484,7 @@ def test_isr_removal_and_addition_at_the_same_time_are_both_applied() -> None:
     assert isr(cluster) == (0, 2)
 
 
-def test_follower_slowed_by_300_ms_lags_while_other_followers_replicate_at_once() -> None:
+def test_follower_slowed_by_300_ms_lags_while_other_followers_replicate_immediately() -> None:
     cluster = three(**{"replica.fetch.max.bytes": "100"})
     for fetcher in cluster.state.nodes[2].replicas.fetchers.values():
         fetcher.slow("t", 0, 300)

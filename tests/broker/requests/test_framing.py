@@ -265,7 +265,7 @@ def test_responses_behind_a_parked_fetch_are_sent_in_order(cluster: VirtualClust
 
 
 @pytest.mark.rule("W-9")
-def test_193_pipelined_requests_sent_at_once_are_all_answered_in_order(cluster: VirtualCluster) -> None:
+def test_193_pipelined_requests_sent_together_are_all_answered_in_order(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     count = FRAMES_PER_TURN * 3 + 1
     data = b"".join(client.next_frame(metadata(), 1) for _ in range(count))

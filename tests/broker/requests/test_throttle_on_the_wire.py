@@ -35,7 +35,7 @@ def cluster() -> VirtualCluster:
 
 
 @pytest.mark.rule("T-1", "T-6")
-def test_throttled_response_is_sent_at_once_and_then_its_connection_is_muted(
+def test_throttled_response_is_sent_immediately_and_then_its_connection_is_muted(
     cluster: VirtualCluster,
 ) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
@@ -117,7 +117,7 @@ def test_acks_0_produce_over_quota_mutes_the_connection_without_a_response(clust
 
 
 @pytest.mark.rule("P-14")
-def test_request_after_an_unthrottled_acks_0_produce_is_answered_at_once(cluster: VirtualCluster) -> None:
+def test_request_after_an_unthrottled_acks_0_produce_is_answered_immediately(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.send(produce("t", batch(b"a"), acks=0), 9)
     client.send(metadata(), 1)

@@ -120,7 +120,7 @@ async def test_small_file_ranges_are_sent_in_one_write_without_an_asyncio_task()
             assert len(made) == tasks
 
 
-async def test_response_with_many_small_file_ranges_is_not_copied_into_memory_at_once() -> None:
+async def test_response_with_many_small_file_ranges_is_read_into_memory_in_pieces() -> None:
     """Of a 7 MB response in ranges of 60,000 bytes to a client that does not read, only one piece is held in memory."""
     async with async_cluster(topics={"t": 120}) as cluster, client_of(cluster, small_buffer=True) as client:
         for partition in range(120):

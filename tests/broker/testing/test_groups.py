@@ -182,7 +182,7 @@ async def never(journal: object) -> None:
     ],
     ids=lambda value: value[:50] if isinstance(value, str) else None,
 )
-async def test_wait_methods_reject_invalid_or_unsatisfiable_arguments_at_once(
+async def test_wait_methods_reject_invalid_or_unsatisfiable_arguments_immediately(
     wait: Any, error: type[Exception], text: str
 ) -> None:
     with cluster() as c, pytest.raises(error) as raised:

@@ -122,7 +122,7 @@ def test_kafka_py_authenticates_a_user_by_sasl_plain(tls: bool) -> None:
         assert keys == [ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.METADATA]
 
 
-def test_tls_connection_that_fails_authentication_is_closed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tls_connection_that_fails_authentication_is_closed_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
     made = settings(
         security__protocol="SASL_SSL",
         sasl__mechanism="PLAIN",
@@ -169,7 +169,7 @@ def refusal(servers: str, **options: str) -> str:
     return text
 
 
-def test_kafka_py_reports_unreachable_bootstrap_servers_at_once() -> None:
+def test_kafka_py_reports_unreachable_bootstrap_servers_immediately() -> None:
     assert refusal("127.0.0.1:1,localhost:2") == (
         "option kafka.bootstrap.servers: no broker can be reached: 127.0.0.1:1: Connection refused; localhost:2: Connection refused"
     )
