@@ -17,7 +17,7 @@ from kafkaproto.broker.config.without_effect import REASONS, reason_of
 from kafkaproto.broker.requests.registry import VERSIONS as SERVED
 from kafkaproto.broker.server.settings_command import row
 from kafkaproto.cli import COMMANDS
-from kafkaproto.pipeline.trace.schema import TABLES, Column
+from kafkaproto.pipeline.trace.schema import REQUEST_KEYS, TABLES, Column
 from kafkaproto.releases import Ranges, versions
 from tests.documentation import clients, status
 from tests.documentation.blocks import ROOT
@@ -203,11 +203,15 @@ def _help(*arguments: str) -> str:
 
 
 def _tables() -> Iterator[str]:
+    repeated = ", ".join(f"`{column.name}`" for column in REQUEST_KEYS)
     yield "# Tables"
     yield (
-        "`kafkaproto tables TRACE OUT` writes a trace or a capture as Parquet, one folder for each table. Rows of `partitions` and `batches` repeat\n"
-        "the columns of their request, so that a query needs no join. A column marked *broker* is null in rows of a capture or a proxy, because\n"
-        "only a recorder inside a broker knows its value.\n"
+        "`kafkaproto tables TRACE OUT` writes a trace or a capture as Parquet, one folder for each table. Rows of `partitions`, `batches`,\n"
+        f"`groups`, `group_offsets` and `transactions` repeat {repeated} and `api` of their request.\n"
+        "Those of `partitions` also repeat `isolation`, `replica_id` and `acks`, those of `batches` also `acks`. For the other columns of\n"
+        "`requests`, such as `client_id`, `api_version` and `principal`, join it by `run` and `seq`:\n"
+        "`SELECT r.client_id, p.topic, p.bytes FROM partitions p JOIN requests r USING (run, seq)`.\n\n"
+        "A column marked *broker* is null in rows of a capture or a proxy, because only a recorder inside a broker knows its value.\n"
     )
     for name, columns in TABLES.items():
         yield f"## {name}\n"
