@@ -34,7 +34,8 @@ REQUEST_KEYS = (
 )
 """Columns about a request that are repeated in tables with several rows per request, such as `partitions` and `batches`.
 
-Thanks to them, queries on these tables need no join with the table `requests`.
+Thanks to them, a query about times, brokers or connections needs no join. For the other columns, such as `client_id`, it joins the table `requests`
+by `run` and `seq`.
 """
 
 REQUESTS = (
@@ -316,9 +317,12 @@ EVENTS = (
     Column(
         "kind",
         "string",
-        "meta (header of the trace), opened, closed, problem (problem of an exchange), throttle, topic, group (change of a group), "
-        "transaction (change of a transactional id), quota, leader, isr, log (records were deleted), broker, parked, "
-        "recovery, dropped, …; captures: lost, unreadable, left_out; first report or change in a response: named (id of a topic), rack (of a broker)",
+        "meta (header of the trace), opened, closed (a connection), problem (an exchange is incomplete or was rejected), throttle, topic, "
+        "group (change of a group), transaction (change of a transactional id), quota, leader, isr, "
+        "log (records were removed, or the high watermark moved down), broker (it stopped or started), parked, "
+        "recovery, undeliverable (a fetch can never pass its quota), "
+        "connection delayed, connection waits for a slot, connection throttled, connection refused, dropped (entries were lost); "
+        "captures: lost, unreadable, left_out; first report or change in a response: named (id of a topic), rack (of a broker)",
     ),
     Column("facts", "string", "details of the event, as JSON"),
 )

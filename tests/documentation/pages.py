@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kafkaproto.api import APIS
+from kafkaproto.broker.assembly import profile_defaults
 from kafkaproto.broker.config.definitions import Definitions, Setting, definitions_of
 from kafkaproto.broker.config.release import DEFAULT_RELEASE, RELEASES
 from kafkaproto.broker.config.without_effect import REASONS, reason_of
 from kafkaproto.broker.requests.registry import VERSIONS as SERVED
 from kafkaproto.broker.server.settings_command import row
 from kafkaproto.cli import COMMANDS
-from kafkaproto.pipeline.trace.schema import TABLES, Column
+from kafkaproto.pipeline.trace.schema import REQUEST_KEYS, TABLES, Column
 from kafkaproto.releases import Ranges, versions
 from tests.documentation import clients, status
 from tests.documentation.blocks import ROOT
@@ -66,7 +67,12 @@ def _settings() -> Iterator[str]:
         "  nothing, for one of [these reasons](#why-settings-have-no-effect). *refused*: only the values under *allowed* are accepted.\n"
         "- **release** names the release that has the setting, if only one has it. A release before 4.0 (`--release`) has the settings of 3.9.1, a\n"
         "  later release those of 4.2.0. *neither*: neither release of Kafka has the setting; this broker has it in every release.\n"
+        "- **default** is Kafka's default, which holds with the profile `kafka`. `kafkaproto broker` and `cluster()` start with the profile `test`,\n"
+        "  which replaces the defaults in the next table.\n"
     )
+    yield "## Profile `test` replaces\n"
+    yield '`--profile kafka` (in Python `cluster(profile="kafka")`) keeps Kafka\'s defaults. A value that is given at start precedes both.\n'
+    yield table(("name", "default", "with profile `test`"), _profile_rows())
     groups: dict[str, Callable[[Definitions], Mapping[str, Setting]]] = {
         "Broker": lambda definitions: definitions.broker,
         "Topic": lambda definitions: definitions.topic,
@@ -90,6 +96,21 @@ def _settings() -> Iterator[str]:
         ("reason", "settings"),
         ((text, ", ".join(f"`{name}`" for name in listed)) for text, listed in concerned.items()),
     )
+
+
+def _profile_rows() -> Iterator[tuple[str, str, str]]:
+    """Yield (name, Kafka's default, value under the profile `test`) of each setting that this profile replaces."""
+    older, newer = (definitions_of(release).broker for release in (OLDER, NEWER))
+    by_brokers = {brokers: profile_defaults("test", brokers) for brokers in (1, 2, 3, 100)}
+    for name in sorted(by_brokers[1]):
+        default = _both(tuple(row(settings[name])[4] for settings in (older, newer)))
+        values = {brokers: defaults[name] for brokers, defaults in by_brokers.items()}
+        if len(set(values.values())) == 1:
+            yield f"`{name}`", default, str(values[1])
+        else:
+            shown = [f"{value} with {brokers} broker{'s' * (brokers > 1)}" for brokers, value in values.items()][:3]
+            assert values[3] == values[100], f"{name} depends on more than three brokers"
+            yield f"`{name}`", default, f"{', '.join(shown)} or more"
 
 
 def _setting_rows(older: Mapping[str, Setting], newer: Mapping[str, Setting]) -> Iterator[tuple[str, ...]]:
@@ -182,11 +203,15 @@ def _help(*arguments: str) -> str:
 
 
 def _tables() -> Iterator[str]:
+    repeated = ", ".join(f"`{column.name}`" for column in REQUEST_KEYS)
     yield "# Tables"
     yield (
-        "`kafkaproto tables TRACE OUT` writes a trace or a capture as Parquet, one folder for each table. Rows of `partitions` and `batches` repeat\n"
-        "the columns of their request, so that a query needs no join. A column marked *broker* is null in rows of a capture or a proxy, because\n"
-        "only a recorder inside a broker knows its value.\n"
+        "`kafkaproto tables TRACE OUT` writes a trace or a capture as Parquet, one folder for each table. Rows of `partitions`, `batches`,\n"
+        f"`groups`, `group_offsets` and `transactions` repeat {repeated} and `api` of their request.\n"
+        "Those of `partitions` also repeat `isolation`, `replica_id` and `acks`, those of `batches` also `acks`. For the other columns of\n"
+        "`requests`, such as `client_id`, `api_version` and `principal`, join it by `run` and `seq`:\n"
+        "`SELECT r.client_id, p.topic, p.bytes FROM partitions p JOIN requests r USING (run, seq)`.\n\n"
+        "A column marked *broker* is null in rows of a capture or a proxy, because only a recorder inside a broker knows its value.\n"
     )
     for name, columns in TABLES.items():
         yield f"## {name}\n"

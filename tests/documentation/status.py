@@ -54,7 +54,7 @@ def text() -> str:
         f"- **Missing APIs:** {', '.join(missing) or 'none'} of the {len(KAFKA_3_9)} of Kafka 3.9; of Kafka 4.2, those of share and streams groups. "
         "They are not advertised, so clients see that they are missing.",
         f"- **APIs served in fewer versions:** {', '.join(narrower) or 'none'}.",
-        f"- **Releases:** {', '.join(RELEASES)} and no other.",
+        f"- **Releases:** `--release` takes {', '.join(RELEASES[:-1])} and {RELEASES[-1]}, and no other release.",
         f"- **Settings:** {settings()}. The rest are accepted and described and change nothing; the log says so when one is set.",
     ]
     return "\n".join(lines)
