@@ -29,6 +29,7 @@ def test_generated_documentation_pages_are_current() -> None:
     assert pages.outdated() == [], "run python -m tests.documentation --write"
 
 
+@pytest.mark.timeout(300)
 def test_function_outdated_returns_generated_pages_that_were_edited_or_deleted(tmp_path: Path) -> None:
     pages.write(tmp_path)
     assert pages.outdated(tmp_path) == []
