@@ -16,7 +16,7 @@ USAGE = """usage: kafkaproto broker [options]       start a Kafka broker to test
        kafkaproto show API VERSION       print the layout of an API version and the code generated from it
        kafkaproto apis [options]         list API keys and versions of this codec or of a Kafka release
        kafkaproto trace show PATH        print a recorded trace, one request per line
-       kafkaproto trace cut PATH         write requests of a trace to a capture file for Wireshark
+       kafkaproto trace cut PATH         write requests and responses of a trace to a capture file for Wireshark
 With the extra "conformance" (in a checkout: pip install '.[conformance]'):
        kafkaproto conformance [options]  test a running cluster and print the outcome of each rule
 With the extra "spark" (in a checkout: pip install '.[spark]'):

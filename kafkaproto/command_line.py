@@ -60,10 +60,12 @@ EXAMPLES = {
             "what Kafka 4.2 offers, and what `kafkaproto broker --release 4.2` serves of it",
             "kafkaproto apis --release 4.2",
         ),
-        ("data inside messages and records", "kafkaproto apis --data"),
+        ("schemas of data inside messages and records", "kafkaproto apis --data"),
     ],
 }
 
+ENCODE_USAGE = "%(prog)s [-h] (--api API | --data NAME) --version N [--response] [--file FILE] [--hex]"
+"""The usage of `encode`. argparse would show `--version` as optional, because the command itself reports a missing version, with the API's name."""
 
 Served = Callable[[str], Mapping[int, tuple[int, int]]]
 """A function that maps a release to the APIs that this project's broker serves with `--release`: API key to (lowest version, highest version)."""
@@ -101,7 +103,11 @@ def forget_output() -> None:
 def parser(command: str) -> argparse.ArgumentParser:
     """Return the command-line parser of one command."""
     made = Parser(
-        prog=f"kafkaproto {command}", description=COMMANDS[command], allow_abbrev=False, examples=EXAMPLES[command]
+        prog=f"kafkaproto {command}",
+        usage=ENCODE_USAGE if command == "encode" else None,
+        description=COMMANDS[command],
+        allow_abbrev=False,
+        examples=EXAMPLES[command],
     )
     if command == "apis":
         made.add_argument(
@@ -109,7 +115,9 @@ def parser(command: str) -> argparse.ArgumentParser:
             metavar="RELEASE",
             help=f"list what this Kafka release offers: {', '.join(releases.releases())}",
         )
-        made.add_argument("--data", action="store_true", help="list the data inside messages and records instead")
+        made.add_argument(
+            "--data", action="store_true", help="list the schemas of data inside messages and records instead"
+        )
     if command == "show":
         made.add_argument(
             "api",
@@ -145,9 +153,9 @@ def _message_options(made: Parser, is_required: bool) -> None:
     what.add_argument(
         "--data",
         metavar="NAME",
-        help=f"name of data inside messages and records, for example offset-commit-value{batch}",
+        help=f"schema of data inside messages and records, for example offset-commit-value{batch}",
     )
-    made.add_argument("--version", type=int, metavar="N", help=f"version of the API or data that is named{required}")
+    made.add_argument("--version", type=int, metavar="N", help=f"version of the API or data{required}")
     made.add_argument("--response", action="store_true", help="the message is a response (default: a request)")
     made.add_argument("--file", type=Path, metavar="FILE", help="file to read (default: standard input)")
 

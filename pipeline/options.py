@@ -71,7 +71,11 @@ def _stream() -> Parser:
     )
     command.add_argument("out", type=Path, metavar="OUT", help="the folder for the tables")
     command.add_argument(
-        "--checkpoint", type=Path, required=True, metavar="DIR", help="the folder in which Spark keeps its progress"
+        "--checkpoint",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="the folder in which Spark keeps its progress (required)",
     )
     command.add_argument(
         "--every", default=EVERY, metavar="TIME", help=f"time between two micro-batches (default: {EVERY})"
@@ -157,7 +161,7 @@ def _live() -> Parser:
         type=Path,
         required=True,
         metavar="DIR",
-        help="the folder for the progress of Spark and the table of clients; the same folder continues an earlier run",
+        help="the folder for the progress of Spark and the table of clients; the same folder continues an earlier run (required)",
     )
     command.add_argument(
         "--journal",

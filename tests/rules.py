@@ -71,7 +71,7 @@ def rules(text: str) -> list[Rule]:
 
 def numbers_without_rule(text: str) -> dict[str, str]:
     """Return the numbers to which a page assigns no rule, with the reasons."""
-    return {found[1]: found[2] for found in _NO_RULE.finditer(text.split(GENERATED)[0])}
+    return {match[1]: match[2] for match in _NO_RULE.finditer(text.split(GENERATED)[0])}
 
 
 def proofs(root: Path, *folders: str) -> list[Proof]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("broker", "kafkaproto", "pipeline", "benchmarks")
+FOLDERS = ("broker", "kafkaproto", "pipeline", "benchmarks", "tests")
 LINKS = ("kafkaproto/broker/", "kafkaproto/pipeline/")
 """Links to `broker` and `pipeline`; in a source distribution copies of them."""
 GENERAL_PURPOSE = frozenset({"told", "one", "asked", "found", "wanted"})

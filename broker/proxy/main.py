@@ -37,12 +37,14 @@ def parser() -> argparse.ArgumentParser:
         type=_listen,
         required=True,
         metavar="[HOST:]PORT",
-        help="address for clients; further brokers use the ports after it; 0 picks free ports (default host: 127.0.0.1)",
+        help="address for clients; further brokers use the ports after it; 0 picks free ports (required; default host: 127.0.0.1)",
     )
     made.add_argument(
-        "--to", type=address, required=True, metavar="HOST:PORT", help="address of one broker of the cluster"
+        "--to", type=address, required=True, metavar="HOST:PORT", help="address of one broker of the cluster (required)"
     )
-    made.add_argument("--trace", required=True, metavar="DIR", help="folder for the trace, which holds no records")
+    made.add_argument(
+        "--trace", required=True, metavar="DIR", help="folder for the trace, which holds no records (required)"
+    )
     log_level(made)
     return made
 

@@ -141,7 +141,7 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="FILE",
-        help="settings from a properties file, as Kafka's server.properties; may be repeated",
+        help="settings from a properties file in the format of Kafka's server.properties; may be repeated",
     )
     made.add_argument(
         "--container",
@@ -171,15 +171,17 @@ def parser() -> argparse.ArgumentParser:
         type=one_of("Kafka release", RELEASES),
         default=DEFAULT_RELEASE,
         metavar="RELEASE",
-        help="Kafka release whose API versions and settings are served, 0.9 to 4.2; APIs that this broker lacks are not\n"
-        "added; `kafkaproto apis --release RELEASE` marks those that it serves (default: 3.9)",
+        help="Kafka release whose API versions and settings are served, 0.9 to 4.2; APIs of the release that this broker\n"
+        "does not implement are not advertised; `kafkaproto apis --release RELEASE` shows which these are (default: 3.9)",
     )
     made.add_argument(
         "--profile",
         type=one_of("profile", PROFILES),
         default="test",
         metavar="|".join(PROFILES),
-        help="defaults of settings: small and fast for tests, or those of Kafka (default: test)",
+        help="defaults of settings: kafka has those of Kafka; test differs in these: internal topics have 4 partitions, at most\n"
+        "3 replicas and segments of 1 MiB, transaction.state.log.min.isr is 1, and groups have no initial rebalance delay\n"
+        "(default: test)",
     )
     made.add_argument(
         "--memory",

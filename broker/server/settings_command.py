@@ -22,7 +22,8 @@ DESCRIPTION = """List the settings of Kafka's brokers, topics and groups, and wh
 
 Columns:
   changes   start: fixed when the broker starts; broker: may be changed for one running broker; dynamic: also for all at once
-  effect    acts; none: accepted and described, changes nothing; refused: only the values in the column "allowed" are accepted
+  effect    acts: works as in Kafka; none: accepted and described, changes nothing; refused: this broker rejects values
+            that Kafka accepts, and accepts only those in the column "allowed", for the reason given there
 """
 RELEASES_HELP = (
     "Releases before 4.0 have the settings and defaults of Kafka 3.9.1, later releases those of Kafka 4.2.0."

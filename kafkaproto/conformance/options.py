@@ -48,7 +48,8 @@ def parser(command: str = "conformance") -> argparse.ArgumentParser:
         choices=("auto", "kip", "kafka"),
         default="auto",
         help="expect the behaviour of Kafka's code (kafka) or of its design documents (kip) where they differ;\n"
-        "auto asks the cluster how it validates one topic setting (default: auto)",
+        "auto is kip if the cluster accepts leader.replication.throttled.replicas=0-1 for a topic and rejects 0, and otherwise\n"
+        "kafka (default: auto)",
     )
     root.add_argument(
         "--settings",

@@ -59,7 +59,9 @@ def parser() -> Parser:
         ],
     )
     _add_selection(cut_parser)
-    cut_parser.add_argument("--out", type=Path, required=True, metavar="FILE.pcap", help="the capture file to write")
+    cut_parser.add_argument(
+        "--out", type=Path, required=True, metavar="FILE.pcap", help="the capture file to write (required)"
+    )
     cut_parser.add_argument(
         "--seq",
         type=int,

@@ -111,8 +111,8 @@ def test_spark_renames_columns_of_trace_tables_of_an_older_version_to_the_new_na
         frame = tables.read(spark, folder / "tables", table)
         assert frame.columns == [column.name for column in TABLES[table]]
         for name, earlier in earlier_names.items():
-            found = sorted(str(row[name]) for row in frame.where(frame.run == old_run).select(name).collect())
-            assert found == sorted(str(row[earlier if earlier in row else name]) for row in old[table])
+            values = sorted(str(row[name]) for row in frame.where(frame.run == old_run).select(name).collect())
+            assert values == sorted(str(row[earlier if earlier in row else name]) for row in old[table])
     for table in ("groups", "transactions"):
         assert tables.read(spark, folder / "tables", table).where(f"run = '{old_run}'").count() == 0
     positions = tables.read(spark, folder / "tables", "partitions").where("run = 'other'").select("position")

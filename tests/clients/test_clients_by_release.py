@@ -19,7 +19,7 @@ REWRITE = "run python -m tests.support.by_release --write if the change is inten
 
 @pytest.mark.parametrize("release", [pytest.param(release, marks=programs) for release in expected.RELEASES])
 def test_client_libraries_succeed_or_fail_with_each_broker_release_as_documented(release: str) -> None:
-    assert not (found := expected.differences(release, expected.observe(release))), [*found, REWRITE]
+    assert not (differences := expected.differences(release, expected.observe(release))), [*differences, REWRITE]
 
 
 @pytest.mark.parametrize("release", [pytest.param(release, marks=programs) for release in ("3.9", "4.2")])

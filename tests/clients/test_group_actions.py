@@ -131,8 +131,8 @@ def test_librdkafka_member_sends_heartbeats_to_its_new_coordinator_after_a_move(
     api = "Heartbeat" if protocol == "classic" else "ConsumerGroupHeartbeat"
 
     def beats_there() -> bool:
-        found = kafka.journal.requests(api, broker=1 - (before.coordinator or 0))
-        return any(not seen.errors for seen in found)
+        heartbeats = kafka.journal.requests(api, broker=1 - (before.coordinator or 0))
+        return any(not heartbeat.errors for heartbeat in heartbeats)
 
     poll_until(reader, beats_there)
     assert kafka.group("readers").epoch == before.epoch and len(kafka.rebalances("readers")) == 1

@@ -148,7 +148,7 @@ class ClassicPlayer:
 
     # ---- requests of members ---------------------------------------------------------------------------------------------------
 
-    def _asked(self, index: int, kind: str, request: Any, version: int) -> Any:
+    def _response_to(self, index: int, kind: str, request: Any, version: int) -> Any:
         member = self.members[index]
         if member.parked is not None:
             member.connection.close()
@@ -225,7 +225,7 @@ class ClassicPlayer:
         request = JoinGroupRequest(
             self.group.id, session_ms, TIMEOUT_MS, self._member_id(member, id), known.instance, kind, listed
         )
-        return self._asked(member, "join", request, version)
+        return self._response_to(member, "join", request, version)
 
     def _sync(
         self, member: int, version: int, id: str, generation: str, instance: bool, kind: str, protocol: str
@@ -242,7 +242,7 @@ class ClassicPlayer:
         request.assignments = [
             SyncGroupRequestAssignment(led, b"for " + self.shown.plain(led).encode()) for led in known.led
         ]
-        return self._asked(member, "sync", request, version)
+        return self._response_to(member, "sync", request, version)
 
     def _beat(self, member: int, version: int, id: str, generation: str, instance: bool) -> Any:
         request = HeartbeatRequest(
@@ -250,4 +250,4 @@ class ClassicPlayer:
         )
         if instance and version >= FIRST_STATIC_VERSION["beat"]:
             request.group_instance_id = self.members[member].instance
-        return self._asked(member, "beat", request, version)
+        return self._response_to(member, "beat", request, version)

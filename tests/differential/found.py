@@ -14,7 +14,7 @@ def _produce(version: int = 9, acks: int = 1, partition: int = 0, **batch: Any) 
     return "produce", {"topic": TOPIC, "partition": partition, "version": version, "acks": acks, "batch": whole}
 
 
-def _asked(
+def _partition(
     partition: int = 0, offset: int = 0, max_bytes: int = 1 << 20, topic: str = TOPIC, last_epoch: int = -1
 ) -> dict[str, Any]:
     partition_request = {"topic": topic, "partition": partition, "offset": offset, "max": max_bytes}
@@ -29,7 +29,7 @@ def _fetch(version: int, *partitions: dict[str, Any], **more: Any) -> Step:
 FOUND = {
     "a recompressed batch keeps its log append time": RequestSequence(
         configs={"compression.type": "zstd"},
-        steps=(_produce(5, values=[5, 5], codec=2, damage="log append time"), _fetch(15, _asked())),
+        steps=(_produce(5, values=[5, 5], codec=2, damage="log append time"), _fetch(15, _partition())),
     ),
     "a second batch is rejected before acks is checked": RequestSequence(
         steps=(_produce(5, 2, damage="cut"), _produce(9, 2)),
@@ -44,35 +44,35 @@ FOUND = {
         steps=(_produce(4, codec=1, damage="unknown codec"), _produce(9, codec=1, damage="unknown codec")),
     ),
     "unknown topic ids are reported before other errors": RequestSequence(
-        steps=(_fetch(14, _asked(0), _asked(2), session="next"), _fetch(17, _asked(topic=NOBODY), session="next")),
+        steps=(_fetch(14, _partition(0), _partition(2), session="next"), _fetch(17, _partition(topic=NOBODY), session="next")),
     ),
     "errors found without a log list no aborted transactions": RequestSequence(
-        steps=(_fetch(4, _asked(2), isolation=1), _fetch(13, _asked(topic=NOBODY)), _fetch(12, _asked(topic=NOBODY))),
+        steps=(_fetch(4, _partition(2), isolation=1), _fetch(13, _partition(topic=NOBODY)), _fetch(12, _partition(topic=NOBODY))),
     ),
     "a zstd topic lists no aborted transactions for old versions": RequestSequence(
-        configs={"compression.type": "zstd"}, steps=(_fetch(6, _asked()), _fetch(5, _asked(), isolation=1)),
+        configs={"compression.type": "zstd"}, steps=(_fetch(6, _partition()), _fetch(5, _partition(), isolation=1)),
     ),
     "diverging epochs list no aborted transactions": RequestSequence(
-        steps=(_produce(), _fetch(17, _asked(offset=1, last_epoch=0), _asked(offset=8, last_epoch=0), isolation=1)),
+        steps=(_produce(), _fetch(17, _partition(offset=1, last_epoch=0), _partition(offset=8, last_epoch=0), isolation=1)),
     ),
     "a first batch beyond the limit lists no aborted transactions": RequestSequence(
-        steps=(_produce(), _produce(partition=1), _fetch(5, _asked(1), _asked(0, max_bytes=1), isolation=1)),
+        steps=(_produce(), _produce(partition=1), _fetch(5, _partition(1), _partition(0, max_bytes=1), isolation=1)),
     ),
     "followers get no list of aborted transactions": RequestSequence(
-        3, steps=(_fetch(10, _asked(), isolation=1, replica_id=2),),
+        3, steps=(_fetch(10, _partition(), isolation=1, replica_id=2),),
     ),
     "a converted lz4 batch is no larger than Kafka's": RequestSequence(
         steps=(
             _produce(3, partition=1, values=[30, 150], codec=2),
             _produce(3, partition=1, codec=3),
-            _fetch(3, _asked(1)),
+            _fetch(3, _partition(1)),
         ),
     ),
     "a fetch in a follower's name has no effect after the follower's next fetch": RequestSequence(
         3,
         steps=(
             _produce(acks=-1),
-            _fetch(10, _asked(), replica_id=2),
+            _fetch(10, _partition(), replica_id=2),
             ("delete", {"version": 0, "partition": 0, "offset": 0}),
             ("list_offsets", {"version": 7, "topic": TOPIC, "partition": 0, "timestamp": -3, "epoch": -1, "isolation": 0, "replica_id": -1}),
         ),
@@ -82,7 +82,7 @@ FOUND = {
         {"max.message.bytes": "300"},
         (
             ("stop", {"who": "leader"}),
-            _fetch(10, {**_asked(1, 1, 100), "epoch": 0}, _asked(0, 1, 200, last_epoch=1), min_bytes=1, replica_id=1, rack="r1"),
+            _fetch(10, {**_partition(1, 1, 100), "epoch": 0}, _partition(0, 1, 200, last_epoch=1), min_bytes=1, replica_id=1, rack="r1"),
         ),
     ),
 }  # fmt: skip
@@ -191,7 +191,7 @@ _UNKNOWN_SETTING = (
 )
 FOUND_CONVERSATIONS: dict[str, Conversation | RequestSequence] = {
     "a follower gets no endpoint of a new leader in 4.2": RequestSequence(
-        steps=(_fetch(16, _asked(), replica_id=1), _fetch(18, _asked())), release="4.2"
+        steps=(_fetch(16, _partition(), replica_id=1), _fetch(18, _partition())), release="4.2"
     ),
     "a transaction with a fenced marker keeps the partitions without marker": Conversation(
         TRANSACTIONS, "3.9", _FENCED_MARKER

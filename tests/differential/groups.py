@@ -190,7 +190,7 @@ class GroupPlayer:
 
     # ---- the classic member ----------------------------------------------------------------------------------------------------
 
-    def _asked(self, request: Any, version: int) -> Any:
+    def _response_to(self, request: Any, version: int) -> Any:
         """Send a request of the classic member, and return the response, or None if it is parked. A parked request is abandoned."""
         self.subject.send(self.connection, request, version)
         answer = self.subject.answer_or_none(self.connection, PARKED_MS)
@@ -207,7 +207,7 @@ class GroupPlayer:
         subscription = ConsumerProtocolSubscription([self.topics[0].name], b"", topics)
         protocols = [JoinGroupRequestProtocol("range", write_value(subscription, SUBSCRIPTION_VERSION))]
         request = JoinGroupRequest(self.group.id, SESSION_MS, TIMEOUT_MS, self.member_id, None, "consumer", protocols)
-        response = self._asked(request, version)
+        response = self._response_to(request, version)
         if response is None:
             return "parked"
         if response.error_code == UNKNOWN_MEMBER and self.member_id:
@@ -224,7 +224,7 @@ class GroupPlayer:
         """Send the first JoinGroup of another classic member, without protocols. It is rejected."""
         instance = "classic" if static and version >= FIRST_STATIC_VERSION else None
         request = JoinGroupRequest(self.group.id, SESSION_MS, TIMEOUT_MS, "", instance, "consumer", [])
-        response = self._asked(request, version)
+        response = self._response_to(request, version)
         return "parked" if response is None else (response.error_code, response.member_id)
 
     def _generation(self, generation: str) -> int:
@@ -232,7 +232,7 @@ class GroupPlayer:
 
     def _classic_sync(self, generation: str) -> Any:
         request = SyncGroupRequest(self.group.id, self._generation(generation), self.member_id)
-        response = self._asked(request, 4)
+        response = self._response_to(request, 4)
         if response is None:
             return "parked"
         count = self._take_assignment(bytes(response.assignment)) if response.error_code == 0 else None
@@ -254,12 +254,12 @@ class GroupPlayer:
         return sum(map(len, self.assigned[CLASSIC].values()))
 
     def _classic_beat(self, generation: str) -> Any:
-        response = self._asked(HeartbeatRequest(self.group.id, self._generation(generation), self.member_id), 3)
+        response = self._response_to(HeartbeatRequest(self.group.id, self._generation(generation), self.member_id), 3)
         return response.error_code
 
     def _classic_leave(self, version: int) -> Any:
         request = LeaveGroupRequest(self.group.id, members=[MemberIdentity(self.member_id)])
-        response = self._asked(request, version)
+        response = self._response_to(request, version)
         self.assigned.pop(CLASSIC, None)
         return response.error_code, [member.error_code for member in response.members]
 

@@ -78,9 +78,9 @@ def test_group_and_transaction_responses_that_once_differed_now_equal_those_of_k
     talk: tuple[Pair, str, str],
 ) -> None:
     running, about, release = talk
-    found = {n: c for n, c in FOUND_CONVERSATIONS.items() if c.about in PLAYED[about] and c.release == release}
-    assert found
-    for name, played in found.items():
+    conversations = {n: c for n, c in FOUND_CONVERSATIONS.items() if c.about in PLAYED[about] and c.release == release}
+    assert conversations
+    for name, played in conversations.items():
         difference = running.difference(played)
         assert difference is None, f"{name}:\n{difference}"
 

@@ -107,7 +107,7 @@ class TransactionPlayer:
                 answer.producer_epoch,
             )
 
-    def _asked(self, producer: int, request: Any, version: int) -> Any:
+    def _response_to(self, producer: int, request: Any, version: int) -> Any:
         return self.producers[producer].ask(request, version)
 
     # ---- steps ---------------------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ class TransactionPlayer:
     def _init(self, producer: int, version: int, ids: str) -> Any:
         name = self.producers[producer].id
         request = InitProducerIdRequest(name, TIMEOUT_MS, *self._ids(producer, ids if version >= 3 else "none"))
-        while (answer := self._asked(producer, request, version)).error_code == NO_IDS:
+        while (answer := self._response_to(producer, request, version)).error_code == NO_IDS:
             self.subject.pass_ms(50)
         self.learn(producer, answer)
         return answer
@@ -126,14 +126,14 @@ class TransactionPlayer:
             v3_and_below_transactional_id=self.producers[producer].id, v3_and_below_topics=topics
         )
         request.v3_and_below_producer_id, request.v3_and_below_producer_epoch = self._ids(producer, ids)
-        return self._sorted(self._asked(producer, request, version).results_by_topic_v3_and_below)
+        return self._sorted(self._response_to(producer, request, version).results_by_topic_v3_and_below)
 
     def _verify(self, producer: int, ids: str, version: int, partitions: list[int], only: bool) -> Any:
         topics = [AddPartitionsToTxnTopic(self.topic.name, partitions)]
         transaction = AddPartitionsToTxnTransaction(
             self.producers[producer].id, *self._ids(producer, ids), only, topics
         )
-        answer = self._asked(producer, AddPartitionsToTxnRequest([transaction]), version)
+        answer = self._response_to(producer, AddPartitionsToTxnRequest([transaction]), version)
         return answer.error_code, [self._sorted(t.topic_results) for t in answer.results_by_transaction]
 
     def _sorted(self, topics: Any) -> Any:
@@ -173,13 +173,13 @@ class TransactionPlayer:
 
     def _end(self, producer: int, ids: str, version: int, commit: bool) -> Any:
         request = EndTxnRequest(self.producers[producer].id, *self._ids(producer, ids), commit)
-        answer = self._asked(producer, request, version)
+        answer = self._response_to(producer, request, version)
         self.learn(producer, answer)
         return answer
 
     def _add_offsets(self, producer: int, ids: str, version: int) -> Any:
         request = AddOffsetsToTxnRequest(self.producers[producer].id, *self._ids(producer, ids), self.group.id)
-        return self._asked(producer, request, version)
+        return self._response_to(producer, request, version)
 
     def _commit_offsets(
         self, producer: int, ids: str, version: int, partition: int, offset: int, generation: int
@@ -205,8 +205,8 @@ class TransactionPlayer:
         return header.base_offset, header.record_count, header.attributes, *producer
 
     def _latest(self, partition: int, isolation: int) -> Any:
-        found = list_offsets(self.topic, -1, index=partition, isolation=isolation)
-        return found.error_code, found.offset
+        listed = list_offsets(self.topic, -1, index=partition, isolation=isolation)
+        return listed.error_code, listed.offset
 
     def _offsets(self, stable: bool, all: bool) -> Any:
         named = None if all else {self.topic.name: list(range(PARTITIONS))}

@@ -204,8 +204,8 @@ class _Page:
             command = line.partition("#")[0].strip()
             install = re.fullmatch(r"pip install '?\.(?:\[([a-z,]+)\])?'?", command)
             make = re.fullmatch(r"make ([a-z-]+)(?: .*)?", command)
-            wanted = install[1].split(",") if install and install[1] else []
-            if not (install or make) or set(wanted) - set(extras) or (make and make[1] not in targets):
+            install_extras = install[1].split(",") if install and install[1] else []
+            if not (install or make) or set(install_extras) - set(extras) or (make and make[1] not in targets):
                 raise self._error(block, f"no target of the Makefile and no extra of the package: {command}")
 
     def _compare(self, block: Block) -> None:

@@ -64,7 +64,8 @@ def _settings() -> Iterator[str]:
         "- **changes** says when a value may change. *start*: only when the broker starts. *broker*: also while it runs, for one broker.\n"
         "  *dynamic*: also for all brokers at once. Topic and group settings change at any time.\n"
         "- **effect** says what the setting does in this broker. *acts*: it works as in Kafka. *none*: it is accepted and described, and changes\n"
-        "  nothing, for one of [these reasons](#why-settings-have-no-effect). *refused*: only the values under *allowed* are accepted.\n"
+        "  nothing, for one of [these reasons](#why-settings-have-no-effect). *refused*: this broker rejects values that Kafka accepts, and\n"
+        "  accepts only those under *allowed*, for the reason given there.\n"
         "- **release** names the release that has the setting, if only one has it. A release before 4.0 (`--release`) has the settings of 3.9.1, a\n"
         "  later release those of 4.2.0. *neither*: neither release of Kafka has the setting; this broker has it in every release.\n"
         "- **default** is Kafka's default, which holds with the profile `kafka`. `kafkaproto broker` and `cluster()` start with the profile `test`,\n"
@@ -270,7 +271,7 @@ def _admin_client() -> Iterator[str]:
     for name, rule in FIELDS.items():
         yield f"- `{name}`: {rule.reason}."
     yield ""
-    yield table(("method", "cases"), ((f"`{call}`", "; ".join(found)) for call, found in sorted(cases().items())))
+    yield table(("method", "cases"), ((f"`{call}`", "; ".join(names)) for call, names in sorted(cases().items())))
     yield "\nThese methods are not called:\n"
     for reason in dict.fromkeys(NOT_CALLED.values()):
         names = ", ".join(f"`{name}`" for name in sorted(NOT_CALLED) if NOT_CALLED[name] == reason)

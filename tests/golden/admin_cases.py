@@ -65,10 +65,10 @@ def list_config_resources_requests(world: World, version: int) -> Iterator[Any]:
 
 @requests_of("DescribeQuorum")
 def describe_quorum_requests(world: World, version: int) -> Iterator[Any]:
-    zero, one = DescribeQuorumRequestPartitionData(0), DescribeQuorumRequestPartitionData(1)
-    for partitions in ([zero], [one], [zero, one], []):
+    partition_0, partition_1 = DescribeQuorumRequestPartitionData(0), DescribeQuorumRequestPartitionData(1)
+    for partitions in ([partition_0], [partition_1], [partition_0, partition_1], []):
         yield DescribeQuorumRequest([DescribeQuorumRequestTopicData("__cluster_metadata", partitions)])
-    yield DescribeQuorumRequest([DescribeQuorumRequestTopicData("orders", [zero])])
+    yield DescribeQuorumRequest([DescribeQuorumRequestTopicData("orders", [partition_0])])
     yield DescribeQuorumRequest([])
 
 

@@ -422,17 +422,17 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help=f"write the first seed of each bug to {_FIRST_SEEDS.name}")
     given = parser.parse_args()
     missed = 0
-    found: dict[str, int] = {}
+    seeds: dict[str, int] = {}
     for name, bug in BUGS.items():
         caught = caught_by_simulation(bug, try_first=first_seeds().get(name, 0))
         missed += caught is None
         if caught is not None:
-            found[name] = caught.after - 1
+            seeds[name] = caught.after - 1
         outcome_text = "not caught" if caught is None else f"{caught.way}, seed {caught.after}: {caught.failure[:150]}"
         sys.stdout.write(f"{name}: {outcome_text}\n")
         sys.stdout.flush()
     if given.write:
-        _FIRST_SEEDS.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+        _FIRST_SEEDS.write_text(json.dumps(seeds, indent=1, sort_keys=True) + "\n")
     return 1 if missed else 0
 
 

@@ -20,8 +20,8 @@ def scope_of(nodeid: str) -> str:
     """Return a name for the tests that run in the same worker as this one: its file, or the file with the text that a pattern finds."""
     file = nodeid.partition("::")[0]
     pattern = _SHARED.get(file)
-    found = pattern.search(nodeid) if pattern else None
-    return f"{file} {found[0]}" if found else file
+    match = pattern.search(nodeid) if pattern else None
+    return f"{file} {match[0]}" if match else file
 
 
 class Scheduling(LoadFileScheduling):  # type: ignore[misc]

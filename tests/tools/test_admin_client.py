@@ -39,7 +39,7 @@ def test_each_admin_client_method_returns_equal_results_from_this_broker_and_kaf
     called = {result.call for result in expected}
     assert called | set(NOT_CALLED) >= set(methods(version))
     assert not called & set(NOT_CALLED)
-    assert not (found := differences(expected, actual)), "\n\n".join(found)
+    assert not (texts := differences(expected, actual)), "\n\n".join(texts)
 
 
 GROUP = {

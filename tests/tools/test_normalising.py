@@ -63,17 +63,17 @@ def test_topic_ids_in_tool_outputs_are_compared_unless_a_pattern_excludes_them()
 
 
 def test_line_order_of_tool_outputs_is_compared_unless_a_step_is_marked_unordered() -> None:
-    one, other = Output(0, "a\nb\n", ""), Output(0, "b\na\n", "")
-    assert lines(one, PORTS) != lines(other, PORTS)
-    assert lines(one, PORTS, unordered=True) == lines(other, PORTS, unordered=True)
+    forward, backward = Output(0, "a\nb\n", ""), Output(0, "b\na\n", "")
+    assert lines(forward, PORTS) != lines(backward, PORTS)
+    assert lines(forward, PORTS, unordered=True) == lines(backward, PORTS, unordered=True)
 
 
 def test_tool_comparison_reports_different_error_messages_and_different_exceptions() -> None:
     error = "error: java.util.concurrent.ExecutionException: org.apache.kafka.common.errors.{}: {}"
-    one = Output(1, "", error.format("InvalidConfigurationException", "Invalid value x") + "\n")
+    first = Output(1, "", error.format("InvalidConfigurationException", "Invalid value x") + "\n")
     other_text = Output(1, "", error.format("InvalidConfigurationException", "must be a number") + "\n")
     other_type = Output(1, "", error.format("InvalidRequestException", "Invalid value x") + "\n")
-    assert len({tuple(lines(output, PORTS)) for output in (one, other_text, other_type)}) == 3
+    assert len({tuple(lines(output, PORTS)) for output in (first, other_text, other_type)}) == 3
 
 
 def test_every_pattern_that_hides_varying_tool_output_is_used_by_a_tool_comparison() -> None:
@@ -82,8 +82,8 @@ def test_every_pattern_that_hides_varying_tool_output_is_used_by_a_tool_comparis
 
 
 def test_tool_comparison_reports_different_leader_epochs_of_the_quorum() -> None:
-    one, other = (Output(0, f"LeaderEpoch:            {epoch}", "") for epoch in (1, 2))
-    assert lines(one, PORTS, "quorum") != lines(other, PORTS, "quorum")
+    epoch_1, epoch_2 = (Output(0, f"LeaderEpoch:            {epoch}", "") for epoch in (1, 2))
+    assert lines(epoch_1, PORTS, "quorum") != lines(epoch_2, PORTS, "quorum")
 
 
 QUORUM_OF_KAFKA = """NodeId\tDirectoryId\tLogEndOffset\tLag\tLastFetchTimestamp\tLastCaughtUpTimestamp\tStatus
@@ -211,13 +211,13 @@ VARYING = [
 """Pattern, a line, one that differs only in what the pattern hides, and one that differs in something else, too."""
 
 
-@pytest.mark.parametrize(("pattern", "one", "same", "other"), VARYING)
+@pytest.mark.parametrize(("pattern", "line", "same", "other"), VARYING)
 def test_tool_output_pattern_hides_a_value_that_varies_by_cluster_but_nothing_else(
-    pattern: str, one: str, same: str, other: str
+    pattern: str, line: str, same: str, other: str
 ) -> None:
-    expected = lines(Output(0, one, ""), PORTS, pattern)
+    expected = lines(Output(0, line, ""), PORTS, pattern)
     assert expected == lines(Output(0, same, ""), PORTS, pattern)
-    assert expected != lines(Output(0, other, ""), PORTS, pattern) != lines(Output(0, one, ""), PORTS)
+    assert expected != lines(Output(0, other, ""), PORTS, pattern) != lines(Output(0, line, ""), PORTS)
 
 
 def test_stack_traces_that_a_tool_prints_are_left_out_of_the_comparison() -> None:

@@ -78,4 +78,4 @@ def test_kafka_command_line_tool_prints_equal_output_for_this_broker_and_for_kaf
 ) -> None:
     expected = play(pair.tools, scenario, pair.kafka)
     actual = play(pair.tools, scenario, pair.ours)
-    assert not (found := differences(expected, actual)), "\n\n".join(found)
+    assert not (texts := differences(expected, actual)), "\n\n".join(texts)

@@ -62,8 +62,8 @@ def verdicts(tables: Tables) -> DataFrame:
     - The release lacks the API: a client that does not send ApiVersions breaks. For a client that sends ApiVersions, the verdict is "misses an API",
       because it is unknown how the client reacts.
 
-    Columns: client (the client id with `*` for varying parts), release, verdict (the worst of all APIs) and because (the APIs and versions that do
-    not work).
+    Columns: client (the client id with `*` for varying parts), release, verdict (the worst of all APIs) and reason (the APIs and versions for
+    which the verdict is neither "works" nor "older versions", each with the versions that the release accepts).
     """
     spark = tables.requests.sparkSession
     release_names = [name for name in releases.releases() if releases.number(name) >= releases.number(OLDEST)]
@@ -88,8 +88,8 @@ def verdicts(tables: Tables) -> DataFrame:
         )
         SELECT client, release, min_by(verdict, array_position(array{WORST_FIRST}, verdict)) AS verdict,
                concat_ws(', ', sort_array(collect_set(CASE WHEN verdict NOT IN ('{OLDER}', '{WORKS}') THEN
-                 concat(api, ' ', newest, CASE WHEN high IS NULL THEN ' (not there)' ELSE concat(' (takes ', low, ' to ', high, ')') END)
-               END))) AS because
+                 concat(api, ' ', newest, CASE WHEN high IS NULL THEN ' (missing API)' ELSE concat(' (accepts ', low, ' to ', high, ')') END)
+               END))) AS reason
         FROM judged GROUP BY client, release, nth ORDER BY client, nth
     """
     return tables.sql(
@@ -104,7 +104,12 @@ ANSWER = Answer(
     "Which clients are there, which versions do they use, and which broker releases accept them?",
     (
         Query("clients", "each kind of client; numbers and UUIDs in client ids are replaced by *", CLIENTS),
-        Query("verdicts", "whether a broker of another release accepts the requests of each client", verdicts),
+        Query(
+            "verdicts",
+            "whether a broker of another release accepts the requests of each client; reason: newest version that the client used, and the versions "
+            "that the release accepts",
+            verdicts,
+        ),
         Query("versions", "requests by API and version, and the versions that the broker offers", VERSIONS),
         Query("errors", "error codes in responses", ERRORS),
     ),

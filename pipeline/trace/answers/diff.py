@@ -57,14 +57,14 @@ def answer(before: str, after: str) -> Answer:
                            ELSE greatest(after / nullif(before, 0), before / nullif(after, 0), 0) >= {SIZES_DIFFER} END
     ORDER BY api, measure
     """
-    again = f"""{both}, asked AS (
+    again = f"""{both}, fetched AS (
         SELECT b.side, b.client, count(1) - count(DISTINCT coalesce(p.topic, p.topic_id), p.partition, p.requested_offset) AS repeats
         FROM both b JOIN {{partitions}} p ON p.run = b.run AND p.seq = b.seq
         WHERE p.api = 'Fetch' AND p.requested_offset IS NOT NULL AND p.records > 0
         GROUP BY b.side, b.client
     )
     SELECT client, max(CASE side WHEN 'before' THEN repeats END) AS before, max(CASE side WHEN 'after' THEN repeats END) AS after
-    FROM asked GROUP BY client HAVING before <> after ORDER BY client
+    FROM fetched GROUP BY client HAVING before <> after ORDER BY client
     """
     return Answer(
         "diff",

@@ -59,7 +59,11 @@ ANSWER = Answer(
             "fetch sizes of each client; only the first batch of a response may exceed a limit, so that the consumer makes progress",
             CLIENTS,
         ),
-        Query("sizes", "number of responses by size and max_bytes, both in eighths of a power of ten", SIZES),
+        Query(
+            "sizes",
+            "number of responses by max_bytes and size, both on a logarithmic scale; eighths: 8 times the decimal logarithm, rounded",
+            SIZES,
+        ),
         Query("records", "records per fetch, in powers of two; -1: none", RECORDS),
         Query("costs", "requests of any kind per thousand records that a client fetched", COSTS),
     ),

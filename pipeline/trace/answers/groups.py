@@ -65,7 +65,7 @@ MEMBERS = f"""
 
 ANSWER = Answer(
     "groups",
-    "Where is each group?",
+    "Which coordinator, generation or epoch, and members does each group have?",
     (
         Query(
             "groups",

@@ -11,8 +11,8 @@ from kafkaproto.pipeline.trace.answers.answer import Answer, Query
 WHERE = """
     WITH racks AS (
         SELECT run, id AS broker, max_by(rack, at_ns) AS rack FROM (
-            SELECT run, at_ns, one.id, one.rack FROM (
-                SELECT run, at_ns, explode(from_json(get_json_object(facts, '$.brokers'), 'array<struct<id: int, rack: string>>')) AS one
+            SELECT run, at_ns, listed_broker.id, listed_broker.rack FROM (
+                SELECT run, at_ns, explode(from_json(get_json_object(facts, '$.brokers'), 'array<struct<id: int, rack: string>>')) AS listed_broker
                 FROM {events} WHERE kind = 'meta')
             UNION ALL
             SELECT run, at_ns, try_cast(get_json_object(facts, '$.node') AS int), get_json_object(facts, '$.rack') FROM {events} WHERE kind = 'rack'
@@ -31,16 +31,16 @@ BYTES = f"""{WHERE}
 
 SAVING = f"""{WHERE}, replicas AS (
         SELECT run, topic, partition, collect_set(rack) AS rack_set FROM (
-            SELECT run, topic, nth AS partition, explode(one.isr) AS broker FROM (
+            SELECT run, topic, nth AS partition, explode(listed_partition.isr) AS broker FROM (
                 SELECT run, get_json_object(facts, '$.topic') AS topic,
-                       posexplode(from_json(get_json_object(facts, '$.partitions'), 'array<struct<isr: array<int>>>')) AS (nth, one)
+                       posexplode(from_json(get_json_object(facts, '$.partitions'), 'array<struct<isr: array<int>>>')) AS (nth, listed_partition)
                 FROM {{events}} WHERE kind = 'topic' AND get_json_object(facts, '$.state') <> 'deleted'))
         JOIN racks USING (run, broker) GROUP BY run, topic, partition
     )
     SELECT client_rack, sum(bytes) AS bytes, sum(CASE WHEN client_rack = broker_rack THEN bytes ELSE 0 END) AS from_its_own_rack,
            sum(CASE WHEN client_rack <> broker_rack THEN bytes ELSE 0 END) AS across_racks,
            sum(CASE WHEN client_rack <> broker_rack AND array_contains(rack_set, client_rack) THEN bytes
-                    WHEN rack_set IS NOT NULL OR client_rack = broker_rack THEN 0 END) AS a_replica_there_had_them,
+                    WHEN rack_set IS NOT NULL OR client_rack = broker_rack THEN 0 END) AS avoidable_across_racks,
            concat_ws(', ', slice(sort_array(collect_set(client_id)), 1, 5)) AS clients
     FROM placed LEFT JOIN replicas USING (run, topic, partition) WHERE client_rack <> '' AND broker_rack IS NOT NULL
     GROUP BY client_rack ORDER BY across_racks DESC
@@ -63,7 +63,8 @@ ANSWER = Answer(
         Query("bytes", "bytes of records by the rack of the broker and the rack of the client", BYTES),
         Query(
             "saving",
-            "bytes by rack of the clients, and the bytes that a replica in the same rack, in sync when the topic was created, could have served",
+            "bytes by rack of the clients; avoidable: bytes across racks that a replica in the rack of the client could have served; the replica was "
+            "in sync when the topic was created",
             SAVING,
         ),
         Query("clients", "clients that cannot fetch from their own rack because their rack is unknown", CLIENTS),

@@ -23,7 +23,7 @@ PRODUCED = f"""
 """
 
 FETCHED = f"""
-    WITH {NAMES}, asked AS (
+    WITH {NAMES}, fetched AS (
         SELECT /*+ BROADCAST(names) */ run, client_id, coalesce(topic, topic_id) AS topic, partition, requested_offset, count(1) AS times,
                sum(bytes) AS bytes, max(bytes) AS once_bytes
         FROM {{partitions}} JOIN names USING (run, conn)
@@ -32,7 +32,7 @@ FETCHED = f"""
     )
     SELECT client_id, topic, partition, count(1) AS offsets, sum(times - 1) AS fetched_again, max(times) AS most_times,
            sum(bytes - once_bytes) AS bytes_again
-    FROM asked GROUP BY client_id, topic, partition ORDER BY fetched_again DESC, client_id, topic, partition
+    FROM fetched GROUP BY client_id, topic, partition ORDER BY fetched_again DESC, client_id, topic, partition
 """
 
 ANSWER = Answer(

@@ -22,7 +22,7 @@ QUERIES = f"""
                                                       ORDER BY b.seq) AS nth
               FROM {{batches}} b JOIN mine m ON m.run = b.run AND m.seq = b.seq WHERE b.api = 'Fetch' AND NOT b.control) b
         JOIN (SELECT DISTINCT query FROM mine) m ON m.query = b.query GROUP BY m.query
-    ), asked AS (
+    ), counted AS (
         SELECT query, count(DISTINCT client_id) AS consumers, count(DISTINCT run, conn) AS connections, count(1) AS requests,
                count_if(api = 'Fetch' AND answered) AS fetches, count_if(api = 'ListOffsets') AS list_offsets,
                count_if(api = 'Fetch' AND records_bytes = 0 AND session_epoch >= 0 AND {WHOLE}) AS empty_fetches,
@@ -35,7 +35,7 @@ QUERIES = f"""
             SELECT query, run, conn, greatest((max(ready_ns) - min(received_ns)) / 1e6, sum(coalesce(applied_throttle_ms, throttle_ms, 0))) AS ms
             FROM mine GROUP BY query, run, conn) GROUP BY query
     )
-    SELECT a.query, consumers, connections, fetches, list_offsets, requests, coalesce(c.records, 0) AS records,
+    SELECT counted.query, consumers, connections, fetches, list_offsets, requests, coalesce(c.records, 0) AS records,
            round(1000 * requests / nullif(c.records, 0), 1) AS requests_per_1000_records,
            round(list_offsets / nullif(fetches, 0), 1) AS list_offsets_per_fetch,
            CAST(2 * c.records / nullif(list_offsets, 0) AS bigint) AS records_per_poll,
@@ -43,7 +43,7 @@ QUERIES = f"""
            largest_fetch_bytes, fetch_max_bytes, empty_fetches, c.bytes_again,
            round(100 * throttled_ms / nullif(open_ms, 0), 1) AS percent_throttled,
            throttled_ms, literal_rack
-    FROM asked a JOIN opened o ON o.query = a.query LEFT JOIN carried c ON c.query = a.query ORDER BY requests DESC
+    FROM counted JOIN opened o ON o.query = counted.query LEFT JOIN carried c ON c.query = counted.query ORDER BY requests DESC
 """
 
 ADVICE = f"""
@@ -87,7 +87,7 @@ ANSWER = Answer(
     (
         Query(
             "queries",
-            "requests and bytes of the consumers of each query; records in their fetches, used or not",
+            "requests and bytes of the consumers of each query; records: all fetched records, including those that the query discards",
             QUERIES,
         ),
         Query("advice", "what is unusual, and which option to set", ADVICE),

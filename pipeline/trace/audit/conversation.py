@@ -116,7 +116,7 @@ def not_early(tables: Tables) -> DataFrame:
     a fault; null: undecided, because entries are missing) and excess (`max_wait_ms` minus `waited_ms`).
     """
     rows = tables.sql(f"""
-        WITH asked AS (
+        WITH fetches AS (
             SELECT /*+ BROADCAST(s), BROADCAST(q) */ r.*, quotas, window_num IS NOT NULL AS reported,
                    coalesce(clock_ms - handled_ms, CAST((ready_ns - coalesce(handled_ns, received_ns)) / {NS_PER_MS}.0 AS double)) AS waited_ms
             FROM {{requests}} r LEFT JOIN {{settings}} s ON s.run = r.run AND s.broker = r.broker
@@ -130,7 +130,7 @@ def not_early(tables: Tables) -> DataFrame:
                waited_ms < max_wait_ms - {EARLY_MS}L AS broken, CAST(max_wait_ms - waited_ms AS double) AS excess,
                IF(records_bytes > 0 OR session_epoch > 0, ready_ns, NULL) AS needs_all_until_ns, conn, IF(session_epoch > 0, {ANY_SESSION_FETCH}, seq)
                AS step
-        FROM asked
+        FROM fetches
         WHERE records_bytes = 0 OR (session_epoch <= 0 AND NOT more AND reported AND quotas IS NULL AND records_bytes < least(min_bytes, max_bytes))
     """)
     beyond_end = tables.sql(f"""

@@ -42,10 +42,12 @@ def text(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> str:
     """Return the result of an audit as text for CI logs.
 
     The text consists of one line with the numbers of broken and other rules, the remarks, one line per rule, and the worst rows of each broken rule.
+    In the line of a rule, `max excess` says by how much its worst row breaks it, in the unit of its column `excess`.
+
     outcomes: the results of the rules. remarks: notes on the traffic that the tables lack.
     """
     lines = [verdict(outcomes), *(f"note: {remark}" for remark in [*remarks, *left_out(outcomes)]), ""]
-    lines.append(f"{'rule':<10} {'verdict':<13} {'checked':>9} {'broken':>8} {'worst':>12}  statement")
+    lines.append(f"{'rule':<10} {'verdict':<13} {'checked':>9} {'broken':>8} {'max excess':>12}  statement")
     for outcome in outcomes:
         worst = "" if outcome.worst is None else f"{outcome.worst:,.6g}"
         checked = f"{outcome.checked:,}" if outcome.checked else ""

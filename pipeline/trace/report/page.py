@@ -30,7 +30,8 @@ SMALL_PRINT = (
     ("Bytes", "The size of a request or response includes its header, not the four bytes of its length. Records count as stored, compressed or not."),
     ("Throttle", "The throttle time that the broker applied; in the trace of a proxy or a capture, the throttle time in the response."),
     ("Quantiles", "Approximate, within a thousandth of the rank."),
-    ("Waiting", "Time from the start of the handler until the response is ready: work, a long poll, or waiting for in-sync replicas."),
+    ("Waiting", "Time that the request was parked in purgatory. If this was not recorded, the whole time from the start of the handler (if "
+        "that was not recorded either, from the arrival of the request) until the response was ready."),
     ("Not recorded", "Keys and values of records, traffic of TLS connections in a capture, and entries that the recorder dropped (listed above)."),
     ("What if", "Under another quota, each client waits as long as in the recording after it may send again. Response sizes stay the same."),
 )  # fmt: skip
@@ -141,13 +142,13 @@ def _section(answer: Answer, tables: Tables, release: str) -> dict[str, Any]:
 
 def _table(answer: str, result: Result) -> dict[str, Any]:
     noun = "row" if len(result.rows) == 1 and not result.more else "rows"
-    count = f"{len(result.rows):,}{' and more' if result.more else ''} {noun}"
+    count = f"{'more than ' if result.more else ''}{len(result.rows):,} {noun}"
     return {
         "id": f"t-{answer}-{result.query.name}",
         "about": result.query.about[0].upper() + result.query.about[1:],
         "count": count,
         "open": len(result.rows) <= OPEN_ROWS,
-        "html": table_html(result.columns, result.rows),
+        "html": table_html(result.columns, result.rows, result.more),
         "path": parquet_name(answer, result.query.name),
         "query": result.query.source,
     }
@@ -193,7 +194,7 @@ def _pictures(answer: str, tables: Tables, release: str) -> list[tuple[str, str,
             return [
                 (
                     "partitions",
-                    "Acknowledged records by outcome: at most 20 partitions, those with the most lost, twice stored or acknowledged records.",
+                    "Acknowledged records by outcome: at most 20 partitions, those with the most records lost, stored twice or acknowledged.",
                     figures.delivered(rows("partitions")),
                 ),
                 (
@@ -287,10 +288,10 @@ def rejected_by(release: str) -> Any:
     return is_rejected
 
 
-def table_html(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Markup:
+def table_html(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], more: bool = False) -> Markup:
     """Return an HTML table of the first 40 rows (`SHOWN_ROWS`), with a note if there are more. A wide table has its own scroll bar.
 
-    columns: the names of the columns to show, in order. rows: maps from column name to value.
+    columns: the names of the columns to show, in order. rows: maps from column name to value. more: whether there are rows besides `rows`.
     """
     head = Markup("").join(Markup("<th>{}</th>").format(name.replace("_", " ")) for name in columns)
     body = Markup("").join(
@@ -298,7 +299,9 @@ def table_html(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Mar
         for row in rows[:SHOWN_ROWS]
     )
     more = (
-        Markup('<p class="soft">The first {} of {:,} rows are shown.</p>').format(SHOWN_ROWS, len(rows))
+        Markup('<p class="soft">The first {} of {}{:,} rows are shown.</p>').format(
+            SHOWN_ROWS, "more than " if more else "", len(rows)
+        )
         if len(rows) > SHOWN_ROWS
         else ""
     )

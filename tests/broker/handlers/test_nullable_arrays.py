@@ -37,8 +37,8 @@ def test_responses_of_supported_apis_have_exactly_the_five_known_nullable_arrays
     messages = [json.loads(path.read_text()) for path in SCHEMAS.glob("**/*Response.json")]
     served = [message for message in messages if message["apiKey"] in VERSIONS]
     assert len(served) == len(VERSIONS)
-    found = {(message["name"], name) for message in served for name in nullable_arrays(message["fields"])}
-    assert found == NEVER_NULL | JAVA_READS_NULL
+    names_of_arrays = {(message["name"], name) for message in served for name in nullable_arrays(message["fields"])}
+    assert names_of_arrays == NEVER_NULL | JAVA_READS_NULL
 
 
 @pytest.mark.rule("AD-7")

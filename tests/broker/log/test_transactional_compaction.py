@@ -51,13 +51,13 @@ class Compacted:
     def clean(self, now_ms: int = NOW_MS) -> list[tuple[int, bytes | str]]:
         """Compact the log, and return (offset, key) of each record left; "marker" for a marker, "empty" for a batch without records."""
         clean(self.log, LIMITS, now_ms, {})
-        found: list[tuple[int, bytes | str]] = []
+        left: list[tuple[int, bytes | str]] = []
         for position, header in self.log.batches(0):
             listed = list(records(self.log.store.read(position, header.size)))
             if not listed:
-                found.append((header.base_offset, "empty"))
-            found += [(r.offset, "marker" if header.is_control else r.key or b"") for r in listed]
-        return found
+                left.append((header.base_offset, "empty"))
+            left += [(r.offset, "marker" if header.is_control else r.key or b"") for r in listed]
+        return left
 
 
 def test_compaction_removes_aborted_records_and_keeps_older_committed_records() -> None:

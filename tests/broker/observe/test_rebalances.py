@@ -84,18 +84,18 @@ class Classic:
 
 def test_rebalance_history_of_a_classic_group_shows_the_duration_of_each_rebalance() -> None:
     classic = Classic()
-    one, two = classic.connect(), classic.connect()
-    first = classic.first(one)
+    client_1, client_2 = classic.connect(), classic.connect()
+    first = classic.first(client_1)
     classic.cluster.advance(1000)
-    classic.send_join(two)
+    classic.send_join(client_2)
     assert history(classic.cluster)[-1][:4] == (1, None, "PreparingRebalance", None)
     classic.cluster.advance(40)
-    classic.send_join(one, first.member_id)
-    second_id = two.answers[-1].message.member_id
+    classic.send_join(client_1, first.member_id)
+    second_id = client_2.answers[-1].message.member_id
     assert history(classic.cluster)[-1][:4] == (1, 2, "CompletingRebalance", None)
-    classic.sync(two, two.answers[-1].message)
+    classic.sync(client_2, client_2.answers[-1].message)
     classic.cluster.advance(2)
-    classic.sync(one, one.answers[-1].message)
+    classic.sync(client_1, client_1.answers[-1].message)
     assert history(classic.cluster) == [
         (0, 1, "Stable", 0, [f"member {first.member_id} joined"]),
         (1, 2, "Stable", 42, [f"member {second_id} joined"]),
@@ -126,14 +126,14 @@ def test_rebalance_cause_names_the_classic_member_that_left_or_timed_out() -> No
 
 def test_rebalance_cause_says_which_classic_member_sent_no_heartbeat_in_time() -> None:
     classic = Classic()
-    one, two, three = (classic.connect() for _ in range(3))
-    first = classic.first(one)
-    classic.send_join(two)
+    client_1, client_2, client_3 = (classic.connect() for _ in range(3))
+    first = classic.first(client_1)
+    classic.send_join(client_2)
     for _ in range(
         5
     ):  # heartbeats of the first member are missing, but its session timeout is shorter than the rebalance
         classic.cluster.advance(2000)
-    second_id = two.answers[-1].message.member_id
+    second_id = client_2.answers[-1].message.member_id
     assert history(classic.cluster)[-1][4] == [
         f"member {second_id} joined",
         f"member {first.member_id} sent no heartbeat within its session timeout",
@@ -143,7 +143,7 @@ def test_rebalance_cause_says_which_classic_member_sent_no_heartbeat_in_time() -
         0,
         [f"member {second_id} sent no heartbeat within its session timeout"],
     )
-    third = classic.first(three)
+    third = classic.first(client_3)
     assert third.generation_id == 4
 
 

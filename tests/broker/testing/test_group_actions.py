@@ -41,8 +41,8 @@ NEW = {"release": "4.2", "topics": {"orders": 4}}
 
 def address(c: TestCluster, group_id: str) -> str:
     """Return the host:port of the group's coordinator."""
-    [found] = ask(c.bootstrap_servers[0], FindCoordinatorRequest(coordinator_keys=[group_id]), 4).coordinators
-    return f"{found.host}:{found.port}"
+    [coordinator] = ask(c.bootstrap_servers[0], FindCoordinatorRequest(coordinator_keys=[group_id]), 4).coordinators
+    return f"{coordinator.host}:{coordinator.port}"
 
 
 def beat(c: TestCluster, member_id: str, epoch: int, owned: list[int] | None = None, **options: Any) -> Any:

@@ -49,9 +49,9 @@ def committed(bench: TransactionBench, group: Group) -> list[dict[PartitionKey, 
     """Return the committed offsets on the coordinator, and on the next one, which loads them; empty without a group."""
     seen = []
     for _ in range(2):
-        found = state(bench, group)
-        assert found is None or not found.writing
-        seen.append({} if found is None else {key: offset.offset for key, offset in found.offsets.items()})
+        group_state = state(bench, group)
+        assert group_state is None or not group_state.writing
+        seen.append({} if group_state is None else {key: offset.offset for key, offset in group_state.offsets.items()})
         move(bench, group)
     return seen
 

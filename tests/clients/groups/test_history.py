@@ -66,7 +66,7 @@ def test_group_history_checker_reports_the_fault_in_the_events_of_an_incorrect_g
     history = History()
     for event in events:
         history.apply(event)
-    assert any(found.startswith(fault) for found in history.faults), history.faults
+    assert any(reported.startswith(fault) for reported in history.faults), history.faults
 
 
 def test_group_history_checker_lists_partitions_that_return_to_an_earlier_owner() -> None:

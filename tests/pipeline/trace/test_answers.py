@@ -229,7 +229,7 @@ def test_rack_analysis_counts_bytes_read_across_racks_and_the_avoidable_part_of_
     broker_rack = by_rack[0]["broker_rack"]
     [b] = [r for r in answer_rows(racks.ANSWER, "saving", tables) if r["client_rack"] == "b"]
     assert b["bytes"] == b["from_its_own_rack"] + b["across_racks"] > 0
-    assert (b["across_racks"] > 0) == (broker_rack != "b") and b["a_replica_there_had_them"] == b["across_racks"]
+    assert (b["across_racks"] > 0) == (broker_rack != "b") and b["avoidable_across_racks"] == b["across_racks"]
     [lost] = answer_rows(racks.ANSWER, "clients", tables)
     assert lost["client_id"] == SPARK and "variable" in lost["what"]
 
@@ -258,10 +258,10 @@ def test_client_version_analysis_finds_releases_that_reject_or_may_reject_a_clie
         [verdict_row] = [
             r for r in answer_rows(census.ANSWER, "verdicts", tables) if (r["client"], r["release"]) == ("p", release)
         ]
-        return verdict_row["verdict"], verdict_row["because"]
+        return verdict_row["verdict"], verdict_row["reason"]
 
     tables = changed(spark, folder, requests=old)
-    assert verdict(tables, "4.0") == (census.BREAKS, "Produce 1 (takes 3 to 12)")
+    assert verdict(tables, "4.0") == (census.BREAKS, "Produce 1 (accepts 3 to 12)")
     assert verdict(tables, "3.9") == (census.WORKS, "")
     tables = changed(spark, folder, requests=old, events=offered_no_more)
     assert verdict(tables, "4.0")[0] == census.UNKNOWN

@@ -154,8 +154,8 @@ def test_row_of_a_committed_offset_contains_the_offset_and_the_member_id(classic
     classic.sync({first: {"t": [0]}})
     places = [OffsetCommitRequestPartition(0, 7, 3), OffsetCommitRequestPartition(99, 8)]
     classic.client.ask(OffsetCommitRequest("g", 1, first, topics=[OffsetCommitRequestTopic("t", partitions=places)]), 8)
-    asked = OffsetFetchRequestGroup("g", topics=[OffsetFetchRequestTopics("t", partition_indexes=[0, 1])])
-    classic.client.ask(OffsetFetchRequest(groups=[asked]), 8)
+    group_request = OffsetFetchRequestGroup("g", topics=[OffsetFetchRequestTopics("t", partition_indexes=[0, 1])])
+    classic.client.ask(OffsetFetchRequest(groups=[group_request]), 8)
     classic.client.ask(OffsetFetchRequest("g", topics=[OffsetFetchRequestTopic("t", [0])]), 7)
     classic.client.ask(OffsetDeleteRequest("g", [OffsetDeleteRequestTopic("t", [OffsetDeleteRequestPartition(0)])]), 0)
     rows = rows_of(classic.bench.entries, "group_offsets")

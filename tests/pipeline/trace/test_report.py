@@ -203,7 +203,7 @@ def test_report_in_a_browser_has_no_error_no_overflow_and_no_network_request(
     )
     seen.goto(report.as_uri())
     for details in seen.query_selector_all("details"):
-        details.evaluate("one => one.open = true")
+        details.evaluate("element => element.open = true")
     assert problems == []
     assert seen.evaluate("document.documentElement.scrollWidth") <= width
     ink, paper = seen.evaluate(

@@ -124,11 +124,11 @@ def normalised(content: Any, field: str = "") -> Any:
 
 def cases() -> dict[str, list[str]]:
     """Return the cases in which the program calls each method, by method."""
-    found: dict[str, list[str]] = {}
+    cases_by_call: dict[str, list[str]] = {}
     for call, case in re.findall(r'print\("(\w+)", "([^"]+)"', PROGRAM.read_text()):
-        if case not in (known := found.setdefault(call, [])):
-            known.append(case)
-    return found
+        if case not in (cases_of_call := cases_by_call.setdefault(call, [])):
+            cases_of_call.append(case)
+    return cases_by_call
 
 
 def start(bootstrap: str, version: str) -> subprocess.Popen[str]:
@@ -158,7 +158,7 @@ def methods(version: str) -> list[str]:
 
 def differences(expected: Sequence[Result], actual: Sequence[Result]) -> list[str]:
     """Return the differences between the results of a real Kafka and those of this broker, as text, call by call."""
-    found = []
+    texts = []
     for there, here in zip(expected, actual, strict=True):
         assert (there.call, there.case) == (here.call, here.case)
         if normalised(there.content) != normalised(here.content):
@@ -166,5 +166,5 @@ def differences(expected: Sequence[Result], actual: Sequence[Result]) -> list[st
                 json.dumps(normalised(r.content), indent=1, sort_keys=True).splitlines() for r in (there, here)
             )
             changes = difflib.unified_diff(before, after, "Kafka", "this broker", lineterm="", n=2)
-            found.append("\n".join([f"{there.call}: {there.case}", *changes]))
-    return found
+            texts.append("\n".join([f"{there.call}: {there.case}", *changes]))
+    return texts

@@ -51,9 +51,9 @@ class TransactionBench(Virtual):
 
     def transaction(self, producer: Producer) -> Transaction:
         """Return the state of a producer on its coordinator."""
-        found = self.cluster.state.nodes[producer.coordinator()].transactions.coordinator.store.get(producer.id)
-        assert found is not None
-        return found
+        transaction = self.cluster.state.nodes[producer.coordinator()].transactions.coordinator.store.get(producer.id)
+        assert transaction is not None
+        return transaction
 
     def state_partition(self, producer: Producer) -> PartitionState:
         """Return the partition of the transaction topic that has a producer."""

@@ -58,8 +58,8 @@ class Scene:
     @property
     def transaction(self) -> Transaction:
         """Return the state of the producer on its coordinator."""
-        found: Transaction = self.node.transactions.coordinator.store.get(ID)
-        return found
+        transaction: Transaction = self.node.transactions.coordinator.store.get(ID)
+        return transaction
 
     def _append(self, data: bytes) -> None:
         partition, now_ms = self.node.replicas.find(TOPIC, 0), self.peer.cluster.now_ms

@@ -18,12 +18,12 @@ def main() -> int:
     if options.write:
         expected.write()
         return 0
-    found = []
+    differences = []
     for release in expected.RELEASES:
         outcomes = expected.observe_real(release) if options.real else expected.observe(release)
-        found += expected.differences(release, outcomes)
-    sys.stderr.write("".join(f"{line}\n" for line in found))
-    return 1 if found else 0
+        differences += expected.differences(release, outcomes)
+    sys.stderr.write("".join(f"{line}\n" for line in differences))
+    return 1 if differences else 0
 
 
 if __name__ == "__main__":

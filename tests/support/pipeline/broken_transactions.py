@@ -67,9 +67,9 @@ class Writer:
 
     def __init__(self, scene: Scene, client_id: str = TARGET) -> None:
         self.scene, self.client_id = scene, client_id
-        while (found := ask(scene, scene.good, FindCoordinatorRequest("tx", key_type=1), 3)).error_code:
+        while (coordinator := ask(scene, scene.good, FindCoordinatorRequest("tx", key_type=1), 3)).error_code:
             pass
-        self.client = scene.cluster.connect(found.node_id, client_id)
+        self.client = scene.cluster.connect(coordinator.node_id, client_id)
         self.sequence = 0
         self.init()
 

@@ -34,11 +34,11 @@ def broken_rows(
         for table, row in rows:
             made.setdefault(table, []).append(row)
     tables = Tables(**{table: frame(spark, table, rows) for table, rows in made.items()})
-    found: dict[str, dict[str, int]] = {run: {} for run in runs}
+    counts: dict[str, dict[str, int]] = {run: {} for run in runs}
     for rule in rules:
         for run, count in rule.check(tables).where("broken").groupBy("run").count().collect():
-            found[run][rule.number] = count
-    return found
+            counts[run][rule.number] = count
+    return counts
 
 
 def checked_rows(spark: Any, folder: Path) -> tuple[dict[str, list[Row]], dict[int, str | None]]:

@@ -86,9 +86,9 @@ def _start(target: Target, stopped: set[int], broker_id: int) -> None:
 
 def differences(expected: Sequence[tuple[Step, Lines]], actual: Sequence[tuple[Step, Lines]]) -> list[str]:
     """Return the differences between the outputs of a real Kafka and those of this broker, as text, step by step."""
-    found = []
+    texts = []
     for (step, there), (_, here) in zip(expected, actual, strict=True):
         if there != here:
             changes = difflib.unified_diff(there, here, "Kafka", "this broker", lineterm="", n=2)
-            found.append("\n".join([f"{step.verb}: {step.arguments}", *changes]))
-    return found
+            texts.append("\n".join([f"{step.verb}: {step.arguments}", *changes]))
+    return texts
