@@ -298,7 +298,7 @@ def table_html(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], more: 
         Markup("<tr>{}</tr>").format(Markup("").join(_cell(row.get(name)) for name in columns))
         for row in rows[:SHOWN_ROWS]
     )
-    more = (
+    note = (
         Markup('<p class="soft">The first {} of {}{:,} rows are shown.</p>').format(
             SHOWN_ROWS, "more than " if more else "", len(rows)
         )
@@ -306,7 +306,7 @@ def table_html(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], more: 
         else ""
     )
     return Markup('<div class="wide"><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>{}').format(
-        head, body, more
+        head, body, note
     )
 
 
