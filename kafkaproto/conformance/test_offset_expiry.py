@@ -39,7 +39,10 @@ def test_committed_offsets_expire_for_empty_groups_and_for_unsubscribed_topics(s
     version = subject.version(ApiKey.OFFSET_COMMIT, WITH_TIME)
     old_ms = subject.epoch_ms() - 10 * RETENTION_MS if version == WITH_TIME else -1
     client.commit({t1: {0: (5, "")}, t2: {0: (6, "")}}, version, timestamp=old_ms)
-    assert commit(alone, {t1: {0: (7, "")}}, version, timestamp=old_ms) == {(t1, 0): 0}
+    # Kafka returns COORDINATOR_NOT_AVAILABLE (15) until enough replicas of a new offsets partition are in sync.
+    wait_until(
+        subject, lambda: commit(alone, {t1: {0: (7, "")}}, version, timestamp=old_ms) == {(t1, 0): 0}, "it is committed"
+    )
     for _ in range(0, 0 if version == WITH_TIME else RETENTION_MS, HEARTBEAT_MS):
         subject.pass_ms(HEARTBEAT_MS)
         assert client.heartbeat() == 0
