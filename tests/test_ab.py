@@ -58,7 +58,7 @@ def test_ab_benchmark_accepts_a_speed_drop_of_at_most_5_percent(now: float, miss
     assert paired("produce", [100.0] * 3, [now] * 3).missed is missed
 
 
-def test_ab_benchmark_row_without_a_measurement_is_marked_as_missed() -> None:
+def test_ab_benchmark_table_shows_missed_for_a_row_without_a_measurement() -> None:
     unmeasured = at_most("metadata", 100.0, None, 1.03, "{:.0f}", "now: ImportError: no such module")
     assert unmeasured.missed
     assert "MISSED: now: ImportError: no such module" in table([unmeasured])
@@ -200,7 +200,7 @@ def test_ab_benchmark_raises_an_error_for_a_folder_that_is_not_a_git_checkout(tm
         sides.resolve("HEAD", tmp_path)
 
 
-def test_make_ab_without_valgrind_reports_missing_valgrind_and_not_the_bad_commit(tmp_path: Path) -> None:
+def test_make_ab_reports_missing_valgrind_before_it_checks_the_given_commit(tmp_path: Path) -> None:
     done = run("no-such-branch", PATH=str(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"make ab: {instructions.MISSING}\n"
@@ -316,7 +316,7 @@ def worked(*rows: str, requests: int = 3, folder: Path = ROOT) -> list[dict[str,
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_fetches_of_the_ab_benchmark_return_as_many_bytes_as_their_names_say() -> None:
+def test_each_fetch_row_of_the_ab_benchmark_returns_the_bytes_that_its_name_states() -> None:
     results = {result["row"]: result for result in worked(*workload.ROWS, requests=7)}
     assert list(results) == list(workload.ROWS)
     for name, result in results.items():

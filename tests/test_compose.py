@@ -64,7 +64,7 @@ def test_compose_publishes_the_ports_of_the_outside_listeners(
     assert {listener.advertised_host for listener in outside} == {"localhost"}
 
 
-def test_compose_file_listeners_named_inside_advertise_the_compose_service_name(
+def test_inside_listeners_in_the_compose_file_advertise_the_host_name_kafka(
     listeners: dict[int, dict[str, Listener]],
 ) -> None:
     for of_one in listeners.values():

@@ -99,7 +99,7 @@ def test_name_check_returns_the_line_of_forbidden_variable_function_and_class_na
 
 
 @pytest.mark.parametrize("code", ["print(found)", "not_found = 1", "text = 'found'", "call(found=1)", "thing.found()"])
-def test_name_check_accepts_a_forbidden_word_that_code_uses_but_does_not_define(tmp_path: Path, code: str) -> None:
+def test_name_check_accepts_a_forbidden_name_that_the_code_uses_without_defining_it(tmp_path: Path, code: str) -> None:
     (tmp_path / "broker").mkdir()
     (tmp_path / "broker/module.py").write_text(code)
     assert problems(tmp_path) == []

@@ -463,7 +463,7 @@ def test_cluster_fixture_can_be_defined_with_session_or_module_scope(outside: py
         ),
     ],
 )
-def test_kafka_marker_with_invalid_options_or_an_unaffected_fixture_is_an_error(
+def test_kafka_marker_is_an_error_if_it_is_invalid_or_a_fixture_would_ignore_it(
     outside: pytest.Pytester, fixture: str, marker: str, text: str
 ) -> None:
     outside.makepyfile(
@@ -494,7 +494,7 @@ def test_kafka_marker_with_invalid_options_or_an_unaffected_fixture_is_an_error(
 
 @pytest.mark.parametrize("fixture", ["kafka_broker", "module_wide", "own", "of_module"])
 @pytest.mark.parametrize("outcome", ["pass", "assert False"])
-def test_kafka_marker_fails_a_test_whose_getfixturevalue_fixture_ignores_the_marker(
+def test_kafka_marker_fails_a_test_that_requests_a_fixture_that_ignores_the_marker(
     outside: pytest.Pytester, fixture: str, outcome: str
 ) -> None:
     outside.makepyfile(

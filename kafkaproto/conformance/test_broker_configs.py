@@ -88,7 +88,7 @@ def test_broker_settings_cannot_be_changed_to_values_rejected_at_broker_start(
 
 @pytest.mark.rule("CF-18")
 @EITHER
-def test_broker_config_error_reports_a_non_numeric_value_not_an_out_of_range_value(
+def test_error_for_two_bad_broker_settings_names_the_non_number_not_the_low_number(
     subject: Subject, broker: str
 ) -> None:
     failed = "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
@@ -185,7 +185,7 @@ def test_connection_and_thread_limits_of_a_listener_can_be_set_for_all_brokers(s
 
 @pytest.mark.rule("CF-18", "W-12")
 @EITHER
-def test_only_max_connections_per_ip_is_reported_if_max_connections_is_also_set_to_0(
+def test_error_for_max_connections_0_and_per_ip_limit_0_names_only_the_per_ip_limit(
     subject: Subject, broker: str
 ) -> None:
     name, limit, rate = "max.connections.per.ip", "max.connections", "max.connection.creation.rate"
@@ -233,7 +233,7 @@ def test_network_threads_of_a_listener_can_at_most_double_or_halve(subject: Subj
     ],
 )
 @pytest.mark.releases(first="4.1")
-def test_bad_broker_setting_is_reported_instead_of_forbidden_min_insync_replicas(
+def test_bad_number_in_a_request_is_reported_before_forbidden_min_insync_replicas(
     subject: Subject, broker: str, operation: int, expected: str
 ) -> None:
     change = ("min.insync.replicas", operation, "2" if operation == SET else None)
@@ -253,7 +253,7 @@ def test_append_and_subtract_are_rejected_for_broker_settings_that_are_no_lists(
 
 
 @pytest.mark.rule("CF-23")
-def test_subtract_from_a_brokers_unset_cleanup_policy_starts_from_the_default_delete(subject: Subject) -> None:
+def test_subtract_from_an_unset_broker_cleanup_policy_ignores_the_cluster_policy(subject: Subject) -> None:
     name = "log.cleanup.policy"
 
     def change(broker: str, operation: int, value: str | None, expected: str) -> None:

@@ -80,7 +80,7 @@ def not_list(operation: str, setting: str) -> Error:
 
 @pytest.mark.rule("AD-38")
 @pytest.mark.parametrize("validate_only", [False, True])
-def test_topic_change_with_a_bad_operation_and_a_bad_name_gets_the_operation_error(
+def test_error_for_a_bad_config_operation_on_a_bad_topic_name_is_about_the_operation(
     subject: Subject, validate_only: bool
 ) -> None:
     """The checks are, in order: repeated and null settings, the operations, the topic's name, its settings, its existence.

@@ -60,7 +60,7 @@ def test_partitions_are_revoked_from_one_member_before_another_member_gets_them(
 
 
 @pytest.mark.rule("GN-12", "SN-30")
-def test_member_with_the_previous_epoch_is_fenced_if_it_owns_unassigned_partitions(subject: Subject) -> None:
+def test_previous_epoch_is_fenced_if_the_member_owns_partitions_not_assigned_to_it(subject: Subject) -> None:
     """A heartbeat with the previous epoch is accepted only if the member owns a subset of its assignment (scenario SN-30, steps 10 and 11)."""
     group = ConsumerGroup(subject)
     kept, moved = split(group)

@@ -155,7 +155,7 @@ def invalid(feature: str, level: int, reason: str) -> str:
 
 @pytest.mark.releases("3.9", "4.0")
 @pytest.mark.rule("AD-19", "AD-20", "AD-21", "SN-69")
-def test_update_features_has_one_result_for_each_feature_before_4_0(subject: Subject) -> None:
+def test_update_features_before_4_0_returns_a_result_for_each_feature(subject: Subject) -> None:
     local = f"Local controller {controller(subject)}"
     below_zero = invalid("bar", -1, "A feature version cannot be less than 0.")
     for version in (0, 1):
@@ -201,7 +201,7 @@ def test_update_features_changes_all_features_or_none_from_4_0_on(subject: Subje
 
 @pytest.mark.releases("4.2")
 @pytest.mark.rule("AD-20", "AD-21")
-def test_update_features_names_the_same_bad_feature_for_both_orders_of_the_request(subject: Subject) -> None:
+def test_update_features_names_the_same_of_two_bad_features_in_either_request_order(subject: Subject) -> None:
     local = f"Local controller {controller(subject)}"
     unknown = invalid("nope", 1, f"{local} does not support this feature.")
     too_high = invalid(METADATA, 99, f"{local} only supports versions 7-29")

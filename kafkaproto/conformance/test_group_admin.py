@@ -20,7 +20,7 @@ pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic
 
 
 @pytest.mark.rule("GC-46", "GC-47", "GC-48", "GC-50", "SN-15")
-def test_leave_group_returns_one_error_for_each_member(subject: Subject) -> None:
+def test_leave_group_returns_an_error_code_for_each_member_of_the_request(subject: Subject) -> None:
     """A request names a member and three unknown members. The member leaves, and the others get UNKNOWN_MEMBER_ID (scenario SN-15)."""
     group = Group(subject)
     client = group.client()

@@ -158,7 +158,7 @@ def malformed(group: ConsumerGroup) -> str:
 
 
 @pytest.mark.rule("GN-55")
-def test_kip_848_member_cannot_join_a_classic_group_with_custom_assignor_since_4_0(subject: Subject) -> None:
+def test_classic_group_with_a_custom_assignor_rejects_kip_848_members_from_4_0_on(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     member = Consumer(group)
     assert member.enter().error_code == 0

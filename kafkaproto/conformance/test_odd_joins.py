@@ -110,7 +110,7 @@ def test_member_metadata_may_be_any_bytes_if_the_protocol_type_is_not_consumer(s
 
 
 @pytest.mark.rule("GC-26")
-def test_join_group_response_with_not_coordinator_has_no_member_id_with_kip_848(subject: Subject) -> None:
+def test_kip_848_broker_returns_no_member_id_if_a_join_gets_not_coordinator(subject: Subject) -> None:
     group = Group(subject)
     member_id = "" if has_new_coordinator(subject) else "M"
     for version in (3, 7, 9):
@@ -134,7 +134,7 @@ def test_offset_fetch_v1_at_a_non_coordinator_returns_partition_errors_from_4_0_
 
 
 @pytest.mark.rule("M-8")
-def test_find_coordinator_error_for_an_unknown_key_type_has_the_message_of_kafka(subject: Subject) -> None:
+def test_find_coordinator_error_for_an_unknown_key_type_says_malformed_request(subject: Subject) -> None:
     for version in (1, 3):
         coordinator = subject.ask(subject.connect(), FindCoordinatorRequest("g", 7), version)
         assert (coordinator.error_code, coordinator.error_message) == (INVALID_REQUEST, MALFORMED)

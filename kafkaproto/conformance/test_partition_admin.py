@@ -100,7 +100,7 @@ def test_reassignment_moves_the_records_and_then_the_leader(subject: Subject) ->
     assert errors(left) == [6]
 
 
-def test_list_partition_reassignments_has_a_move_to_a_stopped_broker_until_cancelled(subject: Subject) -> None:
+def test_reassignment_to_a_stopped_broker_is_listed_until_it_is_cancelled(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [0, 1]})
     topic.fill(batch(b"v"))
     subject.stop_broker(2)
@@ -118,7 +118,7 @@ def test_list_partition_reassignments_has_a_move_to_a_stopped_broker_until_cance
 
 
 @pytest.mark.rule("AD-47")
-def test_list_partition_reassignments_returns_a_partition_as_often_as_it_is_named(subject: Subject) -> None:
+def test_list_partition_reassignments_repeats_a_partition_that_the_request_repeats(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [0, 1], 1: [0, 1]})
     subject.stop_broker(2)
 

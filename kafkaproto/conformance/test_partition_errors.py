@@ -112,7 +112,7 @@ def test_create_topics_error_says_which_count_or_replica_assignment_is_invalid(s
 
 
 @pytest.mark.rule("AD-39")
-def test_partitions_that_cannot_be_added_are_rejected_with_the_message_of_kafka(subject: Subject) -> None:
+def test_create_partitions_error_says_which_count_or_replica_assignment_is_invalid(subject: Subject) -> None:
     topic = new_topic(subject, partitions=2).name
     assert enlarged(subject, topic, 2) == (BAD_PARTITIONS, "Topic already has 2 partition(s).")
     assert enlarged(subject, topic, 1) == (

@@ -75,7 +75,7 @@ VERSION = 9
     ("bound", "request_bytes", "throttle_ms"),
     [(10_000, 105_000, 500), (10_000, 100_000, 0), (10_000, 100_010, 1), (1024, 20_480, 10_000), (1000, 15_000, 5000)],
 )
-def test_first_request_is_throttled_only_for_its_bytes_above_10_seconds_of_quota(
+def test_first_request_is_throttled_for_its_bytes_beyond_10_seconds_of_quota(
     subject: Subject, bound: int, request_bytes: int, throttle_ms: int
 ) -> None:
     """The throttle time of a first request is its bytes beyond ten seconds of quota, divided by the quota.

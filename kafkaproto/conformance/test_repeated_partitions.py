@@ -27,7 +27,7 @@ def moved(subject: Subject, *dirs: tuple[str, list[tuple[str, list[int]]]]) -> d
 
 
 @pytest.mark.rule("AD-48")
-def test_replica_with_two_log_dirs_in_one_request_moves_to_the_last_log_dir(subject: Subject) -> None:
+def test_alter_replica_log_dirs_that_names_a_replica_twice_uses_the_last_log_dir(subject: Subject) -> None:
     topic = new_topic(subject, 2).name
     [directory, *_] = subject.ask_once(DescribeLogDirsRequest(None), 4).results
     own, other = (directory.log_dir, [(topic, [0])]), (ELSEWHERE, [(topic, [0, 1])])

@@ -215,7 +215,7 @@ def test_unknown_topic_ids_stay_in_the_fetch_session_with_an_error(subject: Subj
 
 
 @pytest.mark.rule("S-8")
-def test_parked_incremental_fetch_gets_an_error_if_a_newer_fetch_raised_the_epoch(subject: Subject) -> None:
+def test_parked_incremental_fetch_gets_an_error_if_its_session_serves_a_newer_fetch(subject: Subject) -> None:
     topic = new_topic(subject)
     session = Session(topic)
     session.step((topic.name, 0, 0))

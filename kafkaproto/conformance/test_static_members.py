@@ -34,7 +34,7 @@ def test_restarted_static_group_leader_keeps_its_generation_and_assignment(subje
 
 
 @pytest.mark.rule("GC-33", "GC-34", "SN-13")
-def test_restarted_static_leader_gets_skip_assignment_from_version_9_on(subject: Subject) -> None:
+def test_restarted_static_group_leader_gets_skip_assignment_true_in_join_group_v9(subject: Subject) -> None:
     """A restarted static leader gets `skip_assignment` and the list of members: it can see them, but must not assign partitions (scenario SN-13)."""
     group = Group(subject)
     old, new = (group.client(instance="i1", version=9) for _ in range(2))
@@ -48,7 +48,7 @@ def test_restarted_static_leader_gets_skip_assignment_from_version_9_on(subject:
 
 
 @pytest.mark.rule("GC-33")
-def test_restarted_static_follower_gets_neither_the_member_list_nor_skip_assignment(subject: Subject) -> None:
+def test_restarted_static_member_that_is_no_leader_gets_no_member_list(subject: Subject) -> None:
     group = Group(subject)
     leader, old = group.client(version=9), group.client(instance="i1", version=9)
     make_stable(leader, old)

@@ -158,7 +158,9 @@ def test_telemetry_client_without_subscription_gets_an_id_but_no_requested_metri
 
 
 @pytest.mark.rule("AD-11", "AD-12")
-def test_telemetry_client_keeps_the_instance_id_of_its_request(subject: Subject, subscriptions: Subscriptions) -> None:
+def test_telemetry_response_repeats_the_client_instance_id_of_the_request(
+    subject: Subject, subscriptions: Subscriptions
+) -> None:
     client = Pushing(subject)
     client.instance_id = bytes.fromhex("5160 6601 ef5c 4f95 8c38 0487 918b 36be")
     assert client.get().client_instance_id == client.instance_id

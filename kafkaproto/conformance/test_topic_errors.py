@@ -141,7 +141,7 @@ def test_create_topics_reports_a_bad_name_rather_than_bad_settings_and_bad_count
 
 
 @pytest.mark.rule("AD-45")
-def test_create_topics_reports_a_twice_assigned_partition_not_the_unknown_broker(subject: Subject) -> None:
+def test_create_topics_reports_a_partition_listed_twice_before_an_unknown_broker(subject: Subject) -> None:
     name = subject.new_name()
 
     def message(*assignment: tuple[int, Sequence[int]]) -> str | None:

@@ -81,7 +81,7 @@ def without_change(subject: Subject, error: int, old: int, **others: list[int]) 
 
 
 @pytest.mark.rule("TX-18", "TX-22", "TX-36", "TX-64", "TX-68")
-def test_stale_producer_epoch_gets_invalid_producer_epoch_in_old_versions(subject: Subject) -> None:
+def test_old_request_versions_with_a_stale_epoch_get_invalid_producer_epoch(subject: Subject) -> None:
     topic, group, newer = new_topic(subject), Group(subject), bumps_epochs(subject)
     producer = Producer(subject)
     for _ in range(3):

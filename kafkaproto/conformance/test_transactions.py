@@ -284,7 +284,7 @@ def test_init_producer_id_resets_the_transaction_start_time_only_from_kafka_4_0_
 
 
 @pytest.mark.rule("TX-26", "TX-35")
-def test_transactional_produce_may_use_any_acks_but_only_one_producer_id(subject: Subject) -> None:
+def test_transactional_produce_accepts_acks_1_but_rejects_two_producer_ids(subject: Subject) -> None:
     topic = new_topic(subject, partitions=2)
     first, second = begun(subject, topic), Producer(subject)
     second.init()

@@ -53,7 +53,7 @@ def test_damaged_compressed_data_raises_only_decode_errors(kind: Compression) ->
 
 @pytest.mark.parametrize("size", [0, 1, 50, 65_536, 65_537, 300_000])
 @pytest.mark.parametrize("fill", [b"a", None], ids=["even", "random"])
-def test_lz4_frame_has_the_header_and_size_that_kafka_would_write(size: int, fill: bytes | None) -> None:
+def test_lz4_frame_has_kafkas_header_bytes_and_64_kib_blocks(size: int, fill: bytes | None) -> None:
     data = fill * size if fill is not None else random.Random(size).randbytes(size)
     frame = compress(Compression.LZ4, data)
     assert frame.startswith(bytes.fromhex("04224d18604082")) and frame.endswith(bytes(4))

@@ -180,7 +180,7 @@ def test_decode_command_decodes_a_message_set_of_magic_1(capsys: pytest.CaptureF
     assert (shown["header"]["magic"], shown["records"][0]["value"]) == (1, "v")
 
 
-def test_documented_examples_of_the_decode_command_with_hex_digits_succeed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_documented_decode_commands_that_take_hex_digits_succeed(capsys: pytest.CaptureFixture[str]) -> None:
     examples = [shlex.split(command) for _, command in EXAMPLES["decode"]]
     with_digits = [words[2:] for words in examples if "--hex" in words]
     assert len(with_digits) == 2

@@ -20,13 +20,13 @@ from kafkaproto.frame import (
 )
 
 
-def test_frame_from_start_frame_and_finish_frame_equals_that_from_function_frame() -> None:
+def test_frame_filled_step_by_step_equals_a_frame_made_by_a_single_call() -> None:
     out = start_frame()
     out += b"payload"
     assert finish_frame(out) == 7 and out == frame(b"payload") == b"\x00\x00\x00\x07payload"
 
 
-def test_kafka_frame_length_counts_separate_data_that_is_inserted_at_a_position() -> None:
+def test_kafka_frame_length_includes_bytes_that_are_later_inserted_into_the_frame() -> None:
     out = start_frame()
     out += b"ab"
     assert finish_frame(out, [(5, b"12345")]) == 7

@@ -34,7 +34,7 @@ def test_merging_a_release_without_new_message_versions_keeps_the_older_definiti
     assert merge(older, message("2-3", field("A", "2"))) == older
 
 
-def test_schema_merged_from_two_kafka_releases_has_all_fields_in_their_schema_order() -> None:
+def test_merged_schema_keeps_the_field_order_of_both_kafka_releases() -> None:
     older = [field("Gone", "0-1"), field("A"), field("B")]
     newer = [field("First", "4+"), field("A"), field("New", "5+"), field("B")]
     assert merged_fields(older, newer) == [

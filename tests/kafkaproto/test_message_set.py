@@ -70,7 +70,7 @@ def test_uncompressed_message_set_has_one_message_per_record() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_record_timestamp_is_the_log_append_time_in_magic_1_and_minus_1_in_magic_0(kind: Compression) -> None:
+def test_log_append_time_is_the_record_timestamp_in_magic_1_but_ignored_in_magic_0(kind: Compression) -> None:
     data = build_message_set(SOME[:1], magic=1, compression=kind, log_append_time_ms=5000)
     assert read_header(data).is_log_append_time
     assert [record.timestamp for record in records(data)] == [5000]

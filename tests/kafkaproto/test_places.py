@@ -54,7 +54,7 @@ def test_field_positions_of_a_damaged_message_end_where_the_damage_starts() -> N
 
 
 @pytest.mark.parametrize("entry", [*LATEST, *EXAMPLE_ENTRIES], ids=lambda entry: entry.id)
-def test_functions_places_and_decode_raise_the_same_error_offset_for_truncated_data(entry: Entry) -> None:
+def test_listing_fields_and_decoding_report_the_same_offset_for_truncated_data(entry: Entry) -> None:
     values = Values(f"damaged places {entry.id}")
     obj = values.object(entry.layout, "small")
     values.add_unknown_tags(entry.layout, obj)

@@ -128,7 +128,7 @@ def test_batch_header_scan_rejects_damaged_batches_instead_of_skipping_them(piec
         assert len(data) - end < HEADER_BYTES or size is None or size > len(data) - end
 
 
-def test_batch_heads_returns_header_bytes_of_record_batches_and_legacy_messages() -> None:
+def test_headers_of_record_batches_and_legacy_messages_are_returned_without_records() -> None:
     data = batch(10) + batch(9000) + message(1) + message(0)
     heads = batch_heads(data + batch(10)[:70])
     assert heads.startswith(batch(10)[:HEADER_BYTES] + batch(9000)[:HEADER_BYTES] + message(1)[:26])

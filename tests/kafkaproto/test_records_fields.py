@@ -66,7 +66,7 @@ def test_kafka_frame_with_records_from_files_equals_a_frame_encoded_from_memory(
     assert b"".join(parts) == expected
 
 
-def test_generated_and_construct_encoders_insert_file_records_at_the_same_positions() -> None:
+def test_generated_and_construct_encoders_insert_records_of_files_at_equal_positions() -> None:
     message = fetched(FileRange(b"abc"), b"def", FileRange(b"ghi"))
     out, splices = bytearray(), []
     RESPONSES[12].encode_flat(message, out, splices)

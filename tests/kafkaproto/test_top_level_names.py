@@ -61,7 +61,7 @@ def test_unknown_top_level_name_raises_an_attribute_error() -> None:
         from kafkaproto import nothing  # type: ignore[attr-defined]  # noqa: F401
 
 
-def test_kafka_frame_is_built_by_one_function_call_and_decoded_by_another() -> None:
+def test_functions_in_kafkaproto_build_a_request_frame_and_decode_a_response_frame() -> None:
     from kafkaproto.messages.metadata import MetadataRequest, MetadataResponse
 
     frame = kafkaproto.request_frame(MetadataRequest([]), 4, correlation_id=7, client_id="me")
@@ -72,7 +72,7 @@ def test_kafka_frame_is_built_by_one_function_call_and_decoded_by_another() -> N
 
 
 @pytest.mark.slow
-def test_mypy_knows_the_types_of_top_level_names(tmp_path: Path) -> None:
+def test_mypy_reports_a_wrong_type_and_a_missing_attribute_of_package_kafkaproto(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(CHECKED)
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "program.py"]
     environment = {"MYPYPATH": str(ROOT), "PATH": "/usr/bin:/bin"}

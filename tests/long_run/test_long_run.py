@@ -21,7 +21,7 @@ def result(name: str, *findings: Finding, at: dict[str, str] = HERE) -> Result:
     return Result(name, "abc1234", at, "2026-11-22", 7, list(findings or (Finding("it is so", True),)))
 
 
-def test_function_missing_returns_new_and_failed_parts_and_parts_with_changed_code() -> None:
+def test_long_test_run_selects_new_parts_failed_parts_and_parts_with_changed_code() -> None:
     all_of_them = [Part(name, list) for name in ("kept", "changed", "broken", "new")]
     results = {
         "kept": result("kept"),
@@ -55,7 +55,7 @@ def change(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["broker/a.py", "broker/b.py", "kafkaproto/a.py", "kafkaproto/conformance/test_a.py"])
-def test_long_test_run_results_are_invalid_after_a_change_of_broker_or_codec(repository: Path, name: str) -> None:
+def test_long_test_run_results_are_invalid_after_an_edit_of_broker_or_codec_code(repository: Path, name: str) -> None:
     before = parts.code_hashes(repository)
     change(repository, name)
     folder = name.split("/")[0]
@@ -85,7 +85,7 @@ def test_code_hashes_of_a_long_test_run_are_none_if_there_are_uncommitted_change
         assert parts.code_hashes(repository) is not None
 
 
-def test_long_test_run_results_stay_valid_after_a_change_outside_broker_and_codec(repository: Path) -> None:
+def test_long_test_run_results_stay_valid_after_an_edit_of_a_test_file(repository: Path) -> None:
     before = parts.code_hashes(repository)
     change(repository, "tests/test_a.py")
     assert parts.code_hashes(repository) == before

@@ -75,7 +75,7 @@ def decision(release: str, settings: Mapping[str, int]) -> str:
 
 @pytest.mark.rule("GN-67")
 @pytest.mark.parametrize("version", [KAFKA_VERSION, NEWER_VERSION])
-def test_group_timeouts_outside_their_bounds_are_rejected_as_by_kafka(version: str, tmp_path: Path) -> None:
+def test_broker_and_kafka_refuse_to_start_with_the_same_group_timeouts(version: str, tmp_path: Path) -> None:
     release = version.rpartition(".")[0]
     ours = [decision(release, case) for case in CASES]
     assert dict(enumerate(ours)) == dict(enumerate(kafkas_decisions(version, tmp_path / "Bounds.java")))

@@ -117,7 +117,7 @@ def listed(library: str, entry: Entry, does: str) -> list[Disagreement]:
 
 
 @pytest.mark.parametrize(("library", "entry"), ASKED)
-def test_other_python_codecs_decode_messages_of_kafkaproto_except_in_known_cases(library: str, entry: Entry) -> None:
+def test_other_codecs_decode_kafkaproto_messages_except_in_listed_disagreements(library: str, entry: Entry) -> None:
     agreed = 0
     for data in samples(library, entry):
         does = outcome(library, entry, data)

@@ -125,7 +125,7 @@ def test_demo_steps_without_spark_run_from_the_command_line() -> None:
 
 
 @pytest.mark.rule("Q-6")
-def test_demo_accepts_throttle_times_of_a_quota_window_but_not_of_a_token_bucket() -> None:
+def test_demo_check_of_throttle_times_fails_for_those_of_a_token_bucket() -> None:
     from kafkaproto.pipeline.demo.quotas import QUOTA, MeasuredResponse, throttle_mismatches
 
     rate, now_ms, answers = SampledRate(), 0.0, []
@@ -145,7 +145,7 @@ def test_demo_accepts_throttle_times_of_a_quota_window_but_not_of_a_token_bucket
 
 
 @pytest.mark.rule("Q-13")
-def test_demo_expects_that_an_empty_throttled_fetch_response_uses_up_no_quota() -> None:
+def test_demo_check_of_throttle_times_does_not_count_bytes_of_empty_fetches() -> None:
     from kafkaproto.pipeline.demo.quotas import QUOTA, MeasuredResponse, throttle_mismatches
 
     rate, now_ms, answers, left = SampledRate(), 0.0, [], 140

@@ -26,7 +26,7 @@ def test_simulation_invariants_hold_after_every_step(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.rule("X-1", "X-2", "X-3", "X-4", "X-5", "X-6", "X-7")
 @pytest.mark.timeout(600)
-def test_simulation_invariants_hold_after_every_step_for_many_seeds() -> None:
+def test_simulation_of_many_random_seeds_violates_no_invariant_after_any_step() -> None:
     begun = time.process_time()
     limited_ms = 0
     throttles: Counter[str] = Counter()

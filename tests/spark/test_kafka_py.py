@@ -207,7 +207,7 @@ def test_kafka_py_available_now_stream_reads_all_records_and_ends(
     assert len(ours.batches) == 1 and len(ours.seen) == 33
 
 
-def test_before_spark_4_2_available_now_query_ends_after_max_offsets_per_trigger(
+def test_available_now_query_before_spark_4_2_ends_after_a_single_limited_batch(
     spark: Any, kafka: TestCluster, scratch: Path
 ) -> None:
     fill(kafka, 30)

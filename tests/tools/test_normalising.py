@@ -225,6 +225,6 @@ def test_stack_traces_that_a_tool_prints_are_left_out_of_the_comparison() -> Non
     assert lines(printed, PORTS) == ["exit 1", "Error: x", "Caused by: y"]
 
 
-def test_each_tool_output_pattern_is_tested_with_a_value_that_it_must_not_hide() -> None:
+def test_each_pattern_that_hides_varying_tool_output_has_a_test_case() -> None:
     elsewhere = {"topic id", "quorum replicas"}
     assert {pattern for pattern, *_ in VARYING} | elsewhere == set(PATTERNS)

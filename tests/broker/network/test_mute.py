@@ -33,7 +33,7 @@ def test_connection_unmutes_when_the_throttle_ends_after_the_response_was_sent()
 
 
 @pytest.mark.rule("T-6")
-def test_connection_unmutes_when_the_response_is_sent_after_the_end_of_the_throttle() -> None:
+def test_connection_stays_muted_after_a_throttle_until_the_response_is_sent() -> None:
     started = (E.REQUEST_RECEIVED, E.THROTTLE_STARTED)
     assert walk(*started, E.THROTTLE_ENDED) is S.MUTED_AND_RESPONSE_PENDING
     assert walk(*started, E.THROTTLE_ENDED, E.RESPONSE_SENT) is S.NOT_MUTED

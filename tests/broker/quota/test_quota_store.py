@@ -121,7 +121,7 @@ def test_nan_and_infinity_quotas_are_unchanged_by_a_restart_and_throttle_no_clie
 
 
 @pytest.mark.rule("Q-22")
-def test_ip_addresses_of_quotas_may_be_short_or_bracketed_but_not_malformed() -> None:
+def test_ip_quotas_accept_short_ipv4_and_bracketed_ipv6_but_no_malformed_address() -> None:
     """The expected addresses are those of Java 17; None stands for text that Java rejects or looks up as a host name."""
     expected = {
         "1.2.3": "1.2.0.3",

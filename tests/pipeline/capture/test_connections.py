@@ -304,7 +304,7 @@ def test_captured_request_whose_response_was_lost_has_false_in_the_answered_colu
 
 
 @pytest.mark.parametrize("snap_bytes", [54, 70, 96, 200])
-def test_truncated_captured_packets_give_rows_with_their_header_fields(made: Made, snap_bytes: int) -> None:
+def test_request_in_truncated_captured_packets_gives_a_row_with_size_and_problem(made: Made, snap_bytes: int) -> None:
     wire = Wire(largest=65_000)
     line = wire.connect()
     add_exchanges(line, versions(1), produced(2), fetched(3), versions(4))

@@ -29,7 +29,9 @@ def text(pieces: list[Piece]) -> bytes:
 
 @settings(max_examples=200, deadline=None)
 @given(st.binary(min_size=1, max_size=300), st.integers(0, 2**32 - 1), st.randoms(use_true_random=False))
-def test_tcp_stream_returns_bytes_once_despite_overlaps_and_reordering(data: bytes, first: int, random: Random) -> None:
+def test_tcp_stream_returns_each_byte_once_if_segments_overlap_or_are_reordered(
+    data: bytes, first: int, random: Random
+) -> None:
     stream = Stream()
     stream.begin(first)
     cuts = sorted({0, len(data), *(random.randrange(len(data) + 1) for _ in range(6))})

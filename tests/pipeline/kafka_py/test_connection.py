@@ -51,7 +51,7 @@ def test_kafka_py_connection_retries_api_versions_in_version_0_with_an_old_broke
 
 
 @pytest.mark.parametrize("versions", [{}, {ApiKey.METADATA: (0, 3)}, {ApiKey.METADATA: (13, 14)}], ids=str)
-def test_kafka_py_raises_an_error_if_all_metadata_versions_are_too_old_or_too_new(
+def test_kafka_py_raises_an_error_if_the_broker_lacks_metadata_versions_4_to_12(
     versions: dict[int, tuple[int, int]],
 ) -> None:
     with (

@@ -134,7 +134,7 @@ def test_available_now_trigger_of_spark_4_2_from_latest_reads_nothing(kafka: Tes
 
 
 @pytest.mark.parametrize("passes_start", [False, True], ids=["before 4.2", "from 4.2 on"])
-def test_first_batch_reads_nothing_from_a_partition_that_starts_at_latest(
+def test_first_batch_has_no_records_of_a_partition_whose_starting_offset_is_latest(
     kafka: TestCluster, passes_start: bool
 ) -> None:
     fill(kafka, 5, 6)

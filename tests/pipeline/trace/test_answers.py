@@ -336,7 +336,7 @@ def test_truncated_result_table_says_that_there_are_more_rows(tables: Tables) ->
     assert len(result_table.rows) == MAX_ROWS and result_table.more
 
 
-def test_source_text_of_each_analysis_query_contains_a_select_or_a_python_function(tables: Tables) -> None:
+def test_each_analysis_query_has_source_text_in_sql_or_python(tables: Tables) -> None:
     for answer in (throttles, what_if, ledger, latency, fetch_sizes, racks, census, spark_doctor):
         for query in answer.ANSWER.queries:
             assert "SELECT" in query.source or "def " in query.source

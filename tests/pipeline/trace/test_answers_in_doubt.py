@@ -138,7 +138,7 @@ def test_quota_prediction_leaves_out_requests_that_were_never_charged_to_a_quota
 
 
 @pytest.mark.parametrize("acks", [0, 1])
-def test_quota_prediction_includes_bytes_of_a_request_that_lost_its_connection(
+def test_quota_prediction_includes_bytes_of_a_request_whose_connection_closed(
     spark: Any, tmp_path: Path, acks: int
 ) -> None:
     """Before 2.0 the bytes are charged first, and then the response is delayed."""

@@ -187,7 +187,7 @@ def test_throttle_event_is_joined_to_the_row_of_its_request(bench: Bench) -> Non
     assert [row["kind"] for row in rows["events"]].count("throttle") == 2
 
 
-def test_request_row_has_a_null_throttle_in_versions_without_the_field(bench: Bench) -> None:
+def test_throttle_of_a_request_row_is_null_if_the_response_has_no_throttle_field(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(metadata(["t"]), 2)
     client.ask(metadata(["t"]), 3)

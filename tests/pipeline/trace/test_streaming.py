@@ -65,7 +65,7 @@ def test_streaming_job_builds_the_same_tables_as_the_batch_job_despite_a_restart
         query.stop()
 
 
-def test_tables_built_by_spark_and_python_in_turn_equal_tables_built_at_once(spark: Any, tmp_path: Path) -> None:
+def test_tables_built_alternately_by_spark_and_python_equal_those_of_a_single_job(spark: Any, tmp_path: Path) -> None:
     """Run names include ones that are not valid folder names."""
     trace, out, entries = tmp_path / "trace", tmp_path / "out", life()
     names = ("a", "c:/d e+f@g=ü'%#[h]*")
@@ -105,7 +105,7 @@ def test_streaming_command_rejects_a_single_file_and_a_folder_without_a_trace(
     assert main([str(tmp_path / "nowhere"), *out]) == 2 and "contains no trace" in capsys.readouterr().err
 
 
-def test_streaming_command_adds_rows_of_a_trace_until_it_is_terminated(tmp_path: Path) -> None:
+def test_streaming_command_exits_with_status_0_when_terminated_after_adding_rows(tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic(), "a")
     command = [
         sys.executable,
