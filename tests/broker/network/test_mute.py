@@ -33,7 +33,7 @@ def test_connection_unmutes_when_the_throttle_ends_after_the_response_was_sent()
 
 
 @pytest.mark.rule("T-6")
-def test_connection_unmutes_when_the_response_is_sent_after_the_end_of_the_throttle() -> None:
+def test_connection_whose_throttle_has_ended_stays_muted_until_the_response_is_sent() -> None:
     started = (E.REQUEST_RECEIVED, E.THROTTLE_STARTED)
     assert walk(*started, E.THROTTLE_ENDED) is S.MUTED_AND_RESPONSE_PENDING
     assert walk(*started, E.THROTTLE_ENDED, E.RESPONSE_SENT) is S.NOT_MUTED
@@ -41,7 +41,9 @@ def test_connection_unmutes_when_the_response_is_sent_after_the_end_of_the_throt
 
 @pytest.mark.rule("T-6")
 @pytest.mark.parametrize(("state", "event"), [pair for pair in product(S, E) if pair not in TRANSITIONS])
-def test_mute_event_that_is_invalid_in_the_current_state_raises_an_error(state: MuteState, event: MuteEvent) -> None:
+def test_connection_mute_state_raises_value_error_for_an_event_not_allowed_in_it(
+    state: MuteState, event: MuteEvent
+) -> None:
     with pytest.raises(ValueError, match=f"{event.name} cannot happen to a connection in the state {state.name}"):
         after(state, event)
 
