@@ -39,7 +39,7 @@ def test_follower_that_never_fetches_from_a_new_leader_leaves_the_isr() -> None:
 
 
 @pytest.mark.rule("N-12")
-def test_follower_fetch_corrects_offsets_set_by_a_client_that_sent_its_replica_id() -> None:
+def test_follower_offsets_faked_by_a_client_are_corrected_at_the_next_follower_fetch() -> None:
     cluster = three("kafka")
     fill(cluster, "t", batch(), batch(), acks=-1)
     cluster.connect(0).ask(fetch(("t", 0, 1), replica_id=2), 10)
@@ -120,7 +120,7 @@ def test_recompressed_batch_loses_its_log_append_time_flag_but_keeps_its_timesta
 
 
 @pytest.mark.rule("Q-0")
-def test_restarted_broker_starts_with_empty_client_quota_rates() -> None:
+def test_broker_restart_clears_the_bytes_measured_for_client_quotas() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     limit(cluster, producer_byte_rate=5.0)

@@ -23,12 +23,12 @@ def test_client_libraries_succeed_or_fail_with_each_broker_release_as_documented
 
 
 @pytest.mark.parametrize("release", [pytest.param(release, marks=programs) for release in ("3.9", "4.2")])
-def test_client_libraries_have_the_documented_outcomes_with_real_kafka_3_9_and_4_2(release: str) -> None:
+def test_client_task_results_on_real_kafka_3_9_and_4_2_equal_the_documented_results(release: str) -> None:
     """For the older releases `python -m tests.support.by_release --real` compares the same; in all tests it would take too long."""
     assert expected.differences(release, expected.observe_real(release)) == []
 
 
-def test_client_versions_in_the_documented_outcomes_equal_the_installed_versions() -> None:
+def test_documented_client_task_results_name_the_installed_client_versions() -> None:
     documented = expected.load()
     assert {client: entry["version"] for client, entry in documented.items()} == expected.versions_of_clients()
     packages = expected.PACKAGES.values()

@@ -255,7 +255,9 @@ def test_kafka_python_member_that_disappears_is_removed_after_its_session_timeou
 
 
 @pytest.mark.rule("Q-7", "T-1")
-def test_kafka_python_producer_metric_throttle_time_max_is_its_longest_throttle(kafka: TestCluster, make: Make) -> None:
+def test_kafka_python_metric_throttle_time_max_equals_the_longest_produce_throttle(
+    kafka: TestCluster, make: Make
+) -> None:
     kafka.set_quota(client_id="limited", producer_byte_rate=10_000)
     producer = make(KafkaProducer, client_id="limited", batch_size=1)
     producer.send("t", value=b"x" * 102_000, partition=0).get(10)

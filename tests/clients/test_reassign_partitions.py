@@ -85,7 +85,7 @@ def test_kafka_reassign_partitions_tool_sets_and_removes_throttles(kafka: TestCl
 
 @pytest.mark.rule("R-11", "R-3")
 @pytest.mark.parametrize("rate", [100_000, 400_000])
-def test_throttled_partition_move_takes_the_time_calculated_from_batch_size_and_rate(tmp_path: Path, rate: int) -> None:
+def test_throttled_partition_move_ends_at_the_time_computed_from_bytes_and_throttle(tmp_path: Path, rate: int) -> None:
     """A partition without followers moves to another broker in virtual time, exact to the millisecond."""
     with cluster(2, {"foo": {"assignment": {0: [0]}}}, clock="manual") as kafka:
         fill(kafka, "foo", 30)

@@ -30,7 +30,7 @@ def test_generated_documentation_pages_are_current() -> None:
 
 
 @pytest.mark.timeout(300)
-def test_function_outdated_returns_generated_pages_that_were_edited_or_deleted(tmp_path: Path) -> None:
+def test_edited_and_deleted_generated_documentation_pages_are_listed_as_outdated(tmp_path: Path) -> None:
     pages.write(tmp_path)
     assert pages.outdated(tmp_path) == []
     settings = tmp_path / "reference" / "settings.md"
@@ -55,7 +55,7 @@ def test_conformance_page_lists_the_modules_that_do_not_run_on_kafka_4_2_by_defa
     assert all((ROOT / "kafkaproto" / "conformance" / f"{name}.py").is_file() for name in listed)
 
 
-def test_tool_commands_with_the_same_description_share_a_documentation_table_row() -> None:
+def test_commands_of_a_kafka_tool_with_equal_descriptions_share_a_table_row_in_docs() -> None:
     steps = (
         Step("disable", "--feature a", patterns=("controller",)),
         Step("disable", "--feature b", unordered=True, only=(NEWER,)),
@@ -149,7 +149,7 @@ def test_column_kind_of_the_table_events_lists_every_kind_of_event() -> None:
     assert {*events.journal_events(), *events.recorder_events(), "meta", "dropped"} <= kinds
 
 
-def test_status_page_table_lists_every_demo_step_and_does_not_contain_differs() -> None:
+def test_status_page_lists_every_demo_step_and_marks_no_result_as_different() -> None:
     page = (ROOT / "docs" / "status.md").read_text()
     lines = page[page.index(BEGIN) : page.index(END)].splitlines()
     head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]

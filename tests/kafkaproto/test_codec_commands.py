@@ -54,7 +54,7 @@ def test_decode_command_accepts_files_of_bytes_and_of_hex_digits(
     assert from_bytes == run(capsys, "decode", *ASKED, "--hex", DATA.hex())
 
 
-def test_decode_command_prints_left_2_if_2_bytes_follow_the_message(
+def test_decode_command_prints_the_number_of_bytes_left_after_the_message(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert json.loads(run(capsys, "decode", *ASKED, "--hex", DATA.hex() + "ffff"))["left"] == 2

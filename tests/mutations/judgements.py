@@ -19,7 +19,7 @@ JUDGEMENTS: dict[str, str] = {
     ),
     "broker/group/settings.py: offset_metadata_max_bytes: int = 4_096 -> offset_metadata_max_bytes: int = 4097": (
         "Gap, closed: the cluster passes every value, so that no default was tested. "
-        "`test_defaults_of_class_group_settings_equal_the_broker_setting_defaults_in_3_9` catches it."
+        "`test_default_group_settings_equal_the_broker_defaults_of_kafka_3_9` catches it."
     ),
     (
         "broker/fetch/fetch_condition.py: return self._params.replica_id >= 0 and self._reader.throttles(self._params, partitio…"

@@ -276,7 +276,7 @@ def test_min_insync_replicas_is_a_cluster_wide_dynamic_setting_if_elr_is_enabled
     assert described(made("4.0"), BROKER, "") == {}
 
 
-def test_unset_timestamp_before_and_after_limits_equal_timestamp_difference_limit() -> None:
+def test_unset_timestamp_before_max_ms_has_the_value_of_timestamp_difference_max_ms() -> None:
     def limits(cluster: VirtualCluster) -> tuple[int, int]:
         partition = cluster.state.nodes[0].replicas.find("t", 0)
         assert partition is not None

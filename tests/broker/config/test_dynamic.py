@@ -173,7 +173,7 @@ def test_appending_compact_to_cleanup_policy_delete_of_a_broker_gives_both_polic
 
 
 @pytest.mark.rule("D10")
-def test_spaces_in_throttled_replica_lists_remain_in_kip_73_mode_not_in_kafka_mode(cluster: VirtualCluster) -> None:
+def test_throttled_replica_list_keeps_its_spaces_in_kip_73_but_not_in_kafka_mode(cluster: VirtualCluster) -> None:
     assert alter(cluster, TOPIC, "t", (LEADERS, SET, "0:1 , 1:2")) == 0
     assert described(cluster, TOPIC, "t", LEADERS)[LEADERS][0] == (
         "0:1 , 1:2" if cluster.state.strict_kip else "0:1,1:2"
@@ -212,7 +212,7 @@ def test_alter_configs_resets_settings_that_the_request_does_not_list(cluster: V
         (99, "0", {}, 42),
     ],
 )
-def test_alter_configs_with_one_invalid_setting_changes_nothing_of_that_resource(
+def test_alter_configs_with_an_invalid_setting_returns_an_error_and_changes_nothing(
     cluster: VirtualCluster, kind: int, name: str, values: dict[str, str | None], error: int
 ) -> None:
     alter(cluster, TOPIC, "t", ("flush.messages", SET, "5"))
@@ -220,7 +220,7 @@ def test_alter_configs_with_one_invalid_setting_changes_nothing_of_that_resource
     assert described(cluster, TOPIC, "t", "flush.messages")["flush.messages"][0] == "5"
 
 
-def test_alter_configs_rejects_a_topic_named_twice_but_changes_the_other_topic(cluster: VirtualCluster) -> None:
+def test_topic_listed_twice_in_alter_configs_is_rejected_and_other_topics_change(cluster: VirtualCluster) -> None:
     def old(name: str) -> OldResource:
         return OldResource(TOPIC, name, [OldConfig("retention.ms", "5")])
 

@@ -24,7 +24,7 @@ def test_each_setting_without_effect_has_a_documented_reason_for_no_effect(relea
 
 
 @pytest.mark.parametrize("release", ["3.9", "4.2"])
-def test_function_reason_of_returns_none_for_each_setting_that_has_an_effect(release: str) -> None:
+def test_no_setting_that_has_an_effect_has_a_documented_reason_for_no_effect(release: str) -> None:
     known = definitions_of(release)
     acting = [name for table in (known.broker, known.topic, known.group) for name, s in table.items() if s.acts]
     assert [name for name in acting if reason_of(name) is not None] == []
@@ -35,7 +35,7 @@ def test_each_reason_why_settings_have_no_effect_applies_to_at_least_1_setting()
     assert {reason_of(name) for name in names} == set(REASONS)
 
 
-def test_each_name_pattern_listed_with_a_reason_matches_a_setting_without_effect() -> None:
+def test_each_regex_with_a_reason_for_no_effect_matches_a_setting_without_effect() -> None:
     names = {setting.name for release in ("3.9", "4.2") for setting in without_effect(release)}
     patterns = [pattern for text in REASONS.values() for pattern in text.split()]
     assert [pattern for pattern in patterns if not any(re.fullmatch(pattern, name) for name in names)] == []

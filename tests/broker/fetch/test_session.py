@@ -257,7 +257,7 @@ def test_throttled_fetch_response_has_error_code_0_and_creates_no_fetch_session(
 
 
 @pytest.mark.rule("S-11")
-def test_each_fetch_of_a_session_lists_a_partition_while_its_topic_id_is_unknown() -> None:
+def test_each_fetch_session_response_includes_partitions_with_unknown_topic_id() -> None:
     f = Fetcher()
     f.log[BAR0] = Result(error_code=100, high_watermark=-1, log_start_offset=-1)
     full = f.fetch(0, 0, requests(FOO0, BAR0), topic_ids=True)

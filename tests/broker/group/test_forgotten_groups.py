@@ -56,7 +56,7 @@ def test_new_coordinator_loads_a_classic_group_that_reuses_the_id_of_a_removed_g
     assert group.committed() == {(group.topic.name, 0): 5}
 
 
-def test_list_groups_omits_empty_group_after_a_rejected_join_and_a_replicated_write(bench: TransactionBench) -> None:
+def test_group_removed_by_a_rejected_join_is_listed_until_a_record_is_replicated(bench: TransactionBench) -> None:
     group = empty_group(bench)
     reject_join(group)
     coordinator = leader_of(bench, group)
@@ -98,7 +98,7 @@ def test_group_recreated_by_a_join_has_no_offsets_of_topics_deleted_before_the_j
     assert group.committed() == {}
 
 
-def test_observer_gets_an_event_when_a_rejected_join_removes_an_empty_group(bench: TransactionBench) -> None:
+def test_rejected_join_that_removes_an_empty_group_causes_an_event_with_state_dead(bench: TransactionBench) -> None:
     group = empty_group(bench)
     seen: list[GroupChange] = []
 

@@ -272,7 +272,7 @@ def test_second_join_of_a_member_completes_its_first_parked_join_with_an_error(b
     assert second.answer.error_code == 0 and len(first) == 1
 
 
-def test_member_can_send_sync_group_in_the_callback_that_gets_its_join_response(bench: Bench) -> None:
+def test_sync_group_sent_from_inside_the_join_response_callback_is_answered_once(bench: Bench) -> None:
     """The other member's response is not lost, and no request gets two responses."""
     synced: list[object] = []
 

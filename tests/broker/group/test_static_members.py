@@ -102,7 +102,7 @@ def test_static_rejoin_before_the_leader_syncs_starts_a_new_rebalance(bench: Ben
     assert new.answer.generation_id == 2
 
 
-def test_static_rejoin_fences_the_parked_join_of_the_old_process(bench: Bench) -> None:
+def test_parked_join_is_fenced_when_the_same_static_member_joins_again(bench: Bench) -> None:
     first = bench.join(instance="leader")
     second = bench.join(instance="leader")
     assert first.answer.error_code == FENCED and second == []
@@ -151,7 +151,7 @@ def test_static_member_is_removed_by_a_leave_group_that_names_its_instance_id(be
     assert len(bench.join(leader, BOTH, instance="leader").answer.members) == 1
 
 
-def test_static_member_session_expires_like_a_dynamic_member_session(bench: Bench) -> None:
+def test_static_member_without_heartbeats_is_removed_after_its_session_timeout(bench: Bench) -> None:
     leader, _ = stable(bench)
     bench.heartbeat(leader, 1, "leader")
     bench.advance(SESSION_MS - 1)

@@ -40,7 +40,7 @@ class Log:
 
 
 @pytest.mark.rule("P-18", "P-20")
-def test_repeated_batch_gets_its_old_offset_if_among_the_last_five_else_an_error() -> None:
+def test_last_5_batches_may_be_repeated_and_an_older_repeated_batch_gets_an_error() -> None:
     """Kafka's UnifiedLogTest.testDuplicateAppends."""
     log = Log()
     for sequence in range(6):
@@ -67,7 +67,7 @@ def test_producer_state_keeps_the_last_five_batches_of_each_producer() -> None:
 
 
 @pytest.mark.rule("P-18")
-def test_check_of_a_duplicate_batch_returns_the_max_timestamp_of_the_original() -> None:
+def test_check_for_duplicates_returns_the_max_timestamp_of_the_original_batch() -> None:
     states = ProducerStates()
     states.update(header(0, 3, timestamp=77), 100)
     assert states.check(header(0, 3, timestamp=88)) == (0, 2, 100, 102, 77)

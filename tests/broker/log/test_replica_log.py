@@ -57,7 +57,7 @@ def test_append_sets_offsets_and_leader_epoch_of_batches_whose_checksum_stays_va
 
 
 @pytest.mark.rule("F-9")
-def test_read_starts_at_the_batch_that_contains_the_offset_but_may_cut_the_last() -> None:
+def test_log_read_starts_at_a_whole_batch_and_may_end_in_the_middle_of_a_batch() -> None:
     log, sizes = three_batches()
     whole = log.read_all()
     for offset, start in [(0, 0), (2, 0), (3, sizes[0]), (4, sizes[0]), (5, sum(sizes[:2])), (9, sum(sizes[:2]))]:
@@ -233,7 +233,7 @@ def test_each_of_two_replicas_returns_its_own_records_after_their_logs_diverge()
 
 
 @pytest.mark.rule("F-26")
-def test_divergence_check_returns_latest_shared_epoch_and_its_end_offset_or_none() -> None:
+def test_diverged_log_position_gets_the_latest_shared_epoch_and_its_end_offset() -> None:
     """Kafka's PartitionTest.testLastFetchedOffsetValidation."""
     log = new_log()
     for epoch, start, end in [(0, 0, 2), (3, 2, 8), (4, 8, 13), (7, 13, 14), (9, 14, 17)]:
@@ -280,7 +280,7 @@ def test_truncation_removes_whole_batches_and_the_next_append_reuses_their_offse
 
 
 @pytest.mark.rule("D2")
-def test_observers_get_an_event_when_the_high_watermark_is_lowered_to_the_log_end() -> None:
+def test_lowering_the_high_watermark_to_the_log_end_emits_an_event() -> None:
     truncations: list[object] = []
 
     class Moves(Observer):

@@ -169,7 +169,7 @@ def test_next_append_or_segment_roll_removes_the_bytes_that_a_failed_append_left
         assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"abcz"]
 
 
-def test_flush_syncs_a_segment_file_that_the_file_pool_has_closed(
+def test_flush_syncs_a_segment_file_that_was_closed_to_save_file_descriptors(
     budget: MemoryBudget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool = FilePool(budget, FEWEST_OPEN)

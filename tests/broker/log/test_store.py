@@ -166,7 +166,7 @@ def test_dropping_segments_removes_their_index_entries() -> None:
     assert len(store.index) == 0
 
 
-def test_memory_of_a_dropped_segment_is_freed_after_its_file_range_has_been_sent() -> None:
+def test_bytes_of_a_dropped_segment_stay_readable_until_their_file_range_is_released() -> None:
     budget = MemoryBudget(PLENTY)
     store = Store(budget)
     data = random.Random(1).randbytes(300_000)

@@ -162,7 +162,7 @@ def read_committed(log: ReplicaLog) -> dict[bytes, int]:
     return last
 
 
-def test_random_compactions_keep_the_last_committed_record_of_each_key_for_consumers() -> None:
+def test_random_compactions_never_remove_the_last_committed_record_of_a_key() -> None:
     for seed in range(SEEDS):
         chance, log, now_ms = Random(seed), Compacted(), NOW_MS
         opened: dict[int, dict[bytes, int]] = {}
@@ -203,7 +203,7 @@ def test_compaction_forgets_an_aborted_transaction_when_its_last_batch_is_remove
     assert log.clean(NOW_MS + RETENTION_MS) == [(2, b"b"), (3, "marker"), (4, b"z")]
 
 
-def test_compaction_keeps_committed_records_if_an_older_abort_marker_is_gone() -> None:
+def test_committed_records_stay_after_compaction_has_removed_an_older_abort_marker() -> None:
     log = Compacted()
     for commit in (False, True):
         log.write(b"a")

@@ -138,7 +138,7 @@ def test_replica_removed_by_a_reassignment_is_no_longer_an_eligible_leader() -> 
     assert (state(cluster).replicas, *roles(cluster)) == ((0, 3), 0, (0, 3), (), ())
 
 
-def test_restart_of_a_crashed_cluster_without_isr_elects_an_eligible_leader_replica(tmp_path: Path) -> None:
+def test_cluster_restart_with_an_empty_isr_elects_an_eligible_leader_replica(tmp_path: Path) -> None:
     processes = Processes(tmp_path, brokers=3, release_name="4.2")
     processes.cluster.topic("t", 1, 3, min_insync_replicas="2")
     stop(processes.cluster, 0, 1, 2)

@@ -30,7 +30,7 @@ def update(cluster: Any, feature: str, level: int, kind: int = 2) -> int:
     return int(cluster.connect().ask(request, 1).error_code)
 
 
-def test_changed_feature_levels_survive_a_crash_and_restart(tmp_path: Path) -> None:
+def test_changed_feature_levels_survive_a_crash_and_restart_of_the_broker(tmp_path: Path) -> None:
     processes = Processes(tmp_path, release_name="4.2")
     for feature, level in ((TRANSACTION, 1), (GROUP, 0), (ELIGIBLE, 0)):
         assert update(processes.cluster, feature, level) == 0

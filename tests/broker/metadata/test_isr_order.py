@@ -20,7 +20,7 @@ from kafkaproto.broker.metadata.election import isr_order
         ((4, 3, 2, 1), {1, 2, 3, 4, 5}, "3.9", (5, 1, 2, 3, 4)),  # a Scala set of five is a hash table
     ],
 )
-def test_isr_is_ordered_like_a_scala_set_before_kafka_4_2_and_like_a_java_set_since(
+def test_isr_order_after_adding_broker_1_is_2_0_1_in_kafka_4_1_and_0_1_2_in_4_2(
     old: tuple[int, ...], new: set[int], release: str, expected: tuple[int, ...]
 ) -> None:
     assert isr_order(old, new, release) == expected

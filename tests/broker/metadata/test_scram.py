@@ -36,7 +36,7 @@ def request(*users: str, deleted: tuple[str, ...] = ()) -> Any:
     return AlterUserScramCredentialsRequest([ScramCredentialDeletion(user, 1) for user in deleted], upsertions)
 
 
-def test_scram_credentials_survive_a_crash_and_restart(tmp_path: Path) -> None:
+def test_scram_credentials_survive_a_crash_and_restart_of_the_broker(tmp_path: Path) -> None:
     processes = Processes(tmp_path)
     client = processes.cluster.connect()
     client.ask(request("a", "b"), 0)

@@ -107,7 +107,7 @@ def test_frame_readers_that_share_a_buffer_pool_do_not_mix_their_bytes(
     assert got == streams
 
 
-def test_frame_reader_returns_an_empty_frame_like_any_other_frame() -> None:
+def test_frame_reader_returns_empty_frames_before_and_after_a_frame_with_bytes() -> None:
     assert reader().give(framed(b"", b"x", b"")) == [b"", b"x", b""]
 
 

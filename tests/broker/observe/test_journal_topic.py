@@ -157,7 +157,7 @@ def test_journal_topic_reports_lagging_clients_only_while_they_are_connected() -
     assert len(published(cluster, "behind")) == 2 and published(cluster, "fetched")[-1]["next_offset"] == 6
 
 
-def test_oldest_partition_loses_its_client_offsets_if_more_than_3_offsets_are_stored(
+def test_client_offset_above_the_limit_of_3_drops_all_offsets_of_another_partition(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(journal_topic, "MOST_WAITING", 3)

@@ -212,7 +212,7 @@ def test_deleting_a_classic_group_adds_a_dead_event_and_keeps_its_rebalance_hist
     assert [entry[:3] for entry in history(classic.cluster)] == [(0, 1, "Stable"), (1, 2, "Empty")]
 
 
-def test_coordinator_move_adds_event_dead_on_the_old_and_stable_on_the_new_broker() -> None:
+def test_coordinator_move_adds_group_event_dead_at_old_and_stable_at_new_coordinator() -> None:
     cluster = VirtualCluster(2, {"offsets.topic.replication.factor": "2", "group.initial.rebalance.delay.ms": "0"})
     leader = cluster.state.coordinator_of("g")
     client = cluster.connect(leader)

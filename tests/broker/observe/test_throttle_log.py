@@ -102,7 +102,9 @@ def test_throttle_of_a_quota_entity_is_logged_at_most_once_per_second(
     assert [line.endswith("; 3 more since the last line") for line in lines()] == [True]
 
 
-def test_forced_throttle_is_logged_with_its_rule_id(cluster: VirtualCluster, caplog: pytest.LogCaptureFixture) -> None:
+def test_throttle_forced_by_a_rule_of_a_test_is_logged_with_the_id_of_the_rule(
+    cluster: VirtualCluster, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO, "kafkaproto.quota")
     rule = cluster.state.forced_throttles.add(ForcedThrottle(7, times=1))
     cluster.connect(client_id=None).ask(metadata(), 9)

@@ -96,7 +96,7 @@ def test_trace_of_a_fetch_omits_the_header_of_a_batch_cut_within_its_header(benc
 
 
 @pytest.mark.parametrize("size", [100, 20_000])
-def test_trace_of_a_fetch_served_from_a_truncated_log_file_has_only_its_bytes(size: int) -> None:
+def test_trace_of_a_fetch_contains_only_bytes_that_a_truncated_log_file_still_has(size: int) -> None:
     file = open_temporary_file(MemoryBudget(0))
     stored = batch(b"x" * size)
     os.pwrite(file.fileno(), 2 * stored, 0)
@@ -494,7 +494,7 @@ def test_high_watermark_advance_precedes_the_acks_all_response_in_the_trace() ->
         }
 
 
-def test_first_trace_entry_of_a_partition_is_marked_as_its_first_entry(bench: Bench) -> None:
+def test_trace_entry_of_log_offsets_has_a_flag_if_it_is_the_first_of_its_partition(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(produce("t", batch(b"x", b"y"), partition=1), 9)
     bench.entries.clear()

@@ -187,7 +187,7 @@ def let_the_batch_expire(c: TestCluster) -> None:
 @pytest.mark.parametrize(
     "change", [raise_the_quota, fetch_the_next_batch, delete_the_topic, recreate_the_topic, let_the_batch_expire]
 )
-def test_method_explain_omits_a_too_large_batch_once_deleted_skipped_or_within_quota(
+def test_method_explain_omits_a_batch_above_quota_that_no_longer_blocks_a_consumer(
     change: Callable[[TestCluster], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
@@ -229,7 +229,7 @@ def test_method_explain_reports_a_batch_above_quota_if_the_broker_writes_to_disk
 
 
 @given(st.integers(1, 12), st.integers(1, 1000), st.lists(st.integers(0, 3000), min_size=1, max_size=60))
-def test_rate_is_never_measured_over_more_ms_than_function_longest_window_ms_returns(
+def test_measured_quota_window_is_at_most_the_result_of_function_longest_window_ms(
     samples: int, window_ms: int, pauses_ms: list[int]
 ) -> None:
     rate, now_ms = SampledRate(samples, window_ms), 0
@@ -240,7 +240,7 @@ def test_rate_is_never_measured_over_more_ms_than_function_longest_window_ms_ret
 
 
 @pytest.mark.parametrize("samples", [2, 11])
-def test_rate_can_be_measured_over_as_many_ms_as_function_longest_window_ms_returns(samples: int) -> None:
+def test_measured_quota_window_can_equal_the_result_of_function_longest_window_ms(samples: int) -> None:
     rate = SampledRate(samples, 1000)
     rate.record(0, 0)
     rate.record(0, 999)

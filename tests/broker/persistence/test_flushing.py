@@ -77,7 +77,9 @@ def test_flush_by_time_flushes_every_segment_appended_since_the_last_flush(tmp_p
     assert sorted(flushed[3:]) == [max(path.name for path in tmp_path.glob("topics/*/*.log"))]
 
 
-def test_flush_by_number_of_records_restarts_the_time_of_flush_ms(tmp_path: Path, flushed: list[str]) -> None:
+def test_flush_ms_counts_from_the_last_flush_even_if_flush_messages_caused_it(
+    tmp_path: Path, flushed: list[str]
+) -> None:
     cluster = started(tmp_path, log_flush_scheduler_interval_ms=1000)
     cluster.topic("t", flush_ms="3000", flush_messages="2")
     write(cluster, "t", b"a")

@@ -162,7 +162,7 @@ def test_no_records_are_appended_until_an_election_on_a_full_disk_is_persisted(
     assert values(processes.cluster, "t") == [(0, b"a"), (1, b"b")]
 
 
-def test_full_disk_in_an_election_and_then_a_crash_do_not_lower_the_log_end_offset(
+def test_broker_crash_after_an_election_on_a_full_disk_keeps_the_log_end_offset(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processes = Processes(tmp_path, 2)

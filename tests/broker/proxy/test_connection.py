@@ -188,7 +188,7 @@ def test_proxy_lowers_max_version_only_for_apis_with_broker_addresses_in_respons
 
 
 @pytest.mark.parametrize("version", [0, 2, 4])
-def test_proxy_decodes_the_response_to_an_unsupported_api_versions_version_as_v0(version: int) -> None:
+def test_proxy_decodes_api_versions_response_with_error_unsupported_version_as_v0(version: int) -> None:
     """KIP-511. In such a response too, the highest versions of APIs with broker addresses are lowered."""
     bench = Bench()
     request_bytes = request_frame(ApiVersionsRequest("its-name", "1.2"), ApiKey.API_VERSIONS, version)

@@ -130,7 +130,7 @@ def test_quota_defined_at_any_of_the_eight_levels_is_the_quota_of_a_matching_cli
         (ALL, ("", "c")),
     ],
 )
-def test_metrics_of_a_client_without_quota_have_user_tags_if_user_quotas_alone_exist(
+def test_client_without_quota_has_metrics_with_a_user_tag_if_only_user_quotas_exist(
     levels: Levels, tags: tuple[str, str]
 ) -> None:
     none: dict[QuotaEntity, float] = {}

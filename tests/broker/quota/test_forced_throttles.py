@@ -89,7 +89,7 @@ def test_forced_throttle_of_an_acks_0_produce_mutes_the_connection(cluster: Virt
     assert len(client.answers) == 1
 
 
-def test_forced_throttle_mutes_the_connection_even_without_a_throttle_time_field(cluster: VirtualCluster) -> None:
+def test_forced_throttle_mutes_connection_if_the_response_has_no_throttle_time_field(cluster: VirtualCluster) -> None:
     force(cluster, 100, api="Metadata")
     client = cluster.connect()
     client.ask(metadata(), 0)

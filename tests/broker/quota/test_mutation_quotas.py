@@ -179,7 +179,7 @@ def test_create_partitions_on_unknown_brokers_is_charged_to_the_mutation_quota(c
 
 
 @pytest.mark.rule("Q-18")
-def test_mutation_quota_is_shared_by_connections_of_a_client_id_but_not_by_others(cluster: VirtualCluster) -> None:
+def test_only_connections_with_the_same_client_id_share_a_mutation_quota(cluster: VirtualCluster) -> None:
     limit(cluster, client_id="other", controller_mutation_rate=1.0)
     first, same, other, free = (cluster.connect(client_id=name) for name in ("test", "test", "other", "free"))
     create(first, ("a", 30))

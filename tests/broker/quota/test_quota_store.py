@@ -186,7 +186,7 @@ def test_quota_entity_repeated_in_a_request_gets_one_result_with_invalid_request
 
 
 @pytest.mark.rule("Q-20")
-def test_byte_rate_quota_may_be_a_millionth_above_an_integer_but_not_below() -> None:
+def test_byte_rate_quota_5_point_0000009_is_accepted_and_4_point_9999999_is_rejected() -> None:
     store = ClientQuotaStore()
     assert [alter(store, ALICE, QuotaOp(PRODUCE, value)) for value in (5.0000009, 4.9999999, 5.1)] == [0, 42, 42]
     assert [alter(store, ALICE, QuotaOp(PRODUCE, value)) for value in (2.0**63, 2.0**64)] == [0, 42]

@@ -53,7 +53,7 @@ def test_token_bucket_refills_at_its_new_rate_immediately_after_the_rate_changes
 
 
 @pytest.mark.rule("Q-22")
-def test_tokens_of_a_bucket_remain_nan_even_if_a_quota_of_nan_is_replaced() -> None:
+def test_token_bucket_once_recorded_with_quota_nan_stays_nan_and_never_throttles() -> None:
     bucket = TokenBucket()
     bucket.record(30, math.nan, NOW_MS)
     for bound in (1.0, 0.5):

@@ -192,7 +192,7 @@ def test_rate_with_one_sample_is_measured_over_at_least_one_millisecond() -> Non
 
 
 @pytest.mark.rule("Q-3")
-def test_minus_0_recorded_999_ms_after_a_value_keeps_that_value_in_the_rate_longer() -> None:
+def test_value_stays_in_the_rate_longer_if_minus_0_is_recorded_999_ms_after_it() -> None:
     kept, purged = SampledRate(), SampledRate()
     for rate in (kept, purged):
         rate.record(500, 0)

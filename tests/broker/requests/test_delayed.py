@@ -45,7 +45,7 @@ def wait() -> Wait:
     return wait
 
 
-def test_delayed_operation_completes_at_a_check_only_if_its_condition_holds(wait: Wait) -> None:
+def test_delayed_operation_stays_pending_at_each_check_until_its_condition_is_true(wait: Wait) -> None:
     assert all(wait.delayed in key for key in wait.keys)
     wait.delayed.check(100)
     assert wait.outcomes == []
@@ -91,7 +91,7 @@ def test_abandoned_delayed_operation_never_completes(wait: Wait) -> None:
     assert wait.outcomes == []
 
 
-def test_completing_a_delayed_operation_sets_its_outcome_from_none_to_its_result() -> None:
+def test_outcome_of_a_delayed_operation_is_none_until_the_operation_completes() -> None:
     delayed = Delayed()
     assert delayed.outcome is None
     delayed.complete(lambda: NoReply(close=True), 7)

@@ -206,7 +206,7 @@ def test_request_time_is_not_measured_without_a_request_quota() -> None:
 
 
 @pytest.mark.rule("Q-15", "Q-6")
-def test_request_quota_of_1_percent_throttles_67_ms_by_210_ms_and_500_ms_by_1000_ms() -> None:
+def test_request_quota_of_1_percent_throttles_67_ms_request_time_by_210_ms() -> None:
     cluster = VirtualCluster()
     limit(cluster, request_percentage=1.0)
     costs = cluster.state.request_cost_ms

@@ -380,7 +380,7 @@ def test_fetch_with_quota_500_bytes_per_second_returns_at_most_5000_record_bytes
 
 @pytest.mark.rule("D9")
 @pytest.mark.parametrize("semantics", ["kip", "kafka"])
-def test_empty_client_id_gets_the_default_quota_with_semantics_kip_but_not_kafka(semantics: str) -> None:
+def test_default_quota_throttles_an_empty_client_id_in_kip_13_mode_not_kafka_mode(semantics: str) -> None:
     cluster = VirtualCluster(config={"quota.producer.default": "10000"}, semantics=semantics)
     cluster.topic("t")
     client = cluster.connect(client_id="")

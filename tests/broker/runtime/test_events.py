@@ -34,7 +34,7 @@ def observer_of(calls: list[tuple[str, tuple[Any, ...]]], *names: str) -> Observ
     return type("Noting", (Observer,), {name: noting(name, calls) for name in names})()
 
 
-def test_broker_events_object_holds_none_for_each_event_that_no_observer_implements() -> None:
+def test_event_callback_is_none_unless_an_attached_observer_implements_the_event() -> None:
     events, calls = Events(), []  # type: ignore[var-annotated]
     assert [getattr(events, name) for name in EVENTS] == [None] * len(EVENTS)
     observer = observer_of(calls, "cleared")
@@ -65,7 +65,7 @@ def test_observers_are_called_in_the_order_they_were_attached() -> None:
         events.attach(first)
 
 
-def test_attached_observer_sets_attribute_wants_records_apart_until_it_is_detached() -> None:
+def test_events_take_over_the_flag_wants_records_apart_of_an_attached_observer() -> None:
     events = Events()
     wanting = type("Wanting", (Observer,), {"wants_records_apart": True})()
     events.attach(wanting)

@@ -66,7 +66,7 @@ def _frames_die(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(pipeline, "begin", request.param)
 
 
-async def test_overwriting_released_frame_buffers_detects_handlers_that_keep_a_memoryview(
+async def test_handler_that_keeps_a_view_of_a_released_frame_is_detected(
     monkeypatch: pytest.MonkeyPatch, errors_expected: list[str]
 ) -> None:
     """A handler that keeps a view is detected by its overwritten text or by memory that is not released."""

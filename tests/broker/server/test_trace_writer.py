@@ -55,7 +55,7 @@ def test_trace_contains_the_number_of_entries_that_exceeded_the_queue_limit(tmp_
     assert [(e.kind, e.facts["entries"]) for e in events(tmp_path)] == [("dropped", 9)]
 
 
-def test_trace_writer_queue_limits_its_bytes_and_has_room_again_after_writing(tmp_path: Path) -> None:
+def test_trace_writer_drops_entries_when_its_queue_is_full_and_accepts_later_entries(tmp_path: Path) -> None:
     size = len(event("e", {"seq": 1}))
     writer = TraceWriter(tmp_path, "run", {}, queue_bytes=3 * size)
     taken = 0

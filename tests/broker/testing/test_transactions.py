@@ -191,7 +191,7 @@ def test_cluster_methods_cannot_abort_a_transaction_if_too_few_replicas_are_in_s
 
 @pytest.mark.parametrize("second", METHODS)
 @pytest.mark.parametrize("first", METHODS)
-def test_abort_expire_and_fence_methods_raise_until_an_earlier_call_is_replicated(
+def test_transaction_cannot_be_aborted_again_until_the_first_abort_is_replicated(
     replicated: TestCluster, first: str, second: str
 ) -> None:
     begun(replicated)

@@ -33,7 +33,9 @@ def kept(member: str, offset: int) -> dict[str, Any]:
         [ASSIGNED_A, records("a", 0, 1), REVOKED_A, kept("a", 2), records("a", 2)],
     ],
 )
-def test_group_history_checker_reports_no_fault_if_no_committed_record_is_reread(events: list[dict[str, Any]]) -> None:
+def test_group_history_checker_reports_nothing_if_no_committed_record_is_read_again(
+    events: list[dict[str, Any]],
+) -> None:
     history = History()
     for event in events:
         history.apply(event)
