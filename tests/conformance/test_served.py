@@ -191,7 +191,9 @@ def test_conformance_test_fails_if_the_cluster_rejects_a_supported_topic_setting
 
 @pytest.mark.parametrize("release", ["2.0", "3.9", "4.2"])
 @pytest.mark.parametrize("semantics", [KIP, KAFKA])
-def test_conformance_suite_detects_if_a_broker_follows_kip_texts_or_kafka_code(release: str, semantics: str) -> None:
+def test_conformance_suite_detects_if_a_broker_behaves_like_the_kips_or_kafkas_code(
+    release: str, semantics: str
+) -> None:
     with foreign(release, semantics=semantics) as subject:
         assert semantics_of(subject) == semantics
 

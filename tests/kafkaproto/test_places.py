@@ -54,7 +54,7 @@ def test_field_positions_of_a_damaged_message_end_where_the_damage_starts() -> N
 
 
 @pytest.mark.parametrize("entry", [*LATEST, *EXAMPLE_ENTRIES], ids=lambda entry: entry.id)
-def test_listing_fields_and_decoding_report_the_same_offset_for_truncated_data(entry: Entry) -> None:
+def test_field_listing_and_decoder_report_truncated_data_at_the_same_byte(entry: Entry) -> None:
     values = Values(f"damaged places {entry.id}")
     obj = values.object(entry.layout, "small")
     values.add_unknown_tags(entry.layout, obj)

@@ -112,7 +112,7 @@ def test_bytes_of_a_throttled_fetch_are_added_and_removed_in_the_same_quota_samp
 
 
 @pytest.mark.rule("Q-14")
-def test_repeated_4096_byte_fetches_at_quota_250_are_throttled_6384_then_6000_ms() -> None:
+def test_two_4096_byte_fetches_at_250_bytes_per_s_are_throttled_6384_and_6000_ms() -> None:
     q, now_ms, waits = quotas(fetch=250), 0, []
     for _ in range(6):
         charged = charge_fetch(q, "u", "c", 4096, 0, now_ms)

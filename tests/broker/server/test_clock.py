@@ -255,7 +255,7 @@ async def test_async_cluster_clock_can_be_advanced_in_the_event_loop() -> None:
 # ---- wait_for -------------------------------------------------------------------------------------------------------------------------
 
 
-def test_method_wait_for_returns_the_result_of_its_condition() -> None:
+def test_cluster_wait_for_returns_the_result_of_its_condition_function() -> None:
     with cluster() as c, connected(c) as client:
         client.send(metadata(), 1)
         requests = c.wait_for(lambda journal: journal.requests("Metadata"))
