@@ -42,7 +42,7 @@ WANTED = [b"value %d " % i * 10 for i in range(COUNT)]
     + [(release, codec) for release in ("0.10.0", "0.10.2") for codec in (None, "gzip", "snappy", "lz4")],
     indirect=["kafka"],
 )
-def test_kafka_python_produces_and_consumes_with_brokers_of_old_kafka_releases(
+def test_kafka_python_produces_and_consumes_with_a_broker_emulating_old_releases(
     kafka: TestCluster, codec: str | None
 ) -> None:
     # 0.9 closes the connection at ApiVersions, so its clients need the version as a setting.

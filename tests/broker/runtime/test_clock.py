@@ -10,7 +10,7 @@ from kafkaproto.broker.runtime.clock import JumpClock, ManualClock, SystemClock
 
 
 @pytest.mark.parametrize("clock", [SystemClock(), JumpClock()])
-def test_system_clock_and_new_jump_clock_return_unix_time_in_milliseconds(clock: SystemClock) -> None:
+def test_system_clock_and_clock_not_yet_moved_return_unix_time_in_milliseconds(clock: SystemClock) -> None:
     assert abs(clock.now_ms() - time.time() * 1000) < 1000
     assert clock.is_wall
 
@@ -30,7 +30,7 @@ def test_system_clock_never_goes_backwards_and_has_fractions_of_milliseconds() -
     assert clock.now_ms() >= int(times[-1])
 
 
-def test_jump_clock_is_ahead_of_the_system_clock_by_the_time_it_was_advanced() -> None:
+def test_clock_moved_by_a_test_is_ahead_of_the_system_clock_by_the_time_it_was_moved() -> None:
     clock, wall = JumpClock(), SystemClock()
     clock.advance(3_600_000)
     assert 3_599_000 < clock.now_ms() - wall.now_ms() < 3_601_000
@@ -41,7 +41,7 @@ def test_jump_clock_is_ahead_of_the_system_clock_by_the_time_it_was_advanced() -
     assert clock.precise_ms() >= before
 
 
-def test_jump_clock_returns_to_wall_time_when_reset() -> None:
+def test_clock_that_a_test_has_moved_returns_to_wall_time_when_reset() -> None:
     clock, wall = JumpClock(), SystemClock()
     clock.advance(10**9)
     clock.reset()
@@ -59,7 +59,7 @@ def test_system_clock_deadline_is_due_after_the_requested_delay(clock: SystemClo
     assert past_ms is not None and past_ms <= -5000
 
 
-def test_jump_clock_moved_59_s_ahead_waits_at_most_1_s_for_a_deadline_60_s_away() -> None:
+def test_clock_that_a_test_moved_by_59_s_waits_1_s_for_a_deadline_60_s_away() -> None:
     clock = JumpClock()
     deadline_ms = clock.now_ms() + 60_000
     clock.advance(59_000)

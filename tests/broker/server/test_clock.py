@@ -202,7 +202,7 @@ def test_clock_can_be_advanced_while_clients_send_constantly() -> None:
 
 
 @pytest.mark.rule("T-11")
-def test_advancing_the_jump_clock_lets_idle_connections_time_out() -> None:
+def test_idle_connections_time_out_when_a_test_moves_the_clock_forward() -> None:
     with cluster(config={"connections.max.idle.ms": "600000"}) as c, connected(c) as client:
         client.ask(metadata(), 1)
         c.clock.advance(599_000)
