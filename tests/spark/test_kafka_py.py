@@ -78,7 +78,7 @@ def fill(kafka: TestCluster, count: int, partition: int = 0, topic: str = "t", f
 # ---- batch reads -------------------------------------------------------------------------------------------------------------
 
 
-def test_kafka_py_batch_read_has_the_same_rows_and_schema_as_the_spark_connector(
+def test_spark_kafka_py_batch_read_has_the_rows_and_schema_of_the_spark_connector(
     spark: Any, kafka: TestCluster
 ) -> None:
     for partition in range(3):
@@ -86,7 +86,9 @@ def test_kafka_py_batch_read_has_the_same_rows_and_schema_as_the_spark_connector
     assert len(same_rows(spark, kafka.bootstrap, 9, subscribe="t", includeHeaders="true", minPartitions="8")) == 120
 
 
-def test_kafka_py_batch_read_covers_the_same_offsets_as_the_spark_connector(spark: Any, kafka: TestCluster) -> None:
+def test_spark_kafka_py_batch_read_covers_the_same_offsets_as_the_spark_connector(
+    spark: Any, kafka: TestCluster
+) -> None:
     for partition in range(3):
         fill(kafka, 30, partition)
     starting = json.dumps({"t": {"0": 10, "1": -2, "2": 29}})
@@ -98,7 +100,7 @@ def test_kafka_py_batch_read_covers_the_same_offsets_as_the_spark_connector(spar
 
 
 @pytest.mark.rule("N-4")
-def test_kafka_py_read_with_a_client_rack_uses_the_replica_in_that_rack(spark: Any, kafka: TestCluster) -> None:
+def test_spark_kafka_py_read_with_a_client_rack_uses_the_replica_in_that_rack(spark: Any, kafka: TestCluster) -> None:
     for partition in range(3):
         for i in range(10):
             fill(kafka, 50, partition, first=i * 50)
@@ -108,7 +110,9 @@ def test_kafka_py_read_with_a_client_rack_uses_the_replica_in_that_rack(spark: A
     assert fetched[1] > 10 * (fetched[0] + fetched[2])
 
 
-def test_kafka_py_read_of_lost_data_fails_unless_fail_on_data_loss_is_false(spark: Any, kafka: TestCluster) -> None:
+def test_spark_kafka_py_read_of_lost_data_fails_unless_fail_on_data_loss_is_false(
+    spark: Any, kafka: TestCluster
+) -> None:
     fill(kafka, 20)
     leader = kafka.partition("t", 0).leader
     kafka.run_in_loop(lambda: kafka.state.nodes[leader].replicas.partitions["t", 0].log.raise_log_start(10))
@@ -118,9 +122,7 @@ def test_kafka_py_read_of_lost_data_fails_unless_fail_on_data_loss_is_false(spar
     assert len(same_rows(spark, kafka.bootstrap, failOnDataLoss="false", **options)) == 10
 
 
-def test_kafka_py_query_with_an_invalid_option_or_a_missing_topic_raises_an_error(
-    spark: Any, kafka: TestCluster
-) -> None:
+def test_spark_kafka_py_query_with_an_invalid_option_or_a_missing_topic_fails(spark: Any, kafka: TestCluster) -> None:
     for source in BOTH:
         with pytest.raises(Exception, match=r"(?i)subscribe"):
             frame(spark, source, kafka.bootstrap, subscribe="t", assign='{"t": [0]}').collect()
@@ -178,7 +180,7 @@ def both(spark: Any, kafka: TestCluster, scratch: Path, **options: str) -> list[
     return [Stream(spark, source, kafka.bootstrap, scratch, **options) for source in BOTH]
 
 
-def test_kafka_py_and_spark_connector_read_equal_micro_batches_from_this_broker(
+def test_spark_kafka_py_and_connector_read_equal_micro_batches_from_this_broker(
     spark: Any, kafka: TestCluster, scratch: Path
 ) -> None:
     kafka.create_topic("s", 2)
@@ -195,7 +197,7 @@ def test_kafka_py_and_spark_connector_read_equal_micro_batches_from_this_broker(
     assert len(ours.seen) == 30 + 7 + 30 + 8 + 20 and max(map(len, ours.batches)) <= 30 + 1
 
 
-def test_kafka_py_available_now_stream_reads_all_records_and_ends(
+def test_spark_kafka_py_available_now_stream_reads_all_records_and_ends(
     spark: Any, kafka: TestCluster, scratch: Path
 ) -> None:
     for partition in range(3):
@@ -217,7 +219,7 @@ def test_available_now_query_before_spark_4_2_ends_after_a_single_limited_batch(
     assert stream.batches == [[(0, i) for i in range(20)], [(0, i) for i in range(20, 30)]]
 
 
-def test_kafka_py_stream_that_failed_before_its_first_batch_loses_no_records(
+def test_spark_kafka_py_stream_that_failed_before_its_first_batch_loses_no_records(
     spark: Any, kafka: TestCluster, scratch: Path
 ) -> None:
     fill(kafka, 5)
@@ -231,7 +233,7 @@ def test_kafka_py_stream_that_failed_before_its_first_batch_loses_no_records(
     assert stream.seen == [(0, i) for i in range(5, 15)]
 
 
-def test_kafka_py_stream_of_lost_data_fails_unless_fail_on_data_loss_is_false(
+def test_spark_kafka_py_stream_of_lost_data_fails_unless_fail_on_data_loss_is_false(
     spark: Any, kafka: TestCluster, scratch: Path
 ) -> None:
     options = {"subscribe": "t", "fetchOffset__retryIntervalMs": "10", **EARLIEST}
@@ -255,7 +257,9 @@ def test_kafka_py_stream_of_lost_data_fails_unless_fail_on_data_loss_is_false(
 WRITTEN = "key binary, value binary, partition int, headers array<struct<key string, value binary>>"
 
 
-def test_kafka_py_batch_write_stores_the_same_records_as_the_spark_connector(spark: Any, kafka: TestCluster) -> None:
+def test_spark_kafka_py_batch_write_stores_the_same_records_as_the_spark_connector(
+    spark: Any, kafka: TestCluster
+) -> None:
     headers = [("h", b"1"), ("n", None)]
     made = [
         (None if i % 3 else b"k%d" % i, None if i % 5 == 2 else b"v%d" % i, i % 3, headers if i % 2 else None)
@@ -274,7 +278,9 @@ def test_kafka_py_batch_write_stores_the_same_records_as_the_spark_connector(spa
 
 
 @pytest.mark.rule("P-22")
-def test_kafka_py_sink_partitions_keys_like_java_and_selects_topics_by_column(spark: Any, kafka: TestCluster) -> None:
+def test_spark_kafka_py_sink_partitions_keys_like_java_and_selects_topics_by_column(
+    spark: Any, kafka: TestCluster
+) -> None:
     for source in BOTH:
         for name in ("one", "two"):
             kafka.create_topic(f"{source}-{name}", 5)
@@ -293,7 +299,7 @@ def test_kafka_py_sink_partitions_keys_like_java_and_selects_topics_by_column(sp
     assert len(kafka.journal.requests(api="InitProducerId", client_id="kafka_py")) == 2
 
 
-def test_kafka_py_sink_rejects_invalid_columns_and_write_modes(spark: Any, kafka: TestCluster) -> None:
+def test_spark_kafka_py_sink_rejects_invalid_columns_and_write_modes(spark: Any, kafka: TestCluster) -> None:
     def write(columns: str, mode: str = "append", **options: str) -> None:
         writer = spark.range(1).selectExpr(columns).write.format(OURS).mode(mode)
         with_options(writer, kafka.bootstrap, options).save()
@@ -316,7 +322,7 @@ def test_kafka_py_sink_rejects_invalid_columns_and_write_modes(spark: Any, kafka
     assert kafka.records("t") == []
 
 
-def test_kafka_py_read_and_write_fail_immediately_if_the_server_is_unreachable(spark: Any) -> None:
+def test_spark_kafka_py_read_and_write_fail_immediately_if_the_server_is_unreachable(spark: Any) -> None:
     servers, begun = "127.0.0.1:1", time.monotonic()
     writer = spark.range(1).selectExpr("'v' AS value").write.format(OURS).mode("append").option("topic", "t")
     for attempt in (
@@ -329,7 +335,9 @@ def test_kafka_py_read_and_write_fail_immediately_if_the_server_is_unreachable(s
     assert time.monotonic() - begun < 30  # it used to take more than a minute for each
 
 
-def test_kafka_py_stream_writes_each_record_once_across_restarts(spark: Any, kafka: TestCluster, scratch: Path) -> None:
+def test_spark_kafka_py_stream_writes_each_record_once_across_restarts(
+    spark: Any, kafka: TestCluster, scratch: Path
+) -> None:
     kafka.create_topic("out", 2)
     for turn in range(2):
         fill(kafka, 40, first=turn * 40)
@@ -437,7 +445,7 @@ def _compacted(producer: Any, servers: str) -> None:
 
 @pytest.mark.java
 @pytest.mark.timeout(300)
-def test_kafka_py_rows_from_a_real_kafka_equal_those_of_the_spark_connector(spark: Any, real: str) -> None:
+def test_spark_kafka_py_rows_from_a_real_kafka_equal_those_of_the_spark_connector(spark: Any, real: str) -> None:
     all_of_it = same_rows(spark, real, subscribe="txn,compacted,stamped", includeHeaders="true")
     assert {r.topic for r in all_of_it} == {"txn", "compacted", "stamped"}
     txn = [r for r in all_of_it if r.topic == "txn"]
@@ -447,7 +455,7 @@ def test_kafka_py_rows_from_a_real_kafka_equal_those_of_the_spark_connector(spar
 
 @pytest.mark.java
 @pytest.mark.timeout(300)
-def test_kafka_py_and_spark_connector_both_skip_aborted_records_and_offset_gaps(spark: Any, real: str) -> None:
+def test_spark_kafka_py_and_connector_both_skip_aborted_records_and_offset_gaps(spark: Any, real: str) -> None:
     rows = same_rows(spark, real, subscribePattern="(txn|compacted)", minPartitions="9", **COMMITTED)
     assert len([r for r in rows if r.topic == "txn"]) == TRANSACTIONS // 2 * OF_EACH
     compacted = [r.offset for r in rows if r.topic == "compacted"]
@@ -461,7 +469,7 @@ def test_kafka_py_and_spark_connector_both_skip_aborted_records_and_offset_gaps(
 
 @pytest.mark.java
 @pytest.mark.timeout(300)
-def test_kafka_py_and_spark_connector_read_equal_micro_batches_from_a_real_kafka(
+def test_spark_kafka_py_and_connector_read_equal_micro_batches_from_a_real_kafka(
     spark: Any, real: str, scratch: Path
 ) -> None:
     options = {"subscribe": "txn,compacted", "maxOffsetsPerTrigger": "150", **EARLIEST, **COMMITTED}
@@ -494,7 +502,7 @@ def undecided(kafka: TestCluster, real: str) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.java
 @pytest.mark.timeout(300)
-def test_kafka_py_and_spark_connector_read_only_committed_records_of_a_real_kafka(
+def test_spark_kafka_py_and_connector_read_only_committed_records_of_a_real_kafka(
     spark: Any, undecided: tuple[str, str]
 ) -> None:
     columns = ("key", "value", "topic", "partition", "offset", "timestampType", "headers")

@@ -60,7 +60,7 @@ def test_consumer_on_a_follower_reads_up_to_the_high_watermark_of_that_follower(
 
 @pytest.mark.rule("F-16", "D3")
 @pytest.mark.parametrize("offset", [-1, 6, 100])
-def test_out_of_range_fetch_returns_the_log_start_offset_in_kip_392_mode(offset: int) -> None:
+def test_out_of_range_fetch_returns_the_log_start_offset_with_semantics_kip(offset: int) -> None:
     for semantics, offsets in (("kip", (5, 5, 1)), ("kafka", UNKNOWN)):
         cluster = VirtualCluster(semantics=semantics)
         cluster.topic("t")
@@ -84,7 +84,7 @@ def test_fetch_below_log_start_is_out_of_range_and_at_log_end_returns_no_records
 
 
 @pytest.mark.rule("F-17", "D1")
-def test_fetch_above_high_watermark_gets_offset_not_available_in_kip_392_mode() -> None:
+def test_fetch_above_high_watermark_gets_offset_not_available_with_semantics_kip() -> None:
     cluster = lagging("kip")
     for broker_id in (0, 1):  # the leader, and a follower that has the records
         for offset in (3, 4, 5):
@@ -99,7 +99,7 @@ def test_fetch_above_high_watermark_gets_offset_not_available_in_kip_392_mode() 
 
 
 @pytest.mark.rule("F-17", "D1")
-def test_fetch_above_high_watermark_gets_no_records_and_no_error_in_kafka_mode() -> None:
+def test_fetch_above_high_watermark_gets_neither_records_nor_error_with_kafka_code() -> None:
     """At the high watermark the fetch is parked; above it Kafka assumes that the log was truncated and answers at once."""
     cluster = lagging("kafka")
     for broker_id in (0, 1):

@@ -147,7 +147,7 @@ def test_all_clients_with_empty_id_share_the_default_client_quota_in_kip_13_mode
 
 
 @pytest.mark.rule("Q-9", "D9")
-def test_client_with_an_empty_id_gets_no_default_client_quota_in_kafka_mode() -> None:
+def test_client_with_an_empty_id_gets_no_default_client_quota_with_semantics_kafka() -> None:
     c = Cluster("kafka")
     c.set(1000, None, DEFAULT)
     assert c.fetch.record("u", "", 10**9, 0) == 0

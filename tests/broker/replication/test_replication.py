@@ -171,14 +171,14 @@ def test_follower_fetch_response_has_the_high_watermark_from_before_that_fetch()
 
 
 @pytest.mark.rule("D5", "N-10")
-def test_new_high_watermark_reaches_followers_immediately_in_kip_392_mode() -> None:
+def test_new_high_watermark_reaches_followers_immediately_with_semantics_kip() -> None:
     cluster = three()
     cluster.connect().ask(produce("t", batch(b"a")), 9)
     assert [replica(cluster, b).log.high_watermark for b in range(3)] == [1, 1, 1]
 
 
 @pytest.mark.rule("D5", "N-10")
-def test_new_high_watermark_reaches_followers_at_their_next_fetch_in_kafka_mode() -> None:
+def test_high_watermark_reaches_followers_at_their_next_fetch_with_semantics_kafka() -> None:
     cluster = three("kafka")
     cluster.connect().ask(produce("t", batch(b"a")), 9)
     assert [replica(cluster, b).log.high_watermark for b in range(3)] == [1, 0, 0]

@@ -244,7 +244,7 @@ async def test_quota_still_throttles_a_client_id_after_frame_buffers_are_release
 
 
 @pytest.mark.rule("W-9")
-async def test_pipelined_requests_keep_their_bytes_when_the_buffer_of_the_first_is_released() -> None:
+async def test_pipelined_requests_keep_their_bytes_when_the_first_frame_is_released() -> None:
     """Pipelined frames are adjacent in one buffer; large ones move into their own buffer."""
     async with async_cluster(topics={"t": 1}) as cluster, client_of(cluster) as client:
         values = [bytes([i]) * size for i, size in enumerate([10, 70_000, 600_000, 3, 900_000, 100] * 3)]

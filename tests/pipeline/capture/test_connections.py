@@ -78,7 +78,7 @@ def test_captured_fetch_by_topic_id_gets_its_topic_name_from_another_connection(
     assert [event["server"] for event in events(tables, "opened")] == ["127.0.0.1:9092"] * 2 + ["[::1]:9092"]
 
 
-def test_tables_of_a_capture_list_all_api_versions_that_its_brokers_offered(made: Made) -> None:
+def test_tables_of_a_packet_capture_list_all_api_versions_that_its_brokers_offered(made: Made) -> None:
     wire = Wire()
     add_exchanges(wire.connect(40_000), versions(1, (0, 0, 9), (1, 4, 16)))
     add_exchanges(wire.connect(40_001), versions(1, (0, 3, 11)))
@@ -98,7 +98,7 @@ def test_captured_api_versions_response_with_unsupported_version_error_is_read_a
     assert of == [(4, 35, None), (2, 0, None)]
 
 
-def test_capture_table_rows_have_null_in_columns_that_only_the_broker_knows(made: Made) -> None:
+def test_packet_capture_table_rows_have_null_in_columns_that_only_the_broker_knows(made: Made) -> None:
     wire = Wire()
     add_exchanges(wire.connect(), versions(1))
     [row] = made(wire)["requests"]
@@ -107,7 +107,7 @@ def test_capture_table_rows_have_null_in_columns_that_only_the_broker_knows(made
 
 
 @pytest.mark.parametrize("first", [CLIENT, SERVER])
-def test_capture_that_starts_mid_stream_is_decoded_from_the_next_kafka_frame_on(made: Made, first: int) -> None:
+def test_packet_capture_that_starts_mid_stream_is_decoded_from_the_next_frame_on(made: Made, first: int) -> None:
     wire = Wire()
     line = wire.connect(shaken=False)
     whole = [named(5), produced(6), fetched(7), versions(8)]
@@ -126,7 +126,7 @@ def test_capture_that_starts_mid_stream_is_decoded_from_the_next_kafka_frame_on(
     [(False, 0, 200_000), (False, 200_000, 0), (False, 200_000, 200_000), (True, 200_000, 200_000)],
 )
 @pytest.mark.parametrize("ports", [(), (9092,)])
-def test_capture_that_starts_within_a_large_frame_is_decoded_from_the_next_frame_on(
+def test_packet_capture_that_starts_within_a_frame_is_decoded_from_the_next_one_on(
     made: Made, shaken: bool, request_bytes: int, answered: int, ports: tuple[int, ...]
 ) -> None:
     """The frame exceeds what is buffered until client and server are known. With a handshake, the bytes in between were not captured."""
@@ -147,7 +147,7 @@ def test_capture_that_starts_within_a_large_frame_is_decoded_from_the_next_frame
 
 @pytest.mark.parametrize("size", [3_000, 200_000])
 @pytest.mark.parametrize("ports", [(), (9092,)])
-def test_client_and_server_are_identified_in_a_capture_that_starts_with_a_response(
+def test_client_and_server_are_identified_in_packets_that_start_with_a_response(
     made: Made, size: int, ports: tuple[int, ...]
 ) -> None:
     """A response has its correlation id where a request has its API key and version: a low id looks like Produce."""
@@ -160,7 +160,7 @@ def test_client_and_server_are_identified_in_a_capture_that_starts_with_a_respon
     assert [event["port"] for event in events(tables, "opened")] == [40_000]
 
 
-def test_client_is_identified_in_a_capture_that_starts_with_large_requests(made: Made) -> None:
+def test_client_is_identified_in_a_packet_capture_that_starts_with_large_requests(made: Made) -> None:
     wire = Wire()
     line = wire.connect(shaken=False)
     add_exchanges(line, *(produced(n, 200_000) for n in range(4, 8)))
@@ -169,7 +169,7 @@ def test_client_is_identified_in_a_capture_that_starts_with_large_requests(made:
 
 
 @pytest.mark.parametrize("ports", [(), (81,)])
-def test_mid_stream_capture_of_another_protocol_yields_no_requests(made: Made, ports: tuple[int, ...]) -> None:
+def test_mid_stream_packet_capture_of_another_protocol_yields_no_requests(made: Made, ports: tuple[int, ...]) -> None:
     """The connection is reported as unreadable only if the user has named the port as a broker's."""
     wire = Wire()
     middle = wire.connect(server=81, shaken=False)
@@ -376,7 +376,7 @@ def test_captured_http_packets_get_no_request_rows_but_an_event_with_their_count
     assert left_out["packets"] == {"not Kafka": before}
 
 
-def test_capture_reads_only_the_ports_given_on_the_command_line(made: Made) -> None:
+def test_packet_capture_reads_only_the_ports_given_on_the_command_line(made: Made) -> None:
     wire = Wire()
     add_exchanges(wire.connect(40_000), versions(1))
     add_exchanges(wire.connect(40_001, server=9093), versions(2))
@@ -401,7 +401,7 @@ def test_new_tcp_handshake_between_captured_addresses_is_a_new_connection(
     assert CAPTURE_ENDS not in [event["why"] for event in events(tables, "closed")]
 
 
-def test_trace_entries_made_from_a_capture_have_unique_sequence_numbers(made: Made) -> None:
+def test_trace_entries_made_from_a_packet_capture_have_unique_sequence_numbers(made: Made) -> None:
     wire = Wire(largest=60_000)
     for port in range(5):
         line = wire.connect(40_000 + port)
@@ -412,7 +412,7 @@ def test_trace_entries_made_from_a_capture_have_unique_sequence_numbers(made: Ma
     assert len(tables["requests"]) == 250 and len(seqs) == len(set(seqs))
 
 
-def test_table_job_prints_request_counts_of_captures_and_errors_for_invalid_files(
+def test_table_job_prints_request_counts_of_packet_captures_and_errors_for_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wire = Wire()
@@ -438,7 +438,7 @@ def test_table_job_prints_request_counts_of_captures_and_errors_for_invalid_file
     assert capsys.readouterr().out == "nothing new could be read\n"
 
 
-def test_memory_for_reading_a_capture_does_not_grow_with_connection_length() -> None:
+def test_memory_for_reading_a_packet_capture_does_not_grow_with_connection_length() -> None:
     """Ten times the traffic must need no more memory."""
 
     def held(rounds: int) -> int:
@@ -490,7 +490,7 @@ WHOLE = bytes_of_a_capture()
 @given(
     st.lists(st.tuples(st.integers(24, len(WHOLE) - 1), st.integers(0, 255)), max_size=12), st.integers(0, len(WHOLE))
 )
-def test_reading_a_damaged_capture_never_raises_an_exception(
+def test_reading_a_damaged_packet_capture_never_raises_an_exception(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]], end: int
 ) -> None:
     data = bytearray(WHOLE)
@@ -506,7 +506,7 @@ def test_reading_a_damaged_capture_never_raises_an_exception(
         assert [table for table, _ in batches(run)]
 
 
-def test_capture_reader_passes_growing_byte_counts_to_its_progress_function(
+def test_packet_capture_reader_passes_growing_byte_counts_to_its_progress_function(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(capture_job, "ROWS_PER_BATCH", 10)

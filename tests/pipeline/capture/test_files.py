@@ -95,7 +95,9 @@ def test_pcapng_files_with_several_sections_and_unknown_blocks_are_read(tmp_path
         ),
     ],
 )
-def test_error_for_an_invalid_capture_file_contains_the_file_name(tmp_path: Path, data: bytes, error_text: str) -> None:
+def test_error_for_an_invalid_packet_capture_file_contains_the_file_name(
+    tmp_path: Path, data: bytes, error_text: str
+) -> None:
     with pytest.raises(CaptureError, match=error_text) as raised:
         read(tmp_path / "named.pcap", data)
     assert str(tmp_path / "named.pcap") in str(raised.value)

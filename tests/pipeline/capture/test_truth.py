@@ -143,7 +143,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_capture_and_broker_trace_of_the_same_traffic_give_the_same_tables(
+def test_packet_capture_and_broker_trace_of_the_same_traffic_give_the_same_tables(
     recorded: Recorded, seed: int, tmp_path: Path
 ) -> None:
     tap, wire = recorded.tap, Wire(seed)
@@ -203,7 +203,7 @@ def test_kernel_packet_capture_that_starts_at_any_packet_contains_all_later_requ
         )
 
 
-def test_capture_tables_built_with_and_without_spark_are_equal(
+def test_packet_capture_tables_built_with_and_without_spark_are_equal(
     spark: Any, recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A folder with captures: of real clients, with late names of topics and brokers, truncated, invalid; and a trace."""

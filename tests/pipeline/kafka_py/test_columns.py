@@ -102,17 +102,17 @@ def test_arrow_reader_leaves_out_records_outside_the_requested_offset_range(
     assert rows_of(data, offset_range) == [row for entry in batches(data) for row in expected(entry, offset_range)]
 
 
-def test_kafka_py_rows_of_a_compacted_log_keep_their_offsets_despite_gaps() -> None:
+def test_spark_kafka_py_rows_of_a_compacted_log_keep_their_offsets_despite_gaps() -> None:
     data = build_batch([NewRecord(b"%d" % i) for i in range(4)], base_offset=10, offset_deltas=[0, 3, 50, 51])
     assert [row["offset"] for row in rows_of(data)] == [10, 13, 60, 61]
 
 
-def test_kafka_py_returns_no_rows_for_a_batch_emptied_by_compaction() -> None:
+def test_spark_kafka_py_returns_no_rows_for_a_batch_emptied_by_compaction() -> None:
     header = read_header(build_batch([NewRecord(b"v")], producer_id=1, producer_epoch=0, base_sequence=0))
     assert rows_of(build_empty_batch(header)) == []
 
 
-def test_kafka_py_rows_of_a_log_append_time_batch_have_the_append_time_as_timestamp() -> None:
+def test_spark_kafka_py_rows_of_a_log_append_time_batch_have_the_append_time() -> None:
     data = build_batch([NewRecord(b"v", None, 5)] * 3, attributes=LOG_APPEND_TIME, max_timestamp=1_700_000_000_123)
     entry = next(batches(data))
     assert isinstance(entry.header, BatchHeader) and rows_of(data) == expected(entry)
@@ -121,7 +121,7 @@ def test_kafka_py_rows_of_a_log_append_time_batch_have_the_append_time_as_timest
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("kind", [Compression.NONE, Compression.GZIP], ids=lambda kind: kind.name)
-def test_kafka_py_returns_rows_for_messages_of_magic_0_and_1(magic: int, kind: Compression) -> None:
+def test_spark_kafka_py_returns_rows_for_messages_of_magic_0_and_1(magic: int, kind: Compression) -> None:
     made = [NewRecord(b"v%d" % i, None if i % 2 else b"k", 1000 + i) for i in range(5)] + [NewRecord(None, b"gone", 9)]
     old = message_set.build_message_set(made, magic=magic, compression=kind)
     data = old + build_batch([NewRecord(b"new", None, 7)], base_offset=100)
@@ -129,12 +129,12 @@ def test_kafka_py_returns_rows_for_messages_of_magic_0_and_1(magic: int, kind: C
     assert {row["timestampType"] for row in rows_of(old)} == {-1 if magic == 0 else 0}
 
 
-def test_kafka_py_rows_without_the_headers_option_have_no_headers_column() -> None:
+def test_spark_kafka_py_rows_without_the_headers_option_have_no_headers_column() -> None:
     [row] = rows_of(build_batch([NewRecord(b"v", None, 1, [("h", b"1")])]), with_headers=False)
     assert "headers" not in row and row["value"] == b"v"
 
 
-def test_kafka_py_combines_10_batches_of_1000_rows_into_an_arrow_batch_of_10000_rows() -> None:
+def test_spark_kafka_py_combines_10_batches_of_1000_rows_into_one_arrow_batch() -> None:
     rows = Rows(WHOLE, with_headers=False)
     data = build_batch([NewRecord(b"v")] * 1000)
     entry = next(batches(data))
@@ -143,7 +143,7 @@ def test_kafka_py_combines_10_batches_of_1000_rows_into_an_arrow_batch_of_10000_
     assert rows.take().num_rows == 0
 
 
-def test_kafka_py_ends_an_arrow_batch_of_large_records_before_the_row_limit() -> None:
+def test_spark_kafka_py_ends_an_arrow_batch_of_large_records_before_the_row_limit() -> None:
     rows = Rows(WHOLE, with_headers=False)
     assert rows.add(next(batches(build_batch([NewRecord(bytes(9 << 20))]))), 0)
 

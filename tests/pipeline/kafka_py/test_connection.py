@@ -34,7 +34,7 @@ def cluster_id(broker: Broker, made: ClientSettings, host: str = "localhost") ->
         connection.close()
 
 
-def test_kafka_py_connection_uses_the_highest_version_that_both_sides_support() -> None:
+def test_spark_kafka_py_connection_uses_the_highest_version_that_both_sides_support() -> None:
     for versions, used in [((0, 8), 8), ((5, 99), 12), ((4, 4), 4)]:
         with running(versions={ApiKey.METADATA: versions}) as broker:
             assert cluster_id(broker, settings()) == "here"
@@ -44,14 +44,14 @@ def test_kafka_py_connection_uses_the_highest_version_that_both_sides_support() 
             ]
 
 
-def test_kafka_py_connection_retries_api_versions_in_version_0_with_an_old_broker() -> None:
+def test_spark_kafka_py_retries_api_versions_in_version_0_with_an_old_broker() -> None:
     with running(oldest_only=True) as broker:
         assert cluster_id(broker, settings()) == "here"
         assert [version for _, version, _ in broker.seen] == [3, 0, 12]
 
 
 @pytest.mark.parametrize("versions", [{}, {ApiKey.METADATA: (0, 3)}, {ApiKey.METADATA: (13, 14)}], ids=str)
-def test_kafka_py_raises_an_error_if_the_broker_lacks_metadata_versions_4_to_12(
+def test_spark_kafka_py_raises_an_error_if_the_broker_lacks_metadata_v4_to_v12(
     versions: dict[int, tuple[int, int]],
 ) -> None:
     with (
@@ -65,7 +65,7 @@ def trusting(**more: str) -> ClientSettings:
     return settings(security__protocol="SSL", ssl__truststore__certificates="".join(CERTIFICATE[1:]), **more)
 
 
-def test_kafka_py_accepts_tls_certificates_as_text_or_as_a_file(tmp_path: Path) -> None:
+def test_spark_kafka_py_accepts_tls_certificates_as_text_or_as_a_file(tmp_path: Path) -> None:
     kept = tmp_path / "ca.pem"
     kept.write_text("".join(CERTIFICATE[1:]))
     from_file = settings(security__protocol="SSL", ssl__truststore__location=str(kept), ssl__truststore__type="PEM")
@@ -74,7 +74,7 @@ def test_kafka_py_accepts_tls_certificates_as_text_or_as_a_file(tmp_path: Path) 
             assert cluster_id(broker, made) == "here"
 
 
-def test_kafka_py_rejects_an_untrusted_certificate_or_a_wrong_host_name() -> None:
+def test_spark_kafka_py_rejects_an_untrusted_certificate_or_a_wrong_host_name() -> None:
     with running(tls=True) as broker:
         with pytest.raises(ssl.SSLCertVerificationError):
             cluster_id(broker, settings(security__protocol="SSL"))
@@ -83,14 +83,14 @@ def test_kafka_py_rejects_an_untrusted_certificate_or_a_wrong_host_name() -> Non
         assert cluster_id(broker, trusting(ssl__endpoint__identification__algorithm=""), "127.0.0.1") == "here"
 
 
-def test_kafka_py_raises_a_certificate_error_for_an_untrusted_certificate() -> None:
+def test_spark_kafka_py_raises_a_certificate_error_for_an_untrusted_certificate() -> None:
     with running(tls=True) as broker:
         client = Client(replace(settings(security__protocol="SSL"), servers=(f"localhost:{broker.port}",)))
         with pytest.raises(ssl.SSLCertVerificationError):
             client.partitions_of(["t"])
 
 
-def test_kafka_py_sends_a_client_certificate_to_a_broker_that_requires_one() -> None:
+def test_spark_kafka_py_sends_a_client_certificate_to_a_broker_that_requires_one() -> None:
     keys = {"ssl__keystore__key": CERTIFICATE[0], "ssl__keystore__certificate__chain": "".join(CERTIFICATE[1:])}
     with running(tls=True, needs_client_key=True) as broker:
         assert cluster_id(broker, trusting(**keys)) == "here"
@@ -99,7 +99,7 @@ def test_kafka_py_sends_a_client_certificate_to_a_broker_that_requires_one() -> 
             cluster_id(broker, trusting())
 
 
-def test_kafka_py_error_for_an_unreadable_pem_file_names_the_option_of_the_file(tmp_path: Path) -> None:
+def test_spark_kafka_py_error_for_an_unreadable_pem_file_names_its_option(tmp_path: Path) -> None:
     missing = {"ssl__truststore__location": str(tmp_path / "none.pem"), "ssl__truststore__type": "PEM"}
     with running(tls=True) as broker:
         with pytest.raises(OptionError, match=r"option kafka\.ssl\.truststore\.location: cannot be read"):
@@ -109,7 +109,7 @@ def test_kafka_py_error_for_an_unreadable_pem_file_names_the_option_of_the_file(
 
 
 @pytest.mark.parametrize("tls", [False, True], ids=["SASL_PLAINTEXT", "SASL_SSL"])
-def test_kafka_py_authenticates_a_user_by_sasl_plain(tls: bool) -> None:
+def test_spark_kafka_py_authenticates_a_user_by_sasl_plain(tls: bool) -> None:
     made = settings(
         security__protocol="SASL_SSL" if tls else "SASL_PLAINTEXT",
         sasl__mechanism="PLAIN",
@@ -141,7 +141,7 @@ def test_tls_connection_that_fails_authentication_is_closed_immediately(monkeypa
     assert inside and not left_open
 
 
-def test_kafka_py_error_for_a_wrong_password_contains_the_message_of_the_broker() -> None:
+def test_spark_kafka_py_error_for_a_wrong_password_has_the_message_of_the_broker() -> None:
     wrong = JAAS.replace("secret", "guess")
     made = settings(security__protocol="SASL_PLAINTEXT", sasl__mechanism="PLAIN", sasl__jaas__config=wrong)
     with (
@@ -169,19 +169,19 @@ def refusal(servers: str, **options: str) -> str:
     return text
 
 
-def test_kafka_py_reports_unreachable_bootstrap_servers_immediately() -> None:
+def test_spark_kafka_py_reports_unreachable_bootstrap_servers_immediately() -> None:
     assert refusal("127.0.0.1:1,localhost:2") == (
         "option kafka.bootstrap.servers: no broker can be reached: 127.0.0.1:1: Connection refused; localhost:2: Connection refused"
     )
 
 
-def test_kafka_py_error_for_an_unknown_host_names_the_bootstrap_servers_option() -> None:
+def test_spark_kafka_py_error_for_an_unknown_host_names_the_bootstrap_servers_option() -> None:
     assert refusal("no.such.host.invalid:9092").startswith(
         "option kafka.bootstrap.servers: no broker can be reached: no.such.host.invalid:9092: "
     )
 
 
-def test_kafka_py_error_for_tls_to_a_plaintext_port_says_to_try_plaintext() -> None:
+def test_spark_kafka_py_error_for_tls_to_a_plaintext_port_says_to_try_plaintext() -> None:
     with cluster() as c:
         text = refusal(c.bootstrap, security__protocol="SSL")
         assert text == (
@@ -192,7 +192,7 @@ def test_kafka_py_error_for_tls_to_a_plaintext_port_says_to_try_plaintext() -> N
         assert refusal(c.bootstrap, security__protocol="SASL_SSL", **login).endswith("; try SASL_PLAINTEXT")
 
 
-def test_kafka_py_error_for_an_http_response_to_tls_says_that_the_handshake_failed() -> None:
+def test_spark_kafka_py_error_for_an_http_response_to_tls_names_the_handshake() -> None:
     with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
         text = refusal(address := f"127.0.0.1:{port}", security__protocol="SSL")
     assert text.startswith(
@@ -222,7 +222,7 @@ def test_plaintext_connection_to_a_tls_port_is_reported_with_the_option_to_chang
     )
 
 
-def test_kafka_py_error_for_an_http_server_says_that_it_is_not_a_kafka_broker() -> None:
+def test_spark_kafka_py_error_for_an_http_server_says_that_it_is_not_a_kafka_broker() -> None:
     with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
         text = refusal(address := f"127.0.0.1:{port}")
     assert text.endswith(
@@ -230,12 +230,12 @@ def test_kafka_py_error_for_an_http_server_says_that_it_is_not_a_kafka_broker() 
     )
 
 
-def test_kafka_py_connects_if_only_one_bootstrap_server_is_reachable() -> None:
+def test_spark_kafka_py_connects_if_only_one_bootstrap_server_is_reachable() -> None:
     with cluster() as c:
         check_reachable(replace(settings(), servers=("127.0.0.1:1", c.bootstrap)))
 
 
-def test_kafka_py_retries_a_server_that_does_not_respond() -> None:
+def test_spark_kafka_py_retries_a_server_that_does_not_respond() -> None:
     """A timeout does not mean that an option is wrong."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         made = settings(request__timeout__ms="100", default__api__timeout__ms="250", retry__backoff__ms="10")
@@ -248,7 +248,7 @@ def test_kafka_py_retries_a_server_that_does_not_respond() -> None:
             accepted.close()
 
 
-def test_kafka_py_retries_a_broker_that_stops_after_the_first_connection() -> None:
+def test_spark_kafka_py_retries_a_broker_that_stops_after_the_first_connection() -> None:
     with cluster() as c:
         made = settings(default__api__timeout__ms="300", retry__backoff__ms="10")
         made = replace(made, servers=(c.bootstrap,))

@@ -19,6 +19,6 @@ from tests.support.answering import answering
         (b"\x00\x00\x00\x09\x00", "closed the connection"),
     ],
 )
-def test_kafka_py_raises_a_connection_error_for_a_damaged_response(data: bytes, text: str) -> None:
+def test_spark_kafka_py_raises_a_connection_error_for_a_damaged_response(data: bytes, text: str) -> None:
     with answering(data) as port, pytest.raises(ConnectionError, match=text):
         Connection("127.0.0.1", port, ClientSettings((f"127.0.0.1:{port}",)))

@@ -59,7 +59,9 @@ def fill(kafka: TestCluster, topic: str, count: int, each: int = 10) -> None:
         kafka.produce(topic, [NewRecord(b"v%d" % i, None, 1000)] * each, 0)
 
 
-def test_kafka_py_reads_a_range_of_offsets_completely_with_few_fetch_requests(kafka: TestCluster, topic: str) -> None:
+def test_spark_kafka_py_reads_a_range_of_offsets_completely_with_few_fetch_requests(
+    kafka: TestCluster, topic: str
+) -> None:
     fill(kafka, topic, 20)
     made = settings(kafka, kafka__max__partition__fetch__bytes="300", kafka__client__id=topic)
     assert offsets(made, topic, 15, 167) == list(range(15, 167))
@@ -67,7 +69,7 @@ def test_kafka_py_reads_a_range_of_offsets_completely_with_few_fetch_requests(ka
 
 
 @pytest.mark.rule("N-4")
-def test_kafka_py_with_a_client_rack_reads_from_the_replica_in_that_rack(kafka: TestCluster, topic: str) -> None:
+def test_spark_kafka_py_with_a_client_rack_reads_from_the_replica_in_that_rack(kafka: TestCluster, topic: str) -> None:
     fill(kafka, topic, 20)
     leader = kafka.partition(topic, 0).leader
     rack = "abc"[(leader + 1) % 3]
@@ -77,7 +79,9 @@ def test_kafka_py_with_a_client_rack_reads_from_the_replica_in_that_rack(kafka: 
     assert fetches[0].broker_id == leader and {r.broker_id for r in fetches[1:]} == {(leader + 1) % 3}
 
 
-def test_kafka_py_reads_from_the_leader_after_the_follower_it_read_from_stops(kafka: TestCluster, topic: str) -> None:
+def test_spark_kafka_py_reads_from_the_leader_after_the_follower_it_read_from_stops(
+    kafka: TestCluster, topic: str
+) -> None:
     fill(kafka, topic, 40)
     follower = (kafka.partition(topic, 0).leader + 1) % 3
     made = settings(kafka, kafka__client__rack="abc"[follower], kafka__max__partition__fetch__bytes="300")
@@ -91,7 +95,7 @@ def test_kafka_py_reads_from_the_leader_after_the_follower_it_read_from_stops(ka
     assert offsets_read == list(range(400))
 
 
-def test_kafka_py_reads_all_records_in_order_despite_a_leader_change_and_broker_stop(
+def test_spark_kafka_py_reads_all_records_in_order_despite_a_leader_change_and_stop(
     kafka: TestCluster, topic: str
 ) -> None:
     fill(kafka, topic, 40)
@@ -114,7 +118,9 @@ def begins_at(kafka: TestCluster, topic: str, offset: int) -> None:
     kafka.run_in_loop(lambda: kafka.state.nodes[leader].replicas.partitions[topic, 0].log.raise_log_start(offset))
 
 
-def test_kafka_py_read_of_deleted_records_fails_unless_data_loss_is_allowed(kafka: TestCluster, topic: str) -> None:
+def test_spark_kafka_py_read_of_deleted_records_fails_unless_data_loss_is_allowed(
+    kafka: TestCluster, topic: str
+) -> None:
     fill(kafka, topic, 3)
     begins_at(kafka, topic, 12)
     made = settings(kafka)
@@ -124,7 +130,9 @@ def test_kafka_py_read_of_deleted_records_fails_unless_data_loss_is_allowed(kafk
     assert offsets(replace(made, fail_on_data_loss=False), topic, 5, 9) == []
 
 
-def test_kafka_py_read_beyond_the_log_end_fails_unless_data_loss_is_allowed(kafka: TestCluster, topic: str) -> None:
+def test_spark_kafka_py_read_beyond_the_log_end_fails_unless_data_loss_is_allowed(
+    kafka: TestCluster, topic: str
+) -> None:
     fill(kafka, topic, 3)
     made = settings(kafka)
     tolerant = replace(made, fail_on_data_loss=False)
@@ -136,7 +144,9 @@ def test_kafka_py_read_beyond_the_log_end_fails_unless_data_loss_is_allowed(kafk
     assert offsets(tolerant, topic, 40, 50) == []
 
 
-def test_kafka_py_read_of_a_deleted_topic_fails_unless_data_loss_is_allowed(kafka: TestCluster, topic: str) -> None:
+def test_spark_kafka_py_read_of_a_deleted_topic_fails_unless_data_loss_is_allowed(
+    kafka: TestCluster, topic: str
+) -> None:
     fill(kafka, topic, 40)
     made = settings(kafka, kafka__max__partition__fetch__bytes="300", kafka__default__api__timeout__ms="2000")
     with Client(made.client) as client:
@@ -151,7 +161,7 @@ def test_kafka_py_read_of_a_deleted_topic_fails_unless_data_loss_is_allowed(kafk
 
 
 @pytest.mark.rule("T-1")
-def test_kafka_py_reads_all_records_although_two_fetches_are_throttled_for_300_ms(
+def test_spark_kafka_py_reads_all_records_if_two_fetches_are_throttled_for_300_ms(
     kafka: TestCluster, topic: str
 ) -> None:
     fill(kafka, topic, 20)
@@ -262,7 +272,7 @@ def test_read_committed_skips_aborted_records_whose_marker_is_in_a_later_respons
     assert read(Scripted(committed, *answers), committed, 8) == [7]
 
 
-def test_kafka_py_read_ends_if_the_last_offsets_of_its_range_contain_no_records() -> None:
+def test_spark_kafka_py_read_ends_if_the_last_offsets_of_its_range_have_no_records() -> None:
     committed = made(kafka__isolation__level="read_committed")
     gap = build_batch([NewRecord(b"v")], base_offset=3, last_offset_delta=6)
     client = Scripted(
@@ -275,7 +285,7 @@ def test_kafka_py_read_ends_if_the_last_offsets_of_its_range_contain_no_records(
     assert client.offsets == [0, 3, 10] and not client.forgotten
 
 
-def test_kafka_py_sends_the_next_fetch_before_it_processes_the_records_just_fetched() -> None:
+def test_spark_kafka_py_sends_the_next_fetch_before_it_processes_fetched_records() -> None:
     uncommitted = made()
     client = Scripted(uncommitted, data(sent(0, 5)), data(sent(5, 5)))
     reading = fetch(client, uncommitted, Range("t", 0, 0, 10))  # type: ignore[arg-type]
@@ -285,7 +295,7 @@ def test_kafka_py_sends_the_next_fetch_before_it_processes_the_records_just_fetc
     assert client.forgotten, "a response is in flight that the client will not read"
 
 
-def test_kafka_py_read_of_a_batch_with_a_wrong_crc_fails_unless_check_crcs_is_false() -> None:
+def test_spark_kafka_py_read_of_a_wrong_crc_fails_unless_check_crcs_is_false() -> None:
     broken = bytearray(sent(0, 1))
     broken[-2] ^= 1
     with pytest.raises(DecodeError, match="crc"):
@@ -294,13 +304,13 @@ def test_kafka_py_read_of_a_batch_with_a_wrong_crc_fails_unless_check_crcs_is_fa
     assert read(Scripted(lenient, data(bytes(broken))), lenient, 1) == [0]
 
 
-def test_kafka_py_read_fails_if_a_fetch_returns_an_error_that_is_not_retriable() -> None:
+def test_spark_kafka_py_read_fails_if_a_fetch_returns_an_error_that_is_not_retriable() -> None:
     refused = PartitionData(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     with pytest.raises(KafkaError, match=r"rejected the fetch from t-0 at offset 0 .*: TOPIC_AUTHORIZATION_FAILED"):
         read(Scripted(made(), refused), made(), 1)
 
 
-def test_kafka_py_read_times_out_after_poll_timeout_ms_if_a_record_never_arrives() -> None:
+def test_spark_kafka_py_read_times_out_after_poll_timeout_ms_without_a_record() -> None:
     impatient = made(kafkaConsumer__pollTimeoutMs="1")
     with pytest.raises(TimeoutError, match=r"at offset 0 .*option kafkaConsumer\.pollTimeoutMs"):
         read(Scripted(impatient, *[data()] * 1_000_000), impatient, 1)

@@ -22,13 +22,13 @@ def ranges(*sizes: int) -> list[Range]:
     return [Range("t", i, 10, 10 + size) for i, size in enumerate(sizes)]
 
 
-def test_kafka_py_writes_offsets_as_the_same_json_as_spark() -> None:
+def test_spark_kafka_py_writes_offsets_as_the_same_json_as_spark() -> None:
     assert to_json({C: 7, B: 2, A: 1}) == {"a": {"0": 1, "1": 2}, "b": {"0": 7}}
     assert list(to_json({C: 7, A: 1})) == ["a", "b"]
 
 
 @given(st.dictionaries(st.tuples(st.text(), st.integers(0, 9)), st.integers(-2, 2**62)))
-def test_kafka_py_offsets_written_as_json_are_read_back_unchanged(offsets: dict[tuple[str, int], int]) -> None:
+def test_spark_kafka_py_offsets_written_as_json_are_read_back_unchanged(offsets: dict[tuple[str, int], int]) -> None:
     assert from_json(json.loads(json.dumps(to_json(offsets)))) == offsets
 
 

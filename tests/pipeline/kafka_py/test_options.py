@@ -111,7 +111,7 @@ def test_timestamp_options_take_precedence_over_offset_options() -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_kafka_py_error_for_an_invalid_source_option_contains_the_option_name(
+def test_spark_kafka_py_error_for_an_invalid_source_option_contains_the_option_name(
     options: dict[str, str], name: str
 ) -> None:
     with pytest.raises(OptionError) as caught:
@@ -207,13 +207,15 @@ def test_sink_is_idempotent_unless_acks_or_idempotence_options_change_that() -> 
     ],
     ids=str,
 )
-def test_kafka_py_error_for_an_invalid_sink_option_contains_the_option_name(options: dict[str, str], name: str) -> None:
+def test_spark_kafka_py_error_for_an_invalid_sink_option_contains_the_option_name(
+    options: dict[str, str], name: str
+) -> None:
     with pytest.raises(OptionError) as caught:
         sink_settings({**SERVERS, **options})
     assert caught.value.name == name
 
 
-def test_kafka_py_accepts_spark_connector_options_that_have_no_effect_in_kafka_py() -> None:
+def test_spark_kafka_py_accepts_connector_options_that_have_no_effect_in_kafka_py() -> None:
     source(kafka__group__id="g", groupIdPrefix="p", kafka__max__poll__records="5000")
     sink_settings({**SERVERS, "kafka.linger.ms": "5", "checkpointLocation": "/c"})
 
@@ -230,7 +232,7 @@ def test_jaas_user_and_password_are_parsed_and_the_password_is_not_in_the_repr()
     assert "a\\" not in repr(made) and 'a"b' not in repr(made)
 
 
-def test_kafka_py_verifies_the_tls_host_name_unless_an_option_disables_this() -> None:
+def test_spark_kafka_py_verifies_the_tls_host_name_unless_an_option_disables_this() -> None:
     assert security(kafka__security__protocol="SSL").checks_name
     assert not security(kafka__security__protocol="SSL", kafka__ssl__endpoint__identification__algorithm="").checks_name
     pem: dict[str, Any] = {"kafka__ssl__truststore__type": "PEM", "kafka__ssl__truststore__location": "/ca.pem"}

@@ -115,7 +115,7 @@ def test_scram_rejects_unsupported_characters_in_user_and_password(options: dict
     assert caught.value.name == "kafka.sasl.jaas.config"
 
 
-def test_kafka_py_sends_no_request_after_an_invalid_scram_server_signature() -> None:
+def test_spark_kafka_py_sends_no_request_after_an_invalid_scram_server_signature() -> None:
     class Impostor(Broker):
         """A server that accepts any login."""
 

@@ -206,7 +206,7 @@ def test_query_with_a_starting_timestamp_after_all_records_fails_by_default(kafk
     assert start(kafka, startingOffsetsByTimestampStrategy="latest", **late) == {("t", 0): 8, ("t", 1): 5}
 
 
-def test_kafka_py_queries_an_end_offset_again_if_it_decreased(kafka: TestCluster) -> None:
+def test_spark_kafka_py_queries_an_end_offset_again_if_it_decreased(kafka: TestCluster) -> None:
     fill(kafka, 10, 5)
     planner = Planner(settings(kafka))
     assert planner.latest({("t", 0): 10}) == {("t", 0): 10, ("t", 1): 5}

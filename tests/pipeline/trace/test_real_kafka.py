@@ -164,7 +164,7 @@ def test_each_audit_rule_for_proxy_traces_has_a_row_to_check_in_real_client_traf
     assert exercised >= WANTED
 
 
-def test_capture_and_proxy_trace_of_real_kafka_give_the_same_tables(recorded: Recorded, tmp_path: Path) -> None:
+def test_packet_capture_and_proxy_trace_of_a_real_kafka_yield_equal_tables(recorded: Recorded, tmp_path: Path) -> None:
     capture = recorded.traffic.capture(Wire(1), recorded.port_of, tmp_path / "traffic.pcap")
     job.build(capture, tmp_path / "out", job.without_spark)
     both = assert_same(tmp_path / "out", recorded.out)
