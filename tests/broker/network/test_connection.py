@@ -202,7 +202,9 @@ def enter(bench: Bench, state: MuteState) -> None:
 
 @pytest.mark.rule("T-7")
 @pytest.mark.parametrize("state", WAITING_STATES)
-def test_connection_reads_while_a_response_is_pending_but_not_while_throttled(bench: Bench, state: MuteState) -> None:
+def test_bytes_are_read_from_a_socket_with_a_pending_response_but_not_if_throttled(
+    bench: Bench, state: MuteState
+) -> None:
     enter(bench, state)
     assert bench.socket.reading == (state is MuteState.MUTED_AND_RESPONSE_PENDING)
 

@@ -127,7 +127,7 @@ def test_docstring_of_observer_lists_every_event() -> None:
     assert [name for name in EVENTS if f"`{name}`" not in Observer.__doc__] == []
 
 
-def test_offset_and_truncation_events_name_the_broker_and_partition_of_the_log() -> None:
+def test_observers_get_broker_and_partition_of_moved_watermarks_and_truncated_logs() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 2)
     calls: list[tuple[str, tuple[Any, ...]]] = []
