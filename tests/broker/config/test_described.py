@@ -291,7 +291,7 @@ def test_unset_timestamp_before_max_ms_has_the_value_of_timestamp_difference_max
     assert limits(made("4.2")) == (2**63 - 1, 3_600_000)
 
 
-def test_broker_describes_cluster_wide_log_retention_ms_of_plus_9000_as_9000() -> None:
+def test_broker_describes_a_cluster_wide_setting_value_without_its_plus_sign() -> None:
     cluster = made(log_retention_minutes="600")
     assert alter(cluster, BROKER, "", "log.retention.ms", SET, "+9000") == 0
     broker, of_all = (described(cluster, BROKER, name) for name in ("0", ""))

@@ -173,7 +173,7 @@ def test_appending_compact_to_cleanup_policy_delete_of_a_broker_gives_both_polic
 
 
 @pytest.mark.rule("D10")
-def test_spaces_in_throttled_replica_lists_are_kept_with_semantics_kip_but_not_kafka(cluster: VirtualCluster) -> None:
+def test_described_throttled_replica_list_keeps_its_spaces_only_with_semantics_kip(cluster: VirtualCluster) -> None:
     assert alter(cluster, TOPIC, "t", (LEADERS, SET, "0:1 , 1:2")) == 0
     assert described(cluster, TOPIC, "t", LEADERS)[LEADERS][0] == (
         "0:1 , 1:2" if cluster.state.strict_kip else "0:1,1:2"

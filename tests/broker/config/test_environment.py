@@ -101,7 +101,7 @@ def test_every_broker_setting_can_be_set_by_an_environment_variable(definitions:
     assert ignored_variables(dict.fromkeys(map(variable_of, names), "")) == []
 
 
-def test_environment_variables_set_settings_if_they_have_the_upper_case_kafka_prefix() -> None:
+def test_environment_variables_with_the_upper_case_prefix_kafka_set_broker_settings() -> None:
     given = {
         "KAFKA_NUM_PARTITIONS": "3",
         "KAFKA_LOG_RETENTION_MS": "-1",

@@ -35,13 +35,13 @@ def test_each_reason_why_settings_have_no_effect_applies_to_at_least_1_setting()
     assert {reason_of(name) for name in names} == set(REASONS)
 
 
-def test_each_regex_with_a_reason_for_no_effect_matches_a_setting_without_effect() -> None:
+def test_every_regex_in_the_list_of_settings_without_effect_matches_such_a_setting() -> None:
     names = {setting.name for release in ("3.9", "4.2") for setting in without_effect(release)}
     patterns = [pattern for text in REASONS.values() for pattern in text.split()]
     assert [pattern for pattern in patterns if not any(re.fullmatch(pattern, name) for name in names)] == []
 
 
-def test_no_setting_without_effect_in_4_2_has_a_reason_that_mentions_kafka_3_9_1() -> None:
+def test_reasons_why_settings_have_no_effect_in_kafka_4_2_never_mention_kafka_3_9_1() -> None:
     about_3_9 = {setting.name for setting in without_effect("3.9") if "Kafka 3.9.1" in (reason_of(setting.name) or "")}
     assert about_3_9 and about_3_9.isdisjoint(setting.name for setting in without_effect("4.2"))
 

@@ -223,7 +223,7 @@ def _fake_follower(semantics: str) -> tuple[VirtualCluster, MemoryClient]:
 
 
 @pytest.mark.rule("D5")
-def test_follower_fetch_that_creates_a_session_waits_in_kafka_mode_not_kip_392_mode() -> None:
+def test_first_follower_fetch_of_a_session_waits_max_wait_ms_with_semantics_kafka() -> None:
     for semantics, answered in (("kip", 1), ("kafka", 0)):
         cluster, follower = _fake_follower(semantics)
         follower.send(fetch(("t", 0, 0), replica_id=1, session=(0, 0), max_wait_ms=500), 12)
@@ -234,7 +234,7 @@ def test_follower_fetch_that_creates_a_session_waits_in_kafka_mode_not_kip_392_m
 
 
 @pytest.mark.rule("D5")
-def test_follower_with_old_high_watermark_is_answered_at_once_with_semantics_kip() -> None:
+def test_follower_with_old_high_watermark_is_answered_immediately_with_semantics_kip() -> None:
     for semantics, answered in (("kip", 1), ("kafka", 0)):
         cluster, follower = _fake_follower(semantics)
         fill(cluster, "t", batch(b"a"))

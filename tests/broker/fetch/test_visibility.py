@@ -99,7 +99,7 @@ def test_fetch_above_high_watermark_gets_offset_not_available_with_semantics_kip
 
 
 @pytest.mark.rule("F-17", "D1")
-def test_fetch_above_high_watermark_gets_neither_records_nor_error_with_kafka_code() -> None:
+def test_fetch_above_high_watermark_gets_no_record_and_no_error_with_semantics_kafka() -> None:
     """At the high watermark the fetch is parked; above it Kafka assumes that the log was truncated and answers at once."""
     cluster = lagging("kafka")
     for broker_id in (0, 1):
@@ -129,7 +129,7 @@ def _follower_behind_the_high_watermark(semantics: str) -> VirtualCluster:
 
 
 @pytest.mark.rule("D2")
-def test_follower_in_kip_392_mode_returns_a_high_watermark_above_its_own_log_end() -> None:
+def test_follower_with_semantics_kip_returns_a_high_watermark_above_its_own_log_end() -> None:
     cluster = _follower_behind_the_high_watermark("kip")
     seen = {offset: fetch_one(cluster, 2, offset) for offset in range(7)}
     assert [data.error_code for data in seen.values()] == [0, 0, 0, 78, 78, 78, 1]
@@ -138,7 +138,7 @@ def test_follower_in_kip_392_mode_returns_a_high_watermark_above_its_own_log_end
 
 
 @pytest.mark.rule("D2")
-def test_follower_in_kafka_mode_returns_at_most_its_log_end_as_high_watermark() -> None:
+def test_follower_with_semantics_kafka_returns_at_most_its_log_end_as_high_watermark() -> None:
     cluster = _follower_behind_the_high_watermark("kafka")
     seen = {offset: fetch_one(cluster, 2, offset) for offset in range(7)}
     assert [data.error_code for data in seen.values()] == [0, 0, 0, 1, 1, 1, 1]

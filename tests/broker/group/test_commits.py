@@ -160,7 +160,7 @@ def test_offset_commit_can_set_the_expiration_time_of_its_offsets(bench: Bench) 
     assert fetched(bench) is None and fetched(bench, T1) == 6
 
 
-def test_topics_of_a_group_are_unknown_if_a_member_subscription_is_malformed() -> None:
+def test_function_subscribed_topics_returns_none_for_a_malformed_member_subscription() -> None:
     assert subscribed_topics([subscription("a", "ü"), subscription("a")]) == {"a", "ü"}
     assert subscribed_topics([]) == frozenset()
     for bad in (

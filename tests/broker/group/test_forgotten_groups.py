@@ -56,7 +56,7 @@ def test_new_coordinator_loads_a_classic_group_that_reuses_the_id_of_a_removed_g
     assert group.committed() == {(group.topic.name, 0): 5}
 
 
-def test_group_removed_by_a_rejected_join_is_listed_until_a_record_is_replicated(bench: TransactionBench) -> None:
+def test_list_groups_omits_a_group_removed_by_a_rejected_join_only_after_replication(bench: TransactionBench) -> None:
     group = empty_group(bench)
     reject_join(group)
     coordinator = leader_of(bench, group)

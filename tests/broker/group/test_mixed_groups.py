@@ -210,7 +210,7 @@ def heartbeat(member_id: str) -> ConsumerGroupHeartbeatRequest:
 
 
 @pytest.mark.rule("GN-55")
-def test_group_upgraded_to_kip_848_after_a_failed_sync_group_is_never_classic_again() -> None:
+def test_earlier_failed_sync_group_never_makes_a_group_upgraded_to_kip_848_classic() -> None:
     group = Group("4.2", brokers=3, group_initial_rebalance_delay_ms="0")
     joined = join(group)
     coordinator = group.cluster.state.coordinator_of("g")

@@ -34,7 +34,7 @@ def test_default_group_settings_equal_the_broker_defaults_of_kafka_3_9() -> None
 @pytest.mark.parametrize(
     ("new", "error"), [("false", ErrorCode.ILLEGAL_GENERATION), ("true", ErrorCode.GROUP_ID_NOT_FOUND)]
 )
-def test_commit_to_an_unknown_group_gets_group_id_not_found_from_new_coordinator(new: str, error: ErrorCode) -> None:
+def test_commit_to_unknown_group_gets_group_id_not_found_if_new_coordinator_enabled(new: str, error: ErrorCode) -> None:
     cluster = VirtualCluster(config={"group.coordinator.new.enable": new})
     cluster.topic("t", 1, 1)
     topics = [OffsetCommitRequestTopic("t", partitions=[OffsetCommitRequestPartition(0, 1)])]

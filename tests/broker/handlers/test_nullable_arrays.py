@@ -33,7 +33,7 @@ def nullable_arrays(fields: list[Mapping[str, Any]]) -> Iterator[str]:
         yield from nullable_arrays(field.get("fields", []))
 
 
-def test_responses_of_supported_apis_have_exactly_the_five_known_nullable_arrays() -> None:
+def test_response_schemas_of_supported_apis_have_no_nullable_arrays_except_five() -> None:
     messages = [json.loads(path.read_text()) for path in SCHEMAS.glob("**/*Response.json")]
     served = [message for message in messages if message["apiKey"] in VERSIONS]
     assert len(served) == len(VERSIONS)

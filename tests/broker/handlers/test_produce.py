@@ -121,7 +121,7 @@ def test_two_batches_for_a_partition_get_invalid_record_even_with_too_few_replic
 
 @pytest.mark.rule("P-6")
 @pytest.mark.parametrize("topic", sorted(INTERNAL_TOPICS))
-def test_only_the_admin_client_may_produce_to_internal_topics(topic: str) -> None:
+def test_produce_to_internal_topics_succeeds_only_with_client_id_admin_client(topic: str) -> None:
     cluster = VirtualCluster(2)
     cluster.state.controller.ensure_internal(topic)
     cluster.run()

@@ -233,7 +233,7 @@ def test_each_of_two_replicas_returns_its_own_records_after_their_logs_diverge()
 
 
 @pytest.mark.rule("F-26")
-def test_diverged_log_position_gets_the_latest_shared_epoch_and_its_end_offset() -> None:
+def test_log_returns_latest_shared_epoch_and_its_end_offset_to_diverged_followers() -> None:
     """Kafka's PartitionTest.testLastFetchedOffsetValidation."""
     log = new_log()
     for epoch, start, end in [(0, 0, 2), (3, 2, 8), (4, 8, 13), (7, 13, 14), (9, 14, 17)]:
@@ -280,7 +280,7 @@ def test_truncation_removes_whole_batches_and_the_next_append_reuses_their_offse
 
 
 @pytest.mark.rule("D2")
-def test_lowering_the_high_watermark_to_the_log_end_emits_an_event() -> None:
+def test_lowered_high_watermark_raised_log_start_and_truncation_each_emit_an_event() -> None:
     truncations: list[object] = []
 
     class Moves(Observer):

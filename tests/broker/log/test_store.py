@@ -185,7 +185,7 @@ def test_bytes_of_a_dropped_segment_stay_readable_until_their_file_range_is_rele
     assert budget.used_bytes <= held - 300_000
 
 
-def test_store_frees_old_segments_once_no_reader_needs_them() -> None:
+def test_store_frees_old_segments_as_soon_as_no_reader_needs_them() -> None:
     store = Store(MemoryBudget(PLENTY), segment_bytes=1000)
     first, second = store.add_reader(), store.add_reader()
     store.reader_needs(first, 0)
@@ -282,7 +282,7 @@ def test_small_partitions_share_a_single_file_when_the_memory_budget_is_used_up(
     assert open_descriptors() == before
 
 
-def test_large_partitions_share_a_file_once_half_of_the_file_descriptors_are_in_use() -> None:
+def test_6_large_partitions_use_at_most_3_files_if_the_open_file_limit_is_3() -> None:
     """Large partitions beyond the memory budget go into the shared file as well."""
     budget = MemoryBudget(0)
     budget.file_limit = 3

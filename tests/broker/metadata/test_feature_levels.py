@@ -52,7 +52,7 @@ def test_deleted_cluster_wide_min_insync_replicas_stays_deleted_after_a_restart(
     assert processes.crash_and_restart().state.config.dynamic_texts(ALL_BROKERS) == {}
 
 
-def test_restart_as_another_kafka_release_resets_feature_levels_that_it_lacks(tmp_path: Path) -> None:
+def test_restart_as_kafka_3_9_resets_feature_levels_that_were_set_in_kafka_4_2(tmp_path: Path) -> None:
     newer = Processes(tmp_path, release_name="4.2")
     assert update(newer.cluster, "metadata.version", 25) == 0
     assert update(newer.cluster, TRANSACTION, 0) == 0

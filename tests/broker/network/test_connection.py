@@ -202,7 +202,7 @@ def enter(bench: Bench, state: MuteState) -> None:
 
 @pytest.mark.rule("T-7")
 @pytest.mark.parametrize("state", WAITING_STATES)
-def test_bytes_are_read_from_a_socket_with_a_pending_response_but_not_if_throttled(
+def test_broker_reads_from_connections_that_await_a_response_but_not_throttled_ones(
     bench: Bench, state: MuteState
 ) -> None:
     enter(bench, state)
@@ -301,7 +301,7 @@ def test_half_closed_client_gets_answers_to_all_complete_requests_before_the_clo
 
 
 @pytest.mark.rule("W-10")
-def test_connection_closes_at_once_if_its_client_disconnects_before_sending_a_byte(bench: Bench) -> None:
+def test_connection_of_a_client_that_disconnects_without_sending_closes_immediately(bench: Bench) -> None:
     bench.connection.ended(bench.now_ms)
     assert bench.socket.closed == 1
 

@@ -41,7 +41,7 @@ def test_connection_stays_muted_after_a_throttle_until_the_response_is_sent() ->
 
 @pytest.mark.rule("T-6")
 @pytest.mark.parametrize(("state", "event"), [pair for pair in product(S, E) if pair not in TRANSITIONS])
-def test_connection_mute_state_raises_value_error_for_an_event_not_allowed_in_it(
+def test_event_not_allowed_in_a_mute_state_of_a_connection_raises_value_error(
     state: MuteState, event: MuteEvent
 ) -> None:
     with pytest.raises(ValueError, match=f"{event.name} cannot happen to a connection in the state {state.name}"):

@@ -173,7 +173,7 @@ def test_journal_with_details_disabled_records_requests_without_details() -> Non
     assert (latest(cluster).details, latest(cluster).errors) == (None, ())
 
 
-def test_details_of_an_abandoned_parked_fetch_are_not_in_the_next_journal_entry(cluster: VirtualCluster) -> None:
+def test_next_journal_entry_has_no_details_of_a_parked_fetch_of_a_lost_connection(cluster: VirtualCluster) -> None:
     parked = cluster.connect(client_id="parked")
     request = fetch("orders", 0, 0)
     request.max_wait_ms = 1000

@@ -45,7 +45,7 @@ def test_broker_metrics_contain_byte_rate_and_throttle_time_of_a_throttled_clien
     assert value(cluster, "throttle-time", "Produce", **tags) == (5000 + 6000) / 2
 
 
-def test_queue_size_metric_omits_ended_throttles_even_while_a_longer_throttle_lasts() -> None:
+def test_queue_size_metric_counts_only_throttles_that_have_not_ended() -> None:
     queues = ThrottleQueues()
     reason = ThrottleReason("Produce", "", "c", QuotaEntity(client_id="c"), 1.0, 1.0, 1.0, 1000, 1)
 

@@ -331,7 +331,7 @@ def test_member_whose_join_cannot_be_stored_has_a_joined_event_then_a_removed_ev
     assert [causes for *_, causes in changes(group.cluster)[-2:]] == [["member B joined"], ["member B was removed"]]
 
 
-def test_journal_events_of_a_group_are_stable_then_dead_if_its_first_write_fails() -> None:
+def test_consumer_group_whose_first_write_fails_gets_event_stable_then_event_dead() -> None:
     group = Group("4.2", 2, offsets_topic_replication_factor="2", min_insync_replicas="2")
     group.cluster.state.stop_broker(1 - group.cluster.state.coordinator_of("g"))
     group.cluster.run()
@@ -340,7 +340,7 @@ def test_journal_events_of_a_group_are_stable_then_dead_if_its_first_write_fails
     assert history(group.cluster) == [(0, 1, "Stable", 0, ["member A joined"])]
 
 
-def test_consumer_group_without_earlier_events_gets_no_dead_event_when_it_ends() -> None:
+def test_ended_consumer_group_gets_an_event_with_state_dead_only_after_another_event() -> None:
     reported: list[GroupChange] = []
     events = Events()
     events.attach(
@@ -355,7 +355,7 @@ def test_consumer_group_without_earlier_events_gets_no_dead_event_when_it_ends()
     assert [change.state for change in reported] == ["Empty", "Dead"]
 
 
-def test_journal_shows_a_failed_static_member_replacement_and_then_its_reversal() -> None:
+def test_static_member_replacement_that_fails_adds_a_second_event_that_reverses_it() -> None:
     config = {
         "offsets.topic.replication.factor": "2",
         "min.insync.replicas": "2",
@@ -522,7 +522,7 @@ def test_full_rebalance_history_drops_the_group_that_rebalanced_least_recently()
     assert [seen.group_id for seen in kept.latest(2)] == ["g0", "new"] and kept.latest(0) == []
 
 
-def test_rebalance_history_after_a_cluster_reset_is_empty_and_counts_time_from_reset() -> None:
+def test_cluster_reset_clears_rebalance_history_and_elapsed_time_restarts_from_zero() -> None:
     kept = RebalanceHistory(0)
     kept.group_changed(0, bump("g", 1), 10)
     kept.cleared(100)

@@ -494,7 +494,7 @@ def test_high_watermark_advance_precedes_the_acks_all_response_in_the_trace() ->
         }
 
 
-def test_trace_entry_of_log_offsets_has_a_flag_if_it_is_the_first_of_its_partition(bench: Bench) -> None:
+def test_trace_flags_the_first_log_offsets_entry_of_each_partition(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(produce("t", batch(b"x", b"y"), partition=1), 9)
     bench.entries.clear()

@@ -139,7 +139,7 @@ def test_emulated_kafka_1_1_sends_a_batch_above_quota_late_and_logs_no_warning(
     assert warnings(caplog) == []
 
 
-def test_method_explain_says_only_once_that_a_twice_fetched_batch_exceeds_the_quota() -> None:
+def test_method_explain_has_a_single_line_about_a_batch_above_quota_fetched_twice() -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
         c.set_quota(client_id="pipeline", consumer_byte_rate=QUOTA)
         c.produce("orders", [b"x" * 20_000])
@@ -201,7 +201,7 @@ def test_method_explain_omits_a_batch_above_quota_that_no_longer_blocks_a_consum
 
 
 @pytest.mark.rule("Q-14")
-def test_method_explain_reports_only_the_latest_of_two_batches_above_the_fetch_quota(
+def test_method_explain_mentions_the_second_of_two_batches_above_quota_not_the_first(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:

@@ -101,7 +101,7 @@ def confluent(bootstrap: str) -> None:
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("clients", [kafka_python, confluent])
-def test_rows_of_answered_requests_are_equal_in_the_proxy_trace_and_broker_trace(
+def test_proxy_trace_and_broker_trace_give_the_same_table_rows_for_answered_requests(
     clients: Callable[[str], None], tmp_path: Path
 ) -> None:
     with (

@@ -138,7 +138,7 @@ def test_client_without_quota_has_metrics_with_a_user_tag_if_only_user_quotas_ex
 
 
 @pytest.mark.rule("D9")
-def test_all_clients_with_empty_id_share_the_default_client_quota_in_kip_13_mode() -> None:
+def test_all_clients_with_empty_id_share_the_default_client_quota_with_semantics_kip() -> None:
     c = Cluster("kip")
     c.set(1000, None, DEFAULT)
     assert c.fetch.record("u", "", 15000, 0) == 5000

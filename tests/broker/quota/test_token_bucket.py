@@ -53,7 +53,7 @@ def test_token_bucket_refills_at_its_new_rate_immediately_after_the_rate_changes
 
 
 @pytest.mark.rule("Q-22")
-def test_token_bucket_once_recorded_with_quota_nan_stays_nan_and_never_throttles() -> None:
+def test_token_count_remains_nan_after_quota_nan_and_the_bucket_never_throttles() -> None:
     bucket = TokenBucket()
     bucket.record(30, math.nan, NOW_MS)
     for bound in (1.0, 0.5):

@@ -73,7 +73,7 @@ def test_byte_10001_in_a_10_second_window_with_quota_1000_is_throttled_for_1_ms(
 
 
 @pytest.mark.rule("Q-7")
-def test_client_throttled_5_seconds_is_throttled_again_after_5_but_not_11_seconds() -> None:
+def test_request_5_s_after_a_burst_is_throttled_but_a_request_11_s_after_is_not() -> None:
     rate = SampledRate()
     assert rate.record_and_throttle(15000, 0, 1000) == 5000
     assert rate.record_and_throttle(1000, 5000, 1000) == 6000
@@ -141,7 +141,7 @@ def test_request_of_500_ms_handler_time_throttles_ten_later_requests_by_1000_ms_
 
 
 @pytest.mark.rule("Q-14")
-def test_4096_byte_fetch_with_quota_250_per_second_is_throttled_at_each_of_ten_tries() -> None:
+def test_4096_byte_fetch_at_250_bytes_per_s_is_throttled_at_each_of_ten_tries() -> None:
     rate, slow, now_ms, waits = SampledRate(), SlowRate(11, 1000), 0, []
     for late_ms in (5, 11, 1, 4, 3, 9, 0, 0, 2, 7):
         wait_ms = rate.record_and_throttle(4096, now_ms, 250)
@@ -157,7 +157,7 @@ def test_4096_byte_fetch_with_quota_250_per_second_is_throttled_at_each_of_ten_t
 
 
 @pytest.mark.rule("Q-14")
-def test_retried_4096_byte_fetch_with_quota_250_alternately_waits_6384_and_6000_ms() -> None:
+def test_retried_4096_byte_fetch_at_250_bytes_per_s_waits_6384_and_6000_ms_in_turn() -> None:
     rate, now_ms, waits = SampledRate(), 0, []
     for _ in range(4):
         waits.append(rate.record_and_throttle(4096, now_ms, 250))
@@ -176,7 +176,7 @@ def test_rate_without_prior_samples_is_measured_over_a_full_window() -> None:
 
 
 @pytest.mark.rule("Q-4")
-def test_rate_of_3_windows_of_30_s_measured_after_45_s_is_divided_by_75_s() -> None:
+def test_rate_at_45_s_of_three_30_s_samples_is_the_recorded_sum_divided_by_75_s() -> None:
     """Kafka's MetricsTest.testRateWindowing."""
     rate = SampledRate(3, 30_000)
     rate.record(100, 0)
@@ -192,7 +192,7 @@ def test_rate_with_one_sample_is_measured_over_at_least_one_millisecond() -> Non
 
 
 @pytest.mark.rule("Q-3")
-def test_value_stays_in_the_rate_longer_if_minus_0_is_recorded_999_ms_after_it() -> None:
+def test_minus_zero_recorded_999_ms_after_a_value_delays_the_expiry_of_that_value() -> None:
     kept, purged = SampledRate(), SampledRate()
     for rate in (kept, purged):
         rate.record(500, 0)

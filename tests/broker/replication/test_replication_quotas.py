@@ -94,7 +94,7 @@ def test_broker_throttles_only_replicas_with_its_id_in_the_throttled_replicas_li
         ("-1:1", False, False),
     ],
 )
-def test_hyphens_in_throttled_replica_lists_are_valid_in_kip_73_but_not_kafka_mode(
+def test_hyphens_in_throttled_replica_lists_are_valid_only_with_semantics_kip(
     text: str, kip: bool, kafka: bool
 ) -> None:
     for semantics, allowed in (("kip", kip), ("kafka", kafka)):

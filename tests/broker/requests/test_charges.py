@@ -102,7 +102,7 @@ def test_fetch_bytes_are_credited_back_if_request_time_throttles_the_fetch() -> 
 
 
 @pytest.mark.rule("Q-13")
-def test_bytes_of_a_throttled_fetch_are_added_and_removed_in_the_same_quota_sample() -> None:
+def test_bytes_of_a_throttled_fetch_are_removed_from_the_sample_that_counted_them() -> None:
     q, expected = quotas(fetch=1000), SampledRate()
     for now_ms, value in ((0, 30_000), (999, 40_000), (11_500, 9_000)):
         wait_ms = expected.record_and_throttle(value, now_ms, 1000)
