@@ -159,7 +159,7 @@ def test_random_requests_never_lower_a_high_watermark_or_return_records_above_it
 
 
 @pytest.mark.rule("X-2")
-def test_simulated_requests_with_equal_seeds_give_identical_journals() -> None:
+def test_simulated_clusters_with_equal_seeds_record_identical_requests() -> None:
     def journal(seed: int) -> list[Any]:
         work = Work(seed)
         for _ in range(60):

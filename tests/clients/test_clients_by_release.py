@@ -80,7 +80,7 @@ def test_comparison_with_the_documented_client_results_reports_each_change_once(
     assert len(expected.differences("2.8", seen)) == 1
 
 
-def test_client_that_reports_group_success_but_committed_no_offset_is_detected() -> None:
+def test_missing_offset_commit_of_a_client_that_reports_group_success_is_detected() -> None:
     with ours("3.9") as kafka:
         kafka.produce("java-produce", [b"value"])
         outcomes = {"java": Outcomes({"connect": WORKS, "produce": WORKS, "group": WORKS, "new group": WAITS}, None)}

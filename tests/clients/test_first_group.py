@@ -42,7 +42,7 @@ async def test_list_topics_of_a_new_cluster_returns_an_empty_list() -> None:
             await admin.close()
 
 
-async def test_first_group_waits_at_most_twice_as_long_as_the_second_for_its_first_record(
+async def test_first_group_of_a_cluster_reads_a_record_at_most_twice_as_slowly_as_a_second(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     first, second = [], []
@@ -83,7 +83,7 @@ with cluster(topics={"orders": 1}) as c:
 
 
 @pytest.mark.slow
-def test_first_group_join_in_a_process_takes_at_most_twice_as_long_as_the_second() -> None:
+def test_first_group_join_in_a_process_is_at_most_twice_as_slow_as_the_second_join() -> None:
     """Without preloading it took 17 times as long as the second client. The rest is the first use of aiokafka itself."""
     pairs = []
     for _ in range(2 * ROUNDS):

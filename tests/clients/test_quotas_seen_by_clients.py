@@ -52,7 +52,7 @@ def real() -> dict[Who, Run]:
 
 @pytest.mark.rule("X-6")
 @everybody
-def test_throttle_times_of_each_client_library_equal_those_of_the_reference_model(ours: Ours, who: Who) -> None:
+def test_throttle_times_of_each_client_library_equal_times_computed_from_the_quota(ours: Ours, who: Who) -> None:
     seen = ours.charges(who)
     assert max(charge.throttle_ms for charge in seen) > 0
     assert wrong(seen, QUOTA, SAMPLES) == []

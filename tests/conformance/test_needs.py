@@ -48,7 +48,7 @@ def test_broker_settings_of_each_conformance_module_include_those_its_tests_requ
     )
 
 
-def test_requiring_a_setting_that_a_conformance_module_does_not_set_raises_an_error() -> None:
+def test_conformance_test_that_needs_a_setting_its_module_does_not_set_raises_error() -> None:
     test = Marked("test_x", [pytest.mark.needs("fetch.max.byte").mark])
     with pytest.raises(ValueError, match=r"test_x: .* the profile default does not set: fetch\.max\.byte"):
         needs_of(test, "default")

@@ -48,7 +48,7 @@ def not_prepared(reason: str) -> Any:
         ("4.2", produce("t", b""), 2, "Produce v2 (the broker serves 3 to 13)"),  # offered, never accepted: KAFKA-18659
     ],
 )
-def test_conformance_test_that_needs_an_unserved_version_is_skipped_with_a_reason(
+def test_skip_reason_of_a_conformance_test_names_the_unsupported_api_version(
     release: str, request_: Any, version: int, reason: str
 ) -> None:
     with foreign(release) as subject, not_prepared(reason):
@@ -191,9 +191,7 @@ def test_conformance_test_fails_if_the_cluster_rejects_a_supported_topic_setting
 
 @pytest.mark.parametrize("release", ["2.0", "3.9", "4.2"])
 @pytest.mark.parametrize("semantics", [KIP, KAFKA])
-def test_conformance_suite_detects_if_a_broker_behaves_like_the_kips_or_kafkas_code(
-    release: str, semantics: str
-) -> None:
+def test_conformance_suite_detects_whether_a_broker_uses_semantics_kip_or_kafka(release: str, semantics: str) -> None:
     with foreign(release, semantics=semantics) as subject:
         assert semantics_of(subject) == semantics
 

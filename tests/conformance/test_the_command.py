@@ -216,7 +216,7 @@ def test_conformance_run_fails_if_the_broker_behaves_differently_than_kafka() ->
 
 
 @pytest.mark.parametrize(("semantics", "expected"), [("kip", "the documents say"), ("kafka", "the code does")])
-def test_conformance_command_prints_if_kips_or_kafkas_code_decide_what_tests_expect(
+def test_conformance_command_prints_whether_its_tests_expect_semantics_kip_or_kafka(
     semantics: str, expected: str
 ) -> None:
     chosen = "beyond_log_end_is_out_of_range or empty_client_id"

@@ -143,13 +143,13 @@ def test_trace_format_page_lists_every_event_and_the_fields_of_each_event() -> N
     assert events.documented(page, "An event") == recorded
 
 
-def test_column_kind_of_the_table_events_lists_every_kind_of_event() -> None:
+def test_description_of_column_kind_in_the_events_table_lists_every_event_kind() -> None:
     [about] = [column.about for column in TABLES["events"] if column.name == "kind"]
     kinds = {re.sub(r" \(.*?\)", "", kind).strip() for kind in re.split(r",(?![^(]*\))|;|:", about)}
     assert {*events.journal_events(), *events.recorder_events(), "meta", "dropped"} <= kinds
 
 
-def test_status_page_lists_every_demo_step_and_marks_no_result_as_different() -> None:
+def test_status_page_lists_all_demo_steps_and_no_result_differs_from_the_expected() -> None:
     page = (ROOT / "docs" / "status.md").read_text()
     lines = page[page.index(BEGIN) : page.index(END)].splitlines()
     head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]

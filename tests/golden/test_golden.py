@@ -180,7 +180,7 @@ def test_dev_extra_pins_the_cramjam_version_that_wrote_the_golden_runs() -> None
     assert f"cramjam=={MADE_WITH}" in project["optional-dependencies"]["dev"]
 
 
-def test_golden_run_report_is_not_empty_if_a_line_of_the_run_changes_or_is_missing() -> None:
+def test_golden_comparison_reports_a_changed_or_missing_line_of_a_golden_run() -> None:
     lines = committed("release-1.1-kip")
     assert unpacked(packed(lines)) == lines
     for number in range(0, len(lines), 23):

@@ -80,7 +80,7 @@ def test_proxy_replaces_every_broker_address_in_responses_of_every_version(api: 
     assert set(addresses(api.response, message)) == {HERE}
 
 
-def test_exactly_eight_apis_have_broker_addresses_that_the_proxy_replaces() -> None:
+def test_proxy_replaces_broker_addresses_in_the_responses_of_exactly_eight_apis() -> None:
     """Keeps the list of exceptions and the eight modified APIs correct."""
     having = {api.name for api in CASES if list(addresses(api.response, full(api.response)))}
     assert having >= OTHERS.keys() and len(having - OTHERS.keys()) == 8

@@ -93,7 +93,7 @@ def test_patching_base_offset_and_leader_epoch_keeps_the_checksum_valid() -> Non
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_patching_log_append_time_updates_all_record_times_and_the_checksum(kind: Compression) -> None:
+def test_patching_log_append_time_sets_all_record_timestamps_and_a_new_checksum(kind: Compression) -> None:
     data = bytearray(build_batch(SOME, compression=kind))
     before = read_header(data).crc
     patch_log_append_time(memoryview(data), 5_000)

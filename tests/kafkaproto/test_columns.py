@@ -93,7 +93,7 @@ def test_timestamps_beyond_64_bits_are_rejected_in_record_columns() -> None:
         columns(build_batch(made, max_timestamp=0))
 
 
-def test_scan_of_9200_similar_records_yields_fewer_than_200_groups_of_records() -> None:
+def test_record_column_scan_splits_9200_similar_records_into_fewer_than_200_parts() -> None:
     """The shape changes where the varints of offsets get wider (64 and 8192) and where sizes and nulls change."""
     made = [NewRecord(b"v" * 50, b"k", 0)] * 9000 + [NewRecord(None, b"k", 0)] * 100 + [NewRecord(b"v", None, 0)] * 100
     _, b = payload(build_batch(made))
@@ -127,7 +127,7 @@ class Counted(bytes):
 
 
 @pytest.mark.parametrize("count", [-1, 3, 5, 2**31 - 1])
-def test_batch_with_a_wrong_record_count_raises_a_decode_error_however_it_is_read(count: int) -> None:
+def test_wrong_record_count_raises_decode_error_when_reading_records_columns_or_keys(count: int) -> None:
     data = bytearray(build_batch([NewRecord(b"v", b"k")] * 4))
     data[HEADER_BYTES - 4 : HEADER_BYTES] = count.to_bytes(4, "big", signed=True)
     for read in (columns, keys, lambda data: list(records(data))):

@@ -169,7 +169,7 @@ def test_too_large_value_in_a_construct_library_struct_raises_error_with_field_p
 
 
 @in_both_forms
-def test_message_in_a_construct_struct_may_follow_fields_named_skip_or_follow(form: Callable[[Any], Any]) -> None:
+def test_construct_struct_may_have_fields_named_skip_and_follow_before_a_message(form: Callable[[Any], Any]) -> None:
     names = ("room", "skip", "follow", "splices")
     numbers = {name: number for number, name in enumerate(names)}
     for layout, message in (

@@ -20,7 +20,7 @@ from kafkaproto.frame import (
 )
 
 
-def test_frame_filled_step_by_step_equals_a_frame_made_by_a_single_call() -> None:
+def test_start_frame_and_finish_frame_build_the_same_bytes_as_function_frame() -> None:
     out = start_frame()
     out += b"payload"
     assert finish_frame(out) == 7 and out == frame(b"payload") == b"\x00\x00\x00\x07payload"

@@ -283,7 +283,7 @@ def test_varint_of_more_than_32_bits_is_rejected() -> None:
             entry.layout.decode(varint + bytes(50))
 
 
-def test_array_count_above_the_number_of_items_raises_at_the_first_missing_item() -> None:
+def test_error_for_too_large_array_count_contains_path_of_the_first_missing_item() -> None:
     entry = next(entry for entry in ENTRIES if entry.id == "MetadataRequest-v0")
     with pytest.raises(DecodeError, match=r"topics\[2\]\.name"):
         entry.layout.decode(b"\x00\x00\x00\x04\x00\x00\x00\x00")

@@ -85,7 +85,7 @@ def test_memory_budget_of_a_decoder_starts_below_64_kib_and_grows_linearly() -> 
     assert memory.room_for(0) + sys.getsizeof([]) < 64 * 1024
 
 
-def test_memory_limit_rejects_5000_topic_names_of_1_letter_but_not_of_3_letters() -> None:
+def test_topic_names_of_1_letter_exceed_the_memory_limit_per_byte_but_not_3_letters() -> None:
     [names] = [part for part in parts(DELETE_TOPICS_REQUEST_V4) if isinstance(part, ArrayType)]
     assert names.is_heavy
     assert names.item_weight == memory.ITEM + memory.SHORTEST_TEXT - 2 * memory.FREE == 64

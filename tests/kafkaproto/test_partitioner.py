@@ -33,7 +33,7 @@ def test_partition_of_a_key_equals_that_of_kafka_python(key: bytes, partitions: 
     assert partition_of_key(key, partitions) == (theirs()(key) & 0x7FFFFFFF) % partitions
 
 
-def test_partitioner_assigns_300_random_keys_to_all_of_seven_partitions() -> None:
+def test_partitioner_spreads_300_random_keys_over_all_7_partitions() -> None:
     chance = random.Random(1)
     assert {partition_of_key(chance.randbytes(8), 7) for _ in range(300)} == set(range(7))
 

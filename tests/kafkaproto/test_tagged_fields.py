@@ -129,7 +129,7 @@ def test_more_than_127_tagged_fields_have_a_count_of_two_bytes() -> None:
     assert API_VERSIONS_RESPONSE_V3.decode(API_VERSIONS_RESPONSE_V3.encode(response)) == response
 
 
-def test_null_struct_is_an_int8_of_minus_1_but_a_varint_of_0_in_a_tagged_field() -> None:
+def test_null_struct_is_encoded_as_int8_minus_1_or_in_a_tagged_field_as_varint_0() -> None:
     layout = EXAMPLE.REQUESTS[5]
     absent = layout.encode(EXAMPLE.ExampleRequest(batches=b""))
     assert layout.decode(absent).maybe is None

@@ -21,7 +21,7 @@ def result(name: str, *findings: Finding, at: dict[str, str] = HERE) -> Result:
     return Result(name, "abc1234", at, "2026-11-22", 7, list(findings or (Finding("it is so", True),)))
 
 
-def test_long_test_run_selects_new_parts_failed_parts_and_parts_with_changed_code() -> None:
+def test_long_test_run_selects_parts_that_are_new_or_failed_or_have_changed_code() -> None:
     all_of_them = [Part(name, list) for name in ("kept", "changed", "broken", "new")]
     results = {
         "kept": result("kept"),

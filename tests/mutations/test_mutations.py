@@ -80,7 +80,7 @@ def mutations_of(text: str) -> list[tuple[str, str]]:
         ("x = 'ä', 1", [("1", "2")]),
     ],
 )
-def test_code_mutations_replace_less_than_by_less_or_equal_and_a_return_by_pass(
+def test_code_mutations_replace_operators_numbers_conditions_and_statements(
     text: str, expected: list[tuple[str, str]]
 ) -> None:
     assert mutations_of(text) == expected
@@ -199,14 +199,14 @@ def test_mutation_result_contains_the_first_failing_test_or_the_word_survived(tr
     assert (tree / "broker/x.py").read_bytes() == source
 
 
-def test_mutation_run_returns_a_failing_test_for_mutated_code_and_none_for_unmutated(tree: Path) -> None:
+def test_mutation_run_returns_the_failing_test_or_none_if_the_code_is_not_mutated(tree: Path) -> None:
     assert caught(tree, stub(boundary)) is None
     [site] = sites(tree)
     apply(site, tree)
     assert caught(tree, stub(boundary)) == Failure("broker", "tests/a/test_a.py::test_the_limit_is_not_big")
 
 
-def test_mutation_is_not_caught_by_a_test_that_fails_once_and_passes_when_repeated(tree: Path) -> None:
+def test_mutation_is_not_caught_by_a_failing_test_that_passes_when_it_is_repeated(tree: Path) -> None:
     runs: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = []
 
     def run(tree: Path, stage: Stage, left_out: tuple[str, ...]) -> Failure | None:

@@ -144,7 +144,7 @@ def test_error_codes_equal_those_of_the_kafka_jar() -> None:
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
-def test_nullable_ignorable_and_default_of_each_field_equal_those_in_the_kafka_jars(
+def test_field_nullability_ignorability_and_defaults_equal_those_in_the_kafka_jars(
     entry: Entry, jars: tuple[dict[str, Any], dict[str, Any]]
 ) -> None:
     checked = 0

@@ -92,7 +92,7 @@ def test_old_release_delays_a_response_by_byte_throttle_plus_request_time_thrott
 
 
 @pytest.mark.rule("D9b")
-def test_throttled_acks_0_produce_in_an_old_release_delays_the_next_request(cluster: VirtualCluster) -> None:
+def test_emulated_kafka_1_1_delays_the_request_after_a_throttled_acks_0_produce(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0, request_percentage=1.0)
     cluster.state.request_cost_ms["Produce"] = 1000.0  # exempt: no client waits for the response
     client = cluster.connect()
@@ -137,7 +137,7 @@ def test_connection_closed_while_its_response_is_delayed_leaves_no_timers(way: s
     assert seen.ended_ms == seen.at_ms + (3000 if way == "idle" else 0)
 
 
-def test_forced_throttle_of_700_ms_delays_the_response_by_700_ms_in_an_old_release(cluster: VirtualCluster) -> None:
+def test_throttle_of_700_ms_added_by_a_test_delays_a_response_of_emulated_kafka_1_1(cluster: VirtualCluster) -> None:
     rule = cluster.state.forced_throttles.add(ForcedThrottle(700, api="Metadata", times=1))
     client = cluster.connect()
     client.send(metadata(), 4)
@@ -161,7 +161,7 @@ def test_delayed_response_that_cannot_be_sent_closes_only_its_own_connection(clu
 
 
 @pytest.mark.rule("D9b")
-def test_throttle_time_ms_is_int32_max_if_the_sum_of_two_throttles_is_longer() -> None:
+def test_throttle_time_ms_is_int32_max_if_the_sum_of_two_throttles_exceeds_int32() -> None:
     cluster = VirtualCluster(release_name="1.1", config={"connections.max.idle.ms": "-1"})
     cluster.topic("t")
     limit(cluster, producer_byte_rate=1.0, request_percentage=1e-9)

@@ -177,7 +177,7 @@ def test_requests_that_fail_are_charged_request_time(bench: Bench, error: Except
 
 
 @pytest.mark.rule("Q-15", "T-3")
-def test_time_of_an_acks_0_produce_is_added_only_to_the_exempt_request_time(bench: Bench) -> None:
+def test_acks_0_produce_time_is_added_to_exempt_request_time_not_charged_to_client(bench: Bench) -> None:
     bench.costs(ApiKey.PRODUCE, 500)
     client = bench.cluster.connect()
     client.send(produce("t", batch(b"a"), acks=0), 9)
@@ -187,7 +187,7 @@ def test_time_of_an_acks_0_produce_is_added_only_to_the_exempt_request_time(benc
 
 
 @pytest.mark.rule("Q-15", "T-5")
-def test_time_of_a_follower_fetch_is_added_only_to_the_exempt_request_time(bench: Bench) -> None:
+def test_follower_fetch_time_is_added_to_exempt_request_time_not_charged_to_client(bench: Bench) -> None:
     bench.costs(ApiKey.FETCH, 500)
     follower = bench.cluster.connect(client_id="follower")
     assert follower.ask(fetch(("t", 0, 0), replica_id=0, max_wait_ms=0), 11).throttle_time_ms == 0
@@ -235,7 +235,7 @@ def test_request_quota_of_1_percent_throttles_67_ms_request_time_by_210_ms() -> 
 
 
 @pytest.mark.rule("Q-15")
-def test_simulated_processing_time_of_a_parked_request_is_charged_once() -> None:
+def test_parked_fetch_is_charged_its_simulated_processing_time_a_single_time() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     limit(cluster, request_percentage=1.0)

@@ -262,7 +262,7 @@ def test_throttled_full_fetch_creates_no_fetch_session(cluster: VirtualCluster) 
 
 
 @pytest.mark.rule("Q-14")
-def test_fetch_of_4096_bytes_with_quota_250_returns_no_records_at_each_of_five_tries(cluster: VirtualCluster) -> None:
+def test_five_fetches_of_4096_bytes_at_quota_250_bytes_per_second_return_no_records(cluster: VirtualCluster) -> None:
     """4096 bytes at 250 B/s are throttled for 6384 ms at first, and never returned."""
     _produce_for_an_answer_of(cluster, 4096)
     limit(cluster, client_id="reader", consumer_byte_rate=250.0)
@@ -380,7 +380,7 @@ def test_fetch_with_quota_500_bytes_per_second_returns_at_most_5000_record_bytes
 
 @pytest.mark.rule("D9")
 @pytest.mark.parametrize("semantics", ["kip", "kafka"])
-def test_default_quota_throttles_an_empty_client_id_in_kip_13_mode_not_kafka_mode(semantics: str) -> None:
+def test_default_quota_throttles_an_empty_client_id_if_semantics_is_kip_not_kafka(semantics: str) -> None:
     cluster = VirtualCluster(config={"quota.producer.default": "10000"}, semantics=semantics)
     cluster.topic("t")
     client = cluster.connect(client_id="")
@@ -411,7 +411,7 @@ def test_produce_reports_the_larger_of_byte_and_request_time_throttle(cluster: V
     assert [seen.reason.quota for seen in cluster.state.journal.throttles()] == ["Produce"]
 
 
-def test_helper_function_flat_returns_the_topic_and_data_of_each_fetched_partition(cluster: VirtualCluster) -> None:
+def test_helper_function_named_flat_returns_topic_and_data_of_each_fetched_partition(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.ask(produce("t", batch(b"a", b"b")), 9)
     [(topic, data)] = flat(client.ask(fetch(("t", 0, 0)), 11))

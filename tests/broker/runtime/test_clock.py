@@ -10,7 +10,7 @@ from kafkaproto.broker.runtime.clock import JumpClock, ManualClock, SystemClock
 
 
 @pytest.mark.parametrize("clock", [SystemClock(), JumpClock()])
-def test_system_clock_and_clock_not_yet_moved_return_unix_time_in_milliseconds(clock: SystemClock) -> None:
+def test_system_clock_and_a_new_movable_clock_return_unix_time_in_milliseconds(clock: SystemClock) -> None:
     assert abs(clock.now_ms() - time.time() * 1000) < 1000
     assert clock.is_wall
 

@@ -65,7 +65,7 @@ def test_observers_are_called_in_the_order_they_were_attached() -> None:
         events.attach(first)
 
 
-def test_events_take_over_the_flag_wants_records_apart_of_an_attached_observer() -> None:
+def test_wants_records_apart_is_true_while_an_observer_with_this_flag_is_attached() -> None:
     events = Events()
     wanting = type("Wanting", (Observer,), {"wants_records_apart": True})()
     events.attach(wanting)
@@ -127,7 +127,7 @@ def test_docstring_of_observer_lists_every_event() -> None:
     assert [name for name in EVENTS if f"`{name}`" not in Observer.__doc__] == []
 
 
-def test_observers_get_broker_and_partition_of_moved_watermarks_and_truncated_logs() -> None:
+def test_observer_gets_broker_and_partition_if_watermark_moves_or_log_is_truncated() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 2)
     calls: list[tuple[str, tuple[Any, ...]]] = []

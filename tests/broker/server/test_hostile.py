@@ -46,7 +46,7 @@ async def closed_without_a_word(cluster: AsyncTestCluster, data: bytes) -> None:
 
 @pytest.mark.rule("W-1")
 @pytest.mark.parametrize("announced", [-1, -(2**31), 104857601, GIB, 2**31 - 1])
-async def test_invalid_frame_length_closes_the_connection_before_any_payload_is_sent(announced: int) -> None:
+async def test_invalid_frame_length_without_a_payload_closes_the_connection(announced: int) -> None:
     async with async_cluster() as cluster:
         await closed_without_a_word(cluster, length(announced))
 

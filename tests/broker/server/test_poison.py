@@ -66,7 +66,7 @@ def _frames_die(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(pipeline, "begin", request.param)
 
 
-async def test_handler_that_keeps_a_view_of_a_released_frame_is_detected(
+async def test_check_detects_a_handler_that_keeps_a_memoryview_of_a_released_frame_buffer(
     monkeypatch: pytest.MonkeyPatch, errors_expected: list[str]
 ) -> None:
     """A handler that keeps a view is detected by its overwritten text or by memory that is not released."""

@@ -106,7 +106,7 @@ def tasks_of_the_broker() -> Iterator[list[str]]:
         loop.set_task_factory(None)
 
 
-async def test_small_file_ranges_are_sent_in_one_write_without_an_asyncio_task() -> None:
+async def test_small_fetch_response_from_a_log_file_is_sent_without_an_asyncio_task() -> None:
     async with async_cluster(topics={"t": 1}) as cluster, client_of(cluster) as client:
         for number in range(40):
             cluster.produce("t", [bytes([number]) * 5000], 0)
@@ -120,7 +120,7 @@ async def test_small_file_ranges_are_sent_in_one_write_without_an_asyncio_task()
             assert len(made) == tasks
 
 
-async def test_response_with_many_small_file_ranges_is_read_into_memory_in_pieces() -> None:
+async def test_fetch_response_of_7_mb_from_many_log_files_uses_at_most_2_mib_of_memory() -> None:
     """Of a 7 MB response in ranges of 60,000 bytes to a client that does not read, only one piece is held in memory."""
     async with async_cluster(topics={"t": 120}) as cluster, client_of(cluster, small_buffer=True) as client:
         for partition in range(120):
@@ -193,7 +193,7 @@ async def test_connection_stops_reading_while_a_large_response_is_sent() -> None
         assert (await client.answer()).correlation_id == 2
 
 
-async def test_attribute_is_sending_is_true_until_the_client_has_read_an_8_mib_response() -> None:
+async def test_event_loop_attribute_is_sending_is_true_until_an_8_mib_response_is_read() -> None:
     async with large(True, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
         await client.ask(metadata(), 1)
         assert not cluster.server.loop.is_sending
@@ -291,7 +291,7 @@ async def test_connection_unmutes_after_a_large_response_if_its_throttle_ended_m
 
 @pytest.mark.rule("W-8")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_file_range_that_cannot_be_sent_completely_closes_only_its_connection(sendfile: bool) -> None:
+async def test_fetch_of_bytes_missing_in_a_log_file_closes_only_the_fetching_connection(sendfile: bool) -> None:
     async with large(sendfile, 3 * MIB) as cluster, client_of(cluster) as client, client_of(cluster) as other:
         await other.ask(metadata(), 1)
         answer_fetches_with(cluster, FileRange(file_range(cluster, 3 * MIB).file, 3 * MIB, 100_000))

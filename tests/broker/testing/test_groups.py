@@ -32,7 +32,7 @@ def commit(c: TestCluster, group: str, **offsets: int) -> None:
     ask(c.bootstrap, OffsetCommitRequest(group, topics=topics), 8)
 
 
-def test_topics_method_lists_internal_topics_only_on_request() -> None:
+def test_method_topics_lists_internal_topics_only_if_argument_internal_is_true() -> None:
     with cluster(topics={"orders": 2, "payments": 1}) as c:
         commit(c, "g", orders=0)
         assert c.topics() == {"orders": 2, "payments": 1}

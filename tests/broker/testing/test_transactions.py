@@ -146,7 +146,7 @@ def test_unknown_transactional_id_raises_an_error_that_suggests_an_existing_id(c
         c.wait_for_transaction("shop", "CompleteAbort", timeout_s=0.05)
 
 
-async def test_async_cluster_can_await_a_transaction_state() -> None:
+async def test_async_wait_for_transaction_returns_producer_id_of_the_aborted_transaction() -> None:
     async with async_cluster(topics={"orders": 1}) as c:
         producer, _ = await asyncio.to_thread(begun, c)
         c.expire_transaction("shop")
@@ -207,7 +207,7 @@ def test_transaction_cannot_be_aborted_again_until_the_first_abort_is_replicated
     replicated.wait_for_transaction("shop", "CompleteAbort")
 
 
-def test_fencing_that_fails_after_method_fence_producer_has_returned_is_logged(
+def test_failure_of_fence_producer_after_the_method_has_returned_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     config = {"transaction.state.log.replication.factor": 3, "replica.lag.time.max.ms": 60_000}

@@ -280,7 +280,7 @@ def test_end_txn_with_the_last_producer_epoch_returns_a_new_producer_id(newer: T
 
 
 @pytest.mark.rule("TX-25", "TX-39")
-def test_adding_partitions_returns_concurrent_transactions_until_last_commit_is_done() -> None:
+def test_add_partitions_gets_concurrent_transactions_until_the_commit_completes() -> None:
     """`test_pipelined_requests` checks that this also holds if the completion takes 0 ms."""
     completion_ms = 30
     bench = TransactionBench({"kafkaproto.transaction.completion.ms": str(completion_ms)})

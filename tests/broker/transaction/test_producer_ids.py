@@ -25,7 +25,7 @@ class Blocks:
 
 
 @pytest.mark.rule("TX-11")
-def test_broker_assigns_no_producer_ids_until_its_first_block_arrives() -> None:
+def test_broker_assigns_no_producer_ids_before_it_receives_a_producer_id_block() -> None:
     ids = ProducerIds(Blocks().assign, lambda: DELAY_MS)
     for now_ms in (1000, 1000 + DELAY_MS - 1):
         with pytest.raises(KafkaError) as raised:

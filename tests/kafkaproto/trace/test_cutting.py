@@ -48,7 +48,7 @@ def test_trace_leaves_out_a_message_of_magic_0_with_an_impossible_size(size: int
 
 
 @pytest.mark.parametrize("magic", range(8))
-def test_damaged_batch_headers_in_a_trace_never_raise_an_error_when_read(magic: int) -> None:
+def test_reading_damaged_batch_headers_of_a_trace_raises_no_error(magic: int) -> None:
     whole = bytearray(batch_heads(build_message_set(SOME, magic=1, base_offset=0)))
     for at in range(len(whole)):
         changed = whole.copy()

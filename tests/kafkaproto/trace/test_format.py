@@ -62,7 +62,7 @@ events = st.builds(
 
 
 @given(entries=st.lists(exchanges | states | events, max_size=6), cut=st.integers(0, 400))
-def test_every_complete_trace_entry_is_read_wherever_the_file_is_truncated(
+def test_trace_file_truncated_at_any_byte_still_yields_all_its_complete_entries(
     entries: list[Entry], cut: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     parts = [encoded(entry) for entry in entries]

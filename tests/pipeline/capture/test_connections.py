@@ -98,7 +98,7 @@ def test_captured_api_versions_response_with_unsupported_version_error_is_read_a
     assert of == [(4, 35, None), (2, 0, None)]
 
 
-def test_packet_capture_table_rows_have_null_in_columns_that_only_the_broker_knows(made: Made) -> None:
+def test_requests_of_a_packet_capture_have_nulls_in_columns_that_only_a_broker_fills(made: Made) -> None:
     wire = Wire()
     add_exchanges(wire.connect(), versions(1))
     [row] = made(wire)["requests"]
@@ -304,7 +304,7 @@ def test_captured_request_whose_response_was_lost_has_false_in_the_answered_colu
 
 
 @pytest.mark.parametrize("snap_bytes", [54, 70, 96, 200])
-def test_request_in_truncated_captured_packets_gives_a_row_with_size_and_problem(made: Made, snap_bytes: int) -> None:
+def test_row_of_a_request_in_truncated_packets_contains_its_size_and_the_problem(made: Made, snap_bytes: int) -> None:
     wire = Wire(largest=65_000)
     line = wire.connect()
     add_exchanges(line, versions(1), produced(2), fetched(3), versions(4))
@@ -412,7 +412,7 @@ def test_trace_entries_made_from_a_packet_capture_have_unique_sequence_numbers(m
     assert len(tables["requests"]) == 250 and len(seqs) == len(set(seqs))
 
 
-def test_table_job_prints_request_counts_of_packet_captures_and_errors_for_others(
+def test_table_job_prints_counts_for_packet_captures_and_errors_for_invalid_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wire = Wire()

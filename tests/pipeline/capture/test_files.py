@@ -136,7 +136,7 @@ LINKS = [
 
 
 @pytest.mark.parametrize(("link", "data"), LINKS)
-def test_captured_packets_of_every_link_type_yield_their_tcp_segment(link: int, data: bytes) -> None:
+def test_tcp_segment_is_extracted_from_captured_packets_of_every_link_type(link: int, data: bytes) -> None:
     if data[6:7] == b"\x00" and data[:1] == b"\x60":  # an extension header counts as payload
         data = data[:4] + (int.from_bytes(data[4:6], "big") + 8).to_bytes(2, "big") + data[6:]
     segment = segment_of(link, data, len(data))
@@ -150,7 +150,7 @@ def test_captured_packets_of_every_link_type_yield_their_tcp_segment(link: int, 
     assert (segment.source_port, segment.to_port) == (1, 2) and segment.source in (A.packed, SIX.packed)
 
 
-def test_tcp_segment_counts_the_bytes_that_a_truncated_packet_does_not_contain() -> None:
+def test_tcp_segment_of_a_truncated_packet_contains_the_number_of_missing_bytes() -> None:
     segment = segment_of(101, HELLO[:-2], len(HELLO))
     assert (segment.data, segment.missing) == (b"hel", 2)
     assert segment_of(101, HELLO[:34], len(HELLO)).missing == 5

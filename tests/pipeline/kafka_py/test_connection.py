@@ -169,7 +169,7 @@ def refusal(servers: str, **options: str) -> str:
     return text
 
 
-def test_spark_kafka_py_reports_unreachable_bootstrap_servers_immediately() -> None:
+def test_spark_kafka_py_error_for_unreachable_bootstrap_servers_lists_each_address() -> None:
     assert refusal("127.0.0.1:1,localhost:2") == (
         "option kafka.bootstrap.servers: no broker can be reached: 127.0.0.1:1: Connection refused; localhost:2: Connection refused"
     )
@@ -192,7 +192,7 @@ def test_spark_kafka_py_error_for_tls_to_a_plaintext_port_says_to_try_plaintext(
         assert refusal(c.bootstrap, security__protocol="SASL_SSL", **login).endswith("; try SASL_PLAINTEXT")
 
 
-def test_spark_kafka_py_error_for_an_http_response_to_tls_names_the_handshake() -> None:
+def test_spark_kafka_py_reports_a_failed_tls_handshake_if_the_server_sends_http() -> None:
     with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
         text = refusal(address := f"127.0.0.1:{port}", security__protocol="SSL")
     assert text.startswith(

@@ -10,7 +10,7 @@ from kafkaproto.pipeline.kafka_py.errors import KafkaError, OptionError, without
 
 
 @pytest.mark.parametrize("error", [OptionError("topic", "is missing"), KafkaError(3, "cannot look up topic nope")])
-def test_spark_kafka_py_errors_show_neither_internal_frames_nor_chained_exceptions(error: Exception) -> None:
+def test_spark_kafka_py_tracebacks_show_no_internal_frames_or_chained_exceptions(error: Exception) -> None:
     def fail() -> None:
         try:
             raise OSError("a first attempt")

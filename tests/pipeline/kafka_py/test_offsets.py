@@ -52,7 +52,7 @@ def test_max_offsets_per_trigger_above_the_number_of_new_records_limits_nothing(
     assert limited(1000, {A: 0, B: 5}, {A: 3, B: 6}) == {A: 3, B: 6}
 
 
-def test_partition_whose_end_offset_fell_gets_no_share_of_max_offsets_per_trigger() -> None:
+def test_decreased_end_offset_gives_a_partition_no_share_of_max_offsets_per_trigger() -> None:
     assert limited(10, {A: 0, B: 50}, {A: 100, B: 20}) == {A: 10, B: 20}
 
 
@@ -99,7 +99,7 @@ def test_split_offset_ranges_contain_each_offset_of_the_original_range_once(
         assert covered == list(range(offsets.start, offsets.end))
 
 
-def test_data_loss_check_reports_deleted_partitions_and_offsets_that_went_back() -> None:
+def test_data_loss_check_reports_deleted_partitions_and_decreased_end_offsets() -> None:
     assert lost({A: 5}, {A: 5, B: 9}, {B: 0}) == []
     assert lost({A: 5, B: 7}, {A: 3}, {}) == [
         "a-0 went back from offset 5 to offset 3",

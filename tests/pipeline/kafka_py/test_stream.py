@@ -100,7 +100,7 @@ def test_micro_batch_without_a_limit_takes_all_available_records(kafka: TestClus
 
 
 @pytest.mark.usefixtures("since_4_2")
-def test_micro_batch_of_spark_4_2_has_at_most_the_row_limit_that_spark_passes(kafka: TestCluster) -> None:
+def test_micro_batch_in_spark_4_2_has_no_more_rows_than_the_limit_that_spark_passes(kafka: TestCluster) -> None:
     fill(kafka, 90, 10)
     with reader(kafka, startingOffsets="earliest", maxOffsetsPerTrigger="20") as read:
         assert read.getDefaultReadLimit() == MaxRows(20)
