@@ -19,7 +19,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_codec_benchmark_prints_a_ratio_for_each_library_that_supports_the_case() -> None:
+def test_codec_benchmark_prints_a_speed_ratio_for_each_library_that_supports_a_case() -> None:
     done = run("--quick", "--only", "ApiVersions response v[23]|iterate, lz4")
     assert done.returncode == 0, done.stderr
     rows = {line.split("|")[1].strip(): line.split("|")[2:-2] for line in done.stdout.splitlines() if " | " in line}
@@ -91,7 +91,7 @@ def test_round_trip_benchmark_has_a_ratio_of_the_broker_to_a_bare_asyncio_server
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the race reads /proc and pins cores")
 @pytest.mark.parametrize("name", ["quotas", "trace"])
-def test_cost_benchmark_measures_the_broker_with_and_without_a_feature_like_quotas(name: str) -> None:
+def test_cost_benchmark_measures_round_trips_with_and_without_quotas_or_tracing(name: str) -> None:
     from benchmarks import costs, race
 
     feature, free = costs.FEATURES[name], race.ours()

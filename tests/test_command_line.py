@@ -251,7 +251,7 @@ def test_journal_topic_option_creates_the_journal_topic(start: Start, given: tup
     assert running.process.returncode == 0
 
 
-def test_broker_command_prints_a_single_error_line_for_an_illegal_journal_topic_name() -> None:
+def test_illegal_topic_name_in_option_journal_topic_prints_a_single_error_line() -> None:
     result = _run("--port", "0", "--journal-topic", "a b")
     assert result.returncode == 2 and len(result.stderr.splitlines()) == 1
     assert "the topic for the journal, 'a b', cannot be created" in result.stderr

@@ -111,7 +111,7 @@ def test_dockerfile_copies_all_files_that_the_build_needs(services: dict[str, An
         "WORKDIR app",
     ],
 )
-def test_dockerfile_parser_of_the_image_tests_rejects_unknown_instructions(line: str, tmp_path: Path) -> None:
+def test_dockerfile_parser_for_tests_rejects_instructions_that_it_does_not_support(line: str, tmp_path: Path) -> None:
     (tmp_path / "Dockerfile").write_text(f"{line}\n")
     with pytest.raises((NotKnown, ValueError)):
         Image(tmp_path, tmp_path / "root", with_python=False)

@@ -89,7 +89,7 @@ def test_health_command_in_a_container_checks_the_addresses_in_kafka_listeners(t
     assert health.addresses_in_container(str(tmp_path), variables) == [("127.0.0.1", 19092), ("10.0.0.7", 19093)]
 
 
-def test_health_command_with_option_container_fails_if_the_advertised_broker_stops(
+def test_container_health_check_fails_if_the_broker_at_its_advertised_address_stops(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("KAFKA_NUM_PARTITION", "3")  # unknown settings are ignored

@@ -123,7 +123,7 @@ def test_make_broker_passes_racks_and_extra_arguments() -> None:
     assert settings["fetch.max.bytes"] == "2048"
 
 
-def test_make_ab_benchmarks_the_working_tree_against_head_or_the_given_commit() -> None:
+def test_make_target_ab_compares_the_working_tree_with_head_or_the_given_commit() -> None:
     plan = make("-n", "ab", f"PYTHON={sys.executable}")
     assert plan.stdout.rstrip().endswith("-m benchmarks.ab HEAD")
     plan = make("-n", "ab", "BASE=v1.0", "ARGS=--only race", f"PYTHON={sys.executable}")

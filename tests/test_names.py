@@ -91,7 +91,7 @@ def test_no_name_in_the_code_is_a_general_purpose_word() -> None:
         "match 1:\n    case {**found}: ...",
     ],
 )
-def test_name_check_returns_the_line_of_forbidden_variable_function_and_class_names(tmp_path: Path, code: str) -> None:
+def test_name_check_returns_file_and_line_of_each_forbidden_name_that_code_defines(tmp_path: Path, code: str) -> None:
     (tmp_path / "pipeline").mkdir()
     (tmp_path / "pipeline/module.py").write_text(f"\n{code}\n")
     line = 2 + code[: code.rindex("found")].count("\n")

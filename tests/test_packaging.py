@@ -198,9 +198,7 @@ def test_installed_package_is_imported_from_the_wheel_and_not_from_the_checkout(
     assert output.endswith("somebody else\n")
 
 
-def test_pytest_fixture_starts_a_broker_despite_packages_named_broker_and_pipeline(
-    python: Path, tmp_path: Path
-) -> None:
+def test_pytest_fixture_works_next_to_other_packages_named_broker_and_pipeline(python: Path, tmp_path: Path) -> None:
     (tmp_path / "test_orders.py").write_text(SUITE)
     output = run(python, tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider")
     assert "1 passed" in output

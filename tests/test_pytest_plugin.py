@@ -283,7 +283,7 @@ def test_async_fixture_that_uses_the_cluster_of_another_event_loop_is_an_error(p
     )
 
 
-def test_async_cluster_is_usable_in_its_own_event_loop_but_an_error_in_another_loop(pytester: pytest.Pytester) -> None:
+def test_async_cluster_can_be_used_in_its_own_event_loop_but_not_in_another_loop(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\ntimeout = 30\n")
     pytester.makepyfile(
         """
@@ -463,7 +463,7 @@ def test_cluster_fixture_can_be_defined_with_session_or_module_scope(outside: py
         ),
     ],
 )
-def test_kafka_marker_is_an_error_if_it_is_invalid_or_a_fixture_would_ignore_it(
+def test_invalid_or_ineffective_kafka_marker_is_an_error_in_only_the_marked_test(
     outside: pytest.Pytester, fixture: str, marker: str, text: str
 ) -> None:
     outside.makepyfile(
@@ -528,7 +528,7 @@ def test_kafka_marker_fails_a_test_that_requests_a_fixture_that_ignores_the_mark
     result.stdout.fnmatch_lines([f"*marker kafka of *test_one: *the fixture {fixture}*use the fixture kafka_cluster*"])
 
 
-def test_kafka_marker_sets_the_broker_count_of_a_dynamically_requested_cluster(outside: pytest.Pytester) -> None:
+def test_kafka_marker_sets_the_broker_count_of_a_cluster_from_getfixturevalue(outside: pytest.Pytester) -> None:
     outside.makepyfile(
         """
         import pytest
@@ -775,7 +775,7 @@ MISTAKES = {
 }
 
 
-def test_traceback_of_a_failed_cluster_method_call_ends_at_the_line_of_the_test(outside: pytest.Pytester) -> None:
+def test_traceback_of_a_failed_cluster_method_ends_at_the_line_that_calls_the_method(outside: pytest.Pytester) -> None:
     tests = [
         f"@pytest.mark.kafka(topics={{'t': 1}})\ndef test_{number}(kafka_cluster):\n    {line}\n"
         for number, line in enumerate(MISTAKES)

@@ -94,7 +94,7 @@ def test_rule_check_error_for_an_outdated_table_contains_the_command_to_rewrite_
     assert line == "docs/rules/fetch.md is not current: run python -m tests.rules --write"
 
 
-def test_rule_check_returns_an_error_for_a_gap_in_rule_numbers_that_no_line_explains() -> None:
+def test_rule_check_returns_an_error_for_a_skipped_rule_number_without_a_reason() -> None:
     page = written("# SN. Scenarios\n\n## SN-1 First join\n\nText.\n\n- SN-2: SN-1 has it.\n", proven("SN-1"))
     assert "    | SN-2 | SN-1 has it. |\n" in page
     assert problems({"sn.md": page}, proven("SN-1")) == []

@@ -95,7 +95,7 @@ def test_options_override_properties_files_and_later_files_override_earlier_file
     assert "num.io.threads is accepted, but has no effect" in running.end()
 
 
-def test_broker_listens_at_the_address_in_a_properties_file_or_an_overriding_option(
+def test_broker_uses_listeners_of_a_properties_file_unless_an_option_overrides_them(
     start: Start, tmp_path: Path
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -206,7 +206,7 @@ def test_settings_command_prints_the_default_value_and_the_range_of_each_setting
         ("NUM.PARTITIONS", {"num.partitions"}),
     ],
 )
-def test_settings_command_pattern_may_be_a_substring_or_contain_wildcards(
+def test_settings_command_lists_names_that_match_a_substring_or_a_wildcard_pattern(
     pattern: str, names: set[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, tables, _ = listed(capsys, monkeypatch, pattern)

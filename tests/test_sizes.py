@@ -97,7 +97,7 @@ def test_every_file_or_class_above_the_size_limits_is_in_the_list_of_exceptions(
         pytest.fail("\n".join([limits, *messages]), pytrace=False)
 
 
-def test_size_check_measures_every_file_once_but_no_generated_message_file() -> None:
+def test_size_check_measures_no_file_twice_and_no_generated_message_file() -> None:
     names = [size.name for size in sizes(ROOT)]
     assert len(names) == len({*names})
     assert {"kafkaproto/message.py", "broker/cluster.py", "pipeline/trace/report/figures.py"} <= {*names}

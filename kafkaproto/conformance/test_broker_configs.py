@@ -88,7 +88,7 @@ def test_broker_settings_cannot_be_changed_to_values_rejected_at_broker_start(
 
 @pytest.mark.rule("CF-18")
 @EITHER
-def test_error_for_two_bad_broker_settings_names_the_non_number_not_the_low_number(
+def test_broker_setting_that_is_no_number_is_reported_before_a_number_out_of_range(
     subject: Subject, broker: str
 ) -> None:
     failed = "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
@@ -185,7 +185,7 @@ def test_connection_and_thread_limits_of_a_listener_can_be_set_for_all_brokers(s
 
 @pytest.mark.rule("CF-18", "W-12")
 @EITHER
-def test_error_for_max_connections_0_and_per_ip_limit_0_names_only_the_per_ip_limit(
+def test_error_for_max_connections_0_and_max_connections_per_ip_0_names_the_latter(
     subject: Subject, broker: str
 ) -> None:
     name, limit, rate = "max.connections.per.ip", "max.connections", "max.connection.creation.rate"
@@ -233,7 +233,7 @@ def test_network_threads_of_a_listener_can_at_most_double_or_halve(subject: Subj
     ],
 )
 @pytest.mark.releases(first="4.1")
-def test_bad_number_in_a_request_is_reported_before_forbidden_min_insync_replicas(
+def test_invalid_number_is_reported_before_the_elr_error_for_min_insync_replicas(
     subject: Subject, broker: str, operation: int, expected: str
 ) -> None:
     change = ("min.insync.replicas", operation, "2" if operation == SET else None)

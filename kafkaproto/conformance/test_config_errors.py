@@ -80,7 +80,7 @@ def not_list(operation: str, setting: str) -> Error:
 
 @pytest.mark.rule("AD-38")
 @pytest.mark.parametrize("validate_only", [False, True])
-def test_error_for_a_bad_config_operation_on_a_bad_topic_name_is_about_the_operation(
+def test_invalid_config_operation_is_reported_before_an_illegal_topic_name(
     subject: Subject, validate_only: bool
 ) -> None:
     """The checks are, in order: repeated and null settings, the operations, the topic's name, its settings, its existence.
@@ -118,7 +118,7 @@ def test_error_for_a_bad_config_operation_on_a_bad_topic_name_is_about_the_opera
 
 
 @pytest.mark.rule("AD-38")
-def test_unknown_config_operation_fails_all_resources_that_have_no_other_error(subject: Subject) -> None:
+def test_unknown_config_operation_on_a_topic_rejects_valid_changes_of_the_request(subject: Subject) -> None:
     topic, other = new_topic(subject).name, new_topic(subject).name
     odd = (TOPIC, topic, [("retention.ms", UNKNOWN, "1000")])
     broker: tuple[int, str, Operations] = (BROKER, "0", [("log.cleaner.threads", SET, "1")])

@@ -42,7 +42,7 @@ def members(group: ConsumerGroup) -> dict[str, tuple[str | None, int, list[int],
 
 
 @pytest.mark.rule("GN-22", "GN-26", "GO-11", "GO-12")
-def test_partition_revocation_begun_by_one_coordinator_is_completed_by_the_next(subject: Subject) -> None:
+def test_new_coordinator_assigns_partitions_only_after_the_old_owner_revoked_them(subject: Subject) -> None:
     """The coordinator moves when it has asked member A to revoke partitions for member B, and A has not done so yet.
 
     The new coordinator assigns the partitions to B only after A has revoked them.

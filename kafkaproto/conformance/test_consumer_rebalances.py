@@ -60,7 +60,7 @@ def test_partitions_are_revoked_from_one_member_before_another_member_gets_them(
 
 
 @pytest.mark.rule("GN-12", "SN-30")
-def test_previous_epoch_is_fenced_if_the_member_owns_partitions_not_assigned_to_it(subject: Subject) -> None:
+def test_heartbeat_with_the_previous_epoch_is_fenced_if_it_has_unassigned_partitions(subject: Subject) -> None:
     """A heartbeat with the previous epoch is accepted only if the member owns a subset of its assignment (scenario SN-30, steps 10 and 11)."""
     group = ConsumerGroup(subject)
     kept, moved = split(group)
@@ -117,7 +117,7 @@ def test_partitions_of_a_topic_that_a_member_unsubscribes_from_are_revoked(subje
 
 
 @pytest.mark.rule("GN-16", "GN-22")
-def test_heartbeat_that_drops_a_topic_gets_a_smaller_assignment_at_once_from_4_2_on(subject: Subject) -> None:
+def test_response_to_a_heartbeat_that_drops_a_topic_omits_the_topic_from_4_2_on(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     names = [group.topic.name, group.add_topic().name, group.add_topic().name]
     owned = dict.fromkeys(names, ALL)

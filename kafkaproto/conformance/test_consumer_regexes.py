@@ -108,7 +108,7 @@ def test_member_can_subscribe_by_topic_names_and_by_a_regular_expression_togethe
 
 
 @pytest.mark.rule("GN-52")
-def test_changed_regex_revokes_partitions_immediately_and_adds_topics_when_resolved(group: ConsumerGroup) -> None:
+def test_member_that_changes_its_regex_revokes_old_topics_before_it_gets_new_topics(group: ConsumerGroup) -> None:
     other = group.add_topic()
     assert group.result(join(group, "A", whole(group)))[0] == 1
     wait_for_epoch(group, 2)

@@ -174,7 +174,7 @@ def test_old_fetch_versions_return_batches_before_a_zstd_batch_and_an_error_at_i
 
 
 @pytest.mark.rule("F-33")
-def test_fetch_version_3_before_a_zstd_batch_returns_only_the_batch_at_its_offset(subject: Subject) -> None:
+def test_fetch_version_3_returns_a_single_batch_if_a_zstd_batch_follows_in_the_log(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(numbered(0, 2), numbered(2, 2), numbered(4, 2, 60, compression=Compression.ZSTD))
     error, data, _ = read(topic, 0, 3)

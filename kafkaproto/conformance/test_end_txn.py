@@ -46,7 +46,7 @@ def test_end_txn_while_a_transaction_ends_gets_concurrent_transactions(subject: 
 @pytest.mark.rule("TX-38", "SN-55")
 @pytest.mark.parametrize("commit", [True, False])
 @pytest.mark.parametrize("version", [3, 5])
-def test_end_txn_v5_for_an_ending_transaction_gets_the_same_error_with_any_epoch(
+def test_any_end_txn_v5_during_the_end_of_a_transaction_gets_concurrent_transactions(
     subject: Subject, commit: bool, version: int
 ) -> None:
     producer, _ = stuck(subject, commit=commit, version=version)

@@ -201,7 +201,7 @@ def test_update_features_changes_all_features_or_none_from_4_0_on(subject: Subje
 
 @pytest.mark.releases("4.2")
 @pytest.mark.rule("AD-20", "AD-21")
-def test_update_features_names_the_same_of_two_bad_features_in_either_request_order(subject: Subject) -> None:
+def test_update_features_error_for_two_bad_features_does_not_depend_on_their_order(subject: Subject) -> None:
     local = f"Local controller {controller(subject)}"
     unknown = invalid("nope", 1, f"{local} does not support this feature.")
     too_high = invalid(METADATA, 99, f"{local} only supports versions 7-29")
@@ -287,7 +287,7 @@ def test_changed_feature_level_is_in_the_next_api_versions_response(subject: Sub
 
 @pytest.mark.releases("3.9", "4.0")
 @pytest.mark.rule("AD-27")
-def test_kraft_version_1_gives_quorum_voters_no_directory_ids_before_4_0(
+def test_before_4_0_describe_quorum_has_no_voter_directory_ids_in_kraft_version_1(
     subject: Subject, levels: dict[str, int]
 ) -> None:
     change(subject, KRAFT, 1, UPGRADE)

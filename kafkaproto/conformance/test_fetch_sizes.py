@@ -112,7 +112,7 @@ def test_fetch_that_names_a_partition_twice_uses_only_the_offset_named_last(subj
 
 
 @pytest.mark.rule("F-8", "F-10")
-def test_fetch_skips_a_partition_whose_batch_is_above_the_remaining_limit(subject: Subject) -> None:
+def test_fetch_skips_a_partition_whose_batch_exceeds_what_is_left_of_max_bytes(subject: Subject) -> None:
     topic = new_topic(subject, 3)
     for index, size in enumerate((100, 770, 88)):
         topic.fill(batch_of_bytes(size), index=index)
@@ -162,7 +162,7 @@ def test_fetch_returns_records_of_a_partition_only_up_to_a_segment_boundary(
 
 @pytest.mark.needs(at_least={"fetch.max.bytes": FETCH_MAX_BYTES})
 @pytest.mark.rule("X-3", "X-4", "F-6", "F-7", "F-8", "F-9", "F-10", "F-15")
-def test_fetches_with_random_limits_return_the_sizes_computed_from_batch_sizes(subject: Subject) -> None:
+def test_sizes_of_300_random_fetches_equal_sizes_computed_from_limits_and_batches(subject: Subject) -> None:
     """The test sends 300 fetches with random limits, offsets and orders. The expected responses are computed from the batch sizes alone."""
     random = Random(74)
     topic = new_topic(subject, 4)

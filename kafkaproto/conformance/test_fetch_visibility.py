@@ -131,7 +131,7 @@ def test_leader_and_follower_both_reject_fetches_with_a_wrong_leader_epoch(subje
 
 
 @pytest.mark.rule("F-26")
-def test_fetch_with_a_diverging_last_epoch_gets_no_records_and_is_answered_at_once(subject: Subject) -> None:
+def test_fetch_with_a_diverging_last_epoch_is_answered_immediately_without_records(subject: Subject) -> None:
     """A fetch names the epoch of the client's last record. If that epoch ended below the fetch offset on the leader, no records are returned.
 
     The response is sent at once, and has the end offset of that epoch in the leader's log (E-3). The log of the test has three epochs.

@@ -70,7 +70,7 @@ def hidden_group(subject: Subject) -> ConsumerGroup:
     return group
 
 
-def test_empty_group_with_a_rejected_join_is_unlisted_when_another_group_commits(subject: Subject) -> None:
+def test_rejected_join_and_another_groups_commit_remove_an_empty_group_from_the_list(subject: Subject) -> None:
     forgets = subject.semantics == "kafka"
     group = empty_group(subject)
     place, key = {group.topic.name: [0]}, (group.topic.name, 0)
@@ -88,7 +88,7 @@ def test_empty_group_with_a_rejected_join_is_unlisted_when_another_group_commits
     assert group.committed(place) == {key: NO_OFFSET if forgets else 5}
 
 
-def test_heartbeats_commits_and_deletions_do_not_find_a_group_after_a_rejected_join(subject: Subject) -> None:
+def test_group_after_a_rejected_join_is_unknown_to_heartbeats_commits_and_deletions(subject: Subject) -> None:
     forgets = subject.semantics == "kafka"
     group = empty_group(subject)
     place, key = {group.topic.name: [0]}, (group.topic.name, 0)

@@ -161,7 +161,7 @@ def test_rejected_join_group_response_has_a_null_protocol_name_from_v7_on(subjec
     ],
     ids=lambda names: "-or-".join(names) if isinstance(names, tuple) else "",
 )
-def test_tied_votes_for_group_protocols_are_decided_by_the_order_of_a_hash_table(
+def test_tie_of_votes_for_group_protocols_is_broken_by_hash_order_of_their_names(
     subject: Subject, names: tuple[str, str], old: str, new: str
 ) -> None:
     expected = new if has_new_coordinator(subject) else old

@@ -384,7 +384,7 @@ def test_empty_consumer_group_rejects_unknown_classic_member_ids_but_not_new_mem
 @pytest.mark.parametrize(
     ("kind", "instance", "has_protocols"), [("consumer", None, False), ("", None, True), ("consumer", "i1", False)]
 )
-def test_rejected_join_without_protocols_still_makes_an_empty_kip_848_group_classic(
+def test_classic_join_rejected_as_inconsistent_makes_an_empty_kip_848_group_classic(
     subject: Subject, kind: str, instance: str | None, has_protocols: bool
 ) -> None:
     group = ConsumerGroup(subject)

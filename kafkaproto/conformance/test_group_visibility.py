@@ -69,7 +69,7 @@ def test_list_groups_returns_a_new_classic_group_when_its_first_join_phase_ends(
 
 @pytest.mark.rule("D12", "GN-63")
 @pytest.mark.parametrize("is_hidden", [False, True])
-def test_empty_consumer_group_is_classic_after_a_rejected_join_and_a_rejected_commit(
+def test_empty_kip_848_group_becomes_classic_by_a_rejected_join_and_rejected_commit(
     subject: Subject, is_hidden: bool
 ) -> None:
     group = empty_group(subject)

@@ -130,7 +130,7 @@ def init(
 
 
 @pytest.mark.rule("TX-11", "P-22")
-def test_producer_ids_of_different_brokers_come_from_different_blocks(subject: Subject) -> None:
+def test_producer_ids_of_different_brokers_come_from_different_blocks_of_1000_ids(subject: Subject) -> None:
     blocks = [{init(subject, 4, None, broker_id=broker_id)[1] // 1000 for _ in range(3)} for broker_id in range(3)]
     assert all(not first & second for first, second in combinations(blocks, 2))
 

@@ -247,7 +247,7 @@ def test_api_versions_response_lists_the_versions_that_a_broker_supports(subject
 
 @pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("M-4", "M-5", "N-3", "N-5")
-def test_partition_of_a_stopped_leader_has_no_leader_unless_it_has_another_replica(subject: Subject) -> None:
+def test_partition_gets_a_new_leader_when_its_leader_stops_if_it_has_another_replica(subject: Subject) -> None:
     """A stopped broker is no longer listed in Metadata, is not in the ISR, and is no preferred read replica.
 
     Its partitions get a new leader if they have another replica; otherwise they have no leader.

@@ -110,7 +110,7 @@ def test_member_metadata_may_be_any_bytes_if_the_protocol_type_is_not_consumer(s
 
 
 @pytest.mark.rule("GC-26")
-def test_kip_848_broker_returns_no_member_id_if_a_join_gets_not_coordinator(subject: Subject) -> None:
+def test_join_group_rejected_as_not_coordinator_returns_no_member_id_with_kip_848(subject: Subject) -> None:
     group = Group(subject)
     member_id = "" if has_new_coordinator(subject) else "M"
     for version in (3, 7, 9):
@@ -146,7 +146,7 @@ def test_find_coordinator_error_for_an_unknown_key_type_says_malformed_request(s
 
 
 @pytest.mark.rule("M-8")
-def test_find_coordinator_v4_of_a_share_group_gets_invalid_request_without_message(subject: Subject) -> None:
+def test_find_coordinator_v4_of_a_share_group_gets_invalid_request_and_empty_message(subject: Subject) -> None:
     coordinator = subject.ask(subject.connect(), FindCoordinatorRequest("g:t:0", SHARE), 3)
     assert (coordinator.error_code, coordinator.error_message) == (INVALID_REQUEST, MALFORMED)
     for version in (4, 5):

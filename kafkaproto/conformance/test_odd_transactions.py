@@ -60,7 +60,7 @@ def test_response_to_a_verify_only_add_partitions_to_txn_repeats_no_partition(su
 
 
 @pytest.mark.rule("TX-47")
-def test_write_txn_markers_merges_the_results_of_all_markers_of_one_producer(subject: Subject) -> None:
+def test_write_txn_markers_returns_a_single_result_for_all_markers_of_a_producer(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
     producer.init()
 

@@ -75,7 +75,9 @@ def test_before_kafka_4_0_offset_fetch_returns_a_partition_named_twice_only_once
 @pytest.mark.rule("GO-36")
 @pytest.mark.releases(before="4.0")
 @pytest.mark.parametrize("partitions", [3, 4, 9])
-def test_offset_fetch_of_all_topics_has_the_order_of_a_hash_table_before_4_0(subject: Subject, partitions: int) -> None:
+def test_before_4_0_offset_fetch_of_all_topics_lists_partitions_in_scala_hash_order(
+    subject: Subject, partitions: int
+) -> None:
     group = Group(subject)
     first, second = (new_topic(subject, partitions=9).name for _ in range(2))
     offsets = {first: dict.fromkeys(range(partitions - 1), (5, None)), second: {0: (5, None)}}
@@ -89,7 +91,7 @@ def test_offset_fetch_of_all_topics_has_the_order_of_a_hash_table_before_4_0(sub
 
 @pytest.mark.rule("GO-36")
 @pytest.mark.releases(before="4.0")
-def test_offset_fetch_v0_returns_unsupported_version_once_for_a_repeated_partition(subject: Subject) -> None:
+def test_offset_fetch_v0_lists_a_repeated_partition_once_with_unsupported_version(subject: Subject) -> None:
     group = Group(subject)
     for topics in requests("first-topic", "second-topic"):
         response = group.ask(fetch_request(group, topics), 0)

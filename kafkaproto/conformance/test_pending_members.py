@@ -65,7 +65,7 @@ def test_group_has_the_state_empty_after_its_only_pending_member_leaves(subject:
 
 
 @pytest.mark.rule("GC-52")
-def test_kip_848_coordinator_describes_a_rebalancing_group_with_its_old_assignment(subject: Subject) -> None:
+def test_describe_groups_returns_the_old_assignment_in_a_rebalance_only_with_kip_848(subject: Subject) -> None:
     """In a rebalance, DescribeGroups returns the old member's previous assignment with the Java coordinator, and none with the older one.
 
     Both members join, but do not send SyncGroup. Then a second rebalance starts, in which both coordinators return no assignment for any member.

@@ -75,7 +75,7 @@ VERSION = 9
     ("bound", "request_bytes", "throttle_ms"),
     [(10_000, 105_000, 500), (10_000, 100_000, 0), (10_000, 100_010, 1), (1024, 20_480, 10_000), (1000, 15_000, 5000)],
 )
-def test_first_request_is_throttled_for_its_bytes_beyond_10_seconds_of_quota(
+def test_first_request_above_10_seconds_of_byte_quota_is_throttled_for_the_excess(
     subject: Subject, bound: int, request_bytes: int, throttle_ms: int
 ) -> None:
     """The throttle time of a first request is its bytes beyond ten seconds of quota, divided by the quota.
@@ -121,7 +121,7 @@ TIMELINE = sorted(
 
 
 @pytest.mark.rule("Q-2", "Q-3", "Q-4", "Q-7")
-def test_throttle_times_equal_those_that_a_reference_model_computes(subject: Subject) -> None:
+def test_throttle_times_equal_those_computed_by_a_simple_model_of_kafkas_quota_rate(subject: Subject) -> None:
     """Clients send the requests of `TIMELINE`. Each throttle time must equal that of `SlowRate`, a model of Kafka's quota rate.
 
     One test covers all clients. Because they send their requests in the same period, it lasts only as long as the slowest client: 11 seconds.
@@ -142,7 +142,7 @@ def test_throttle_times_equal_those_that_a_reference_model_computes(subject: Sub
 
 
 @pytest.mark.rule("Q-10")
-def test_lowered_byte_quota_throttles_at_once_for_bytes_sent_before_it_was_lowered(subject: Subject) -> None:
+def test_next_request_after_a_byte_quota_is_lowered_is_throttled_for_earlier_bytes(subject: Subject) -> None:
     """A client has sent 27.5 kB. Its next request is not throttled under a new quota of 30 kB/s, but is under 500 B/s, and is not without a quota.
 
     Corresponds to Kafka's test `ClientQuotaManagerTest.testQuotaParsing`.

@@ -111,7 +111,7 @@ def test_segment_with_one_unexpired_record_is_not_deleted(subject: Subject) -> N
 
 
 @pytest.mark.needs("log.retention.check.interval.ms")
-def test_oldest_segments_are_deleted_only_if_at_least_retention_bytes_are_left(subject: Subject) -> None:
+def test_oldest_segment_is_deleted_only_if_the_rest_has_at_least_retention_bytes(subject: Subject) -> None:
     now = subject.epoch_ms()
     size = len(at(now))
     for keep_bytes, start in ((3 * size, 7), (3 * size - 1, 7), (3 * size + 1, 6), (10 * size, 0), (0, 10)):
@@ -230,7 +230,7 @@ def test_tombstones_are_kept_for_delete_retention_ms_after_the_first_compaction(
 
 @pytest.mark.needs("log.cleaner.backoff.ms")
 @pytest.mark.rule("P-17")
-def test_compaction_keeps_the_last_sequence_of_a_producer_in_an_empty_batch(subject: Subject) -> None:
+def test_compaction_leaves_an_empty_batch_with_the_last_sequence_of_a_producer(subject: Subject) -> None:
     topic = new_topic(subject, **COMPACT)
     now = subject.epoch_ms()
 

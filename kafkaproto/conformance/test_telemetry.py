@@ -261,7 +261,9 @@ def test_changed_telemetry_subscription_can_be_requested_immediately(
 
 @pytest.mark.rule("AD-14")
 @BY_RELEASE
-def test_rejected_telemetry_push_allows_a_subscription_request_at_once_from_4_0_on(client: Pushing, error: int) -> None:
+def test_telemetry_subscription_can_be_requested_right_after_a_bad_push_from_4_0_on(
+    client: Pushing, error: int
+) -> None:
     client.wait()
     assert client.push(subscription_id=client.subscription_id + 1) == UNKNOWN_SUBSCRIPTION
     assert client.get().error_code == error

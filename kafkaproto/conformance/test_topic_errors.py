@@ -117,7 +117,7 @@ def test_cluster_metadata_topic_cannot_be_created(subject: Subject) -> None:
 
 
 @pytest.mark.rule("AD-45")
-def test_create_topics_reports_a_bad_name_rather_than_bad_settings_and_bad_counts(subject: Subject) -> None:
+def test_create_topics_checks_names_before_settings_and_settings_before_counts(subject: Subject) -> None:
     existing, name = new_topic(subject, name=subject.new_name("a.b")).name, subject.new_name()
     colliding = existing.replace("a.b", "a_b")
     null: dict[str, str | None] = {"no.such.setting": None}
@@ -158,7 +158,7 @@ def test_create_topics_reports_a_partition_listed_twice_before_an_unknown_broker
 
 
 @pytest.mark.rule("AD-45")
-def test_create_topics_accepts_names_that_collide_within_one_request(subject: Subject) -> None:
+def test_create_topics_accepts_two_new_names_that_differ_only_in_dot_and_underscore(subject: Subject) -> None:
     name = subject.new_name()
     for validate_only in (True, False):
         topics = topic_request(f"{name}.a"), topic_request(f"{name}_a")

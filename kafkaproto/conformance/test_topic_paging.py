@@ -95,7 +95,7 @@ def test_topics_with_errors_do_not_count_towards_the_limit_of_topic_descriptions
 
 
 @pytest.mark.rule("AD-5")
-def test_empty_topic_name_is_skipped_if_the_cursor_is_at_a_later_requested_topic(subject: Subject) -> None:
+def test_topic_description_skips_an_empty_name_if_the_cursor_is_at_a_later_topic(subject: Subject) -> None:
     pa, pb = two_topics(subject)
     assert page(subject, "", pb, cursor=("", 0)) == ([(17, "", []), (0, pb, [0])], None)
     assert page(subject, "", pb, cursor=("", 5)) == ([(17, "", []), (0, pb, [0])], None)
@@ -160,7 +160,7 @@ def test_replica_whose_exit_puts_the_isr_below_min_insync_replicas_enters_the_el
 @pytest.mark.releases("4.2")
 @pytest.mark.needs(brokers=3)
 @pytest.mark.rule("AD-7")
-def test_eligible_replica_leads_a_partition_that_has_lost_all_in_sync_replicas(subject: Subject) -> None:
+def test_replica_in_the_elr_becomes_leader_of_a_partition_without_in_sync_replicas(subject: Subject) -> None:
     two, three = (new_topic(subject, assignment={0: [0, 1, 2]}, min_insync_replicas=minimum) for minimum in ("2", "3"))
     for broker_id in (1, 2):
         subject.stop_broker(broker_id)

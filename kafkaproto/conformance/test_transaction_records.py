@@ -84,7 +84,7 @@ def test_transaction_log_records_have_format_version_1_if_transaction_version_is
 
 @pytest.mark.releases(first="4.0")
 @pytest.mark.rule("TX-4", "TX-38")
-def test_transaction_record_contains_the_transaction_version_of_the_producer(subject: Subject) -> None:
+def test_transaction_log_record_contains_the_transaction_version_of_its_producer(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
     producer.init()
     producer.add_once_free(topic)

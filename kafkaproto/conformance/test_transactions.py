@@ -190,7 +190,7 @@ def test_write_txn_markers_rejects_unknown_partitions_and_old_epochs(subject: Su
 
 
 @pytest.mark.rule("TX-19", "TX-23", "SN-60")
-def test_add_partitions_to_txn_sent_by_a_broker_can_verify_or_add_partitions(subject: Subject) -> None:
+def test_add_partitions_to_txn_of_a_broker_adds_partitions_unless_it_is_verify_only(subject: Subject) -> None:
     topic, producer = new_topic(subject, partitions=2), Producer(subject)
     producer.init()
     name = topic.name

@@ -125,7 +125,7 @@ def test_demo_steps_without_spark_run_from_the_command_line() -> None:
 
 
 @pytest.mark.rule("Q-6")
-def test_demo_check_of_throttle_times_fails_for_those_of_a_token_bucket() -> None:
+def test_demo_check_rejects_throttle_times_that_a_token_bucket_would_produce() -> None:
     from kafkaproto.pipeline.demo.quotas import QUOTA, MeasuredResponse, throttle_mismatches
 
     rate, now_ms, answers = SampledRate(), 0.0, []

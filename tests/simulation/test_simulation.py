@@ -50,7 +50,7 @@ def test_simulation_seed_replays_identically_in_another_process() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", BUGS)
-def test_simulation_catches_each_injected_bug(name: str) -> None:
+def test_simulation_detects_each_bug_injected_into_the_broker(name: str) -> None:
     assert caught_by_simulation(BUGS[name], try_first=first_seeds().get(name, 0)) is not None
 
 

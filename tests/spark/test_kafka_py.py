@@ -209,7 +209,7 @@ def test_spark_kafka_py_available_now_stream_reads_all_records_and_ends(
     assert len(ours.batches) == 1 and len(ours.seen) == 33
 
 
-def test_available_now_query_before_spark_4_2_ends_after_a_single_limited_batch(
+def test_available_now_query_before_spark_4_2_ends_after_max_offsets_per_trigger(
     spark: Any, kafka: TestCluster, scratch: Path
 ) -> None:
     fill(kafka, 30)
@@ -278,7 +278,7 @@ def test_spark_kafka_py_batch_write_stores_the_same_records_as_the_spark_connect
 
 
 @pytest.mark.rule("P-22")
-def test_spark_kafka_py_sink_partitions_keys_like_java_and_selects_topics_by_column(
+def test_spark_kafka_py_and_connector_write_rows_to_the_same_topics_and_partitions(
     spark: Any, kafka: TestCluster
 ) -> None:
     for source in BOTH:

@@ -226,7 +226,7 @@ def test_spark_batch_read_runs_at_the_rate_of_its_quota(spark: Any, limited: Tes
 
 
 @pytest.mark.rule("X-6")
-def test_spark_batch_write_runs_at_the_rate_of_its_quota(spark: Any, limited: TestCluster) -> None:
+def test_spark_batch_write_runs_at_the_byte_rate_of_its_producer_quota(spark: Any, limited: TestCluster) -> None:
     values = f"repeat('x', {LIMITED_BYTES}) AS value"
     write(spark.range(LIMITED_RECORDS).selectExpr("CAST(id AS STRING) AS key", values), limited)
     assert keys(limited, "out") == list(range(LIMITED_RECORDS))

@@ -196,7 +196,7 @@ def test_repeat_analysis_counts_batches_produced_again_and_offsets_fetched_again
     assert (fetch_row["client_id"], fetch_row["fetched_again"], fetch_row["bytes_again"]) == (SPARK, 1, answers[-1])
 
 
-def test_record_count_stored_twice_is_10_if_a_batch_of_10_records_is_written_again(spark: Any, folder: Path) -> None:
+def test_record_analysis_reports_10_records_stored_twice_if_a_batch_is_stored_again(spark: Any, folder: Path) -> None:
     def again(rows: list[Row]) -> list[Row]:
         """Store the first batch of an idempotent producer again at the end of the log."""
         first = next(r for r in rows if r["api"] == "Produce" and r["topic"] == "t")
@@ -234,7 +234,7 @@ def test_rack_analysis_counts_bytes_read_across_racks_and_the_avoidable_part_of_
     assert lost["client_id"] == SPARK and "variable" in lost["what"]
 
 
-def test_client_version_analysis_lists_releases_that_accept_each_clients_requests(tables: Tables) -> None:
+def test_client_version_analysis_lists_kafka_releases_that_each_client_works_with(tables: Tables) -> None:
     kinds = {r["client"]: r for r in answer_rows(census.ANSWER, "clients", tables)}
     assert set(kinds) == {"p", "p-*", "reader-*", "consumer-spark-kafka-source-*--*-executor-*"}
     assert kinds["p"]["software"] == "librdkafka 2.5" and kinds["p"]["requests"] == 9
@@ -336,7 +336,7 @@ def test_truncated_result_table_says_that_there_are_more_rows(tables: Tables) ->
     assert len(result_table.rows) == MAX_ROWS and result_table.more
 
 
-def test_each_analysis_query_has_source_text_in_sql_or_python(tables: Tables) -> None:
+def test_source_of_each_analysis_query_is_sql_or_a_python_function(tables: Tables) -> None:
     for answer in (throttles, what_if, ledger, latency, fetch_sizes, racks, census, spark_doctor):
         for query in answer.ANSWER.queries:
             assert "SELECT" in query.source or "def " in query.source

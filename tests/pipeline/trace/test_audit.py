@@ -63,7 +63,9 @@ def test_trace_tables_built_with_and_without_spark_are_equal(out: Path) -> None:
         assert rows(out, table) == rows(out.parent / "other", table)
 
 
-def test_second_spark_table_job_reads_only_a_new_trace_and_reports_it_as_truncated(spark: Any, tmp_path: Path) -> None:
+def test_second_spark_table_job_reads_only_a_new_trace_and_says_that_it_is_truncated(
+    spark: Any, tmp_path: Path
+) -> None:
     trace, made = tmp_path / "trace", tmp_path / "out"
     with_spark = partial(job.with_spark, spark)
     write(trace, traffic(), "a")
@@ -213,7 +215,7 @@ def test_audit_reports_no_fault_that_missing_trace_entries_may_explain(audited: 
     )
 
 
-def test_audit_leaves_out_faults_in_rows_next_to_a_gap_in_a_capture(audited: Found) -> None:
+def test_audit_leaves_out_faults_in_rows_next_to_a_gap_in_a_packet_capture(audited: Found) -> None:
     assert "10" in audited.left_out[incomplete.BESIDE_A_HOLE] and "10" not in audited.rules[incomplete.BESIDE_A_HOLE]
     assert incomplete.FAR_FROM_A_HOLE not in audited.left_out and "10" in audited.rules[incomplete.FAR_FROM_A_HOLE]
 
@@ -310,7 +312,7 @@ def test_throttle_times_computed_by_the_audit_and_by_the_broker_are_equal(spark:
 
 
 @pytest.mark.parametrize(("version", "verdict"), [(7, HOLDS), (8, BROKEN)])
-def test_audit_reports_a_delayed_throttled_response_only_for_kafka_2_0_or_newer(
+def test_delayed_throttled_response_breaks_an_audit_rule_only_from_kafka_2_0_on(
     spark: Any, out: Path, version: int, verdict: str
 ) -> None:
     """A broker that accepts Fetch version 8 is of release 2.0 or later: it responds at once, and without records if throttled."""
@@ -334,7 +336,7 @@ def test_audit_rule_without_any_row_to_check_gets_the_verdict_not_exercised(spar
     assert "0 hold" in text(outcomes).splitlines()[0]
 
 
-def test_audit_exits_with_1_if_a_warning_rule_is_broken_and_with_2_for_an_error_rule() -> None:
+def test_audit_exit_status_is_1_for_broken_warning_rules_and_2_for_error_rules() -> None:
     def broken(severity: str, count: int) -> Outcome:
         return Outcome(Rule("1", "", severity, lambda tables: tables.requests), 5, count, None, [])
 

@@ -310,7 +310,7 @@ def clients_that_come_and_go(count: int) -> list[Entry]:
     return bench.entries
 
 
-def test_saved_table_job_state_is_equally_large_after_5_and_50_closed_connections(
+def test_saved_table_job_state_does_not_grow_from_5_to_50_closed_connections(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(rows_module, "LATE_CONNECTIONS", 3)

@@ -97,12 +97,12 @@ def fetched(quota: float, rounds: int = 12) -> tuple[list[Request], list[int]]:
     return requests, read
 
 
-def test_quota_replay_of_fetches_at_the_recorded_quota_gives_the_recorded_throttles() -> None:
+def test_quota_replay_at_the_recorded_quota_gives_the_recorded_fetch_throttle_times() -> None:
     requests, read = fetched(4000.0)
     assert 0 in read and waits(requests, 4000.0, fetches=True) == [(r.seq, r.at_ms, r.waited_ms) for r in requests]
 
 
-def test_quota_replay_predicts_fetch_retries_at_a_lower_but_not_at_a_higher_quota() -> None:
+def test_quota_replay_adds_fetch_retries_at_lower_and_removes_them_at_higher_quotas() -> None:
     """Compared with brokers that have the other quota. A request recorded without a throttle has no pause before a retry."""
     strict, _ = fetched(4000.0)
     free, all_read = fetched(1e9)

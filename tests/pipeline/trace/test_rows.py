@@ -60,7 +60,7 @@ def bench() -> Bench:
     return Bench()
 
 
-def test_trace_entry_with_offsets_of_several_partitions_gives_one_row_per_partition() -> None:
+def test_trace_entry_with_log_offsets_of_two_partitions_gives_a_row_per_partition() -> None:
     logs = (Positions("t", 0, True, 5, 4, 1, 9), Positions("u", 3, False, 7, 7, 0, 7))
     names = ("run", "seq", "hour", "broker", "clock_ms", "at_ns")
     rows = rows_of([State(8, 2, 3_600_000, 77, logs)])["state"]
@@ -77,7 +77,7 @@ def test_request_row_contains_the_wait_time_of_a_fetch_or_null_if_it_is_unknown(
     assert row["wait_ms"] == exchange.wait_ns / 1e6 > 0 and unknown["wait_ms"] is None
 
 
-def test_produce_request_gives_rows_for_itself_and_for_each_partition_and_batch(bench: Bench) -> None:
+def test_produce_request_gives_rows_in_the_requests_partitions_and_batches_tables(bench: Bench) -> None:
     client = bench.cluster.connect(client_id="p")
     client.ask(produce("t", batch(b"0")), 9)
     bench.entries.clear()
@@ -171,7 +171,7 @@ def test_list_offsets_rows_contain_requested_timestamp_and_returned_offset(bench
     ]
 
 
-def test_throttle_event_is_joined_to_the_row_of_its_request(bench: Bench) -> None:
+def test_request_row_contains_the_throttle_time_and_quota_of_its_throttle_event(bench: Bench) -> None:
     limit(bench.cluster, producer_byte_rate=10_000.0)
     client = bench.cluster.connect()
     client.ask(produce_of_bytes(client, "t", 105_000), 9)
@@ -354,7 +354,7 @@ def test_row_of_an_unanswered_request_with_an_unknown_version_contains_the_reaso
     ]
 
 
-def test_event_row_contains_all_fields_of_the_event() -> None:
+def test_row_of_a_trace_event_contains_all_fields_of_the_event() -> None:
     facts = {"seq": 5, "clock_ms": 1_700_003_600_000, "at_ns": 17, "broker": 2, "peer": "10.0.0.1", "more": [1, 2]}
     [row] = rows_of([Event("opened", facts)])["events"]
     assert of([row], "seq", "clock_ms", "at_ns", "broker", "kind", "hour") == [
@@ -368,7 +368,7 @@ def test_event_row_contains_all_fields_of_the_event() -> None:
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 @pytest.mark.parametrize("compression", [Compression.NONE, Compression.GZIP])
-def test_down_converted_fetch_response_gives_a_row_with_first_and_next_offset(
+def test_row_of_a_down_converted_fetch_response_has_first_and_next_record_offset(
     bench: Bench, version: int, compression: Compression
 ) -> None:
     client = bench.cluster.connect(client_id="p")

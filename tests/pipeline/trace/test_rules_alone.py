@@ -238,7 +238,7 @@ def test_two_audits_at_the_same_time_each_report_only_faults_of_their_own_tables
 # ---- leftovers of a query -----------------------------------------------------------------------------------------------------
 
 
-def test_audit_queries_create_no_temporary_view_and_keep_cached_tables_cached(
+def test_audit_queries_create_no_spark_views_and_read_cached_tables_from_the_cache(
     spark: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def views() -> list[str]:

@@ -136,7 +136,7 @@ def test_table_job_prints_the_singular_word_for_one_row() -> None:
     assert tables.shown({"requests": 1, "batches": 0}) == "1 request, 0 batches"
 
 
-def test_table_job_prints_an_error_for_a_copied_trace_file_and_adds_its_rows_once(
+def test_table_job_ignores_a_copy_of_a_trace_file_and_prints_an_error_that_names_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace = tmp_path / "trace"

@@ -97,7 +97,7 @@ def test_end_txn_row_contains_the_epoch_returned_under_transaction_version_2() -
     assert of([end], *names) == [(False, 0, producer.producer_id, 1)]
 
 
-def test_transaction_verifications_and_markers_give_a_table_row_for_each_partition(recorded: Recorded) -> None:
+def test_add_partitions_to_txn_and_write_txn_markers_give_a_row_for_each_partition(recorded: Recorded) -> None:
     producer, name = Producer(recorded.bench), recorded.topic.name
     producer.init()
     producer.add({name: [0]})
