@@ -180,7 +180,7 @@ def test_describe_configs_omits_settings_whose_names_begin_with_kafkaproto() -> 
 
 
 @pytest.mark.rule("CF-5")
-def test_describe_configs_lists_internal_and_removed_settings_only_when_set() -> None:
+def test_describe_configs_lists_internal_and_obsolete_settings_only_if_they_are_set() -> None:
     given = {"log_initial_task_delay_ms": "100", "quota_producer_default": "1000"}
     before, after = described(made(), BROKER, "0"), described(made(**given), BROKER, "0")
     assert after.keys() - before.keys() == {"log.initial.task.delay.ms", "quota.producer.default"}

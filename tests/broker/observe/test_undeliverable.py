@@ -240,7 +240,7 @@ def test_measured_quota_window_is_at_most_the_result_of_function_longest_window_
 
 
 @pytest.mark.parametrize("samples", [2, 11])
-def test_measured_quota_window_can_equal_the_result_of_function_longest_window_ms(samples: int) -> None:
+def test_rate_of_a_quota_is_measured_over_at_most_the_computed_longest_window(samples: int) -> None:
     rate = SampledRate(samples, 1000)
     rate.record(0, 0)
     rate.record(0, 999)

@@ -15,7 +15,9 @@ def test_system_clock_and_a_new_movable_clock_return_unix_time_in_milliseconds(c
     assert clock.is_wall
 
 
-def test_system_clock_continues_unchanged_when_the_system_time_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broker_clock_goes_on_steadily_when_the_time_of_the_machine_is_set_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     clock = SystemClock()
     before = clock.now_ms()
     monkeypatch.setattr(time, "time", lambda: 0.0)
