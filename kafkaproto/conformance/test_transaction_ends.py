@@ -85,7 +85,7 @@ def test_leader_removes_the_state_of_an_idle_producer_unless_its_transaction_is_
 
 
 @pytest.mark.rule("TX-29", "TX-76", "SN-63")
-def test_unverified_batch_blocks_the_last_stable_offset_until_a_marker_is_written(subject: Subject) -> None:
+def test_hanging_transaction_blocks_the_last_stable_offset_until_a_marker_is_written(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
     producer.init()
     assert producer.send(topic, 0, version=9) == (0, 0)

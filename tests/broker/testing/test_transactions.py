@@ -169,7 +169,7 @@ def other_brokers(c: TestCluster) -> list[int]:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_cluster_methods_cannot_abort_a_transaction_if_too_few_replicas_are_in_sync(
+def test_abort_by_a_test_raises_kafka_error_if_too_few_replicas_are_in_sync(
     replicated: TestCluster, method: str
 ) -> None:
     producer, _ = begun(replicated)
