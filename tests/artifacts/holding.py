@@ -172,7 +172,14 @@ def _committed(cluster: VirtualCluster, group: str, topics: list[str]) -> list[l
 def _quotas(cluster: VirtualCluster) -> list[list[Any]]:
     quota_entries = ask(cluster, 0, DescribeClientQuotasRequest([], False), 1).entries or ()
     quotas = [
-        [[[e.entity_type, e.entity_name] for e in q.entity], {v.key: v.value for v in q.values}] for q in quota_entries
+        # The order of the components has changed since the data was written.
+        [
+            sorted(
+                ([e.entity_type, e.entity_name] for e in q.entity), reverse=True, key=lambda component: component[0]
+            ),
+            {v.key: v.value for v in q.values},
+        ]
+        for q in quota_entries
     ]
     return sorted(quotas, key=str)
 
