@@ -81,7 +81,9 @@ def test_fetch_v2_omits_a_first_batch_above_partition_max_bytes_and_v3_returns_i
 
 @pytest.mark.needs(at_least={"max.incremental.fetch.session.cache.slots": SESSION_SLOTS})
 @pytest.mark.rule("F-1")
-@pytest.mark.parametrize("version", [*range(4, 18), pytest.param(18, marks=pytest.mark.releases(first="4.2"))])
+@pytest.mark.parametrize(
+    "version", [*range(4, 18), pytest.param(18, marks=pytest.mark.releases(first="4.2"), id="18-since_kafka_4_2")]
+)
 def test_fetch_returns_records_and_the_response_fields_of_its_version(subject: Subject, version: int) -> None:
     topic = new_topic(subject)
     data = batch(b"a", b"b")
