@@ -83,8 +83,8 @@ def test_metadata_isr_lists_rejoined_replicas_last_before_4_2_and_by_id_from_4_2
     topic = new_topic(subject, assignment={0: [2, 0, 1]})
     assert topic.partition().isr_nodes == [2, 0, 1]
     for broker_id, expected in ((2, first), (1, then)):
-        subject.stop_broker(broker_id)
         remaining = [i for i in topic.partition().isr_nodes if i != broker_id]
+        subject.stop_broker(broker_id)
         wait_until(subject, partial(_has_isr, topic, remaining), f"the ISR is {remaining}")
         subject.start_broker(broker_id)
         wait_until(subject, partial(_has_isr, topic, expected), f"the ISR is {expected}")

@@ -145,7 +145,7 @@ def test_conformance_suggests_offsets_topic_replication_factor_1_for_a_single_br
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("release", "chosen", "needed"),
     [
@@ -228,7 +228,7 @@ def test_conformance_command_prints_whether_its_tests_expect_semantics_kip_or_ka
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(300)
 def test_conformance_suite_passes_on_a_broker_started_as_in_the_readme() -> None:
     """No test fails, and each test that is not prepared has a reason."""
     command = [sys.executable, "-m", "kafkaproto.cli", "broker", "--brokers", "3", "--port", "0"]

@@ -84,15 +84,16 @@ VALUES: dict[int, dict[str, list[str | None]]] = {
 """Settings and their values, good and bad, by type of resource."""
 LISTS = {"cleanup.policy", "leader.replication.throttled.replicas", "log.cleanup.policy", "metrics"}
 """The settings with a list, to which `APPEND` and `SUBTRACT` apply."""
+ADDRESS = "10.0.0.1"
 ENTITIES: tuple[dict[str, str | None], ...] = (
     *[{"client-id": "client"}] * 3,
     {"user": "user"},
     {"user": "user", "client-id": "client"},
     {"user": "user", "client-id": None},
-    {"ip": "10.0.0.1"},
+    {"ip": ADDRESS},
     {"ip": "nowhere"},
     {"user": ""},
-    {"user": "user", "ip": "10.0.0.1"},
+    {"user": "user", "ip": ADDRESS},
     {"group": "group"},
     {},
 )
@@ -225,7 +226,7 @@ class SettingsPlayer:
         ]
         resources = [AlterConfigsResource(BROKER_TYPE, name, list(changes)) for name in ("1", "")]
         self._ask(IncrementalAlterConfigsRequest(resources), 1)
-        address = [AlterClientQuotasRequestEntityData("ip", "10.0.0.1")]
+        address = [AlterClientQuotasRequestEntityData("ip", ADDRESS)]
         removed = [OpData("connection_creation_rate", 0.0, True)]
         self._ask(AlterClientQuotasRequest([AlterClientQuotasRequestEntryData(address, removed)]), 1)
         self._wait()
@@ -288,14 +289,14 @@ class SettingsPlayer:
         for entry in answer.entries or []:
             entry.values.sort(key=lambda value: value.key)  # the size of Kafka's hash table depends on earlier changes
         if answer.entries is not None:
-            mine = [e for e in answer.entries if any(part.entity_name in self.shown_names for part in e.entity)]
+            mine = [e for e in answer.entries if any(part.entity_name in self._own_names for part in e.entity)]
             answer.entries = sorted(mine, key=lambda entry: [str(part) for part in entry.entity])
         return answer
 
     @property
-    def shown_names(self) -> set[str | None]:
-        """The names of entities of this conversation; others belong to earlier conversations."""
-        return {*self.names.values(), "10.0.0.1"}
+    def _own_names(self) -> set[str | None]:
+        """The names of the entities of this conversation. Other entities belong to earlier conversations and are not compared."""
+        return {*self.names.values(), ADDRESS}
 
     def _entity(self, name: str | None) -> str | None:
         return self.names.get(name, name) if name is not None else None

@@ -13,11 +13,14 @@ _SHARED = {
     "tests/tools/test_admin_client.py": re.compile(r"\[([\d.]+)\]"),
     "tests/test_cost_beside_many.py": re.compile(r"\[(.+)\]"),
 }
-"""Files that take minutes. Tests of a file share brokers only if the pattern finds the same text in their ids."""
+"""Maps each file whose tests take minutes to a pattern. Tests share brokers only if the pattern matches equal texts in their ids."""
 
 
 def scope_of(nodeid: str) -> str:
-    """Return a name for the tests that run in the same worker as this one: its file, or the file with the text that a pattern finds."""
+    """Return the name of the group of tests that a test belongs to: its file, or its file and the text that the pattern of the file matches.
+
+    One worker runs all tests of a group. nodeid: the id of the test in pytest, which begins with its file.
+    """
     file = nodeid.partition("::")[0]
     pattern = _SHARED.get(file)
     match = pattern.search(nodeid) if pattern else None
@@ -25,7 +28,7 @@ def scope_of(nodeid: str) -> str:
 
 
 class Scheduling(LoadFileScheduling):  # type: ignore[misc]
-    """Gives all tests of a file to the same worker, except those of files that take minutes: workers share these."""
+    """Gives all tests of a group, see `scope_of`, to one worker."""
 
     def _split_scope(self, nodeid: str) -> str:
         return scope_of(nodeid)

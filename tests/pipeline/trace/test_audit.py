@@ -33,7 +33,7 @@ from tests.support.pipeline.tables import rows
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.clients,
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(300),
     pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS),
     # py4j leaves its sockets to the garbage collector.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),

@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.java,
     pytest.mark.clients,
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(400),
     pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS),
     # py4j leaves its sockets to the garbage collector.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
