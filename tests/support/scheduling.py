@@ -11,7 +11,6 @@ _SHARED = {
     "tests/clients/transactions/test_transactions.py": re.compile(r"(kafka|ours)-[\d.]+\]$"),
     "tests/tools/test_tools.py": re.compile(r"\[([\d.]+)-"),
     "tests/tools/test_admin_client.py": re.compile(r"\[([\d.]+)\]"),
-    "tests/test_cost_beside_many.py": re.compile(r"\[(.+)\]"),
 }
 """Maps each file whose tests take minutes to a pattern. Tests share brokers only if the pattern matches equal texts in their ids."""
 
