@@ -58,7 +58,7 @@ def test_ab_benchmark_accepts_a_speed_drop_of_at_most_5_percent(now: float, miss
     assert paired("produce", [100.0] * 3, [now] * 3).missed is missed
 
 
-def test_ab_benchmark_table_marks_a_row_without_a_measurement_as_missed() -> None:
+def test_ab_benchmark_counts_a_row_that_could_not_be_measured_as_a_missed_limit() -> None:
     unmeasured = at_most("metadata", 100.0, None, 1.03, "{:.0f}", "now: ImportError: no such module")
     assert unmeasured.missed
     assert "MISSED: now: ImportError: no such module" in table([unmeasured])
@@ -187,7 +187,7 @@ def test_ab_benchmark_requires_valgrind_only_for_instruction_counts(
 
 
 @pytest.mark.parametrize("base", ["no-such-branch", "HEAD~999999", "--all", "HEAD:Makefile", ""])
-def test_ab_benchmark_error_for_a_base_that_is_no_commit_is_a_single_line(base: str) -> None:
+def test_ab_benchmark_prints_a_one_line_error_for_an_unknown_git_commit(base: str) -> None:
     done = run("--only", "race", "--", base)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
@@ -316,7 +316,7 @@ def worked(*rows: str, requests: int = 3, folder: Path = ROOT) -> list[dict[str,
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_ab_benchmark_fetches_return_as_many_record_bytes_as_the_row_name_states() -> None:
+def test_ab_benchmark_fetches_of_100_bytes_and_1_mb_return_that_many_record_bytes() -> None:
     results = {result["row"]: result for result in worked(*workload.ROWS, requests=7)}
     assert list(results) == list(workload.ROWS)
     for name, result in results.items():
@@ -343,7 +343,7 @@ def test_ab_benchmark_workload_rejects_an_unexpected_response() -> None:
     workload.check_response(row(5, 0, []), workload.throttled)
 
 
-def test_ab_benchmark_error_for_a_missing_class_lists_the_searched_modules(
+def test_error_for_a_broker_class_not_found_by_the_benchmark_lists_searched_modules(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(workload.HOMES, "VirtualCluster", ("nowhere.testing.memory", "kafkaproto.broker.runtime.clock"))
@@ -354,7 +354,7 @@ def test_ab_benchmark_error_for_a_missing_class_lists_the_searched_modules(
         workload.find("VirtualCluster")
 
 
-def test_benchmark_does_not_hide_an_import_error_inside_an_existing_broker_module(
+def test_ab_benchmark_raises_the_import_error_of_a_broker_module_that_cannot_import(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "half_there.py").write_text("import no_such_package\n")
@@ -391,7 +391,7 @@ def test_benchmark_result_of_a_failed_or_crashed_workload_contains_the_reason() 
     }
 
 
-def test_benchmark_imports_a_broker_installed_from_a_wheel_as_kafkaproto_broker(tmp_path: Path) -> None:
+def test_ab_benchmark_finds_the_broker_in_a_package_named_kafkaproto_broker(tmp_path: Path) -> None:
     """The broker is found as `kafkaproto.broker`, its place in a wheel."""
     (tmp_path / "kafkaproto" / "broker" / "testing").mkdir(parents=True)
     for folder in ("kafkaproto", "kafkaproto/broker", "kafkaproto/broker/testing"):
@@ -408,7 +408,7 @@ def test_benchmark_imports_a_broker_installed_from_a_wheel_as_kafkaproto_broker(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the comparison reads /proc and pins cores")
-def test_ab_benchmark_returns_speeds_and_memory_sizes_of_base_and_current_broker() -> None:
+def test_ab_benchmark_returns_speed_and_memory_of_the_old_and_the_current_broker() -> None:
     both = (HERE, HERE._replace(name=sides.NOW))
     rows = [
         sockets.Row("produce", race.produced(1, 50)),

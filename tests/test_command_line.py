@@ -186,7 +186,7 @@ def test_broker_command_with_profile_kafka_uses_the_default_settings_of_kafka(st
     assert "profile" not in err
 
 
-def test_broker_command_logs_settings_without_effect(start: Start) -> None:
+def test_broker_command_logs_that_setting_num_io_threads_has_no_effect(start: Start) -> None:
     _, err, _ = start("--port", "0", "-c", "num.io.threads=4").end()
     assert "num.io.threads" in err
     assert "no effect" in err

@@ -83,7 +83,7 @@ def test_make_demo_runs_without_spark_and_java_if_variable_spark_is_0() -> None:
     assert "java -version" in plan.stdout
 
 
-def test_make_installs_pyspark_in_the_version_tested_with_the_spark_kafka_connector() -> None:
+def test_make_installs_exactly_the_pyspark_version_that_the_tests_use() -> None:
     plan = make("-n", "-B", ".venv/.installed-all", f"PYTHON={sys.executable}").stdout
     file = re.search(r"pip install .*--constraint (\S+) --editable '\.\[dev,spark\]'", plan)
     assert file is not None

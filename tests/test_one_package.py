@@ -92,7 +92,7 @@ def test_importing_a_renamed_module_raises_an_error_that_contains_its_new_name(
     assert [name for name in names if name not in last] == []
 
 
-def test_error_for_missing_module_pipeline_nothing_names_kafkaproto_pipeline_nothing(
+def test_error_for_a_missing_module_in_pipeline_says_kafkaproto_pipeline(
     environment: dict[str, str],
 ) -> None:
     done = run(environment, "-m", "pipeline.nothing")

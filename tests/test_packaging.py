@@ -175,7 +175,7 @@ def test_readme_shows_the_installation_first_and_mentions_only_existing_extras(m
     assert {"spark", "demo", "conformance"} <= extras <= {*metadata.get_all("Provides-Extra", [])}
 
 
-def test_mypy_infers_types_of_the_installed_package_in_a_program_without_errors(python: Path, tmp_path: Path) -> None:
+def test_mypy_reads_the_types_of_the_installed_package_and_reports_no_errors(python: Path, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(TYPED)
     command = ["-m", "mypy", "--strict", "--python-executable", str(python), "--cache-dir", str(tmp_path / "cache")]
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "MYPYPATH")}
@@ -198,7 +198,7 @@ def test_installed_package_is_imported_from_the_wheel_and_not_from_the_checkout(
     assert output.endswith("somebody else\n")
 
 
-def test_pytest_fixture_works_next_to_other_packages_named_broker_and_pipeline(python: Path, tmp_path: Path) -> None:
+def test_cluster_fixture_starts_brokers_beside_user_packages_broker_and_pipeline(python: Path, tmp_path: Path) -> None:
     (tmp_path / "test_orders.py").write_text(SUITE)
     output = run(python, tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider")
     assert "1 passed" in output

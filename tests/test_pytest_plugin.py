@@ -316,7 +316,7 @@ def test_async_cluster_can_be_used_in_its_own_event_loop_but_not_in_another_loop
     )
 
 
-def test_async_cluster_used_through_nested_fixtures_in_another_loop_is_an_error(pytester: pytest.Pytester) -> None:
+def test_async_fixture_in_another_event_loop_cannot_use_the_cluster_even_indirectly(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\ntimeout = 30\n")
     pytester.makepyfile(
         """
@@ -463,7 +463,7 @@ def test_cluster_fixture_can_be_defined_with_session_or_module_scope(outside: py
         ),
     ],
 )
-def test_invalid_or_ineffective_kafka_marker_is_an_error_in_only_the_marked_test(
+def test_kafka_marker_that_is_invalid_or_has_no_effect_fails_only_the_marked_test(
     outside: pytest.Pytester, fixture: str, marker: str, text: str
 ) -> None:
     outside.makepyfile(
@@ -528,7 +528,7 @@ def test_kafka_marker_fails_a_test_that_requests_a_fixture_that_ignores_the_mark
     result.stdout.fnmatch_lines([f"*marker kafka of *test_one: *the fixture {fixture}*use the fixture kafka_cluster*"])
 
 
-def test_kafka_marker_sets_the_broker_count_of_a_cluster_from_getfixturevalue(outside: pytest.Pytester) -> None:
+def test_kafka_marker_applies_to_a_cluster_requested_with_getfixturevalue(outside: pytest.Pytester) -> None:
     outside.makepyfile(
         """
         import pytest

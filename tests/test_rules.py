@@ -73,14 +73,12 @@ def test_rule_markers_are_read_from_functions_classes_and_modules(tmp_path: Path
         (proven("F-7", "D9b", "W-9"), "rule W-9 has a test: remove its line"),
     ],
 )
-def test_rule_check_returns_an_error_for_an_unknown_rule_or_a_rule_without_a_test(
-    named: list[Proof], fault: str
-) -> None:
+def test_rule_without_a_test_and_test_of_an_unknown_rule_are_errors(named: list[Proof], fault: str) -> None:
     (line,) = problems({"fetch.md": PAGE}, named)
     assert fault in line
 
 
-def test_rule_defined_twice_is_reported() -> None:
+def test_rule_number_defined_on_two_pages_is_an_error() -> None:
     pages = {"fetch.md": PAGE, "other.md": "# X\n\n## F-7 Again\n"}
     assert problems(pages, proven("F-7", "D9b")) == ["docs/rules has rule F-7 2 times"]
 
@@ -94,7 +92,7 @@ def test_rule_check_error_for_an_outdated_table_contains_the_command_to_rewrite_
     assert line == "docs/rules/fetch.md is not current: run python -m tests.rules --write"
 
 
-def test_rule_check_returns_an_error_for_a_skipped_rule_number_without_a_reason() -> None:
+def test_gap_in_rule_numbers_is_an_error_unless_the_page_gives_a_reason() -> None:
     page = written("# SN. Scenarios\n\n## SN-1 First join\n\nText.\n\n- SN-2: SN-1 has it.\n", proven("SN-1"))
     assert "    | SN-2 | SN-1 has it. |\n" in page
     assert problems({"sn.md": page}, proven("SN-1")) == []
@@ -108,7 +106,7 @@ def test_rule_check_returns_an_error_for_a_skipped_rule_number_without_a_reason(
 @pytest.mark.parametrize(
     ("line", "has_reason"), [("not used", False), ("not used.", False), ("not used; W-1 has it.", True)]
 )
-def test_rule_check_returns_an_error_if_no_page_says_why_a_rule_number_is_unused(line: str, has_reason: bool) -> None:
+def test_note_that_a_rule_number_is_not_used_is_an_error_without_a_reason(line: str, has_reason: bool) -> None:
     page = written(f"# SN. Scenarios\n\n## SN-1 First join\n\nText.\n\n- SN-2: {line}\n", proven("SN-1"))
     fault = 'docs/rules/sn.md does not say why SN-2 is not used: write "- SN-2: not used; ..." with the reason'
     assert problems({"sn.md": page}, proven("SN-1")) == ([] if has_reason else [fault])

@@ -164,7 +164,7 @@ LARGE = [Size("a.py", "500 lines"), Size("a.py::A", "30 methods"), Size("b.py", 
         ({"a.py": "one table", "a.py::A": " "}, ["a.py::A has no reason"]),
     ],
 )
-def test_code_size_check_rejects_an_exemption_that_is_unneeded_or_has_no_reason(
+def test_size_check_reports_an_exemption_that_is_not_needed_or_has_no_reason(
     exceptions: dict[str, str], messages: list[str]
 ) -> None:
     assert problems(LARGE, exceptions) == messages

@@ -87,7 +87,7 @@ def test_broker_logs_at_start_which_release_it_serves_and_how_to_stop_it(start: 
     assert "kafkaproto" in page.read_text()
 
 
-def test_start_report_says_if_share_or_streams_groups_of_the_release_are_not_served(start: Start) -> None:
+def test_start_report_says_that_kafka_4_2_share_and_streams_groups_are_not_served(start: Start) -> None:
     """Kafka serves share groups from 4.1 on, and streams groups from 4.2 on."""
     share_groups = "INFO not served, although Kafka 4.1 serves them: share groups"
     both = "INFO not served, although Kafka 4.2 serves them: share groups and streams groups"
@@ -104,7 +104,7 @@ def test_start_report_lists_every_address_of_every_listener(start: Start) -> Non
     assert "INFO no topics; --topic NAME creates one" in lines
 
 
-def test_start_report_contains_20_of_23_topics_and_a_line_that_says_3_more(start: Start) -> None:
+def test_start_report_lists_only_20_of_23_topics_and_counts_the_3_others(start: Start) -> None:
     options = [word for i in range(23) for word in ("--topic", f"t{i}:1")]
     lines = start(*options).stop()
     assert sum(line.startswith("INFO topic t") for line in lines) == 20
@@ -162,7 +162,7 @@ def test_topic_option_with_only_a_name_uses_default_partition_and_replica_counts
     assert [line for line in lines if line.startswith("WARNING")] == []
 
 
-def test_broker_with_memory_option_0_accepts_records_and_logs_no_warning(start: Start) -> None:
+def test_broker_started_with_option_memory_0_accepts_records_and_logs_no_warning(start: Start) -> None:
     running = start("--memory", "0", "--topic", "orders:1", "--log-level", "warning")
     for _ in range(3):
         produce(running.address, "orders", 100)

@@ -27,7 +27,7 @@ def test_public_classes_and_methods_of_kafkaproto_testing_equal_the_committed_li
         pytest.fail("\n".join([*difference, "", advice]), pytrace=False)
 
 
-def test_list_of_cluster_methods_shows_changed_signatures_and_lacks_removed_methods(
+def test_public_method_list_reflects_a_changed_signature_and_a_removed_method(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     before = set(class_lines(TestCluster))
@@ -82,7 +82,7 @@ def test_docstring_check_returns_the_public_fields_and_methods_without_a_docstri
     assert sorted(undocumented_in(Half)) == ["Half.hidden", "Half.method", "Half.silent"]
 
 
-def test_kafkaproto_testing_without_pytest_offers_cluster_but_not_cluster_fixture() -> None:
+def test_cluster_can_be_imported_without_pytest_but_cluster_fixture_cannot() -> None:
     program = """
 import sys
 sys.modules["pytest"] = None  # as if it were not installed

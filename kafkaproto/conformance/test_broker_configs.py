@@ -151,9 +151,7 @@ def test_error_for_changing_read_only_settings_lists_exactly_those_settings(subj
 
 @pytest.mark.rule("CF-19")
 @EITHER
-def test_error_lists_all_security_settings_that_are_set_without_a_listener_prefix(
-    subject: Subject, broker: str
-) -> None:
+def test_error_for_security_settings_without_listener_prefix_lists_all_of_them(subject: Subject, broker: str) -> None:
     reason = "These security configs can be dynamically updated only per-listener using the listener prefix"
     rejected = "HashSet(ssl.truststore.location, ssl.key.password, ssl.keystore.location)"
     error = checked(
@@ -169,7 +167,7 @@ def test_error_lists_all_security_settings_that_are_set_without_a_listener_prefi
 
 
 @pytest.mark.rule("CF-19")
-def test_connection_and_thread_limits_of_a_listener_can_be_set_for_all_brokers(subject: Subject) -> None:
+def test_listener_prefixed_connection_limits_can_be_set_as_cluster_wide_defaults(subject: Subject) -> None:
     prefix = "listener.name.plaintext."
     for name in ("max.connections", "max.connection.creation.rate", "num.network.threads"):
         assert altered(subject, ALL, (prefix + name, SET, "5")) == VALID
@@ -185,9 +183,7 @@ def test_connection_and_thread_limits_of_a_listener_can_be_set_for_all_brokers(s
 
 @pytest.mark.rule("CF-18", "W-12")
 @EITHER
-def test_error_for_max_connections_0_and_max_connections_per_ip_0_names_the_latter(
-    subject: Subject, broker: str
-) -> None:
+def test_max_connections_per_ip_0_is_reported_before_max_connections_0(subject: Subject, broker: str) -> None:
     name, limit, rate = "max.connections.per.ip", "max.connections", "max.connection.creation.rate"
     only = f"requirement failed: {name} can be set to zero only if {name}.overrides property is set."
     assert altered(subject, broker, (name, SET, "0")) == (INVALID_REQUEST, only)
@@ -233,7 +229,7 @@ def test_network_threads_of_a_listener_can_at_most_double_or_halve(subject: Subj
     ],
 )
 @pytest.mark.releases(first="4.1")
-def test_invalid_number_is_reported_before_the_elr_error_for_min_insync_replicas(
+def test_min_insync_replicas_of_a_broker_cannot_be_changed_while_elr_is_enabled(
     subject: Subject, broker: str, operation: int, expected: str
 ) -> None:
     change = ("min.insync.replicas", operation, "2" if operation == SET else None)
@@ -253,7 +249,7 @@ def test_append_and_subtract_are_rejected_for_broker_settings_that_are_no_lists(
 
 
 @pytest.mark.rule("CF-23")
-def test_subtract_from_an_unset_broker_cleanup_policy_ignores_the_cluster_policy(subject: Subject) -> None:
+def test_subtract_from_an_unset_broker_cleanup_policy_uses_the_default_value_delete(subject: Subject) -> None:
     name = "log.cleanup.policy"
 
     def change(broker: str, operation: int, value: str | None, expected: str) -> None:
@@ -302,7 +298,7 @@ def test_advertised_listeners_cannot_be_set_from_4_0_on(subject: Subject) -> Non
 
 
 @pytest.mark.rule("CF-21")
-def test_config_resource_name_may_write_broker_id_0_with_a_sign_or_leading_zero(subject: Subject) -> None:
+def test_config_requests_accept_00_plus_0_and_minus_0_as_names_of_broker_0(subject: Subject) -> None:
     for name in ("0", "00", "+0", "-0"):
         assert checked(subject, name, log_cleaner_threads="1") == VALID, name
         [result] = subject.ask_once(

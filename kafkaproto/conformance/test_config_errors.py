@@ -118,7 +118,7 @@ def test_invalid_config_operation_is_reported_before_an_illegal_topic_name(
 
 
 @pytest.mark.rule("AD-38")
-def test_unknown_config_operation_on_a_topic_rejects_valid_changes_of_the_request(subject: Subject) -> None:
+def test_unknown_config_operation_on_one_topic_also_fails_changes_of_other_topics(subject: Subject) -> None:
     topic, other = new_topic(subject).name, new_topic(subject).name
     odd = (TOPIC, topic, [("retention.ms", UNKNOWN, "1000")])
     broker: tuple[int, str, Operations] = (BROKER, "0", [("log.cleaner.threads", SET, "1")])
@@ -302,7 +302,7 @@ def test_describe_configs_error_says_what_is_wrong_with_a_topic_name_or_broker_i
 
 @pytest.mark.rule("CF-22")
 @pytest.mark.parametrize("value", ["NaN", "0.5f", "0.5d", "0x1p-1", ".5", "1.", " 5e-1 "])
-def test_number_settings_accept_the_number_formats_of_java(subject: Subject, value: str) -> None:
+def test_setting_of_type_double_accepts_java_spellings_such_as_0_5f_and_5e_1(subject: Subject, value: str) -> None:
     assert created(subject, subject.new_name(), {"min.cleanable.dirty.ratio": value}) == (0, None)
 
 

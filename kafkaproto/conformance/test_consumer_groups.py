@@ -155,7 +155,7 @@ def test_consumer_group_describe_rejects_unknown_and_classic_groups(subject: Sub
 
 
 @pytest.mark.rule("GN-12", "GN-13", "SN-32")
-def test_kip_848_member_that_joins_again_after_a_rebalance_is_fenced_before_4_2(subject: Subject) -> None:
+def test_kip_848_member_in_epoch_2_that_sends_epoch_0_again_is_fenced_before_4_2(subject: Subject) -> None:
     """A member in epoch 1 that joins again gets its assignment. A member in epoch 2 that joins again is fenced, but only before Kafka 4.2 (SN-32)."""
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
@@ -216,7 +216,7 @@ def test_static_member_keeps_its_partitions_while_it_is_temporarily_gone(subject
 
 @pytest.mark.rule("GN-32")
 @pytest.mark.releases(first="4.2")
-def test_member_that_rejoins_as_static_gets_no_partitions_while_it_must_revoke_some(subject: Subject) -> None:
+def test_member_that_rejoins_before_revoking_partitions_gets_an_empty_assignment(subject: Subject) -> None:
     """Members A and B join without an instance id, and later join again with one.
 
     A still owns partitions that it must revoke for B, so the response to A's second join has no partitions. B has nothing to revoke, so the response

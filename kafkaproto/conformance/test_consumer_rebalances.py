@@ -60,7 +60,7 @@ def test_partitions_are_revoked_from_one_member_before_another_member_gets_them(
 
 
 @pytest.mark.rule("GN-12", "SN-30")
-def test_heartbeat_with_the_previous_epoch_is_fenced_if_it_has_unassigned_partitions(subject: Subject) -> None:
+def test_heartbeat_with_the_previous_epoch_is_fenced_if_it_claims_moved_partitions(subject: Subject) -> None:
     """A heartbeat with the previous epoch is accepted only if the member owns a subset of its assignment (scenario SN-30, steps 10 and 11)."""
     group = ConsumerGroup(subject)
     kept, moved = split(group)
@@ -72,7 +72,7 @@ def test_heartbeat_with_the_previous_epoch_is_fenced_if_it_has_unassigned_partit
 
 
 @pytest.mark.rule("GN-27", "SN-31")
-def test_heartbeat_that_contains_all_fields_always_gets_the_assignment(subject: Subject) -> None:
+def test_heartbeat_with_all_fields_gets_even_an_unchanged_assignment(subject: Subject) -> None:
     """A heartbeat with all fields gets the member's unchanged assignment. A heartbeat without optional fields gets no assignment (SN-31)."""
     group = ConsumerGroup(subject)
     kept, moved = split(group)
@@ -117,7 +117,7 @@ def test_partitions_of_a_topic_that_a_member_unsubscribes_from_are_revoked(subje
 
 
 @pytest.mark.rule("GN-16", "GN-22")
-def test_response_to_a_heartbeat_that_drops_a_topic_omits_the_topic_from_4_2_on(subject: Subject) -> None:
+def test_from_4_2_on_unsubscribing_from_a_topic_returns_the_remaining_assignment(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     names = [group.topic.name, group.add_topic().name, group.add_topic().name]
     owned = dict.fromkeys(names, ALL)
@@ -137,7 +137,7 @@ def test_response_to_a_heartbeat_that_drops_a_topic_omits_the_topic_from_4_2_on(
 
 
 @pytest.mark.rule("GN-22", "GN-23")
-def test_member_can_regain_its_revoked_partitions_immediately_from_4_2_on(subject: Subject) -> None:
+def test_member_gets_revoked_partitions_back_in_the_same_heartbeat_from_4_2_on(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     kept, _ = split(group)
     assert group.beat("B", -1) == (-1, None)

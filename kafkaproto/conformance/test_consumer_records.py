@@ -26,7 +26,7 @@ def left(member_id: str) -> list[tuple[int, str, int | None]]:
 
 
 @pytest.mark.rule("GO-5", "GO-9", "GN-48")
-def test_joins_revocations_leaves_and_deletion_of_a_consumer_group_write_records(subject: Subject) -> None:
+def test_consumer_group_writes_records_when_members_join_revoke_partitions_or_leave(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     log = GroupLog(group)
     topics = [(TOPICS, "", 0)] if group.stores_topics else []
@@ -117,7 +117,7 @@ def hashed(*topics: tuple[Topic, list[list[str]]]) -> int:
 
 @pytest.mark.rule("GO-8", "GN-17")
 @pytest.mark.needs(racks=True, brokers=3)
-def test_since_kafka_4_1_consumer_groups_store_a_hash_of_topics_instead_of_the_list(subject: Subject) -> None:
+def test_since_kafka_4_1_group_records_contain_a_hash_of_the_subscribed_topics(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     single, double = group.topic, group.add_topic(assignment={0: [0, 1], 1: [1, 0], 2: [1, 2]})
     log = GroupLog(group)

@@ -128,7 +128,7 @@ def cut_or_filled(converted: bytes, size: int) -> bytes:
 @pytest.mark.rule("F-35")
 @pytest.mark.parametrize("value_bytes", [0, 60, 3000])
 @pytest.mark.parametrize(("version", "magic"), OLD)
-def test_down_converted_fetch_response_has_the_size_of_the_unconverted_batches(
+def test_down_converted_response_is_padded_or_cut_to_the_size_of_stored_batches(
     subject: Subject, version: int, magic: int, value_bytes: int
 ) -> None:
     topic = new_topic(subject)
@@ -146,7 +146,7 @@ def test_down_converted_fetch_response_has_the_size_of_the_unconverted_batches(
 @pytest.mark.rule("F-31")
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize(("version", "magic"), OLD)
-def test_compressed_batch_is_converted_into_one_complete_wrapper_message(
+def test_compressed_batch_is_down_converted_into_a_single_wrapper_message(
     subject: Subject, version: int, magic: int, codec: Compression
 ) -> None:
     topic = new_topic(subject)
@@ -160,7 +160,7 @@ def test_compressed_batch_is_converted_into_one_complete_wrapper_message(
 
 
 @pytest.mark.rule("F-33")
-def test_old_fetch_versions_return_batches_before_a_zstd_batch_and_an_error_at_it(subject: Subject) -> None:
+def test_fetch_v1_and_v3_return_batches_before_a_zstd_batch_but_not_the_zstd_batch(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(numbered(0, 1, compression=Compression.GZIP), numbered(1, 2, compression=Compression.ZSTD))
     for version in (1, 3):
@@ -332,7 +332,9 @@ TAKEN = {
 
 @pytest.mark.rule("P-4")
 @pytest.mark.parametrize("what", REFUSED)
-def test_old_produce_versions_reject_invalid_message_sets(subject: Subject, what: str) -> None:
+def test_old_produce_versions_reject_message_sets_with_a_bad_checksum_or_mixed_magic(
+    subject: Subject, what: str
+) -> None:
     topic = new_topic(subject)
     data, error = REFUSED[what]
     assert sent(topic, data) == (error, -1)
@@ -341,7 +343,7 @@ def test_old_produce_versions_reject_invalid_message_sets(subject: Subject, what
 
 @pytest.mark.rule("P-4")
 @pytest.mark.parametrize("what", TAKEN)
-def test_old_produce_versions_accept_valid_message_sets(subject: Subject, what: str) -> None:
+def test_old_produce_versions_accept_truncated_messages_and_nonzero_offsets(subject: Subject, what: str) -> None:
     topic = new_topic(subject)
     data, base_offset = TAKEN[what]
     assert sent(topic, data) == (0, base_offset)
@@ -375,7 +377,7 @@ INSIDE = {
 
 @pytest.mark.rule("P-4")
 @pytest.mark.parametrize("what", INSIDE)
-def test_broker_validates_messages_inside_a_compressed_wrapper_message(subject: Subject, what: str) -> None:
+def test_compressed_wrapper_message_with_an_invalid_inner_message_is_rejected(subject: Subject, what: str) -> None:
     topic = new_topic(subject)
     data, error = INSIDE[what]
     assert sent(topic, data)[0] == error

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic
 
 
 @pytest.mark.rule("GC-7", "GO-11", "GO-12", "SN-20")
-def test_coordinator_move_rejects_parked_joins_and_keeps_groups(subject: Subject) -> None:
+def test_members_continue_at_the_new_coordinator_after_not_coordinator_errors(subject: Subject) -> None:
     """Parked joins get NOT_COORDINATOR from the old coordinator. Members then continue at the new coordinator (scenario SN-20)."""
     topic = new_topic(subject).name
     joining, stable = Group(subject, 0), Group(subject, 0)

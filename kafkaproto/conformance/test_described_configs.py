@@ -152,7 +152,7 @@ def test_describe_configs_of_a_broker_returns_all_settings_with_their_read_only_
 
 @pytest.mark.rule("CF-3", "SN-72")
 @pytest.mark.releases(before="4.0")
-def test_advertised_listeners_are_dynamic_in_3_9(subject: Subject) -> None:
+def test_describe_configs_marks_advertised_listeners_as_not_read_only_before_4_0(subject: Subject) -> None:
     assert not described(subject, BROKER, NODE)["advertised.listeners"].read_only
 
 
@@ -207,7 +207,7 @@ def test_topic_setting_message_format_version_is_accepted_in_3_9(subject: Subjec
 
 @pytest.mark.rule("CF-11", "CF-12", "SN-72")
 @pytest.mark.releases(first="4.0")
-def test_topic_settings_that_kafka_4_0_removed_are_unknown(subject: Subject) -> None:
+def test_topic_settings_removed_in_kafka_4_0_are_rejected_from_4_0_on(subject: Subject) -> None:
     for name in REMOVED:
         assert created(subject, {name: "1"})[0] == 40
     assert not created(subject, {})[1].keys() & REMOVED

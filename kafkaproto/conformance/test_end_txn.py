@@ -30,7 +30,9 @@ def stuck(subject: Subject, *, commit: bool, version: int = 3) -> tuple[Producer
 
 @pytest.mark.rule("TX-37", "SN-55")
 @pytest.mark.parametrize("commit", [True, False])
-def test_end_txn_while_a_transaction_ends_gets_concurrent_transactions(subject: Subject, commit: bool) -> None:
+def test_end_txn_before_v5_while_a_transaction_ends_gets_concurrent_transactions(
+    subject: Subject, commit: bool
+) -> None:
     producer, _ = stuck(subject, commit=commit)
     for version in range(5):
         for again in (True, False):
@@ -46,7 +48,7 @@ def test_end_txn_while_a_transaction_ends_gets_concurrent_transactions(subject: 
 @pytest.mark.rule("TX-38", "SN-55")
 @pytest.mark.parametrize("commit", [True, False])
 @pytest.mark.parametrize("version", [3, 5])
-def test_any_end_txn_v5_during_the_end_of_a_transaction_gets_concurrent_transactions(
+def test_end_txn_v5_with_any_epoch_during_a_commit_gets_concurrent_transactions(
     subject: Subject, commit: bool, version: int
 ) -> None:
     producer, _ = stuck(subject, commit=commit, version=version)

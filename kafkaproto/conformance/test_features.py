@@ -262,7 +262,7 @@ def test_update_features_rejects_upgrades_to_lower_and_downgrades_to_higher_leve
 
 @pytest.mark.rule("AD-20")
 @pytest.mark.releases("3.9", "4.0")
-def test_downgrade_error_for_metadata_version_below_3_3_names_the_minimum_3_3_iv0(subject: Subject) -> None:
+def test_metadata_version_cannot_be_downgraded_below_3_3_iv0(subject: Subject) -> None:
     for level in (1, 3):
         text = f"Invalid metadata.version {level}. Unable to set a metadata.version less than 3.3-IV0"
         for kind in (SAFE, UNSAFE):
@@ -287,7 +287,7 @@ def test_changed_feature_level_is_in_the_next_api_versions_response(subject: Sub
 
 @pytest.mark.releases("3.9", "4.0")
 @pytest.mark.rule("AD-27")
-def test_before_4_0_describe_quorum_has_no_voter_directory_ids_in_kraft_version_1(
+def test_describe_quorum_returns_all_zero_voter_directory_ids_before_kafka_4_0(
     subject: Subject, levels: dict[str, int]
 ) -> None:
     change(subject, KRAFT, 1, UPGRADE)

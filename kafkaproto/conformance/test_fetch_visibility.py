@@ -80,7 +80,7 @@ def test_consumers_read_to_the_high_watermark_and_followers_to_the_log_end(subje
 
 
 @pytest.mark.rule("F-21", "F-24")
-def test_leaders_serve_all_fetches_and_followers_only_consumer_fetches_from_v11_on(subject: Subject) -> None:
+def test_follower_accepts_consumer_fetches_only_from_version_11_on(subject: Subject) -> None:
     """A leader serves all consumers and all followers with a replica. A follower serves no other follower, and consumers only from version 11 on.
 
     A broker without a replica rejects every fetch.

@@ -116,7 +116,7 @@ def test_leader_change_or_topic_deletion_completes_parked_fetches_with_an_error(
 
 
 @pytest.mark.rule("F-29")
-def test_append_to_a_later_segment_completes_a_parked_fetch_below_min_bytes(subject: Subject) -> None:
+def test_parked_fetch_completes_below_min_bytes_when_the_log_rolls_to_a_new_segment(subject: Subject) -> None:
     topic = new_topic(subject, segment_bytes="300")
     topic.fill(batch_of_bytes(200))
     waiting = topic.connect()

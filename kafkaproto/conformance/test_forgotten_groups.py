@@ -70,7 +70,7 @@ def hidden_group(subject: Subject) -> ConsumerGroup:
     return group
 
 
-def test_rejected_join_and_another_groups_commit_remove_an_empty_group_from_the_list(subject: Subject) -> None:
+def test_rejected_classic_join_makes_kafka_forget_an_empty_kip_848_group(subject: Subject) -> None:
     forgets = subject.semantics == "kafka"
     group = empty_group(subject)
     place, key = {group.topic.name: [0]}, (group.topic.name, 0)
@@ -88,7 +88,7 @@ def test_rejected_join_and_another_groups_commit_remove_an_empty_group_from_the_
     assert group.committed(place) == {key: NO_OFFSET if forgets else 5}
 
 
-def test_group_after_a_rejected_join_is_unknown_to_heartbeats_commits_and_deletions(subject: Subject) -> None:
+def test_heartbeat_and_commit_after_a_rejected_join_get_group_id_not_found(subject: Subject) -> None:
     forgets = subject.semantics == "kafka"
     group = empty_group(subject)
     place, key = {group.topic.name: [0]}, (group.topic.name, 0)
@@ -102,13 +102,13 @@ def test_group_after_a_rejected_join_is_unknown_to_heartbeats_commits_and_deleti
     assert result.error_code == (NOT_FOUND if forgets else 0)
 
 
-def test_join_after_a_rejected_join_gets_epoch_1_and_committed_offsets_remain(subject: Subject) -> None:
+def test_group_forgotten_after_a_rejected_join_restarts_at_epoch_1_with_its_offsets(subject: Subject) -> None:
     group = hidden_group(subject)
     assert group.enter("B") == (1 if subject.semantics == "kafka" else 3, ALL)
     assert group.committed() == {(group.topic.name, 0): 5}
 
 
-def test_list_groups_omits_a_group_after_a_rejected_join_and_a_rejected_heartbeat(subject: Subject) -> None:
+def test_rejected_heartbeat_does_not_make_a_forgotten_group_visible_in_list_groups(subject: Subject) -> None:
     forgets = subject.semantics == "kafka"
     group = hidden_group(subject)
     name, value = ("subscribed_topic_regex", "(") if group.version else ("server_assignor", "unknown")
@@ -117,7 +117,7 @@ def test_list_groups_omits_a_group_after_a_rejected_join_and_a_rejected_heartbea
     assert group.committed() == ({} if forgets else {(group.topic.name, 0): 5})
 
 
-def test_list_groups_omits_a_group_after_a_rejected_join_until_its_next_commit(subject: Subject) -> None:
+def test_offset_commit_makes_a_forgotten_group_visible_in_list_groups_again(subject: Subject) -> None:
     group = hidden_group(subject)
     topic = group.topic.name
     assert commit(group, {topic: {1: (8, None)}}) == {(topic, 1): 0}
@@ -126,7 +126,7 @@ def test_list_groups_omits_a_group_after_a_rejected_join_until_its_next_commit(s
     assert group.committed() == {(topic, 0): 5, (topic, 1): 8}
 
 
-def test_committed_offset_is_returned_after_a_rejected_join_and_then_a_classic_join(subject: Subject) -> None:
+def test_classic_join_makes_committed_offsets_of_a_forgotten_group_visible_again(subject: Subject) -> None:
     group = hidden_group(subject)
     client = group.client(version=3)
     joined = client.join()

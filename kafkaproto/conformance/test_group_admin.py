@@ -167,7 +167,7 @@ def test_offset_delete_response_of_kip_848_coordinator_has_topics_in_request_ord
 
 
 @pytest.mark.rule("GC-61")
-def test_offset_delete_treats_an_undecodable_subscription_as_all_topics(subject: Subject) -> None:
+def test_offset_delete_is_rejected_for_any_topic_if_a_subscription_is_undecodable(subject: Subject) -> None:
     topic = new_topic(subject).name
     group = Group(subject)
     client = group.client(protocols=[("range", b"?")])
@@ -208,7 +208,7 @@ def _delete_topic(group: Group, topic: str) -> None:
 @pytest.mark.rule("GC-64")
 @pytest.mark.releases(before="4.0")
 @pytest.mark.parametrize("delete", [_delete_offset, _delete_topic])
-def test_group_with_only_a_pending_member_is_deleted_with_its_last_offset(
+def test_before_4_0_deleting_the_last_offset_deletes_a_group_with_a_pending_member(
     subject: Subject, delete: Callable[[Group, str], None]
 ) -> None:
     """A client of the group has got a member id, but has not joined yet. When the group's last offset is deleted, the group is deleted, too.

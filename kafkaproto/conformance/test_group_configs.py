@@ -86,7 +86,7 @@ def test_invalid_settings_of_a_group_are_rejected_with_kafkas_exact_error_messag
 
 
 @pytest.mark.rule("GN-69")
-def test_duplicate_or_null_settings_of_a_group_are_rejected_for_valid_and_empty_ids(subject: Subject) -> None:
+def test_group_settings_that_are_repeated_or_null_are_rejected_for_any_group_id(subject: Subject) -> None:
     """A repeated setting and a null value are rejected with equal errors for a valid and for an empty group id.
 
     The errors also occur in Kafka before 4.0, which has no settings of groups.

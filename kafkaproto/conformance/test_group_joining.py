@@ -161,7 +161,7 @@ def test_rejected_join_group_response_has_a_null_protocol_name_from_v7_on(subjec
     ],
     ids=lambda names: "-or-".join(names) if isinstance(names, tuple) else "",
 )
-def test_tie_of_votes_for_group_protocols_is_broken_by_hash_order_of_their_names(
+def test_tie_between_two_assignment_protocols_is_broken_by_hashes_of_their_names(
     subject: Subject, names: tuple[str, str], old: str, new: str
 ) -> None:
     expected = new if has_new_coordinator(subject) else old

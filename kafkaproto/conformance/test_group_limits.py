@@ -84,7 +84,7 @@ def test_member_beyond_group_max_size_is_rejected(subject: Subject) -> None:
 @pytest.mark.rule("GO-23")
 @pytest.mark.needs("offsets.commit.required.acks")
 @pytest.mark.releases(before="4.0")
-def test_offset_commit_with_required_acks_1_does_not_wait_for_a_follower(subject: Subject) -> None:
+def test_commit_does_not_wait_for_followers_if_offsets_commit_required_acks_is_1(subject: Subject) -> None:
     """The test suspends the follower of the group's offsets partition. With the default acks, -1, the commit would wait for this follower."""
     topic = new_topic(subject).name
     group = Group(subject, 0)

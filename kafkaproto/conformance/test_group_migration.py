@@ -362,7 +362,7 @@ def test_empty_consumer_group_becomes_classic_with_the_first_classic_member(subj
 
 
 @pytest.mark.rule("GN-63")
-def test_empty_consumer_group_rejects_unknown_classic_member_ids_but_not_new_members(
+def test_empty_consumer_group_rejects_a_classic_join_with_an_unknown_member_id(
     subject: Subject,
 ) -> None:
     """Joins with an unknown member id are rejected. A join without an id converts the group to a classic one, which keeps its committed offsets."""
@@ -384,7 +384,7 @@ def test_empty_consumer_group_rejects_unknown_classic_member_ids_but_not_new_mem
 @pytest.mark.parametrize(
     ("kind", "instance", "has_protocols"), [("consumer", None, False), ("", None, True), ("consumer", "i1", False)]
 )
-def test_classic_join_rejected_as_inconsistent_makes_an_empty_kip_848_group_classic(
+def test_inconsistent_classic_join_fails_but_turns_an_empty_kip_848_group_classic(
     subject: Subject, kind: str, instance: str | None, has_protocols: bool
 ) -> None:
     group = ConsumerGroup(subject)

@@ -45,7 +45,7 @@ def is_listed(group: Group) -> bool:
     return any(listed_group.group_id == group.id for listed_group in group.ask(ListGroupsRequest(), 4).groups)
 
 
-def test_group_whose_only_commit_was_rejected_is_listed_after_another_groups_commit(subject: Subject) -> None:
+def test_rejected_offset_commit_still_creates_an_empty_group_in_list_groups(subject: Subject) -> None:
     ConsumerGroup(subject)  # skips the test unless the broker has the coordinator in Java
     group = Group(subject)
     topic = new_topic(subject).name
@@ -69,7 +69,7 @@ def test_list_groups_returns_a_new_classic_group_when_its_first_join_phase_ends(
 
 @pytest.mark.rule("D12", "GN-63")
 @pytest.mark.parametrize("is_hidden", [False, True])
-def test_empty_kip_848_group_becomes_classic_by_a_rejected_join_and_rejected_commit(
+def test_rejected_join_and_commit_turn_an_empty_kip_848_group_into_a_classic_group(
     subject: Subject, is_hidden: bool
 ) -> None:
     group = empty_group(subject)

@@ -88,7 +88,7 @@ def test_producer_sequence_wraps_to_zero_after_the_largest_int32(subject: Subjec
 
 
 @pytest.mark.rule("P-18")
-def test_duplicate_produce_returns_the_original_timestamp_and_awaits_replication(subject: Subject) -> None:
+def test_acks_all_produce_of_a_duplicate_batch_waits_for_replication(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     producer = Producer(topic)
     first = produced(subject.ask(producer.connection, produce(topic.name, producer.data(0, timestamp=5000)), 9))
@@ -106,7 +106,7 @@ def test_duplicate_produce_returns_the_original_timestamp_and_awaits_replication
 
 
 @pytest.mark.rule("P-17")
-def test_producer_sequences_are_tracked_per_producer(subject: Subject) -> None:
+def test_equal_sequence_numbers_of_two_producers_are_not_duplicates(subject: Subject) -> None:
     topic = new_topic(subject)
     first, second = Producer(topic, 1), Producer(topic, 2)
     assert [first.send(0), second.send(0), first.send(1), second.send(1)] == [(0, 0), (0, 1), (0, 2), (0, 3)]

@@ -19,7 +19,7 @@ PRODUCE, OFFSET_FETCH, ADD_PARTITIONS_TO_TXN, DESCRIBE_ACLS, UNREGISTER_BROKER =
 
 @pytest.mark.needs(at_least={"max.incremental.fetch.session.cache.slots": SESSION_SLOTS})
 @pytest.mark.rule("X-1", "X-5")
-def test_every_version_of_every_api_returns_a_complete_response(subject: Subject) -> None:
+def test_broker_sends_a_decodable_response_to_every_version_of_every_api(subject: Subject) -> None:
     """The test sends an almost empty request in each version, all versions of an API over one connection, and decodes every response."""
     for key in subject.offered():
         low, high = OFFERED_BY_3_9[key]

@@ -94,7 +94,7 @@ def test_topics_named_twice_in_offset_requests_appear_twice_in_the_response(java
 
 
 @pytest.mark.rule("GO-15", "GO-21")
-def test_txn_offset_commit_of_a_repeated_partition_rejects_only_too_long_metadata(java: Subject) -> None:
+def test_txn_offset_commit_rejects_only_the_entry_whose_metadata_is_too_long(java: Subject) -> None:
     """A TxnOffsetCommit request has two entries for one partition. The first, the second or both have metadata that is too long.
 
     An entry with too long metadata gets error OFFSET_METADATA_TOO_LARGE (12). The offset of the other entry is committed.
@@ -253,7 +253,7 @@ def test_kip_848_coordinator_rebalances_a_classic_group_that_a_pending_member_le
 
 
 @pytest.mark.rule("GC-52")
-def test_describe_groups_returns_old_assignments_until_a_second_rebalance_starts(java: Subject) -> None:
+def test_describe_groups_returns_the_previous_assignment_during_a_rebalance(java: Subject) -> None:
     assert described_in_rebalances(java) == [
         ("PreparingRebalance", [(b"", b"a0"), (b"", b"")]),
         ("CompletingRebalance", [(b"", b"a0"), (b"", b"")]),

@@ -49,7 +49,7 @@ def test_join_group_that_offers_each_protocol_twice_gets_no_response(subject: Su
 
 
 @pytest.mark.rule("GC-27")
-def test_member_that_offers_protocol_a_twice_and_protocol_b_once_gets_protocol_b(subject: Subject) -> None:
+def test_assignment_protocol_offered_once_is_chosen_over_one_offered_twice(subject: Subject) -> None:
     group = Group(subject)
     joined = join(group, ("a", b"1"), ("b", b"2"), ("a", b"3"))
     assert (joined.error_code, joined.protocol_name) == (0, "b")
@@ -70,7 +70,9 @@ def test_member_that_offers_protocol_a_twice_and_protocol_b_once_gets_protocol_b
     ],
     ids=["topics", "negative", "version-9", "null-topic", "topic", "user-data"],
 )
-def test_join_group_with_an_impossible_subscription_size_gets_no_response(subject: Subject, data: bytes) -> None:
+def test_join_group_with_an_invalid_array_length_in_a_subscription_gets_no_response(
+    subject: Subject, data: bytes
+) -> None:
     group = Group(subject)
     assert join(group, ("range", data)) is None
     assert group.state()[0] == PREPARING
@@ -110,7 +112,7 @@ def test_member_metadata_may_be_any_bytes_if_the_protocol_type_is_not_consumer(s
 
 
 @pytest.mark.rule("GC-26")
-def test_join_group_rejected_as_not_coordinator_returns_no_member_id_with_kip_848(subject: Subject) -> None:
+def test_not_coordinator_response_to_join_group_has_no_member_id_with_kip_848(subject: Subject) -> None:
     group = Group(subject)
     member_id = "" if has_new_coordinator(subject) else "M"
     for version in (3, 7, 9):

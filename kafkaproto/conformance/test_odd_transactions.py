@@ -29,7 +29,7 @@ def _listed(topics: object) -> list[tuple[str, list[tuple[int, int]]]]:
 
 
 @pytest.mark.rule("TX-19", "TX-20")
-def test_add_partitions_to_txn_lists_a_partition_as_often_as_the_request_does(subject: Subject) -> None:
+def test_add_partitions_to_txn_response_repeats_each_partition_the_request_repeats(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
     producer.init()
 
@@ -49,7 +49,7 @@ def test_add_partitions_to_txn_lists_a_partition_as_often_as_the_request_does(su
 
 
 @pytest.mark.rule("TX-19", "TX-23")
-def test_response_to_a_verify_only_add_partitions_to_txn_repeats_no_partition(subject: Subject) -> None:
+def test_verify_only_add_partitions_to_txn_returns_a_repeated_partition_once(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
     producer.init()
     producer.add_once_free(topic)

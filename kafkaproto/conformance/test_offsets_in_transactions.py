@@ -61,7 +61,7 @@ def test_offsets_committed_in_an_aborted_transaction_are_discarded(subject: Subj
 
 
 @pytest.mark.rule("GC-64", "TX-43")
-def test_deleting_the_pending_offsets_of_a_group_does_not_delete_the_group(subject: Subject) -> None:
+def test_offset_delete_of_pending_transactional_offsets_keeps_the_empty_group(subject: Subject) -> None:
     topic, group = new_topic(subject), Group(subject)
     producer = begun(subject, topic)
     assert producer.add_offsets(group) == 0

@@ -138,7 +138,7 @@ def test_list_partition_reassignments_repeats_a_partition_that_the_request_repea
         subject.start_broker(2)
 
 
-def test_invalid_reassignments_are_rejected(subject: Subject) -> None:
+def test_reassignment_to_duplicate_or_unknown_brokers_is_rejected(subject: Subject) -> None:
     topic = new_topic(subject)
     for target in ([], [0, 0], [7], [-1]):
         assert reassigned(subject, topic, target) == 39, target
@@ -190,7 +190,7 @@ def test_preferred_leader_election_gives_leadership_back_to_the_preferred_replic
 
 
 @pytest.mark.rule("AD-47")
-def test_elect_leaders_returns_an_empty_partition_list_for_topics_without_election(subject: Subject) -> None:
+def test_elect_leaders_omits_partitions_but_not_topics_that_need_no_election(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [1, 0], 1: [0, 1]})
 
     def listed(kind: int, topics: list[TopicPartitions] | None) -> dict[str, list[tuple[int, int, str | None]]]:
@@ -212,7 +212,7 @@ def test_elect_leaders_returns_an_empty_partition_list_for_topics_without_electi
 
 
 @pytest.mark.rule("AD-47")
-def test_election_without_a_running_replica_gets_an_error_about_unavailable_leaders(subject: Subject) -> None:
+def test_leader_election_fails_if_the_only_replica_of_a_partition_is_stopped(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [2]})
     subject.stop_broker(2)
     wait_until(subject, lambda: topic.partition().leader_id == -1, "no leader")

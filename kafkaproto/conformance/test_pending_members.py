@@ -48,7 +48,7 @@ def test_kip_848_coordinator_starts_a_rebalance_when_a_pending_member_leaves(sub
 
 
 @pytest.mark.rule("GC-48", "GC-49")
-def test_leave_group_that_removes_no_member_starts_no_rebalance(subject: Subject) -> None:
+def test_leave_group_with_only_unknown_member_ids_starts_no_rebalance(subject: Subject) -> None:
     leave = leave_of_unknown_members
     assert outcome_in_stable_group(subject, leave) == Outcome((), (0, 0), "Stable")
     assert outcome_in_sync_phase(subject, leave) == Outcome((0, 0), (0, 0), "Stable")
@@ -65,7 +65,7 @@ def test_group_has_the_state_empty_after_its_only_pending_member_leaves(subject:
 
 
 @pytest.mark.rule("GC-52")
-def test_describe_groups_returns_the_old_assignment_in_a_rebalance_only_with_kip_848(subject: Subject) -> None:
+def test_describe_groups_in_a_rebalance_has_old_assignments_only_with_kip_848(subject: Subject) -> None:
     """In a rebalance, DescribeGroups returns the old member's previous assignment with the Java coordinator, and none with the older one.
 
     Both members join, but do not send SyncGroup. Then a second rebalance starts, in which both coordinators return no assignment for any member.
@@ -104,7 +104,7 @@ def test_offset_delete_that_names_no_existing_partition_keeps_an_empty_group(
 
 
 @pytest.mark.rule("GC-64")
-def test_kip_848_coordinator_keeps_an_empty_group_if_no_offset_can_be_deleted(subject: Subject) -> None:
+def test_offset_delete_without_committed_offsets_keeps_an_empty_group_with_kip_848(subject: Subject) -> None:
     expected = "Empty" if has_new_coordinator(subject) else "Dead"
     assert group_after_offset_delete_without_commit(subject) == expected
 

@@ -98,7 +98,7 @@ def test_produce_to_a_log_append_time_topic_returns_the_append_time(subject: Sub
 
 
 @pytest.mark.rule("P-1", "P-3")
-def test_produce_returns_an_error_per_partition_and_the_leader_of_moved_partitions(subject: Subject) -> None:
+def test_produce_response_contains_the_leader_of_moved_partitions_from_v10_on(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [0], 1: [1], 2: [0]})
     followed = new_topic(subject, assignment={0: [1, 0]})
     data = [PartitionProduceData(index, batch(b"v")) for index in (0, 1, 7)]
@@ -217,7 +217,7 @@ def test_produce_rejects_batch_headers_with_invalid_counts(subject: Subject) -> 
 
 
 @pytest.mark.rule("P-2", "P-10", "X-2")
-def test_produce_response_has_the_index_of_every_invalid_record_and_stores_no_record(subject: Subject) -> None:
+def test_produce_with_invalid_records_returns_their_indexes_and_stores_no_record(subject: Subject) -> None:
     """Records with invalid timestamps, and records without a key in a compacted topic, are listed by their index in the batch.
 
     Also checks which errors include the log start offset. Corresponds to Kafka's test `ProduceRequestTest.testProduceWithInvalidTimestamp`.

@@ -39,7 +39,7 @@ def described(
 
 
 @pytest.mark.rule("Q-19", "Q-21")
-def test_describe_client_quotas_returns_as_many_entities_as_kafka_for_each_filter(subject: Subject) -> None:
+def test_describe_client_quotas_returns_only_the_entities_that_match_the_filter(subject: Subject) -> None:
     """The test sets quotas for 11 combinations of user and client id and for two IP addresses, and counts the entities that match each filter.
 
     Corresponds to Kafka's test `ClientQuotasRequestTest`.

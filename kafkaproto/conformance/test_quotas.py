@@ -336,7 +336,7 @@ def test_request_percentage_quota_throttles_a_request_by_at_most_1000_ms(subject
 
 
 @pytest.mark.rule("T-3")
-def test_produce_returns_the_larger_of_byte_and_request_time_throttle(subject: Subject) -> None:
+def test_produce_response_has_the_longer_of_byte_rate_and_request_time_throttles(subject: Subject) -> None:
     """A client exceeds a byte quota and a request quota. The response has the throttle time of the byte quota, which is larger."""
     payer = Payer(subject, new_topic(subject), 1.0)
     with limited(subject, (payer.entity, {PRODUCE: 1.0, PERCENT: 0.01})), subject.request_cost("Produce", 100.0):

@@ -77,7 +77,7 @@ def outcome(response: Any) -> tuple[int, int, list[Any]]:
 
 @pytest.mark.rule("S-1", "S-2", "S-3", "S-4", "S-14")
 @pytest.mark.parametrize("version", [7, 12, 13, 17])
-def test_fetch_session_can_be_opened_used_replaced_and_closed(subject: Subject, version: int) -> None:
+def test_fetch_session_id_is_unknown_after_the_session_is_replaced_or_closed(subject: Subject, version: int) -> None:
     """Wrong session ids and epochs get errors and do not change the session. A renewed session has a new id, and a closed session is unknown.
 
     Corresponds to Kafka's test `FetchSessionTest.testFetchRequests`.
@@ -215,7 +215,7 @@ def test_unknown_topic_ids_stay_in_the_fetch_session_with_an_error(subject: Subj
 
 
 @pytest.mark.rule("S-8")
-def test_parked_incremental_fetch_gets_an_error_if_its_session_serves_a_newer_fetch(subject: Subject) -> None:
+def test_parked_incremental_fetch_fails_if_a_newer_fetch_of_the_session_is_served(subject: Subject) -> None:
     topic = new_topic(subject)
     session = Session(topic)
     session.step((topic.name, 0, 0))

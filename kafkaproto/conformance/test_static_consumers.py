@@ -16,7 +16,7 @@ AWAY_EPOCH = -2
 
 
 @pytest.mark.rule("GN-34")
-def test_former_instance_id_of_a_member_stays_reserved_even_after_the_member_leaves(subject: Subject) -> None:
+def test_instance_id_that_a_member_gave_up_cannot_be_used_by_another_member(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A", instance_id="i1") == (1, ALL)
     assert group.enter("A", instance_id="i2") == (1, ALL)
@@ -62,7 +62,7 @@ def test_static_member_that_returns_with_another_subscription_starts_a_group_epo
 
 
 @pytest.mark.rule("GN-32")
-def test_member_that_takes_over_an_instance_id_gets_partitions_at_its_next_heartbeat(subject: Subject) -> None:
+def test_member_takes_over_the_instance_id_and_partitions_of_an_absent_member(subject: Subject) -> None:
     """Member B owns all partitions. Static member A has left temporarily, and B joins again with A's instance id.
 
     B thereby gives up its own partitions and gets A's target assignment. What B gave up becomes free only after this join, so the response to the

@@ -135,7 +135,7 @@ def client(subject: Subject, subscriptions: Subscriptions) -> Pushing:
 
 
 @pytest.mark.rule("AD-10")
-def test_telemetry_requests_succeed_although_api_versions_response_omits_them(subject: Subject) -> None:
+def test_telemetry_requests_succeed_although_api_versions_lists_no_telemetry_api(subject: Subject) -> None:
     client = Pushing(subject)
     offered = {api.api_key for api in subject.ask(client.connection, ApiVersionsRequest("test", "1"), 3).api_keys}
     assert not offered & {71, 72} and offered >= {68, 74}
@@ -183,7 +183,7 @@ def test_changing_a_telemetry_subscription_gives_the_client_a_new_subscription_i
 
 
 @pytest.mark.rule("AD-12")
-def test_telemetry_subscription_id_is_computed_from_metrics_in_their_response_order(
+def test_telemetry_subscription_id_is_a_checksum_of_the_returned_metric_names(
     subject: Subject, subscriptions: Subscriptions
 ) -> None:
     names = ["consumer.fetch.", "producer.", "admin.", "consumer.coordinator.", "x", *(f"n{i}." for i in range(9))]

@@ -187,7 +187,7 @@ def test_topic_with_a_partition_assigned_only_to_stopped_brokers_is_rejected(sub
 
 
 @pytest.mark.rule("AD-46")
-def test_requests_for_more_than_10000_partitions_are_rejected(subject: Subject) -> None:
+def test_create_topics_request_with_more_than_10000_partitions_is_rejected(subject: Subject) -> None:
     first, twice = subject.new_name(), subject.new_name()
     rejected = (FORBIDDEN, TOO_MANY)
     repeated = [topic_request(twice, 10_000)] * 2

@@ -95,7 +95,7 @@ def test_topics_with_errors_do_not_count_towards_the_limit_of_topic_descriptions
 
 
 @pytest.mark.rule("AD-5")
-def test_topic_description_skips_an_empty_name_if_the_cursor_is_at_a_later_topic(subject: Subject) -> None:
+def test_describe_topic_partitions_skips_an_empty_name_that_sorts_before_the_cursor(subject: Subject) -> None:
     pa, pb = two_topics(subject)
     assert page(subject, "", pb, cursor=("", 0)) == ([(17, "", []), (0, pb, [0])], None)
     assert page(subject, "", pb, cursor=("", 5)) == ([(17, "", []), (0, pb, [0])], None)
@@ -135,7 +135,7 @@ def _is(subject: Subject, topic: Topic, broker_id: int, expected: tuple[Any, ...
 @pytest.mark.releases("4.2")
 @pytest.mark.needs(brokers=3)
 @pytest.mark.rule("AD-7")
-def test_replica_whose_exit_puts_the_isr_below_min_insync_replicas_enters_the_elr(subject: Subject) -> None:
+def test_replica_that_leaves_the_isr_enters_the_elr_if_the_isr_is_then_too_small(subject: Subject) -> None:
     two, three = (new_topic(subject, assignment={0: [0, 1, 2]}, min_insync_replicas=minimum) for minimum in ("2", "3"))
 
     def become(broker_id: int, of_two: tuple[Any, ...], of_three: tuple[Any, ...]) -> None:

@@ -139,7 +139,7 @@ def test_write_txn_markers_without_producer_id_or_epoch_gets_unknown_server_erro
 
 
 @pytest.mark.rule("TX-43")
-def test_later_sent_offset_of_two_transactions_is_kept_in_either_commit_order(subject: Subject) -> None:
+def test_txn_offset_commit_sent_last_wins_even_if_its_transaction_commits_first(subject: Subject) -> None:
     topic, group = new_topic(subject), Group(subject)
     first, second = Producer(subject), Producer(subject)
     for ends in ((first, second), (second, first)):

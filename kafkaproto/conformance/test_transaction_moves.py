@@ -55,7 +55,9 @@ def test_open_transaction_can_be_ended_at_the_broker_that_becomes_its_coordinato
 
 @pytest.mark.rule("TX-1", "TX-8", "TX-49")
 @pytest.mark.parametrize("commit", [True, False])
-def test_new_coordinator_writes_the_markers_of_a_decided_transaction(subject: Subject, commit: bool) -> None:
+def test_new_coordinator_completes_a_transaction_in_prepare_commit_or_prepare_abort(
+    subject: Subject, commit: bool
+) -> None:
     producer = Producer(subject, index=0)
     subject.need_broker(2)
     topic = new_topic(subject, assignment={0: [2]})

@@ -17,7 +17,7 @@ LATEST, EARLIEST = -1, -2
 
 
 @pytest.mark.rule("TX-27")
-def test_batch_in_an_open_transaction_is_accepted_with_an_unknown_transactional_id(subject: Subject) -> None:
+def test_leader_verifies_no_batch_of_a_transaction_already_open_in_the_partition(subject: Subject) -> None:
     """While a producer id and epoch have an open transaction in a partition, its leader accepts their batches without asking the coordinator.
 
     The coordinator does not know the transactional id of the batches in this test. So a batch is accepted only if the leader does not ask
@@ -75,7 +75,7 @@ def test_last_stable_offset_is_the_log_start_if_open_transaction_data_is_deleted
 
 @pytest.mark.rule("TX-30")
 @pytest.mark.releases(first="4.0")
-def test_batch_is_rejected_if_its_transaction_ends_while_another_batch_is_verified(subject: Subject) -> None:
+def test_batch_is_rejected_if_the_transaction_ends_before_all_batches_are_verified(subject: Subject) -> None:
     """A Produce request has batches for two partitions, and the transaction is open only in the first one. So the leader verifies the second batch.
 
     Just before the Produce request, the test sends EndTxn version 4, which keeps the producer's epoch. If the transaction marker is written while the

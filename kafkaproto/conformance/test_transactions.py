@@ -190,7 +190,7 @@ def test_write_txn_markers_rejects_unknown_partitions_and_old_epochs(subject: Su
 
 
 @pytest.mark.rule("TX-19", "TX-23", "SN-60")
-def test_add_partitions_to_txn_of_a_broker_adds_partitions_unless_it_is_verify_only(subject: Subject) -> None:
+def test_verify_only_add_partitions_to_txn_fails_for_partitions_not_in_transaction(subject: Subject) -> None:
     topic, producer = new_topic(subject, partitions=2), Producer(subject)
     producer.init()
     name = topic.name
@@ -346,7 +346,7 @@ def test_list_transactions_pattern_matches_ids_with_newlines_and_non_ascii_lette
 
 
 @pytest.mark.rule("TX-2")
-def test_transaction_state_topic_is_compacted_and_has_the_transaction_log_settings(subject: Subject) -> None:
+def test_transaction_state_topic_takes_segment_bytes_and_min_isr_from_the_broker(subject: Subject) -> None:
     Producer(subject).init()
     fixed = {"cleanup.policy": "compact", "compression.type": "uncompressed", "unclean.leader.election.enable": "false"}
     sizes = {

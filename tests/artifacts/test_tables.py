@@ -81,7 +81,7 @@ def test_trace_tables_of_an_older_version_are_rebuilt_from_the_start_of_the_trac
     assert build(folder / "trace", folder / "tables") == ({}, []) and parquet(folder / "tables") == before
 
 
-def test_old_format_trace_tables_rebuilt_from_a_full_trace_equal_newly_built_tables(folder: Path) -> None:
+def test_updated_trace_tables_of_an_older_version_equal_tables_built_from_scratch(folder: Path) -> None:
     counts, notices = build(folder / "whole", folder / "tables")
     build(folder / "whole", folder / "fresh")
     assert notices == [] and [*counts.values()] == [manifest(folder / "fresh")["rows"]]

@@ -13,7 +13,7 @@ from tests.support.wire import batch, errors, fetch, flat, limit, produce, produ
 
 
 @pytest.mark.rule("N-15")
-def test_leader_learns_a_raised_log_start_offset_of_a_follower_from_its_next_fetch() -> None:
+def test_follower_fetch_tells_the_leader_the_new_log_start_offset_of_the_follower() -> None:
     cluster = three("kafka")
     fill(cluster, "t", batch(), batch(), acks=-1)
     cluster.advance(10_000)
@@ -39,7 +39,7 @@ def test_follower_that_never_fetches_from_a_new_leader_leaves_the_isr() -> None:
 
 
 @pytest.mark.rule("N-12")
-def test_follower_offsets_faked_by_a_client_are_corrected_at_the_next_follower_fetch() -> None:
+def test_real_follower_fetch_replaces_offsets_that_a_client_faked_with_a_replica_id() -> None:
     cluster = three("kafka")
     fill(cluster, "t", batch(), batch(), acks=-1)
     cluster.connect(0).ask(fetch(("t", 0, 1), replica_id=2), 10)

@@ -22,7 +22,7 @@ def run() -> list[str]:
     return [*map(repr, journal.requests()), *map(repr, journal.throttles()), *map(repr, journal.events())]
 
 
-def test_ids_of_connections_and_throttles_set_by_a_test_start_at_1_in_each_cluster() -> None:
+def test_connection_ids_and_forced_throttle_ids_start_at_1_in_each_cluster() -> None:
     assert run() == run()
 
 

@@ -108,7 +108,7 @@ def batch_headers(kafka: TestCluster) -> list[Any]:
 
 @pytest.mark.rule("R-3", "R-7")
 @pytest.mark.parametrize("side", [LEADER, FOLLOWER])
-def test_throttled_reassignment_in_real_time_runs_at_50_to_110_percent_of_its_rate(side: str) -> None:
+def test_throttled_reassignment_moves_data_at_50_to_110_percent_of_the_throttle_rate(side: str) -> None:
     """Kafka's ReplicationQuotasTest: the bytes moved per second are 0.5 to 1.1 of the limit."""
     total, rate = 30 * RECORD_BYTES * BATCH_RECORDS, 1_000_000
     config = {"replica.fetch.max.bytes": "110000"}

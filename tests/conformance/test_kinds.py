@@ -45,7 +45,7 @@ def ran(suite: pytest.Pytester) -> list[str]:
     return sorted(line.rpartition("::")[2] for line in lines if line.startswith("PASSED"))
 
 
-def test_conformance_test_runs_only_on_the_kafka_releases_of_its_marker(suite: pytest.Pytester) -> None:
+def test_conformance_test_marked_for_kafka_4_0_and_later_does_not_run_on_kafka_3_9(suite: pytest.Pytester) -> None:
     suite.makepyfile(
         """
         import pytest
@@ -69,7 +69,7 @@ def test_conformance_test_runs_only_on_the_kafka_releases_of_its_marker(suite: p
     ]
 
 
-def test_conformance_test_runs_only_if_its_marker_and_its_module_allow_the_release(suite: pytest.Pytester) -> None:
+def test_conformance_test_runs_only_on_releases_that_test_and_module_markers_allow(suite: pytest.Pytester) -> None:
     suite.makepyfile(
         """
         import pytest
@@ -87,12 +87,12 @@ def test_conformance_test_runs_only_if_its_marker_and_its_module_allow_the_relea
     assert ran(suite) == ["test_between[unknown]", "test_new[newer]", "test_new[unknown]"]
 
 
-def test_conformance_module_that_a_cluster_excludes_still_runs_on_other_clusters(suite: pytest.Pytester) -> None:
+def test_conformance_module_excluded_on_one_cluster_still_runs_on_other_clusters(suite: pytest.Pytester) -> None:
     suite.makepyfile(test_left_out="def test_it(subject): pass")
     assert ran(suite) == ["test_it[older]", "test_it[unknown]"]
 
 
-def test_conformance_test_that_calls_pytest_skip_fails_on_a_known_kafka_release(suite: pytest.Pytester) -> None:
+def test_skip_in_a_conformance_test_is_a_failure_on_clusters_of_a_known_release(suite: pytest.Pytester) -> None:
     suite.makepyfile(
         """
         import pytest

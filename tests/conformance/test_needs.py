@@ -37,7 +37,7 @@ def suite() -> Iterator[tuple[Marked, str]]:
                 )
 
 
-def test_broker_settings_of_each_conformance_module_include_those_its_tests_require() -> None:
+def test_each_conformance_module_sets_all_broker_settings_that_its_tests_require() -> None:
     needs = {test.nodeid: needs_of(test, profile) for test, profile in suite()}
     assert len(needs) > 150
     assert needs[
@@ -54,7 +54,7 @@ def test_conformance_test_that_needs_a_setting_its_module_does_not_set_raises_er
         needs_of(test, "default")
 
 
-def test_conformance_test_has_its_own_requirements_and_those_of_its_module() -> None:
+def test_conformance_test_with_two_needs_markers_has_the_requirements_of_both() -> None:
     marks = [
         pytest.mark.needs("num.partitions", racks=True).mark,
         pytest.mark.needs("auto.create.topics.enable", at_least={"fetch.max.bytes": 5}, brokers=2).mark,

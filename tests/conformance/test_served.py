@@ -103,7 +103,7 @@ def test_conformance_tests_use_the_served_api_version_closest_to_the_preferred_o
         served.closest(ApiKey.METADATA, 12)
 
 
-def test_produce_versions_0_to_2_are_unsupported_with_the_api_versions_of_kafka_4_0() -> None:
+def test_broker_with_the_api_versions_of_kafka_4_0_serves_produce_only_from_v3_on() -> None:
     assert Served(versions("3.9")).serves(ApiKey.PRODUCE, 0)
     assert not Served(versions("4.0")).serves(ApiKey.PRODUCE, 2)
     assert Served(versions("4.0")).serves(ApiKey.PRODUCE, 3)

@@ -73,7 +73,7 @@ def test_conformance_skips_large_fetches_on_brokers_with_a_low_fetch_limit() -> 
 
 
 @pytest.mark.slow
-def test_conformance_on_brokers_with_all_required_settings_skips_a_single_test() -> None:
+def test_conformance_skips_only_one_test_if_brokers_have_all_required_settings() -> None:
     with brokers() as address:
         counts, printed = outcomes(address)
     assert set(counts) == {"ok", "not prepared"} and counts["ok"] > 20, printed
@@ -93,7 +93,7 @@ def test_conformance_skips_tests_that_need_more_brokers_or_different_racks() -> 
 
 
 @pytest.mark.slow
-def test_conformance_runs_more_tests_than_it_skips_on_brokers_without_settings() -> None:
+def test_conformance_runs_more_tests_than_it_skips_on_brokers_with_default_settings() -> None:
     """Three brokers run without any settings. A test that is not prepared names the setting, its required and its actual value."""
     command = [
         sys.executable,
@@ -120,7 +120,8 @@ def test_conformance_runs_more_tests_than_it_skips_on_brokers_without_settings()
     assert [
         r
         for r in reasons
-        if "control over the brokers" not in r and not re.search(r"needs .+ \(is .+\)$|needs Kafka 4\.[02] or later \(", r)
+        if "control over the brokers" not in r
+        and not re.search(r"needs .+ \(is .+\)$|needs Kafka 4\.[02] or later \(", r)
     ] == []
 
 
@@ -192,7 +193,7 @@ def test_conformance_run_deletes_its_topics() -> None:
 
 
 @pytest.mark.slow
-def test_conformance_run_fails_if_the_broker_behaves_differently_than_kafka() -> None:
+def test_conformance_with_semantics_kafka_fails_on_a_broker_with_semantics_kip() -> None:
     """The cluster follows the KIP documents, and the command expects the behaviour of Kafka's code."""
     with brokers(semantics="kip") as address:
         command = [

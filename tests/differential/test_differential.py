@@ -43,7 +43,7 @@ def test_responses_that_once_differed_from_kafka_now_equal_those_of_the_real_kaf
     assert difference is None, f"\n{difference}"
 
 
-def test_random_request_sequences_are_answered_as_by_the_real_kafka(pair: Pair) -> None:
+def test_random_request_sequences_get_the_same_responses_as_from_real_kafka(pair: Pair) -> None:
     end = time.monotonic() + SECONDS
     played = 0
     while time.monotonic() < end or played < FEWEST:
@@ -85,7 +85,7 @@ def test_group_and_transaction_responses_that_once_differed_now_equal_those_of_k
         assert difference is None, f"{name}:\n{difference}"
 
 
-def test_random_group_and_transaction_requests_are_answered_as_by_the_real_kafka(talk: tuple[Pair, str, str]) -> None:
+def test_random_group_and_transaction_requests_get_the_responses_of_real_kafka(talk: tuple[Pair, str, str]) -> None:
     running, about, release = talk
     for seed in range(CONVERSATIONS):
         result = running.compare(generated(about, seed, release))
@@ -112,7 +112,7 @@ class OneFaultyBroker(Pair):
         return first_difference(request_sequence, ["wrong" if kind == self.errs else kind for kind in right], right)
 
 
-def test_difference_from_the_real_kafka_is_reduced_to_the_requests_that_cause_it() -> None:
+def test_failing_request_sequence_is_reduced_to_the_request_that_causes_the_failure() -> None:
     whole = next(
         c for c in map(request_sequence, range(50)) if {"fetch", "metadata", "produce"} <= {k for k, _ in c.steps}
     )

@@ -47,7 +47,7 @@ def test_reference_pages_list_every_setting_and_every_table_column() -> None:
     assert all(f"| `{column.name}` | {column.type} |" in tables for columns in TABLES.values() for column in columns)
 
 
-def test_conformance_page_lists_the_modules_that_do_not_run_on_kafka_4_2_by_default() -> None:
+def test_conformance_page_lists_exactly_the_nine_test_modules_not_run_on_kafka_4_2() -> None:
     page = (ROOT / "docs" / "how-to" / "conformance.md").read_text()
     [sentence] = re.findall(r"^The nine modules that .*?:(.*?)\.$", page, re.MULTILINE | re.DOTALL)
     listed = re.findall(r"`(\w+)`", sentence)
@@ -55,7 +55,7 @@ def test_conformance_page_lists_the_modules_that_do_not_run_on_kafka_4_2_by_defa
     assert all((ROOT / "kafkaproto" / "conformance" / f"{name}.py").is_file() for name in listed)
 
 
-def test_commands_of_a_kafka_tool_with_equal_descriptions_share_a_table_row_in_docs() -> None:
+def test_documentation_table_merges_kafka_tool_commands_that_have_equal_descriptions() -> None:
     steps = (
         Step("disable", "--feature a", patterns=("controller",)),
         Step("disable", "--feature b", unordered=True, only=(NEWER,)),
@@ -143,13 +143,13 @@ def test_trace_format_page_lists_every_event_and_the_fields_of_each_event() -> N
     assert events.documented(page, "An event") == recorded
 
 
-def test_description_of_column_kind_in_the_events_table_lists_every_event_kind() -> None:
+def test_events_table_column_named_kind_has_a_description_that_lists_all_event_kinds() -> None:
     [about] = [column.about for column in TABLES["events"] if column.name == "kind"]
     kinds = {re.sub(r" \(.*?\)", "", kind).strip() for kind in re.split(r",(?![^(]*\))|;|:", about)}
     assert {*events.journal_events(), *events.recorder_events(), "meta", "dropped"} <= kinds
 
 
-def test_status_page_lists_all_demo_steps_and_no_result_differs_from_the_expected() -> None:
+def test_status_page_lists_every_demo_step_and_no_unexpected_result() -> None:
     page = (ROOT / "docs" / "status.md").read_text()
     lines = page[page.index(BEGIN) : page.index(END)].splitlines()
     head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]

@@ -36,7 +36,7 @@ def test_thing(): ...
 '''
 
 
-def test_clarity_sampler_finds_all_docstrings_error_messages_and_test_names() -> None:
+def test_clarity_sampler_finds_docstrings_messages_and_test_names_in_a_python_module() -> None:
     module = ast.parse(MODULE)
     assert sorted(samples.docstrings(module)) == [
         "LIMIT = 3\nThe limit.",
@@ -122,12 +122,12 @@ def test_clarity_sample_passes_only_if_each_reader_rates_enough_texts_as_clear(t
 
 
 @pytest.mark.parametrize("kind", samples.KINDS)
-def test_texts_that_both_readers_of_a_sample_rated_unclear_no_longer_exist(kind: str) -> None:
+def test_repository_contains_no_text_that_both_readers_have_rated_as_unclear(kind: str) -> None:
     unclear = samples.unclear(kind) - samples.of_kafka()
     assert [(path, text) for path, text in samples.texts_of(kind) if text in unclear] == []
 
 
-def test_stored_clarity_samples_have_two_complete_ratings_and_different_seeds() -> None:
+def test_each_stored_clarity_sample_has_two_complete_ratings_and_a_seed_of_its_own() -> None:
     """A sample that failed stays in the file, too: `python -m tests.documentation.samples` prints which one of a kind is the latest."""
     kept = json.loads(samples.KEPT.read_text())
     assert len({(sample["kind"], sample["seed"]) for sample in kept}) == len(kept)

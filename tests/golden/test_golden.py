@@ -38,13 +38,13 @@ def test_output_of_a_golden_run_equals_the_output_committed_in_the_repository(na
         pytest.fail(f"{difference}\n\n{ADVICE}", pytrace=False)
 
 
-def test_every_committed_golden_run_is_executed() -> None:
+def test_every_golden_run_has_a_committed_file_and_every_such_file_has_a_run() -> None:
     committed_names = {path.name.removesuffix(".z") for path in (Path(__file__).parent / "data").iterdir()}
     assert committed_names == set(RUNS)
 
 
 @pytest.mark.parametrize("semantics", SEMANTICS)
-def test_golden_runs_cover_every_version_of_every_api_that_a_release_offers(semantics: str) -> None:
+def test_golden_runs_include_a_response_for_each_api_version_of_each_kafka_release(semantics: str) -> None:
     offered = {
         (key, number)
         for release in RELEASES
@@ -143,7 +143,7 @@ def change_a_trace_byte(patch: pytest.MonkeyPatch) -> None:
         (change_a_trace_byte, "+trace event Topic"),
     ],
 )
-def test_golden_run_report_shows_changed_lines_and_missing_lines_and_new_lines(
+def test_golden_run_report_shows_which_line_was_changed_removed_or_added(
     change: Change, shown: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = "api-ListGroups-kip"
@@ -155,7 +155,7 @@ def test_golden_run_report_shows_changed_lines_and_missing_lines_and_new_lines(
     assert shown in difference, difference
 
 
-def test_golden_comparison_lists_exactly_the_trace_entries_that_were_not_written(
+def test_golden_comparison_detects_each_trace_entry_that_the_broker_did_not_write(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     put = TraceWriter.put
@@ -175,12 +175,12 @@ def test_golden_comparison_lists_exactly_the_trace_entries_that_were_not_written
         assert lost == {line for line in committed(name) if line.startswith("entry ")} - set(lines)
 
 
-def test_dev_extra_pins_the_cramjam_version_that_wrote_the_golden_runs() -> None:
+def test_pyproject_pins_the_cramjam_version_used_to_create_the_golden_files() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert f"cramjam=={MADE_WITH}" in project["optional-dependencies"]["dev"]
 
 
-def test_golden_comparison_reports_a_changed_or_missing_line_of_a_golden_run() -> None:
+def test_golden_comparison_fails_if_one_line_is_changed_or_removed() -> None:
     lines = committed("release-1.1-kip")
     assert unpacked(packed(lines)) == lines
     for number in range(0, len(lines), 23):
@@ -199,7 +199,7 @@ def test_golden_run_difference_report_names_the_changed_field(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("seed", ["0", "4711"])
-def test_golden_test_run_produces_the_same_bytes_in_a_new_python_process(seed: str) -> None:
+def test_golden_run_in_a_new_python_process_equals_the_committed_output(seed: str) -> None:
     name = "scenario-group_rebalances-kafka"
     script = (
         "import sys\nfrom tests.golden.files import RUNS, packed\n"

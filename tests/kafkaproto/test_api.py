@@ -26,7 +26,7 @@ def test_codec_has_all_api_versions_of_kafka_3_9_and_kafka_4_2() -> None:
             assert (api_codec.key, api_codec.name, api_codec.version) == (info.key, info.name, version)
 
 
-def test_codec_of_an_api_version_is_built_once_and_handles_request_and_response() -> None:
+def test_codec_function_returns_the_same_object_for_the_same_api_and_version() -> None:
     fetch = codec(ApiKey.FETCH, 11)
     assert fetch is codec(1, 11)
     assert (fetch.request, fetch.response) == (FETCH_REQUEST_V11, FETCH_RESPONSE_V11)

@@ -45,7 +45,7 @@ GOLDEN = bytes.fromhex(
 )
 
 
-def test_built_record_batch_equals_a_fixed_byte_string_and_is_decoded_from_it() -> None:
+def test_record_batch_is_encoded_to_known_bytes_and_decoded_from_them() -> None:
     record = NewRecord(b"v", key=b"k", timestamp=1_700_000_000_000, headers=[("h", b"w")])
     assert build_batch([record], base_offset=5, leader_epoch=2) == GOLDEN
     assert list(records(GOLDEN)) == [Record(5, 1_700_000_000_000, b"k", b"v", (("h", b"w"),))]
@@ -103,7 +103,7 @@ def test_patching_log_append_time_sets_all_record_timestamps_and_a_new_checksum(
     assert header.compression == kind
 
 
-def test_batch_checksum_covers_all_bytes_from_the_attributes_on() -> None:
+def test_batch_checksum_detects_a_change_of_any_byte_from_the_attributes_to_the_end() -> None:
     data = build_batch(SOME)
     for at in range(len(data)):
         damaged = data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :]
@@ -120,7 +120,7 @@ def test_batches_in_a_buffer_are_returned_as_views_without_copying_bytes() -> No
     assert list(batches(b"")) == []
 
 
-def test_incomplete_last_batch_is_not_counted_as_complete_and_raises_when_decoded() -> None:
+def test_incomplete_last_batch_raises_a_decode_error_after_the_complete_batch() -> None:
     whole = build_batch(SOME) + build_batch(SOME)
     for cut in range(1, len(whole) // 2):
         assert complete_bytes(whole[:-cut]) == len(whole) // 2

@@ -77,7 +77,7 @@ def test_client_decodes_responses_split_at_any_byte(cuts: list[int], count: int)
     assert [response.correlation_id for response in responses] == list(range(1, count + 1)) and client.pending == 0
 
 
-def test_client_rejects_an_out_of_order_response_and_a_response_without_a_request() -> None:
+def test_client_rejects_a_response_that_is_not_for_the_oldest_pending_request() -> None:
     client = Client("me")
     client.send(MetadataRequest([]), 4)
     client.send(HeartbeatRequest(), 0)
@@ -109,7 +109,7 @@ def test_correlation_ids_wrap_from_int32_max_to_zero() -> None:
     assert [client.read(metadata_response(i)[4:]).correlation_id for i in (2**31 - 1, 0)] == [2**31 - 1, 0]
 
 
-def test_client_with_in_order_false_decodes_each_response_by_its_correlation_id() -> None:
+def test_client_created_with_in_order_false_accepts_responses_in_any_order() -> None:
     client = Client("me", in_order=False)
     client.send(MetadataRequest([]), 4)
     client.send(HeartbeatRequest(), 0)

@@ -173,7 +173,7 @@ def test_encode_command_names_the_invalid_field(capsys: pytest.CaptureFixture[st
     assert "ListOffsetsRequest.replica_id" in capsys.readouterr().err
 
 
-def test_encode_command_prints_a_single_error_line_for_too_deep_json_or_huge_number(
+def test_encode_command_prints_1_error_line_for_deeply_nested_json_or_a_huge_number(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     ops = f'[{{"key": "k", "value": 1{"0" * 400}, "remove": false}}]'
@@ -196,7 +196,7 @@ def test_apis_command_prints_a_single_error_line_if_the_output_device_is_full() 
     )
 
 
-def test_encode_and_decode_commands_convert_the_value_of_an_offset_commit_record(
+def test_encode_and_decode_commands_support_values_of_consumer_offsets_records(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     options = ("--data", "offset-commit-value", "--version", "3")
@@ -222,7 +222,7 @@ def test_encode_and_decode_commands_convert_the_value_of_an_offset_commit_record
         (("apis", "--data", "--release", "2.8"), "cannot be combined"),
     ],
 )
-def test_invalid_data_option_of_the_codec_commands_prints_a_single_error_line(
+def test_decode_and_apis_commands_print_1_error_line_if_the_option_data_is_invalid(
     capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], error_text: str
 ) -> None:
     assert main(arguments[0], arguments[1:]) == 2

@@ -54,7 +54,7 @@ some_headers = st.sampled_from([(), (), (), (("h", b"v"), ("n", None))])
 
 @given(st.lists(st.tuples(rows, some_headers, st.integers(1, 80)), min_size=1, max_size=12), st.integers(0, 2**40))
 @example([((3, 3, 0, 0), (), 80)] * 3, 0)
-def test_record_columns_equal_those_read_record_by_record(
+def test_record_columns_contain_the_same_values_as_records_decoded_one_by_one(
     parts: list[tuple[tuple[int | None, int | None, int, int], tuple[tuple[str, bytes | None], ...], int]], base: int
 ) -> None:
     chance = random.Random(str(parts))
@@ -80,7 +80,7 @@ def test_timestamp_column_contains_the_log_append_time() -> None:
     assert set(columns(data).timestamps) == {77}
 
 
-def test_offsets_and_timestamps_near_2_to_the_62_are_equal_in_columns_and_records() -> None:
+def test_record_columns_contain_offsets_and_timestamps_near_2_to_the_62_exactly() -> None:
     made = [NewRecord(b"v", None, 2**62 - 1), NewRecord(b"v", None, -(2**62)), NewRecord(b"v", None, 0)]
     assert_all_say_the_same(build_batch(made), made, 0, gathered=False)
     far = build_batch(made[2:], base_offset=2**62)
@@ -93,7 +93,7 @@ def test_timestamps_beyond_64_bits_are_rejected_in_record_columns() -> None:
         columns(build_batch(made, max_timestamp=0))
 
 
-def test_record_column_scan_splits_9200_similar_records_into_fewer_than_200_parts() -> None:
+def test_column_reader_divides_9200_similar_records_into_fewer_than_200_groups() -> None:
     """The shape changes where the varints of offsets get wider (64 and 8192) and where sizes and nulls change."""
     made = [NewRecord(b"v" * 50, b"k", 0)] * 9000 + [NewRecord(None, b"k", 0)] * 100 + [NewRecord(b"v", None, 0)] * 100
     _, b = payload(build_batch(made))
@@ -103,7 +103,7 @@ def test_record_column_scan_splits_9200_similar_records_into_fewer_than_200_part
     assert all(part.count <= 1100 for part in parts if isinstance(part, Stretch))
 
 
-def test_record_column_scan_takes_linear_time_when_record_sizes_alternate() -> None:
+def test_column_reader_needs_linear_time_for_records_of_alternating_sizes() -> None:
     """Two records of equal size, then another size: looking ahead must not be repeated for every record."""
     looked = []
     for count in (3000, 6000):
@@ -127,7 +127,7 @@ class Counted(bytes):
 
 
 @pytest.mark.parametrize("count", [-1, 3, 5, 2**31 - 1])
-def test_wrong_record_count_raises_decode_error_when_reading_records_columns_or_keys(count: int) -> None:
+def test_reading_records_columns_or_keys_of_a_batch_with_wrong_record_count_fails(count: int) -> None:
     data = bytearray(build_batch([NewRecord(b"v", b"k")] * 4))
     data[HEADER_BYTES - 4 : HEADER_BYTES] = count.to_bytes(4, "big", signed=True)
     for read in (columns, keys, lambda data: list(records(data))):
@@ -151,7 +151,7 @@ def test_keys_and_timestamps_of_records_are_decoded_if_numpy_cannot_be_imported(
     assert keys(data) == [r.key for r in made] and list(columns(data).timestamps) == list(range(200))
 
 
-def test_numpy_is_imported_only_when_the_first_record_column_is_read() -> None:
+def test_numpy_is_imported_for_columns_of_40_records_but_not_for_5_records() -> None:
     code = (
         "import sys; from kafkaproto.records.batch import *; from kafkaproto.records.columns import columns;"
         "b = build_batch([NewRecord(b'v')] * 40); few = build_batch([NewRecord(b'v')] * 5);"

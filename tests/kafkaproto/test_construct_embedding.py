@@ -68,7 +68,7 @@ HEARTBEATS = [HeartbeatRequest(group_id="g" * number, generation_id=number) for 
 
 
 @in_both_forms
-def test_messages_can_follow_each_other_in_a_construct_array(form: Callable[[Any], Any]) -> None:
+def test_construct_array_of_kafka_messages_can_be_built_and_parsed(form: Callable[[Any], Any]) -> None:
     data = b"".join(map(HEARTBEAT_REQUEST_V4.encode, HEARTBEATS))
     array = form(construct.Array(len(HEARTBEATS), HEARTBEAT_REQUEST_V4))
     assert array.parse(data + b"behind") == HEARTBEATS
@@ -90,7 +90,7 @@ def test_kafka_frame_of_header_and_body_can_be_declared_as_a_construct_struct(fo
 
 
 @in_both_forms
-def test_message_in_a_file_is_parsed_from_the_file_position_to_the_message_end(
+def test_construct_library_parses_messages_in_a_file_without_reading_further_bytes(
     form: Callable[[Any], Any], tmp_path: Path
 ) -> None:
     path = tmp_path / "messages"
@@ -169,7 +169,7 @@ def test_too_large_value_in_a_construct_library_struct_raises_error_with_field_p
 
 
 @in_both_forms
-def test_construct_struct_may_have_fields_named_skip_and_follow_before_a_message(form: Callable[[Any], Any]) -> None:
+def test_construct_struct_can_have_fields_named_skip_and_follow_and_a_message_field(form: Callable[[Any], Any]) -> None:
     names = ("room", "skip", "follow", "splices")
     numbers = {name: number for number, name in enumerate(names)}
     for layout, message in (

@@ -49,7 +49,7 @@ def marker(offset: int = 0, *, committed: bool = True) -> bytes:
     )
 
 
-def test_record_formats_in_mixed_data_are_detected_by_their_magic_byte() -> None:
+def test_data_with_batches_of_magic_0_1_and_2_is_decoded_completely() -> None:
     decoded_batches = list(entries.batches(MIXED))
     assert [entry.header.magic for entry in decoded_batches] == [0, 0, 0, 1, 2, 1, 1, 1, 2]
     assert [entry.header.last_offset for entry in decoded_batches] == [0, 1, 2, 5, 8, 9, 10, 11, 14]
@@ -69,7 +69,7 @@ def test_transaction_markers_are_not_returned_as_records() -> None:
     ]
 
 
-def test_truncated_last_batch_is_left_out_for_every_magic_value() -> None:
+def test_truncated_last_batch_of_any_magic_is_not_counted_and_raises_a_decode_error() -> None:
     edges = [0, *(entry.position + entry.header.size for entry in entries.batches(MIXED))]
     for cut in range(len(MIXED) + 1):
         whole = max(edge for edge in edges if edge <= cut)
@@ -96,7 +96,7 @@ def test_invalid_magic_values_and_batch_sizes_are_rejected(magic: int, damage: C
         list(entries.batches(damaged))
 
 
-def test_record_batch_check_returns_the_path_of_each_inconsistent_field() -> None:
+def test_check_of_a_record_batch_returns_the_path_of_each_invalid_field() -> None:
     good = bytearray(build_batch(MADE, producer_id=1, producer_epoch=0, base_sequence=0))
 
     def fields_of(data: bytes) -> list[str]:
@@ -126,7 +126,7 @@ def test_record_batch_check_returns_the_path_of_each_inconsistent_field() -> Non
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_compressed_message_set_check_returns_the_path_of_each_inconsistent_field(magic: int) -> None:
+def test_check_of_a_compressed_message_set_returns_the_path_of_each_invalid_field(magic: int) -> None:
     from tests.support.codec.message_sets import wrapper
 
     plain = build_message_set(MADE, magic=magic)
@@ -143,7 +143,7 @@ def test_compressed_message_set_check_returns_the_path_of_each_inconsistent_fiel
     assert [problem.field for problem in problems(damaged)] == ["Message.crc"]
 
 
-def test_delete_horizon_is_stored_as_base_timestamp_and_changes_no_record_timestamp() -> None:
+def test_batch_stores_its_delete_horizon_as_base_timestamp_and_keeps_record_times() -> None:
     """The rule is from KIP-534."""
     data = build_batch(MADE, delete_horizon_ms=50_000)
     header = read_header(data)
@@ -211,7 +211,7 @@ def test_down_conversion_returns_batches_before_a_zstd_batch_and_then_raises() -
     assert down_convert(data, 2) == data
 
 
-def test_up_conversion_keeps_offsets_unless_a_base_offset_is_given() -> None:
+def test_up_conversion_assigns_new_offsets_only_if_a_base_offset_is_given() -> None:
     gaps = of_magic(1, 5) + of_magic(1, 20)
     assert [record.offset for record in entries.entries(up_convert(gaps))] == [5, 6, 7, 20, 21, 22]
     given = up_convert(gaps, base_offset=100)

@@ -26,7 +26,7 @@ def test_start_frame_and_finish_frame_build_the_same_bytes_as_function_frame() -
     assert finish_frame(out) == 7 and out == frame(b"payload") == b"\x00\x00\x00\x07payload"
 
 
-def test_kafka_frame_length_includes_bytes_that_are_later_inserted_into_the_frame() -> None:
+def test_frame_length_includes_record_bytes_that_are_inserted_into_the_frame_later() -> None:
     out = start_frame()
     out += b"ab"
     assert finish_frame(out, [(5, b"12345")]) == 7
@@ -55,7 +55,7 @@ def test_read_frame_reads_exactly_one_frame_and_no_later_bytes(size: int) -> Non
     assert stream.read() == b"next"
 
 
-def test_kafka_frame_of_which_only_a_few_bytes_arrive_uses_little_memory() -> None:
+def test_reading_3_bytes_of_a_2_gib_frame_raises_eof_error_and_uses_little_memory() -> None:
     stream = BytesIO(b"\x7f\xff\xff\xff" + b"abc")
     tracemalloc.start()
     try:

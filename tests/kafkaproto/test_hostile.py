@@ -55,7 +55,7 @@ def test_every_truncation_of_a_message_raises_a_decode_error(entry: Entry) -> No
 
 @pytest.mark.rule("W-5")
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_decoder_raises_at_the_end_of_its_range_even_if_the_buffer_has_more_bytes(entry: Entry) -> None:
+def test_decoder_raises_at_the_given_end_position_even_if_the_buffer_is_longer(entry: Entry) -> None:
     data = small_bytes(entry)
     buffer = memoryview(data + data)
     for end in range(0, len(data), 7):
@@ -230,7 +230,7 @@ def nested(depth: int) -> bytes:
 
 
 @core_first([e for e in LATEST if e.layout.tags])
-def test_tagged_field_sections_of_any_size_and_order_are_decoded_or_rejected(entry: Entry) -> None:
+def test_valid_tagged_fields_are_decoded_and_invalid_ones_raise_a_decode_error(entry: Entry) -> None:
     whole = entry.layout.encode(Values(entry.id).object(entry.layout, "empty"))
     empty = entry.layout.encode(drop_tags(entry, entry.layout.decode(whole)))
     assert empty.endswith(b"\x00")

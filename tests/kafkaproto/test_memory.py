@@ -111,7 +111,7 @@ def records_of(kind: WireType, value: Any) -> int:
 
 
 @core_first([entry for entry in NEWEST if entry.layout.is_heavy])
-def test_decoder_never_underestimates_the_memory_of_a_message(entry: Entry) -> None:
+def test_decoding_a_message_uses_at_most_the_memory_that_the_decoder_estimated(entry: Entry) -> None:
     """The estimates of heavy layouts are exact: with all accounting disabled, memory stays below the accounted amount."""
     layout = entry.layout
     spent = 0
@@ -150,13 +150,13 @@ class Ordinary(Smallest):
 
 
 @core_first(HEAVY)
-def test_decoder_memory_limit_accepts_arrays_of_1500_items_with_names_of_5_letters(entry: Entry) -> None:
+def test_decoder_memory_limit_allows_1500_array_items_with_names_of_5_letters(entry: Entry) -> None:
     for array in [part for part in parts(entry.layout) if isinstance(part, ArrayType)]:
         obj = Ordinary(array, 1500).message(entry.layout)
         assert entry.layout.decode(entry.layout.encode(obj)) == obj
 
 
-def test_generated_and_generic_decoder_reject_a_message_above_the_memory_limit() -> None:
+def test_generated_and_construct_library_decoders_reject_messages_above_memory_limit() -> None:
     entry = next(entry for entry in ENTRIES if entry.id == "OffsetFetchRequest-v8")
     assert entry.layout.is_heavy
     topics = next(part for part in parts(entry.layout) if isinstance(part, ArrayType) and not part.is_numeric)
@@ -167,7 +167,7 @@ def test_generated_and_generic_decoder_reject_a_message_above_the_memory_limit()
         assert error.value.path == "OffsetFetchRequest.groups" and error.value.offset == 0
 
 
-def test_decoders_have_no_memory_check_if_no_array_can_exceed_the_memory_limit() -> None:
+def test_generated_decoder_checks_memory_only_if_an_array_can_exceed_the_limit() -> None:
     light = [entry for entry in ENTRIES if not entry.layout.is_heavy]
     assert len(light) > len(ENTRIES) / 2
     assert all("room" not in entry.layout.decoder_text()[0] for entry in light)

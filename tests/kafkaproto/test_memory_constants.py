@@ -39,7 +39,7 @@ def test_memory_estimate_of_a_value_is_at_least_the_size_of_its_python_object(
     assert largest <= counted <= largest + SMALLER_SINCE_3_11
 
 
-def test_memory_assumed_for_any_64_bit_number_is_at_least_the_size_of_a_python_float() -> None:
+def test_memory_estimate_of_a_64_bit_number_is_at_least_the_size_of_a_python_float() -> None:
     assert sys.getsizeof(0.5) <= memory.LARGE_NUMBER
 
 
@@ -50,7 +50,7 @@ def test_memory_estimate_of_a_message_object_equals_its_size_in_python() -> None
         assert sys.getsizeof(object.__new__(cls)) == memory.size_of_object(cls), cls
 
 
-def test_list_built_by_append_uses_no_more_memory_than_estimated_for_its_items() -> None:
+def test_memory_estimate_of_a_list_covers_the_spare_capacity_that_append_allocates() -> None:
     items: list[None] = []
     spare = []
     for count in range(1, 20_000):
@@ -79,13 +79,13 @@ def test_unknown_tagged_field_uses_no_more_memory_than_its_estimate() -> None:
     assert memory.UNKNOWN_TAG - SMALLER_SINCE_3_11 <= max(beyond_free) <= memory.UNKNOWN_TAG
 
 
-def test_memory_budget_of_a_decoder_starts_below_64_kib_and_grows_linearly() -> None:
+def test_decoder_memory_limit_grows_linearly_with_the_message_size_from_under_64_kib() -> None:
     assert memory.ROOM_PER_BYTE + memory.FREE + 1 == memory.LIMIT
     assert memory.room_for(1000) - memory.room_for(0) == 1000 * memory.ROOM_PER_BYTE
     assert memory.room_for(0) + sys.getsizeof([]) < 64 * 1024
 
 
-def test_topic_names_of_1_letter_exceed_the_memory_limit_per_byte_but_not_3_letters() -> None:
+def test_decoder_rejects_5000_topic_names_of_1_letter_but_accepts_names_of_3_letters() -> None:
     [names] = [part for part in parts(DELETE_TOPICS_REQUEST_V4) if isinstance(part, ArrayType)]
     assert names.is_heavy
     assert names.item_weight == memory.ITEM + memory.SHORTEST_TEXT - 2 * memory.FREE == 64

@@ -46,20 +46,20 @@ def test_merged_schema_keeps_the_field_order_of_both_kafka_releases() -> None:
     ]
 
 
-def test_schema_merged_from_two_releases_ends_a_removed_field_at_its_last_version() -> None:
+def test_field_removed_in_the_newer_release_keeps_its_old_versions_after_merging() -> None:
     assert merged_fields([field("A")], [field("A", "2-3")]) == [field("A", "0-3")]
     assert merged_fields([field("A")], [field("A", "2-4")]) == [field("A", "0-4")]
     assert merged_fields([field("A")], []) == [field("A", "0-3")]
 
 
-def test_field_that_a_newer_kafka_release_makes_nullable_is_so_only_in_new_versions() -> None:
+def test_field_made_nullable_by_the_newer_release_stays_non_nullable_in_old_versions() -> None:
     [merged_field] = merged_fields([field("A", type_="string")], [field("A", type_="string", nullableVersions="0+")])
     assert merged_field["nullableVersions"] == "4+"
     [merged_field] = merged_fields([field("A", nullableVersions="1+")], [field("A", "2+", nullableVersions="2+")])
     assert merged_field == field("A", nullableVersions="1+")
 
 
-def test_new_field_is_not_added_to_message_versions_that_the_older_release_has() -> None:
+def test_merge_does_not_add_a_new_field_to_versions_that_the_older_release_defines() -> None:
     assert merged_fields([], [field("A", "2-3")]) == []
 
 
@@ -109,6 +109,8 @@ def test_merged_field_is_ignorable_if_the_newer_release_marks_the_field_ignorabl
         (message("0-3", commonStructs=[{"name": "C"}]), message("2-5"), "M.C is missing from the common structs"),
     ],
 )
-def test_contradictory_definitions_cannot_be_merged(older: Json, newer: Json, text: str) -> None:
+def test_merging_contradictory_message_definitions_raises_an_error_with_the_reason(
+    older: Json, newer: Json, text: str
+) -> None:
     with pytest.raises(MergeError, match=text):
         merge(older, newer)

@@ -38,7 +38,7 @@ GOLDEN_1 = bytes.fromhex(
 
 
 @pytest.mark.parametrize(("magic", "golden"), [(0, with_crc(GOLDEN_0)), (1, with_crc(GOLDEN_1))])
-def test_built_message_of_magic_0_or_1_equals_fixed_bytes_and_is_decoded_from_them(magic: int, golden: bytes) -> None:
+def test_magic_0_and_1_messages_are_encoded_to_known_bytes_and_decoded_from_them(magic: int, golden: bytes) -> None:
     made = NewRecord(b"v", b"k", 1_700_000_000_000)
     assert build_message_set([made], magic=magic, base_offset=5) == golden
     assert list(records(golden)) == [Record(5, 1_700_000_000_000 if magic else -1, b"k", b"v", ())]
@@ -79,7 +79,7 @@ def test_log_append_time_is_the_record_timestamp_in_magic_1_but_ignored_in_magic
     assert [record.timestamp for record in records(old)] == [-1]
 
 
-def test_log_append_time_of_a_wrapper_overrides_the_times_of_its_messages() -> None:
+def test_log_append_time_of_a_wrapper_message_becomes_the_timestamp_of_each_record() -> None:
     inside = build_message_set(SOME, magic=1)
     data = wrapper(inside, magic=1, offset=3, kind=Compression.GZIP, attributes=message_set.LOG_APPEND_TIME)
     assert {record.timestamp for record in records(data)} == {7777}
@@ -87,7 +87,7 @@ def test_log_append_time_of_a_wrapper_overrides_the_times_of_its_messages() -> N
     assert [record.timestamp for record in records(plain)] == [1000, 900, 2000, 1500]
 
 
-def test_lz4_data_in_magic_0_messages_is_read_whatever_its_header_checksum() -> None:
+def test_wrong_lz4_header_checksum_is_accepted_in_magic_0_and_rejected_in_magic_1() -> None:
     """The rule is from KIP-57."""
     old, new = (build_message_set(SOME, magic=magic, compression=Compression.LZ4) for magic in (0, 1))
     old_frame, new_frame = read_message(old).value, read_message(new).value
@@ -119,7 +119,7 @@ def test_records_that_old_magics_cannot_represent_are_rejected(magic: int) -> No
         build_message_set(SOME, magic=2)
 
 
-def test_message_offsets_must_increase_and_differ_by_at_most_31_bits() -> None:
+def test_message_set_offsets_that_repeat_or_differ_by_over_int32_max_are_rejected() -> None:
     at = [Record(offset, 0, None, b"", ()) for offset in (5, 5, 2**31 + 5)]
     with pytest.raises(EncodeError, match="offset 5 follows offset 5"):
         write_messages(at[:2], 1, Compression.NONE)
@@ -171,7 +171,7 @@ def test_truncated_message_inside_a_wrapper_is_ignored() -> None:
     assert [record.offset for record in records(data)] == [70, 71, 72]
 
 
-def test_inner_offsets_are_absolute_if_the_offset_of_their_wrapper_message_is_0() -> None:
+def test_wrapper_offset_0_in_magic_1_means_that_the_inner_offsets_are_absolute() -> None:
     """Some librdkafka versions sent 0; an offset below the last inner one is invalid."""
     inside = build_message_set(SOME, magic=1)
     for offset, expected in ((0, 0), (3, 0), (10, 7)):

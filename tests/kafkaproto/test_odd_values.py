@@ -53,7 +53,7 @@ ODD: list[Any] = [
 
 
 @pytest.mark.parametrize("number", range(len(ODD)))
-def test_generated_code_and_construct_structs_reject_a_wrong_value_with_equal_errors(number: int) -> None:
+def test_generated_code_and_construct_library_raise_equal_errors_for_a_wrong_value(number: int) -> None:
     with pytest.raises(EncodeError) as flat:
         V5.encode(ODD[number])
     with pytest.raises(EncodeError) as readable:

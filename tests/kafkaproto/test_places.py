@@ -15,7 +15,7 @@ from tests.support.codec.values import Values
 
 
 @pytest.mark.parametrize("entry", [*ENTRIES, *EXAMPLE_ENTRIES], ids=lambda entry: entry.id)
-def test_consecutive_field_positions_cover_a_message_without_gap_or_overlap(entry: Entry) -> None:
+def test_field_positions_cover_every_byte_of_a_message_exactly_once(entry: Entry) -> None:
     values = Values(f"places {entry.id}")
     for shape in ("small", "null", "random", "highest"):
         obj = values.object(entry.layout, shape)
@@ -43,7 +43,7 @@ def test_field_positions_contain_the_path_size_and_value_of_each_field() -> None
     ]
 
 
-def test_field_positions_of_a_damaged_message_end_where_the_damage_starts() -> None:
+def test_listing_fields_of_a_damaged_message_raises_a_decode_error_with_the_offset() -> None:
     data = FETCH_REQUEST_V12.encode(FETCH_REQUEST_V12.cls())
     paths = []
     with pytest.raises(DecodeError) as error:

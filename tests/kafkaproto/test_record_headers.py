@@ -52,7 +52,7 @@ PIECES = st.one_of(
 
 
 @given(st.lists(PIECES, max_size=6), st.integers(0, 200), st.sampled_from([BATCHES, MESSAGES, ENTRIES]))
-def test_batch_header_scan_finds_the_complete_batches_in_memory_and_in_files(
+def test_batch_header_reader_finds_all_complete_batches_in_memory_and_in_files(
     pieces: list[bytes], cut_off: int, kinds: dict[int, int]
 ) -> None:
     data = b"".join(pieces)

@@ -54,7 +54,7 @@ def test_encoding_accepts_records_of_any_bytes_like_type(kind: type, version: in
 
 
 @pytest.mark.parametrize("version", RESPONSES)
-def test_kafka_frame_with_records_from_files_equals_a_frame_encoded_from_memory(version: int) -> None:
+def test_fetch_response_frame_has_the_same_bytes_with_records_in_files_or_in_memory(version: int) -> None:
     contents = (b"a" * 100, b"", b"c" * 70_000)
     expected = frame(RESPONSES[version].encode(fetched(*contents)))
     ranges = [FileRange(content) for content in contents]
@@ -66,7 +66,7 @@ def test_kafka_frame_with_records_from_files_equals_a_frame_encoded_from_memory(
     assert b"".join(parts) == expected
 
 
-def test_generated_and_construct_encoders_insert_records_of_files_at_equal_positions() -> None:
+def test_generated_code_and_construct_library_insert_file_records_at_equal_positions() -> None:
     message = fetched(FileRange(b"abc"), b"def", FileRange(b"ghi"))
     out, splices = bytearray(), []
     RESPONSES[12].encode_flat(message, out, splices)

@@ -119,7 +119,7 @@ def test_duplicate_field_name_in_a_definition_is_rejected() -> None:
         parse(message)
 
 
-def test_versions_of_a_tagged_field_default_to_its_tagged_versions() -> None:
+def test_tagged_field_without_versions_exists_in_its_tagged_versions() -> None:
     fields = {field.name: field for field in parse(source("Request")).structs[-1].fields}
     assert str(fields["tagged_text"].versions) == "2+"
 
@@ -145,7 +145,7 @@ def test_versions_with_equal_fields_share_one_layout() -> None:
     assert ranges([0, 1, 2, 5, 7, 8]) == "0-2, 5, 7-8"
 
 
-def test_class_of_a_struct_name_used_in_two_messages_has_the_message_name_as_prefix() -> None:
+def test_class_name_is_prefixed_with_its_message_if_two_messages_share_a_struct_name() -> None:
     pair = [definition("AlterClientQuotasRequest"), definition("AlterClientQuotasResponse")]
     names = class_names(pair)
     assert names["AlterClientQuotasRequest"]["EntityData"] == "AlterClientQuotasRequestEntityData"
@@ -153,7 +153,7 @@ def test_class_of_a_struct_name_used_in_two_messages_has_the_message_name_as_pre
     assert names["AlterClientQuotasRequest"]["OpData"] == "OpData"
 
 
-def test_message_schemas_are_two_of_each_api_and_two_headers() -> None:
+def test_message_schemas_are_a_request_and_response_per_api_and_two_headers() -> None:
     assert len(message_names()) == 2 * len(APIS) + 2
 
 

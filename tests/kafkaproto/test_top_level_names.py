@@ -43,7 +43,7 @@ def test_importing_error_code_from_kafkaproto_loads_no_message_modules() -> None
     assert [name for name in loaded if name.startswith(("kafkaproto.messages", "kafkaproto.broker", "asyncio"))] == []
 
 
-def test_each_name_in_kafkaproto_is_the_same_object_as_in_its_defining_module() -> None:
+def test_names_exported_by_kafkaproto_are_the_objects_of_their_defining_modules() -> None:
     assert set(kafkaproto.__all__) <= {*dir(kafkaproto)}
     for name in kafkaproto.__all__:
         value = getattr(kafkaproto, name)

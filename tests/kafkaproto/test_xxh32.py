@@ -24,7 +24,7 @@ def test_xxhash32_of_the_published_test_inputs_is_the_published_hash(data: bytes
 
 
 @pytest.mark.parametrize("store_size", [True, False])
-def test_correction_of_a_broken_lz4_header_checksum_restores_the_original_frame(store_size: bool) -> None:
+def test_fixing_a_wrong_lz4_header_checksum_restores_the_original_frame(store_size: bool) -> None:
     frame = lz4.frame.compress(b"data " * 100, store_size=store_size)
     at = 14 if store_size else 6
     broken = with_broken_checksum(frame)
@@ -34,7 +34,7 @@ def test_correction_of_a_broken_lz4_header_checksum_restores_the_original_frame(
     assert with_right_checksum(broken) == frame
 
 
-def test_lz4_checksum_correction_leaves_data_that_is_no_lz4_frame_unchanged() -> None:
+def test_fixing_the_lz4_header_checksum_does_not_change_a_truncated_frame() -> None:
     frame = lz4.frame.compress(b"", store_size=False)
     for cut in range(7):
         assert with_right_checksum(frame[:cut]) == frame[:cut]

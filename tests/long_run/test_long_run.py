@@ -21,7 +21,7 @@ def result(name: str, *findings: Finding, at: dict[str, str] = HERE) -> Result:
     return Result(name, "abc1234", at, "2026-11-22", 7, list(findings or (Finding("it is so", True),)))
 
 
-def test_long_test_run_selects_parts_that_are_new_or_failed_or_have_changed_code() -> None:
+def test_long_test_run_runs_only_new_and_failed_parts_and_those_with_changed_code() -> None:
     all_of_them = [Part(name, list) for name in ("kept", "changed", "broken", "new")]
     results = {
         "kept": result("kept"),
@@ -91,7 +91,7 @@ def test_long_test_run_results_stay_valid_after_an_edit_of_a_test_file(repositor
     assert parts.code_hashes(repository) == before
 
 
-def test_long_test_run_results_are_unchanged_after_writing_and_reading_them(tmp_path: Path) -> None:
+def test_long_test_run_results_written_to_a_file_are_read_back_equal(tmp_path: Path) -> None:
     lost_result = result("one", Finding("it is not", False))
     write(lost_result, tmp_path / "results")
     assert read(tmp_path / "results") == {"one": lost_result}
@@ -126,7 +126,7 @@ def test_long_test_run_page_counts_the_results_that_are_outdated_by_a_code_chang
 
 
 @pytest.mark.parametrize("changed", [False, True])
-def test_long_test_run_discards_the_result_of_tests_during_which_the_code_changed(
+def test_long_test_run_discards_a_result_if_the_code_changed_during_the_run(
     changed: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     at = [HERE]
@@ -147,7 +147,7 @@ def test_long_test_run_discards_the_result_of_tests_during_which_the_code_change
     assert ("its result is not kept" in capsys.readouterr().err) == changed
 
 
-def test_long_test_run_parts_cover_each_seed_and_each_request_sequence_once() -> None:
+def test_long_test_run_parts_cover_10000_simulations_and_2000_request_sequences() -> None:
     names = [part.name for part in all_parts()]
     assert len(names) == len(set(names))
     assert sum(name.startswith("simulation-") for name in names) * parts.SEEDS_OF_A_PART == parts.SEEDS == 10_000

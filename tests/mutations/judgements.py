@@ -5,7 +5,7 @@ from __future__ import annotations
 JUDGEMENTS: dict[str, str] = {
     "broker/log/store.py: self._fd = -1 -> pass": (
         "Gap, closed: an append that failed before its file was open would have raised AttributeError. "
-        "`test_append_fails_while_its_segment_file_cannot_be_created_and_then_succeeds` catches it."
+        "`test_append_can_be_retried_after_creation_of_its_segment_file_has_failed` catches it."
     ),
     "broker/log/store.py: if dropped: -> if not (dropped):": (
         "Gap, closed: the index would have kept the entries of dropped segments. "

@@ -199,14 +199,14 @@ def test_mutation_result_contains_the_first_failing_test_or_the_word_survived(tr
     assert (tree / "broker/x.py").read_bytes() == source
 
 
-def test_mutation_run_returns_the_failing_test_or_none_if_the_code_is_not_mutated(tree: Path) -> None:
+def test_mutation_run_returns_the_failing_test_or_none_if_all_tests_pass(tree: Path) -> None:
     assert caught(tree, stub(boundary)) is None
     [site] = sites(tree)
     apply(site, tree)
     assert caught(tree, stub(boundary)) == Failure("broker", "tests/a/test_a.py::test_the_limit_is_not_big")
 
 
-def test_mutation_is_not_caught_by_a_failing_test_that_passes_when_it_is_repeated(tree: Path) -> None:
+def test_mutation_survives_if_the_only_failing_test_passes_when_repeated(tree: Path) -> None:
     runs: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = []
 
     def run(tree: Path, stage: Stage, left_out: tuple[str, ...]) -> Failure | None:
@@ -294,7 +294,7 @@ def test_mutation_testing_parses_failing_test_names_from_pytest_output() -> None
     assert first_failed("Killed\n") == ""
 
 
-def test_final_pytest_run_of_mutation_testing_skips_test_folders_that_already_ran() -> None:
+def test_last_stage_of_mutation_testing_ignores_the_test_folders_of_earlier_stages() -> None:
     *named, rest = STAGES
     ignored = {path.removeprefix("--ignore=") for path in rest.paths[1:]}
     assert ignored == {path for stage in named for path in stage.paths} | {"tests/mutations"}
@@ -348,7 +348,7 @@ def test_mutation_testing_page_shows_results_of_two_git_revisions_in_two_columns
     assert "| 2 | broker/x.py:1 | not judged yet |" in text
 
 
-def test_mutation_testing_rejects_command_line_option_column_without_option_rev(
+def test_mutation_testing_with_option_column_but_no_option_rev_exits_with_an_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit):

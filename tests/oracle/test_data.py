@@ -74,7 +74,7 @@ def same_in_both(oracle: Oracle, newer: Oracle, entry: Entry, version: int) -> b
     return older is not None and older == newer.layouts(entry.name)[str(version)]
 
 
-def test_newer_kafka_release_changes_only_the_listed_coordinator_record_formats(oracle: Oracle, newer: Oracle) -> None:
+def test_only_listed_coordinator_record_formats_differ_between_kafka_3_9_and_4_2(oracle: Oracle, newer: Oracle) -> None:
     otherwise = set()
     for entry in DATA_ENTRIES:
         version = 0 if entry.name in KEYS else entry.version

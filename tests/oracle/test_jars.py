@@ -46,7 +46,9 @@ def test_incomplete_jar_download_leaves_no_files(cache: Path, monkeypatch: pytes
     assert list((cache / "jars").iterdir()) == []
 
 
-def test_jar_download_finished_by_a_concurrent_run_is_used(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jars_downloaded_meanwhile_by_another_process_are_used_and_not_replaced(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = cache / "jars" / "kafka-3.9.1"
 
     def fetch(jar: object, target: Path, scratch: Path) -> None:

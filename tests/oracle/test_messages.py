@@ -39,7 +39,7 @@ def test_kafkaproto_and_kafka_convert_every_message_to_the_same_bytes_and_json(
     "entry", [entry for entry in ENTRIES if Float64 in parts(entry.layout)], ids=lambda entry: entry.id
 )
 @pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
-def test_json_of_infinity_and_nan_equals_that_of_kafka_and_can_be_read_back(
+def test_infinity_and_nan_are_written_to_json_as_in_kafka_and_can_be_read_back(
     releases: Releases, entry: Entry, number: float
 ) -> None:
     values = Values(entry.id)

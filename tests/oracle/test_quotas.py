@@ -156,7 +156,9 @@ def test_throttle_times_equal_those_of_kafka_while_quotas_change(quotas: QuotaOr
 
 @pytest.mark.rule("Q-18")
 @pytest.mark.parametrize("seed", range(12))
-def test_mutation_quota_rejections_and_throttles_equal_those_of_kafka(quotas: QuotaOracle, seed: int) -> None:
+def test_controller_mutation_quota_rejects_and_throttles_the_same_requests_as_kafka(
+    quotas: QuotaOracle, seed: int
+) -> None:
     rng = Random(seed)
     samples, window_seconds = rng.choice(((11, 1), (11, 1), (3, 2)))
     store = ClientQuotaStore(lambda *change: ours.quota_changed(*change))

@@ -27,7 +27,7 @@ def kafka() -> Iterator[QuotaOracle]:
 
 @pytest.mark.rule("R-3")
 @pytest.mark.parametrize(("samples", "window_seconds"), [(11, 1), (10, 1), (2, 1), (1, 1), (3, 7)])
-def test_replication_quota_is_exceeded_at_the_same_times_as_in_kafka(
+def test_replication_quota_rate_and_exceeded_state_equal_those_of_kafka(
     kafka: QuotaOracle, samples: int, window_seconds: int
 ) -> None:
     rng = Random(f"{samples} {window_seconds}")

@@ -151,7 +151,7 @@ def test_pack_command_prints_an_error_for_a_zip_path_in_a_missing_folder(
     assert "none/k.zip: No such file or directory" in capsys.readouterr().err
 
 
-def test_pack_command_with_option_main_prints_the_path_of_cli_py_for_spark_submit(
+def test_pack_command_with_option_main_prints_the_path_of_the_file_cli_py(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert pack.main(["--main"]) == 0

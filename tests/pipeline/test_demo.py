@@ -50,7 +50,7 @@ def test_demo_table_marks_each_actual_value_that_differs_from_the_expected_value
     assert len({len(line) for line in lines}) == 1
 
 
-def test_demo_replaces_only_the_readme_text_between_its_markers(tmp_path: Path) -> None:
+def test_demo_replaces_only_the_text_between_the_begin_and_end_markers_of_a_page(tmp_path: Path) -> None:
     page = tmp_path / "status.md"
     page.write_text(f"before\n{BEGIN}\nold \\1\n{END}\nafter\n")
     steps = [Step("one", [same("a\\g<0>", 1, 1)], 1.0)]
@@ -91,7 +91,7 @@ def test_every_demo_step_is_a_module_with_a_run_function(module: str, name: str)
         ("pyspark", [], "demo,spark"),
     ],
 )
-def test_demo_names_a_missing_package_and_its_extra_before_running(
+def test_demo_prints_a_pip_install_command_and_exits_if_a_package_is_missing(
     missing: str, arguments: list[str], expected_text: str
 ) -> None:
     done = subprocess.run(
@@ -125,7 +125,7 @@ def test_demo_steps_without_spark_run_from_the_command_line() -> None:
 
 
 @pytest.mark.rule("Q-6")
-def test_demo_check_rejects_throttle_times_that_a_token_bucket_would_produce() -> None:
+def test_demo_accepts_throttle_times_by_kafkas_formula_but_not_by_a_token_bucket() -> None:
     from kafkaproto.pipeline.demo.quotas import QUOTA, MeasuredResponse, throttle_mismatches
 
     rate, now_ms, answers = SampledRate(), 0.0, []
@@ -145,7 +145,7 @@ def test_demo_check_rejects_throttle_times_that_a_token_bucket_would_produce() -
 
 
 @pytest.mark.rule("Q-13")
-def test_demo_check_of_throttle_times_does_not_count_bytes_of_empty_fetches() -> None:
+def test_demo_quota_check_counts_no_bytes_for_a_throttled_fetch_without_records() -> None:
     from kafkaproto.pipeline.demo.quotas import QUOTA, MeasuredResponse, throttle_mismatches
 
     rate, now_ms, answers, left = SampledRate(), 0.0, [], 140

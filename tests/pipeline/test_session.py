@@ -49,7 +49,7 @@ def test_killed_spark_jvm_raises_an_error_that_says_how_to_give_it_more_memory()
     assert shuffles.endswith("/local") and not shuffles.startswith("/dev/shm")
 
 
-def test_error_for_a_lost_jvm_contains_its_first_error_and_last_output_lines() -> None:
+def test_error_after_a_jvm_crash_contains_the_first_error_and_the_last_output_lines() -> None:
     message = str(JvmGone(52, ["one\n", "java.lang.OutOfMemoryError: Java heap space\n"]))
     assert "status 52" in message and message.endswith("its output: one\njava.lang.OutOfMemoryError: Java heap space")
     assert str(JvmGone(-9, [])).endswith("no output")

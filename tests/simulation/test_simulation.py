@@ -19,7 +19,7 @@ FEWEST = 100
 
 @pytest.mark.rule("X-1", "X-2", "X-3", "X-4", "X-5", "X-6", "X-7")
 @pytest.mark.parametrize("seed", range(4))
-def test_simulation_invariants_hold_after_every_step(seed: int) -> None:
+def test_simulation_with_seeds_0_to_3_violates_no_invariant_after_any_step(seed: int) -> None:
     assert simulate(seed).operations >= OPERATIONS
 
 

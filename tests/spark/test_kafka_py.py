@@ -209,7 +209,7 @@ def test_spark_kafka_py_available_now_stream_reads_all_records_and_ends(
     assert len(ours.batches) == 1 and len(ours.seen) == 33
 
 
-def test_available_now_query_before_spark_4_2_ends_after_max_offsets_per_trigger(
+def test_available_now_query_before_spark_4_2_reads_one_batch_and_then_ends(
     spark: Any, kafka: TestCluster, scratch: Path
 ) -> None:
     fill(kafka, 30)

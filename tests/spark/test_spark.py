@@ -82,7 +82,9 @@ def test_spark_starting_timestamp_finds_the_first_record_at_or_after_that_time(s
     assert {r.partition: r["count"] for r in rows} == {0: 20, 1: 20, 2: 30}
 
 
-def test_spark_timestamp_beyond_all_records_reads_nothing_with_strategy_latest(spark: Any, kafka: TestCluster) -> None:
+def test_starting_timestamp_after_all_records_reads_nothing_with_strategy_latest(
+    spark: Any, kafka: TestCluster
+) -> None:
     fill(kafka, 5)
     times = json.dumps({"t": {str(p): START_MS * 2 for p in range(3)}})
     frame = source(spark, kafka, startingOffsetsByTimestamp=times, startingOffsetsByTimestampStrategy="latest")

@@ -87,7 +87,7 @@ def test_comparison_of_admin_client_results_returns_1_difference_for_1_changed_v
     assert len(differences(*results)) == 1
 
 
-def test_admin_client_comparison_ignores_different_coordinators() -> None:
+def test_admin_client_results_are_equal_even_if_group_coordinators_differ() -> None:
     other = copy.deepcopy(GROUP)
     other["describedGroups"]["g"]["coordinator"] = {"id": 2}  # type: ignore[index]
     results = [[Result("describeConsumerGroups", "a group", content)] for content in (GROUP, other)]
@@ -131,7 +131,7 @@ def _other_field(quorum: Any) -> None:
     ("change", "expected"),
     [(_of_this_broker, 0), (_other_epoch, 1), (_other_leader, 1), (_no_observer, 1), (_other_field, 1)],
 )
-def test_admin_client_quorum_comparison_ignores_offsets_but_not_epochs_or_observers(
+def test_quorum_descriptions_may_differ_in_offsets_but_not_in_epochs_or_observers(
     change: Callable[[Any], None], expected: int
 ) -> None:
     other = copy.deepcopy(QUORUM)

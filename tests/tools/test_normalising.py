@@ -76,7 +76,7 @@ def test_tool_comparison_reports_different_error_messages_and_different_exceptio
     assert len({tuple(lines(output, PORTS)) for output in (first, other_text, other_type)}) == 3
 
 
-def test_every_pattern_that_hides_varying_tool_output_is_used_by_a_tool_comparison() -> None:
+def test_each_pattern_for_masking_tool_output_is_used_by_at_least_one_comparison() -> None:
     used = {name for scenario in SCENARIOS for step in scenario.steps for name in step.patterns}
     assert used == set(PATTERNS)
 
@@ -212,7 +212,7 @@ VARYING = [
 
 
 @pytest.mark.parametrize(("pattern", "line", "same", "other"), VARYING)
-def test_tool_output_pattern_hides_a_value_that_varies_by_cluster_but_nothing_else(
+def test_masking_pattern_hides_a_cluster_specific_value_but_no_other_difference(
     pattern: str, line: str, same: str, other: str
 ) -> None:
     expected = lines(Output(0, line, ""), PORTS, pattern)
@@ -225,6 +225,6 @@ def test_stack_traces_that_a_tool_prints_are_left_out_of_the_comparison() -> Non
     assert lines(printed, PORTS) == ["exit 1", "Error: x", "Caused by: y"]
 
 
-def test_each_pattern_that_hides_varying_tool_output_has_a_test_case() -> None:
+def test_each_pattern_for_masking_tool_output_has_a_test_case() -> None:
     elsewhere = {"topic id", "quorum replicas"}
     assert {pattern for pattern, *_ in VARYING} | elsewhere == set(PATTERNS)

@@ -92,7 +92,7 @@ def test_describe_configs_lists_every_broker_setting_of_kafka_with_its_default(r
             assert synonyms == ([] if row.default is None else [(name, row.default, DEFAULT)]), name
 
 
-def test_describe_configs_in_release_0_11_lists_the_broker_settings_of_kafka_3_9() -> None:
+def test_describe_configs_of_emulated_kafka_0_11_lists_broker_settings_of_kafka_3_9() -> None:
     expected = rows("3.9.1", "broker")
     descriptions = described(made("0.11"), BROKER, "0", 0)
     assert descriptions.keys() == {name for name, row in expected.items() if not row.mode.endswith("i")}
@@ -266,7 +266,7 @@ def test_alter_configs_changes_only_dynamic_settings_of_a_running_broker(
 
 
 @pytest.mark.parametrize("release", ["4.1", "4.2"])
-def test_min_insync_replicas_is_a_cluster_wide_dynamic_setting_if_elr_is_enabled(release: str) -> None:
+def test_cluster_wide_min_insync_replicas_can_be_changed_but_not_deleted_with_elr(release: str) -> None:
     cluster = made(release, min_insync_replicas="2")
     entry = described(cluster, BROKER, "")["min.insync.replicas"]
     assert (entry.value, entry.config_source) == ("2", ALL)
@@ -276,7 +276,7 @@ def test_min_insync_replicas_is_a_cluster_wide_dynamic_setting_if_elr_is_enabled
     assert described(made("4.0"), BROKER, "") == {}
 
 
-def test_unset_timestamp_before_max_ms_has_the_value_of_timestamp_difference_max_ms() -> None:
+def test_message_timestamp_before_max_ms_defaults_to_timestamp_difference_max_ms() -> None:
     def limits(cluster: VirtualCluster) -> tuple[int, int]:
         partition = cluster.state.nodes[0].replicas.find("t", 0)
         assert partition is not None
@@ -291,7 +291,7 @@ def test_unset_timestamp_before_max_ms_has_the_value_of_timestamp_difference_max
     assert limits(made("4.2")) == (2**63 - 1, 3_600_000)
 
 
-def test_broker_describes_a_cluster_wide_setting_value_without_its_plus_sign() -> None:
+def test_describe_configs_of_a_broker_drops_the_plus_sign_of_a_cluster_wide_number() -> None:
     cluster = made(log_retention_minutes="600")
     assert alter(cluster, BROKER, "", "log.retention.ms", SET, "+9000") == 0
     broker, of_all = (described(cluster, BROKER, name) for name in ("0", ""))
@@ -328,7 +328,7 @@ def test_one_config_change_can_at_most_double_or_halve_a_thread_count(
         assert described(cluster, BROKER, "0")[key].config_source == DEFAULT
 
 
-def test_thread_count_change_is_limited_by_the_current_count_not_the_initial_count() -> None:
+def test_log_cleaner_threads_can_be_doubled_from_4_to_8_and_then_from_8_to_16() -> None:
     cluster = made(log_cleaner_threads="4")
     for value, error in (("8", 0), ("16", 0), ("7", 42), ("8", 0)):
         assert alter(cluster, BROKER, "0", "log.cleaner.threads", SET, value) == error

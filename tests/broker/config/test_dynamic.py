@@ -148,7 +148,7 @@ def test_throttled_replica_lists_can_be_appended_to_and_subtracted_from(cluster:
 
 @pytest.mark.rule("CF-23")
 @pytest.mark.parametrize(("resource_type", "name"), [(BROKER, "0"), (BROKER, ""), (TOPIC, "t")])
-def test_append_to_a_list_setting_without_a_dynamic_value_adds_to_the_kafka_default(
+def test_append_to_a_list_setting_adds_to_the_kafka_default_not_to_the_static_value(
     resource_type: int, name: str
 ) -> None:
     cluster = VirtualCluster(config={"log.cleanup.policy": "compact"})
@@ -173,7 +173,7 @@ def test_appending_compact_to_cleanup_policy_delete_of_a_broker_gives_both_polic
 
 
 @pytest.mark.rule("D10")
-def test_described_throttled_replica_list_keeps_its_spaces_only_with_semantics_kip(cluster: VirtualCluster) -> None:
+def test_spaces_in_throttled_replica_lists_are_removed_if_option_semantics_is_kafka(cluster: VirtualCluster) -> None:
     assert alter(cluster, TOPIC, "t", (LEADERS, SET, "0:1 , 1:2")) == 0
     assert described(cluster, TOPIC, "t", LEADERS)[LEADERS][0] == (
         "0:1 , 1:2" if cluster.state.strict_kip else "0:1,1:2"

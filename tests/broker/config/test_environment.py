@@ -101,7 +101,7 @@ def test_every_broker_setting_can_be_set_by_an_environment_variable(definitions:
     assert ignored_variables(dict.fromkeys(map(variable_of, names), "")) == []
 
 
-def test_environment_variables_with_the_upper_case_prefix_kafka_set_broker_settings() -> None:
+def test_environment_variables_that_begin_with_kafka_underscore_set_broker_settings() -> None:
     given = {
         "KAFKA_NUM_PARTITIONS": "3",
         "KAFKA_LOG_RETENTION_MS": "-1",
@@ -171,7 +171,7 @@ def test_environment_variable_error_names_the_variable_and_the_allowed_values(
 
 
 @pytest.mark.parametrize("variables", [SINGLE_NODE, TESTCONTAINERS])
-def test_listeners_in_docker_image_variables_are_opened_except_controller_listeners(variables: dict[str, str]) -> None:
+def test_docker_image_variables_open_all_listeners_except_controller_listeners(variables: dict[str, str]) -> None:
     bound = {listener.name: listener[1:] for listener in listeners(variables)}
     if variables is SINGLE_NODE:
         assert bound == {
@@ -195,7 +195,7 @@ def test_listeners_in_docker_image_variables_are_opened_except_controller_listen
         ("PLAINTEXT://:9092", [("0.0.0.0", 9092)]),
     ],
 )
-def test_advertised_listeners_are_bound_to_all_addresses_if_listeners_is_unset(
+def test_broker_listens_on_all_addresses_if_only_advertised_listeners_are_set(
     advertised: str, derived: list[tuple[str, int]]
 ) -> None:
     variables = {"KAFKA_ADVERTISED_LISTENERS": advertised}

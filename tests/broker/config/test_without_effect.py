@@ -24,7 +24,7 @@ def test_each_setting_without_effect_has_a_documented_reason_for_no_effect(relea
 
 
 @pytest.mark.parametrize("release", ["3.9", "4.2"])
-def test_no_setting_that_has_an_effect_has_a_documented_reason_for_no_effect(release: str) -> None:
+def test_settings_that_have_an_effect_are_not_documented_as_without_effect(release: str) -> None:
     known = definitions_of(release)
     acting = [name for table in (known.broker, known.topic, known.group) for name, s in table.items() if s.acts]
     assert [name for name in acting if reason_of(name) is not None] == []
@@ -35,13 +35,13 @@ def test_each_reason_why_settings_have_no_effect_applies_to_at_least_1_setting()
     assert {reason_of(name) for name in names} == set(REASONS)
 
 
-def test_every_regex_in_the_list_of_settings_without_effect_matches_such_a_setting() -> None:
+def test_each_regex_for_settings_without_effect_matches_at_least_one_such_setting() -> None:
     names = {setting.name for release in ("3.9", "4.2") for setting in without_effect(release)}
     patterns = [pattern for text in REASONS.values() for pattern in text.split()]
     assert [pattern for pattern in patterns if not any(re.fullmatch(pattern, name) for name in names)] == []
 
 
-def test_reasons_why_settings_have_no_effect_in_kafka_4_2_never_mention_kafka_3_9_1() -> None:
+def test_documented_reasons_for_settings_of_kafka_4_2_do_not_mention_kafka_3_9_1() -> None:
     about_3_9 = {setting.name for setting in without_effect("3.9") if "Kafka 3.9.1" in (reason_of(setting.name) or "")}
     assert about_3_9 and about_3_9.isdisjoint(setting.name for setting in without_effect("4.2"))
 

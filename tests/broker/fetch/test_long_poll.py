@@ -79,7 +79,7 @@ def test_records_before_the_fetch_offset_do_not_count_towards_fetch_min_bytes(cl
 
 
 @pytest.mark.rule("F-29")
-def test_parked_fetch_returns_the_high_watermark_and_data_at_completion_time(cluster: VirtualCluster) -> None:
+def test_parked_fetch_returns_all_records_that_were_appended_while_it_waited(cluster: VirtualCluster) -> None:
     client = send(cluster, ("t", 0, 0), max_wait_ms=20_000, min_bytes=150)
     fill(cluster, "t", batch_of_bytes(100), batch_of_bytes(100))
     assert (only(client.latest).high_watermark, sizes(client.latest)) == (2, [200])
@@ -159,7 +159,7 @@ def test_fetch_waits_max_wait_ms_if_its_partition_limits_sum_to_less_than_min_by
 
 
 @pytest.mark.rule("F-30")
-def test_new_bytes_that_do_not_fit_the_response_limit_still_complete_a_parked_fetch(cluster: VirtualCluster) -> None:
+def test_parked_fetch_counts_bytes_beyond_its_response_limit_towards_min_bytes(cluster: VirtualCluster) -> None:
     """More bytes are appended than the request's limit allows: they complete the fetch, whose response is cut to the limit."""
     client = send(cluster, ("t", 0, 0), ("t", 1, 0), max_wait_ms=20_000, max_bytes=300, min_bytes=300)
     fill(cluster, "t", batch_of_bytes(200), partition=0)
@@ -223,7 +223,7 @@ def _fake_follower(semantics: str) -> tuple[VirtualCluster, MemoryClient]:
 
 
 @pytest.mark.rule("D5")
-def test_first_follower_fetch_of_a_session_waits_max_wait_ms_with_semantics_kafka() -> None:
+def test_follower_fetch_that_creates_a_session_waits_if_option_semantics_is_kafka() -> None:
     for semantics, answered in (("kip", 1), ("kafka", 0)):
         cluster, follower = _fake_follower(semantics)
         follower.send(fetch(("t", 0, 0), replica_id=1, session=(0, 0), max_wait_ms=500), 12)
@@ -234,7 +234,7 @@ def test_first_follower_fetch_of_a_session_waits_max_wait_ms_with_semantics_kafk
 
 
 @pytest.mark.rule("D5")
-def test_follower_with_old_high_watermark_is_answered_immediately_with_semantics_kip() -> None:
+def test_follower_fetch_gets_a_new_high_watermark_at_once_if_option_semantics_is_kip() -> None:
     for semantics, answered in (("kip", 1), ("kafka", 0)):
         cluster, follower = _fake_follower(semantics)
         fill(cluster, "t", batch(b"a"))

@@ -352,7 +352,7 @@ def test_full_session_cache_evicts_the_least_recently_used_fetch_session() -> No
 
 
 @pytest.mark.rule("S-13")
-def test_fetch_session_is_evicted_only_when_older_than_the_eviction_age() -> None:
+def test_fetch_session_with_eviction_age_1000_ms_is_evicted_after_1001_not_1000_ms() -> None:
     f = Fetcher(slots=1, eviction_age_ms=1000)
     make(f, 50, 0)
     assert make(f, 2, 1000) == 0
@@ -372,7 +372,7 @@ def test_new_follower_fetch_session_may_evict_consumer_fetch_sessions_of_any_age
 
 
 @pytest.mark.rule("S-13")
-def test_new_follower_session_evicts_an_old_follower_session_with_fewer_partitions() -> None:
+def test_new_follower_fetch_session_evicts_only_old_and_smaller_follower_sessions() -> None:
     f = Fetcher(slots=2, eviction_age_ms=1000)
     first, second = make(f, 2, 0, privileged=True), make(f, 1, 500, privileged=True)
     assert make(f, 9, 1000) == 0 and make(f, 9, 1000, privileged=True) == 0

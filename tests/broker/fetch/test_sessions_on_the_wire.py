@@ -113,7 +113,7 @@ def test_incremental_fetch_returns_newly_added_partitions_after_all_others(clust
 
 
 @pytest.mark.rule("S-10")
-def test_throttled_fetch_with_wrong_session_epoch_succeeds_and_the_session_remains(cluster: VirtualCluster) -> None:
+def test_throttled_fetch_ignores_a_wrong_session_epoch_and_keeps_the_session(cluster: VirtualCluster) -> None:
     limit(cluster, client_id="reader", request_percentage=0.1)
     reader = Reader(cluster, client_id="reader")
     session = reader.ask(NEW, ("foo", 0, 0)).session_id

@@ -60,7 +60,7 @@ def test_consumer_on_a_follower_reads_up_to_the_high_watermark_of_that_follower(
 
 @pytest.mark.rule("F-16", "D3")
 @pytest.mark.parametrize("offset", [-1, 6, 100])
-def test_out_of_range_fetch_returns_the_log_start_offset_with_semantics_kip(offset: int) -> None:
+def test_offset_out_of_range_error_has_the_log_start_if_option_semantics_is_kip(offset: int) -> None:
     for semantics, offsets in (("kip", (5, 5, 1)), ("kafka", UNKNOWN)):
         cluster = VirtualCluster(semantics=semantics)
         cluster.topic("t")
@@ -129,7 +129,7 @@ def _follower_behind_the_high_watermark(semantics: str) -> VirtualCluster:
 
 
 @pytest.mark.rule("D2")
-def test_follower_with_semantics_kip_returns_a_high_watermark_above_its_own_log_end() -> None:
+def test_lagging_follower_returns_leader_high_watermark_if_option_semantics_is_kip() -> None:
     cluster = _follower_behind_the_high_watermark("kip")
     seen = {offset: fetch_one(cluster, 2, offset) for offset in range(7)}
     assert [data.error_code for data in seen.values()] == [0, 0, 0, 78, 78, 78, 1]
@@ -190,7 +190,7 @@ def test_fetch_v13_returns_unknown_topic_id_for_an_unknown_topic() -> None:
 
 
 @pytest.mark.rule("F-24")
-def test_fetch_checks_the_leader_epoch_then_the_leader_then_the_range_of_the_offset() -> None:
+def test_fetch_error_for_a_wrong_leader_epoch_precedes_other_partition_errors() -> None:
     cluster = three()
     elect(cluster, 1)
     assert fetch_one(cluster, 0, 99, epoch=0, version=10).error_code == 74
@@ -203,7 +203,7 @@ def test_fetch_checks_the_leader_epoch_then_the_leader_then_the_range_of_the_off
 
 
 @pytest.mark.rule("F-25")
-def test_wrong_leader_epoch_in_third_fetch_of_a_session_gets_a_leader_epoch_error() -> None:
+def test_fetch_session_rejects_a_leader_epoch_that_is_too_old_or_too_new() -> None:
     """Kafka's FetchRequestTest.testEpochValidationWithinFetchSession."""
     for broker_id in (1, 2):
         for epoch, expected in ((-1, 0), (1, 0), (0, 74), (2, 75)):

@@ -61,7 +61,7 @@ def test_uniform_assignor_moves_only_an_equal_share_of_partitions_to_a_new_membe
     assert shown(third) == {"A": {"T": [0, 1]}, "B": {"T": [3, 4]}, "C": {"T": [2, 5]}}
 
 
-def test_uniform_assignor_leaves_the_extra_partition_of_an_uneven_split_to_its_owner() -> None:
+def test_uniform_assignor_moves_nothing_if_two_members_own_1_and_2_of_3_partitions() -> None:
     targets = assign_uniform([member("A", T=(0,)), member("B", T=(1, 2))], {T: 3})
     assert shown(targets) == {"A": {"T": [0]}, "B": {"T": [1, 2]}}
 
@@ -120,7 +120,7 @@ def test_assignors_give_every_partition_to_exactly_one_subscriber(
 
 
 @given(group=groups(homogeneous=True))
-def test_uniform_assignor_shares_differ_by_at_most_1_and_only_excess_partitions_move(
+def test_uniform_assignor_gives_members_partition_counts_that_differ_by_at_most_1(
     group: tuple[list[MemberSubscription], dict[bytes, int]],
 ) -> None:
     members, counts = group

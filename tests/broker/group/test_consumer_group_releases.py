@@ -116,7 +116,7 @@ def test_offset_fetch_with_require_stable_awaits_commit_replication_since_kafka_
         assert (group.error_code, offsets) == ((0, [7]) if outcome == "replicated" else (NOT_COORDINATOR, []))
 
 
-def test_offset_fetch_with_require_stable_and_no_groups_is_answered_immediately() -> None:
+def test_offset_fetch_with_require_stable_for_an_empty_group_list_returns_no_groups() -> None:
     client = VirtualCluster(release_name="4.2").connect()
     assert client.ask(OffsetFetchRequest(groups=[], require_stable=True), 8).groups == []
 
@@ -155,7 +155,7 @@ def test_group_heartbeat_interval_must_be_below_the_session_timeout() -> None:
         VirtualCluster(1, {f"group.consumer.{name}": value for name, value in settings.items()}, release_name="4.2")
 
 
-def test_group_consumer_assignors_allows_exactly_the_names_of_implemented_assignors() -> None:
+def test_setting_group_consumer_assignors_allows_exactly_the_implemented_assignors() -> None:
     assert tuple(ASSIGNORS) == ASSIGNOR_NAMES
 
 

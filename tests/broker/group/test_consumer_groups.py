@@ -331,7 +331,7 @@ def test_heartbeat_to_a_new_coordinator_waits_until_loaded_records_are_replicate
 
 
 @pytest.mark.parametrize("outcome", ["replicated", "moved"])
-def test_repeated_heartbeat_waits_until_the_subscription_change_is_replicated(outcome: str) -> None:
+def test_retried_heartbeat_succeeds_only_after_the_new_subscription_is_replicated(outcome: str) -> None:
     """The response to the first heartbeat is lost; the broker may lose the change, too, so a second heartbeat must not show it yet."""
     group = Group("4.2", brokers=3)
     group.join("A")

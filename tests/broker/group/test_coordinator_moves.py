@@ -438,7 +438,7 @@ def test_deleting_a_topic_writes_tombstones_for_its_committed_offsets(three: Vir
 
 
 @pytest.mark.rule("GO-24", "SN-26")
-def test_expired_offsets_and_their_group_get_tombstones() -> None:
+def test_expired_offset_gets_a_tombstone_and_its_empty_group_is_deleted() -> None:
     cluster = VirtualCluster(config={"offsets.retention.minutes": "60"})
     cluster.topic("t")
     assert commit(cluster, "g", "t", 7) == NONE

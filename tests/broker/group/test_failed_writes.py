@@ -96,7 +96,7 @@ def test_delete_groups_and_offset_delete_change_nothing_if_their_write_is_reject
 
 
 @pytest.mark.rule("GN-63")
-def test_rejected_write_of_a_classic_join_leaves_an_empty_consumer_group_unchanged() -> None:
+def test_empty_consumer_group_does_not_become_classic_if_the_write_of_a_join_fails() -> None:
     group = with_offset("4.2")
     group.join("A")
     group.beat("A", -1)
@@ -127,7 +127,7 @@ def test_leave_group_of_a_consumer_group_is_answered_only_after_replication() ->
 
 @pytest.mark.rule("GN-12")
 @pytest.mark.parametrize(("moves", "error"), [(False, FENCED_EPOCH), (True, UNKNOWN_MEMBER)])
-def test_member_fenced_by_method_fence_member_is_unknown_after_a_coordinator_move(moves: bool, error: int) -> None:
+def test_fenced_member_gets_unknown_member_id_after_a_coordinator_move(moves: bool, error: int) -> None:
     group = Group("4.2", 3)
     assert group.join("A").error_code == 0
     coordinator = group.cluster.state.coordinator_of("g")

@@ -331,7 +331,7 @@ def test_group_request_to_a_broker_other_than_its_coordinator_gets_not_coordinat
         ]
 
 
-def test_parked_join_group_request_is_recorded_in_the_journal(cluster: VirtualCluster) -> None:
+def test_journal_has_a_parked_event_for_a_join_group_request_that_waits(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.send(join(), 3)
     assert client.answers == []

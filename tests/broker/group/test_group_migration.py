@@ -75,7 +75,7 @@ def with_policy(release_name: str, policy: str | None, **config: str) -> Group:
 @pytest.mark.rule("GN-54", "GN-55")
 @pytest.mark.parametrize("release_name", ["3.9", "4.2"])
 @pytest.mark.parametrize("policy", [None, "disabled", "Upgrade", "downgrade", "BIDIRECTIONAL"])
-def test_group_with_members_is_converted_only_in_directions_that_the_policy_allows(
+def test_group_is_upgraded_or_downgraded_only_if_the_migration_policy_allows_it(
     release_name: str, policy: str | None
 ) -> None:
     meant = (policy or ("disabled" if release_name == "3.9" else "bidirectional")).lower()
@@ -170,7 +170,7 @@ def test_offset_commit_written_during_a_group_upgrade_is_not_lost() -> None:
     assert (kind(group)[0], committed(group)) == ("consumer", 7)
 
 
-def test_rebalance_history_names_the_group_protocol_change_as_the_cause() -> None:
+def test_journal_names_the_group_protocol_change_as_a_cause_of_the_rebalance() -> None:
     group = with_policy("4.2", None)
     member_id = classic_member(group)
     group.join("A")

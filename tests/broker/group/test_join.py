@@ -64,7 +64,7 @@ def test_only_the_group_leader_receives_the_members_and_their_metadata(bench: Be
     assert two.answer.members == ()
 
 
-def test_member_ids_are_derived_from_seed_and_client_id_or_instance_id() -> None:
+def test_member_ids_begin_with_client_id_or_instance_id_and_repeat_for_equal_seeds() -> None:
     ids = []
     for _ in range(2):
         bench = Bench(group_initial_rebalance_delay_ms=0)
@@ -272,7 +272,7 @@ def test_second_join_of_a_member_completes_its_first_parked_join_with_an_error(b
     assert second.answer.error_code == 0 and len(first) == 1
 
 
-def test_sync_group_sent_from_inside_the_join_response_callback_is_answered_once(bench: Bench) -> None:
+def test_sync_group_sent_while_join_responses_are_delivered_gets_a_single_response(bench: Bench) -> None:
     """The other member's response is not lost, and no request gets two responses."""
     synced: list[object] = []
 

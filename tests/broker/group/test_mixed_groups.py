@@ -186,7 +186,7 @@ def test_leave_group_that_cannot_be_stored_returns_an_error_and_removes_no_membe
 
 @pytest.mark.rule("GN-55")
 @pytest.mark.parametrize("is_heartbeat", [True, False])
-def test_request_pipelined_after_a_parked_join_succeeds_when_a_kip_848_member_joins(is_heartbeat: bool) -> None:
+def test_parked_join_ended_by_a_kip_848_member_does_not_block_pipelined_requests(is_heartbeat: bool) -> None:
     group = Group("4.2", group_initial_rebalance_delay_ms="3000")
     client = group.cluster.connect(0)
     client.send(join_request(), 3)
@@ -210,7 +210,7 @@ def heartbeat(member_id: str) -> ConsumerGroupHeartbeatRequest:
 
 
 @pytest.mark.rule("GN-55")
-def test_earlier_failed_sync_group_never_makes_a_group_upgraded_to_kip_848_classic() -> None:
+def test_group_upgraded_to_kip_848_stays_upgraded_after_an_earlier_failed_sync_group() -> None:
     group = Group("4.2", brokers=3, group_initial_rebalance_delay_ms="0")
     joined = join(group)
     coordinator = group.cluster.state.coordinator_of("g")
@@ -272,7 +272,7 @@ def test_upgraded_classic_group_assigns_each_partition_to_exactly_one_member() -
 
 
 @pytest.mark.rule("GN-63")
-def test_rejected_join_without_protocols_makes_an_empty_consumer_group_classic(group: Group) -> None:
+def test_join_rejected_for_missing_protocols_makes_an_empty_kip_848_group_classic(group: Group) -> None:
     group.join("A")
     group.beat("A", -1)
     assert join(group, member_id="nobody").error_code == UNKNOWN_MEMBER
@@ -283,7 +283,7 @@ def test_rejected_join_without_protocols_makes_an_empty_consumer_group_classic(g
     assert kind(group) == ("classic", "Empty")
 
 
-def test_member_can_leave_if_the_stored_record_of_another_member_has_no_protocols() -> None:
+def test_member_can_leave_although_the_stored_record_of_another_member_is_damaged() -> None:
     """Such a record is damaged, but the coordinator must not fail over it."""
     empty = ConsumerMember("M", None, None, "c", "/h", 60_000, frozenset({"T"}), classic=ClassicProtocol(10_000, ()))
     other = ConsumerMember("A", None, None, "c", "/h", 60_000, frozenset({"T"}))

@@ -34,7 +34,9 @@ def test_default_group_settings_equal_the_broker_defaults_of_kafka_3_9() -> None
 @pytest.mark.parametrize(
     ("new", "error"), [("false", ErrorCode.ILLEGAL_GENERATION), ("true", ErrorCode.GROUP_ID_NOT_FOUND)]
 )
-def test_commit_to_unknown_group_gets_group_id_not_found_if_new_coordinator_enabled(new: str, error: ErrorCode) -> None:
+def test_kip_848_coordinator_answers_commit_to_unknown_group_with_group_id_not_found(
+    new: str, error: ErrorCode
+) -> None:
     cluster = VirtualCluster(config={"group.coordinator.new.enable": new})
     cluster.topic("t", 1, 1)
     topics = [OffsetCommitRequestTopic("t", partitions=[OffsetCommitRequestPartition(0, 1)])]
@@ -44,7 +46,7 @@ def test_commit_to_unknown_group_gets_group_id_not_found_if_new_coordinator_enab
 
 
 @pytest.mark.parametrize("codec", Compression)
-def test_offsets_topic_codec_compresses_commits_and_a_new_coordinator_reads_them(codec: Compression) -> None:
+def test_setting_offsets_topic_compression_codec_compresses_committed_offsets(codec: Compression) -> None:
     cluster = VirtualCluster(
         2, config={"offsets.topic.compression.codec": codec.value, "offsets.topic.replication.factor": 2}
     )

@@ -17,7 +17,7 @@ def completing(bench: Bench, count: int = 2, **join: object) -> list[str]:
     return [j.answer.member_id for j in joins]
 
 
-def test_follower_sync_waits_for_the_leader_and_is_empty_for_an_unassigned_member(bench: Bench) -> None:
+def test_sync_group_of_a_follower_waits_for_the_assignment_sent_by_the_leader(bench: Bench) -> None:
     leader, two, three = completing(bench, 3, session_ms=60_000)
     second = bench.sync(two, 1)
     assert second == []

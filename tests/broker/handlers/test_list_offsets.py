@@ -18,7 +18,7 @@ def log_start(client: MemoryClient, replica_id: int) -> int:
 
 
 @pytest.mark.rule("N-15")
-def test_list_offsets_with_debug_replica_id_to_a_follower_returns_its_log_start() -> None:
+def test_list_offsets_with_replica_id_minus_2_returns_the_log_start_of_a_follower() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 2)
     fill(cluster, "t", *[batch(b"v")] * 3)

@@ -118,7 +118,7 @@ def test_describe_log_dirs_size_includes_the_whole_segment_that_holds_the_log_st
 
 
 @pytest.mark.rule("AD-41")
-def test_appends_after_deleting_all_records_continue_the_active_segment(small_segments: VirtualCluster) -> None:
+def test_log_dir_size_includes_deleted_records_until_the_active_segment_rolls(small_segments: VirtualCluster) -> None:
     fill(small_segments, "t", batch_of_bytes(300))
     delete_records(small_segments, "t", 5)
     assert described_size(small_segments, 0) == 300

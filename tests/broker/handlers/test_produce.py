@@ -103,7 +103,7 @@ def test_produce_rejects_partition_data_that_is_not_exactly_one_complete_batch(
 
 
 @pytest.mark.rule("P-4", "P-6", "P-7")
-def test_two_batches_for_a_partition_get_invalid_record_even_with_too_few_replicas() -> None:
+def test_produce_error_for_two_batches_takes_precedence_over_not_enough_replicas() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 2, min_insync_replicas="2")
     cluster.state.controller.ensure_internal("__consumer_offsets")
@@ -132,7 +132,7 @@ def test_produce_to_internal_topics_succeeds_only_with_client_id_admin_client(to
 
 
 @pytest.mark.rule("P-2", "P-7")
-def test_too_few_in_sync_replicas_reject_a_produce_only_with_acks_all() -> None:
+def test_acks_all_produce_below_min_insync_replicas_fails_but_acks_1_succeeds() -> None:
     cluster = three()
     cluster.topic("safe", 1, 3, min_insync_replicas="3")
     fill(cluster, "safe", batch(b"x"))

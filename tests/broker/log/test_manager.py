@@ -104,7 +104,7 @@ def test_retention_uses_the_append_time_of_records_without_a_timestamp() -> None
     assert starts(cluster, 1) == [2]
 
 
-def test_compaction_writes_records_once_to_the_storage_that_three_replicas_share() -> None:
+def test_compaction_of_three_replicas_writes_their_records_to_storage_only_once() -> None:
     cluster = VirtualCluster(3, memory_bytes=0)
     cluster.topic("t", 1, 3, cleanup_policy="compact", segment_bytes="100000")
     for i in range(6):
@@ -188,7 +188,7 @@ def test_segment_whose_first_batch_has_no_timestamp_rolls_by_broker_time() -> No
         ({"log.retention.hours": -1}, -1),
     ],
 )
-def test_retention_setting_in_the_smallest_time_unit_takes_precedence(
+def test_log_retention_ms_overrides_minutes_and_minutes_override_hours(
     given: dict[str, object], retention_ms: int
 ) -> None:
     config = ClusterConfig(given)

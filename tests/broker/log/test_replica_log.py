@@ -46,7 +46,7 @@ def three_batches(events: Events | None = None) -> tuple[ReplicaLog, list[int]]:
 
 
 @pytest.mark.rule("P-12")
-def test_append_sets_offsets_and_leader_epoch_of_batches_whose_checksum_stays_valid() -> None:
+def test_append_sets_offsets_and_leader_epoch_without_invalidating_batch_checksums() -> None:
     log = new_log()
     assert [append(log, batch(count), epoch=7) for count in (3, 1, 4)] == [0, 3, 4]
     assert log.log_end_offset == 8
@@ -76,7 +76,7 @@ def test_log_read_returns_a_too_large_batch_only_if_asked_for_at_least_one_batch
 
 
 @pytest.mark.rule("F-13")
-def test_negative_read_limit_is_an_error_only_if_there_are_records_to_read() -> None:
+def test_log_read_with_negative_limit_raises_value_error_if_records_remain_to_read() -> None:
     log, _ = three_batches()
     with pytest.raises(ValueError, match="limit_bytes must be at least 0"):
         log.read(0, -1, ALL, True)
@@ -280,7 +280,7 @@ def test_truncation_removes_whole_batches_and_the_next_append_reuses_their_offse
 
 
 @pytest.mark.rule("D2")
-def test_lowered_high_watermark_raised_log_start_and_truncation_each_emit_an_event() -> None:
+def test_observers_get_an_event_for_each_truncation_and_each_raised_log_start() -> None:
     truncations: list[object] = []
 
     class Moves(Observer):
@@ -341,7 +341,7 @@ def test_log_keeps_the_whole_batch_that_contains_a_raised_log_start_offset() -> 
 
 
 @pytest.mark.rule("N-15")
-def test_log_space_is_freed_only_when_all_replicas_have_raised_their_log_start() -> None:
+def test_shared_log_space_is_freed_when_the_last_replica_has_raised_its_log_start() -> None:
     budget = MemoryBudget(1 << 30)
     leader = ReplicaLog(Store(budget, segment_bytes=200_000))
     follower = ReplicaLog(leader.store)
@@ -390,7 +390,7 @@ def test_follower_with_an_epoch_unknown_to_the_leader_finds_the_divergence_offse
     assert follower.log_end_offset == 4
 
 
-def test_replica_log_restarted_at_offset_100_is_empty_and_appends_from_offset_100() -> None:
+def test_method_restart_at_100_empties_a_log_and_the_next_append_gets_offset_100() -> None:
     log, _ = three_batches()
     append(log, batch(producer_id=4, producer_epoch=0, sequence=9))
     log.restart_at(100)

@@ -214,7 +214,7 @@ def test_full_disk_raises_a_storage_error_and_appends_nothing(monkeypatch: pytes
     assert content(store, 990, 20) == b"a" * 10 + b"c" * 10
 
 
-def test_append_fails_while_its_segment_file_cannot_be_created_and_then_succeeds(tmp_path: Path) -> None:
+def test_append_can_be_retried_after_creation_of_its_segment_file_has_failed(tmp_path: Path) -> None:
     folder = tmp_path / "orders-0"
     folder.touch()  # a file blocks the path of the folder
     store = Store(MemoryBudget(0), 1000, SegmentFolder(folder, FilePool(MemoryBudget(0))))
@@ -251,7 +251,7 @@ def test_partitions_stay_in_memory_when_no_file_descriptors_are_left() -> None:
     assert budget.open_files == 1
 
 
-def test_memory_file_segment_is_a_regular_file_that_sendfile_accepts() -> None:
+def test_large_in_memory_segment_is_read_as_a_regular_file_that_sendfile_accepts() -> None:
     store = Store(MemoryBudget(PLENTY))
     store.append(b"x" * 100_000)
     region = store.region(0, 100_000)

@@ -164,7 +164,7 @@ def test_follower_restores_transaction_state_from_replicated_batches() -> None:
 
 
 @pytest.mark.rule("TX-53")
-def test_follower_advances_its_lso_if_the_high_watermark_arrives_before_the_records() -> None:
+def test_follower_that_gets_the_high_watermark_before_the_records_advances_its_lso() -> None:
     leader = new_log()
     follower = ReplicaLog(leader.store)
     write(leader, FIRST, 0)
@@ -232,7 +232,7 @@ def test_producer_with_an_open_transaction_does_not_expire() -> None:
 
 
 @pytest.mark.rule("F-20")
-def test_log_read_lists_aborted_transactions_up_to_the_next_offset_index_entry() -> None:
+def test_read_of_one_batch_lists_aborted_transactions_of_about_the_next_4096_bytes() -> None:
     """Kafka's `fetchUpperBoundOffset`: the index has one entry for about 4 KiB, so a short read lists transactions that begin soon after it."""
     log = new_log()
     for sequence in range(100):
@@ -245,7 +245,7 @@ def test_log_read_lists_aborted_transactions_up_to_the_next_offset_index_entry()
 
 
 @pytest.mark.rule("F-20")
-def test_log_read_lists_aborted_transactions_up_to_the_end_of_the_segment() -> None:
+def test_log_read_lists_aborted_transactions_only_of_the_segment_that_is_read() -> None:
     log = new_log(segment_bytes=400)
     for sequence in range(10):
         write(log, FIRST, sequence)

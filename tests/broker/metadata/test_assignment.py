@@ -13,7 +13,7 @@ from kafkaproto.broker.metadata.assignment import assign, by_turns_of_racks
 NO_RACKS: dict[int, str | None] = {0: None, 1: None, 2: None}
 
 
-def test_leaders_rotate_over_brokers_and_each_full_round_shifts_the_followers() -> None:
+def test_consecutive_partitions_have_consecutive_brokers_as_their_leaders() -> None:
     assert assign(6, 3, NO_RACKS) == [(0, 1, 2), (1, 2, 0), (2, 0, 1), (0, 2, 1), (1, 0, 2), (2, 1, 0)]
     assert assign(4, 2, NO_RACKS) == [(0, 1), (1, 2), (2, 0), (0, 2)]
 

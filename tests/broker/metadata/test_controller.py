@@ -72,7 +72,7 @@ def test_controller_rejects_illegal_topic_names(name: str) -> None:
     refused(ErrorCode.INVALID_TOPIC_EXCEPTION, Bench(), name)
 
 
-def test_planned_topic_appears_in_the_metadata_only_after_put_topic_is_called() -> None:
+def test_method_plan_topic_publishes_nothing_and_put_topic_publishes_the_topic() -> None:
     bench = Bench()
     planned = bench.controller.plan_topic("t", 2, 3)
     assert bench.images == []
@@ -267,7 +267,7 @@ def test_isr_changes_of_several_partitions_publish_a_single_metadata_image() -> 
     assert (bench.state("t", 0).leader_epoch, bench.state("t", 0).partition_epoch) == (0, 1)
 
 
-def test_isr_change_skips_stopped_brokers_and_non_replicas_and_never_empties_the_isr() -> None:
+def test_controller_never_adds_a_stopped_broker_to_an_isr_or_makes_an_isr_empty() -> None:
     bench = Bench(4)
     bench.topic()
     bench.controller.broker_stopped(2)

@@ -69,7 +69,7 @@ def test_cluster_reset_restores_the_default_feature_levels_of_its_release() -> N
     assert cluster.state.config.has_eligible_leader_replicas
 
 
-def test_transaction_coordinator_uses_the_current_level_of_transaction_version() -> None:
+def test_changed_transaction_version_applies_to_a_running_transaction_coordinator() -> None:
     cluster = VirtualCluster(release_name="4.2")
     settings = cluster.state.nodes[0].transactions.coordinator.settings
     assert settings.server_version() == 2
@@ -79,7 +79,7 @@ def test_transaction_coordinator_uses_the_current_level_of_transaction_version()
 
 
 @pytest.mark.rule("AD-27")
-def test_dynamic_quorum_rejects_added_and_removed_voters_with_the_errors_of_kafka() -> None:
+def test_dynamic_quorum_rejects_a_new_voter_that_is_unreachable_or_already_present() -> None:
     """The expected errors are those of Kafka 4.2.0, whose quorum stays dynamic: the suite of conformance tests cannot raise its level."""
     cluster = VirtualCluster(release_name="4.2")
     client = cluster.connect()

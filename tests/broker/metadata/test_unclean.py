@@ -64,7 +64,7 @@ def test_enabling_and_soon_disabling_unclean_election_elects_no_leader() -> None
     assert leader(cluster) == NO_LEADER
 
 
-def test_no_timer_is_set_while_no_unclean_election_is_possible() -> None:
+def test_unclean_election_timer_needs_a_running_replica_and_an_enabling_setting() -> None:
     cluster = leaderless()
     assert len(cluster.state.timers) == 0
     for broker_id in (0, 1):

@@ -25,7 +25,7 @@ def test_request_without_throttle_mutes_the_connection_until_the_response_is_sen
 
 
 @pytest.mark.rule("T-6")
-def test_connection_unmutes_when_the_throttle_ends_after_the_response_was_sent() -> None:
+def test_connection_stays_muted_after_the_response_until_the_throttle_ends() -> None:
     started = (E.REQUEST_RECEIVED, E.THROTTLE_STARTED)
     assert walk(*started) is S.MUTED_AND_THROTTLED_AND_RESPONSE_PENDING
     assert walk(*started, E.RESPONSE_SENT) is S.MUTED_AND_THROTTLED
@@ -41,7 +41,7 @@ def test_connection_stays_muted_after_a_throttle_until_the_response_is_sent() ->
 
 @pytest.mark.rule("T-6")
 @pytest.mark.parametrize(("state", "event"), [pair for pair in product(S, E) if pair not in TRANSITIONS])
-def test_event_not_allowed_in_a_mute_state_of_a_connection_raises_value_error(
+def test_undefined_transition_of_the_connection_mute_state_raises_value_error(
     state: MuteState, event: MuteEvent
 ) -> None:
     with pytest.raises(ValueError, match=f"{event.name} cannot happen to a connection in the state {state.name}"):
@@ -49,7 +49,7 @@ def test_event_not_allowed_in_a_mute_state_of_a_connection_raises_value_error(
 
 
 @pytest.mark.rule("T-6")
-def test_sending_the_response_and_ending_the_throttle_unmutes_from_every_muted_state() -> None:
+def test_response_and_end_of_throttle_in_any_order_unmute_a_connection() -> None:
     reached = {S.NOT_MUTED}
     ends = set()
     while True:

@@ -148,7 +148,7 @@ def test_each_throttle_and_each_event_in_the_journal_is_formatted_as_a_single_li
     assert repr(event) == "<EventSeen +2.200 s broker 0 isr topic=orders partition=1>"
 
 
-def test_journal_details_of_an_acks_0_produce_say_no_response_for_each_partition(
+def test_journal_lists_partitions_of_an_acks_0_produce_with_the_text_no_response(
     cluster: VirtualCluster, client: MemoryClient
 ) -> None:
     client.send(produce("orders", 0, 1, acks=0), 9)
@@ -173,7 +173,7 @@ def test_journal_with_details_disabled_records_requests_without_details() -> Non
     assert (latest(cluster).details, latest(cluster).errors) == (None, ())
 
 
-def test_next_journal_entry_has_no_details_of_a_parked_fetch_of_a_lost_connection(cluster: VirtualCluster) -> None:
+def test_details_of_a_disconnected_fetch_do_not_appear_in_the_next_journal_entry(cluster: VirtualCluster) -> None:
     parked = cluster.connect(client_id="parked")
     request = fetch("orders", 0, 0)
     request.max_wait_ms = 1000
@@ -192,7 +192,7 @@ def test_request_details_as_text_show_the_result_of_each_partition() -> None:
 
 
 @pytest.mark.parametrize("entry", list(entries()), ids=lambda entry: entry.id)
-def test_request_details_can_be_built_for_messages_with_nulls_and_empty_lists(entry: Entry) -> None:
+def test_journal_details_accept_null_fields_and_empty_lists_in_every_message(entry: Entry) -> None:
     """Messages include nulls and empty lists."""
     for message in Values(entry).objects(entry.layout, 12):
         details = request_details(message, bytes.hex)

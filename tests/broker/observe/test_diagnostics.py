@@ -180,7 +180,7 @@ def test_unsupported_requests_are_logged_separately_for_each_client_and_api(
     ]
 
 
-def test_refused_tls_client_is_logged_again_only_after_many_other_refused_clients(
+def test_refused_client_is_logged_again_once_its_address_is_no_longer_remembered(
     cluster: VirtualCluster, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(diagnostics, "REMEMBERED_CLIENTS", 3)
@@ -272,7 +272,7 @@ def test_client_that_looks_up_its_coordinator_but_never_joins_the_group_is_logge
     assert len(lines()) == 1
 
 
-def test_client_that_never_joins_is_not_logged_if_both_group_protocols_are_enabled(lines: Lines) -> None:
+def test_coordinator_lookups_without_a_join_are_not_logged_if_kip_848_is_enabled(lines: Lines) -> None:
     cluster = VirtualCluster(2, {"group.coordinator.rebalance.protocols": "classic,consumer"}, clock=None)
     client = cluster.connect(client_id="me")
     for _ in range(4):
@@ -308,7 +308,7 @@ def test_classic_member_that_joins_while_its_coordinator_loads_is_not_logged(lin
     assert lines() == []
 
 
-def test_20_coordinator_lookups_at_1500_ms_intervals_without_a_join_are_not_logged(
+def test_client_that_looks_up_a_coordinator_only_every_1500_ms_is_not_logged(
     cluster: VirtualCluster, lines: Lines
 ) -> None:
     client = cluster.connect(client_id="monitor")

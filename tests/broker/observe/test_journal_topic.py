@@ -83,7 +83,7 @@ def test_journal_topic_gets_a_throttle_record_with_the_quota_and_the_throttle_ti
     assert (record.key, record.timestamp_ms) == (b"test", at_ms)
 
 
-def test_journal_topic_entry_of_a_throttle_that_a_test_injects_contains_no_quota() -> None:
+def test_throttle_injected_by_a_test_has_no_quota_in_the_journal_topic() -> None:
     cluster = virtual()
     cluster.state.forced_throttles.add(ForcedThrottle(7))
     cluster.connect(client_id=None).ask(metadata(), 9)
@@ -92,7 +92,7 @@ def test_journal_topic_entry_of_a_throttle_that_a_test_injects_contains_no_quota
     assert (entry["client_id"], entry["throttle_ms"], entry["bound"], entry["entity"]) == (None, 7, None, None)
 
 
-def test_journal_topic_gets_the_end_offset_of_a_produce_and_next_offset_of_a_fetch() -> None:
+def test_journal_topic_has_end_offsets_of_producers_and_next_offsets_of_consumers() -> None:
     cluster = virtual()
     writer, reader = cluster.connect(client_id="writer"), cluster.connect(client_id="reader")
     entry = batch(b"x" * 100)
@@ -111,7 +111,7 @@ def test_journal_topic_gets_the_end_offset_of_a_produce_and_next_offset_of_a_fet
     ]
 
 
-def test_journal_topic_shows_next_offset_0_for_a_client_if_its_fetch_is_throttled() -> None:
+def test_throttled_fetch_leaves_a_clients_next_offset_at_0_in_the_journal_topic() -> None:
     cluster = virtual()
     cluster.connect().ask(produce("t", batch(b"x" * 100)), 9)
     cluster.state.forced_throttles.add(ForcedThrottle(7, api="Fetch"))
@@ -121,7 +121,7 @@ def test_journal_topic_shows_next_offset_0_for_a_client_if_its_fetch_is_throttle
     assert (read["next_offset"], read["high_watermark"]) == (0, 1)
 
 
-def test_journal_topic_gets_a_clients_next_offset_when_its_waiting_fetch_is_answered() -> None:
+def test_parked_fetch_adds_a_next_offset_to_the_journal_topic_only_when_answered() -> None:
     cluster = virtual()
     reader = cluster.connect(client_id="reader")
     reader.send(fetch(("t", 0, 0), max_wait_ms=5000), 11)
@@ -157,7 +157,7 @@ def test_journal_topic_reports_lagging_clients_only_while_they_are_connected() -
     assert len(published(cluster, "behind")) == 2 and published(cluster, "fetched")[-1]["next_offset"] == 6
 
 
-def test_4th_client_offset_drops_the_3_of_another_partition_if_the_limit_is_3(
+def test_client_offsets_of_the_oldest_partition_are_dropped_above_the_total_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(journal_topic, "MOST_WAITING", 3)
@@ -338,7 +338,7 @@ def test_illegal_journal_topic_name_is_rejected() -> None:
         VirtualCluster(journal_topic="a b")
 
 
-def test_journal_topic_of_a_cluster_with_manual_clock_has_exact_timestamps() -> None:
+def test_journal_topic_record_has_the_time_of_its_event_on_the_manual_clock() -> None:
     with served(1, {"t": 1}, clock="manual", journal_topic="told") as c:
         c.run_in_loop(lambda: c.state.events.noted(c.clock.now_ms(), 0, "broker", {"state": "x"}))
         at_ms = c.clock.now_ms()

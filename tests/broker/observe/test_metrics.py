@@ -90,7 +90,7 @@ def test_queue_size_metric_includes_a_disconnected_client_until_its_throttle_end
 
 
 @pytest.mark.rule("Q-17")
-def test_client_fetch_adds_to_request_time_and_follower_fetch_to_exempt_request_time() -> None:
+def test_follower_fetch_adds_to_metric_exempt_request_time_and_client_fetch_does_not() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     assert value(cluster, "exempt-request-time", "Request") is None

@@ -212,7 +212,7 @@ def test_deleting_a_classic_group_adds_a_dead_event_and_keeps_its_rebalance_hist
     assert [entry[:3] for entry in history(classic.cluster)] == [(0, 1, "Stable"), (1, 2, "Empty")]
 
 
-def test_coordinator_move_adds_group_event_dead_at_old_and_stable_at_new_coordinator() -> None:
+def test_old_coordinator_reports_a_moved_group_as_dead_and_new_coordinator_as_stable() -> None:
     cluster = VirtualCluster(2, {"offsets.topic.replication.factor": "2", "group.initial.rebalance.delay.ms": "0"})
     leader = cluster.state.coordinator_of("g")
     client = cluster.connect(leader)
@@ -331,7 +331,7 @@ def test_member_whose_join_cannot_be_stored_has_a_joined_event_then_a_removed_ev
     assert [causes for *_, causes in changes(group.cluster)[-2:]] == [["member B joined"], ["member B was removed"]]
 
 
-def test_consumer_group_whose_first_write_fails_gets_event_stable_then_event_dead() -> None:
+def test_consumer_group_that_cannot_be_stored_has_group_events_stable_and_then_dead() -> None:
     group = Group("4.2", 2, offsets_topic_replication_factor="2", min_insync_replicas="2")
     group.cluster.state.stop_broker(1 - group.cluster.state.coordinator_of("g"))
     group.cluster.run()
@@ -340,7 +340,7 @@ def test_consumer_group_whose_first_write_fails_gets_event_stable_then_event_dea
     assert history(group.cluster) == [(0, 1, "Stable", 0, ["member A joined"])]
 
 
-def test_ended_consumer_group_gets_an_event_with_state_dead_only_after_another_event() -> None:
+def test_consumer_group_that_was_never_reported_gets_no_event_when_it_ends() -> None:
     reported: list[GroupChange] = []
     events = Events()
     events.attach(
@@ -355,7 +355,7 @@ def test_ended_consumer_group_gets_an_event_with_state_dead_only_after_another_e
     assert [change.state for change in reported] == ["Empty", "Dead"]
 
 
-def test_static_member_replacement_that_fails_adds_a_second_event_that_reverses_it() -> None:
+def test_group_event_reports_the_reversal_of_a_failed_static_member_replacement() -> None:
     config = {
         "offsets.topic.replication.factor": "2",
         "min.insync.replicas": "2",
@@ -418,7 +418,7 @@ def test_rebalance_cause_names_a_topic_changed_after_the_group_was_loaded(group:
     ]
 
 
-def test_rebalance_after_a_coordinator_move_has_the_leaving_member_as_its_only_cause(group: Group) -> None:
+def test_rebalance_cause_after_a_coordinator_move_is_only_the_member_that_left(group: Group) -> None:
     moved = Group(group.release, 2, offsets_topic_replication_factor="2")
     moved.join("A")
     moved.cluster.advance(100)
@@ -522,7 +522,7 @@ def test_full_rebalance_history_drops_the_group_that_rebalanced_least_recently()
     assert [seen.group_id for seen in kept.latest(2)] == ["g0", "new"] and kept.latest(0) == []
 
 
-def test_cluster_reset_clears_rebalance_history_and_elapsed_time_restarts_from_zero() -> None:
+def test_cluster_reset_clears_the_rebalance_history() -> None:
     kept = RebalanceHistory(0)
     kept.group_changed(0, bump("g", 1), 10)
     kept.cleared(100)

@@ -52,7 +52,7 @@ def test_journal_entry_of_a_throttle_contains_the_exceeded_quota_and_throttle_ti
 
 
 @pytest.mark.rule("T-10", "T-11")
-def test_recorded_mute_time_ends_when_the_muted_connection_is_closed(cluster: VirtualCluster) -> None:
+def test_throttle_in_the_journal_ends_when_its_connection_is_closed(cluster: VirtualCluster) -> None:
     cluster.state.forced_throttles.add(ForcedThrottle(10_000))
     client = cluster.connect()
     client.ask(metadata(), 9)
@@ -102,7 +102,7 @@ def test_throttle_of_a_quota_entity_is_logged_at_most_once_per_second(
     assert [line.endswith("; 3 more since the last line") for line in lines()] == [True]
 
 
-def test_throttle_forced_by_a_rule_of_a_test_is_logged_with_the_id_of_the_rule(
+def test_log_line_of_a_forced_throttle_contains_the_id_of_its_rule(
     cluster: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "kafkaproto.quota")
@@ -140,7 +140,7 @@ def test_throttle_log_releases_the_memory_of_quota_entities_after_one_second(
             log.note(by_rule(seen, 10**6 + number, 10 * number))
 
 
-def test_throttle_log_logs_each_of_1500_quota_entities_only_once_within_a_second(
+def test_second_throttle_within_a_second_is_not_logged_for_any_of_1500_rules(
     cluster: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "kafkaproto.quota")

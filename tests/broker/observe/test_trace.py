@@ -127,7 +127,7 @@ def test_trace_of_requests_without_records_contains_all_their_bytes(bench: Bench
     assert exchange.request == frame[4:] and len(exchange.response) == exchange.response_bytes
 
 
-def test_trace_shows_that_acks_0_produce_has_no_response_and_how_long_a_fetch_waited(bench: Bench) -> None:
+def test_trace_shows_no_response_for_acks_0_and_a_500_ms_wait_for_an_empty_fetch(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.send(produce("t", batch(b"x"), acks=0), 9)
     client.send(fetch(("t", 1, 0), max_wait_ms=500, min_bytes=1), 11)
@@ -342,7 +342,7 @@ def test_trace_contains_the_reason_why_each_connection_was_closed() -> None:
     assert reasons[5:] == ["the broker stops"]
 
 
-def test_trace_contains_changes_of_topics_quotas_and_logs(bench: Bench) -> None:
+def test_trace_contains_topic_creation_and_deletion_and_log_truncation(bench: Bench) -> None:
     bench.cluster.topic("made", 2, retention_ms="1000")
     client = bench.cluster.connect()
     client.ask(produce("made", batch(b"x", b"y")), 9)
@@ -494,7 +494,7 @@ def test_high_watermark_advance_precedes_the_acks_all_response_in_the_trace() ->
         }
 
 
-def test_trace_flags_the_first_log_offsets_entry_of_each_partition(bench: Bench) -> None:
+def test_first_log_offsets_entry_of_each_partition_in_a_trace_is_marked_as_first(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(produce("t", batch(b"x", b"y"), partition=1), 9)
     bench.entries.clear()

@@ -95,7 +95,7 @@ def test_broker_logs_no_warning_for_a_fetch_response_as_large_as_its_quota_allow
 
 
 @pytest.mark.rule("Q-14")
-def test_fetch_of_all_bytes_that_the_longest_quota_window_allows_is_not_throttled(world: VirtualCluster) -> None:
+def test_fetch_of_the_largest_size_that_a_quota_can_deliver_is_not_throttled(world: VirtualCluster) -> None:
     """The window is longest if the last value of its oldest sample came at the end of the sample and nothing followed."""
     world.topic("empty")
     free = world.connect(client_id="free")
@@ -125,7 +125,7 @@ def test_batch_too_large_for_a_fetch_quota_is_logged_once_per_partition_and_quot
     assert "consumer_byte_rate=500 allows at most 5999 bytes" in warnings(caplog)[2]
 
 
-def test_emulated_kafka_1_1_sends_a_batch_above_quota_late_and_logs_no_warning(
+def test_emulated_kafka_1_1_returns_a_batch_larger_than_the_quota_after_a_delay(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = VirtualCluster(release_name="1.1")
@@ -139,7 +139,7 @@ def test_emulated_kafka_1_1_sends_a_batch_above_quota_late_and_logs_no_warning(
     assert warnings(caplog) == []
 
 
-def test_method_explain_has_a_single_line_about_a_batch_above_quota_fetched_twice() -> None:
+def test_method_explain_reports_a_batch_above_the_quota_once_after_two_fetches() -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
         c.set_quota(client_id="pipeline", consumer_byte_rate=QUOTA)
         c.produce("orders", [b"x" * 20_000])
@@ -201,7 +201,7 @@ def test_method_explain_omits_a_batch_above_quota_that_no_longer_blocks_a_consum
 
 
 @pytest.mark.rule("Q-14")
-def test_method_explain_mentions_the_second_of_two_batches_above_quota_not_the_first(
+def test_method_explain_reports_only_the_newest_of_two_batches_above_the_quota(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
@@ -229,7 +229,7 @@ def test_method_explain_reports_a_batch_above_quota_if_the_broker_writes_to_disk
 
 
 @given(st.integers(1, 12), st.integers(1, 1000), st.lists(st.integers(0, 3000), min_size=1, max_size=60))
-def test_measured_quota_window_is_at_most_the_result_of_function_longest_window_ms(
+def test_time_span_of_a_measured_quota_rate_never_exceeds_the_computed_maximum(
     samples: int, window_ms: int, pauses_ms: list[int]
 ) -> None:
     rate, now_ms = SampledRate(samples, window_ms), 0
@@ -240,7 +240,7 @@ def test_measured_quota_window_is_at_most_the_result_of_function_longest_window_
 
 
 @pytest.mark.parametrize("samples", [2, 11])
-def test_rate_of_a_quota_is_measured_over_at_most_the_computed_longest_window(samples: int) -> None:
+def test_time_span_of_a_measured_quota_rate_can_reach_the_computed_maximum(samples: int) -> None:
     rate = SampledRate(samples, 1000)
     rate.record(0, 0)
     rate.record(0, 999)

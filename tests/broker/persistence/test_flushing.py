@@ -42,7 +42,7 @@ def test_flush_ms_flushes_a_log_at_the_first_check_after_that_time(tmp_path: Pat
     assert len(flushed) == 2  # nothing was appended
 
 
-def test_flush_ms_does_not_act_without_a_scheduler_interval_as_in_kafka(tmp_path: Path, flushed: list[str]) -> None:
+def test_flush_ms_has_no_effect_if_log_flush_scheduler_interval_ms_is_unset(tmp_path: Path, flushed: list[str]) -> None:
     cluster = started(tmp_path, log_flush_interval_ms=1000)
     cluster.topic("t", flush_ms="10")
     write(cluster, "t", b"a")
@@ -93,7 +93,7 @@ def test_flush_ms_counts_from_the_last_flush_even_if_flush_messages_caused_it(
     assert len(flushed) == 2
 
 
-def test_changed_flush_ms_applies_to_records_that_are_not_flushed(tmp_path: Path, flushed: list[str]) -> None:
+def test_lowered_flush_ms_applies_to_records_that_were_already_appended(tmp_path: Path, flushed: list[str]) -> None:
     cluster = started(tmp_path, log_flush_scheduler_interval_ms=1000)
     cluster.topic("t", flush_ms="1000000000")
     write(cluster, "t", b"a")
@@ -126,7 +126,9 @@ def test_failed_flush_by_time_is_logged_and_repeated_at_the_next_check(
     assert len(calls) == 2 and values(cluster, "t") == [(0, b"a")]
 
 
-def test_records_of_an_earlier_process_are_flushed_at_the_first_check(tmp_path: Path, flushed: list[str]) -> None:
+def test_records_written_before_a_crash_are_flushed_at_the_first_flush_check(
+    tmp_path: Path, flushed: list[str]
+) -> None:
     processes = Processes(tmp_path, config={SCHEDULER: 1000, INTERVAL: 1500})
     processes.cluster.topic("t")
     write(processes.cluster, "t", b"a")

@@ -54,7 +54,7 @@ def test_committed_offsets_of_an_old_data_dir_move_to_the_offsets_topic_only_onc
 
 
 @pytest.mark.parametrize("moved", range(4))
-def test_broker_killed_while_moving_offsets_from_metadata_log_to_topic_loses_none(
+def test_broker_killed_while_moving_offsets_to_the_offsets_topic_loses_no_offset(
     processes: Processes, monkeypatch: pytest.MonkeyPatch, moved: int
 ) -> None:
     """The process is killed after the offsets of `moved` groups are in the topic, and before the last of them leaves the metadata log."""
@@ -78,7 +78,7 @@ def test_broker_killed_while_moving_offsets_from_metadata_log_to_topic_loses_non
     assert [committed(after, group, "t") for group in GROUPS] == [50, 1, 2]
 
 
-def test_committed_offsets_stay_in_the_metadata_log_without_an_offsets_topic(
+def test_committed_offsets_stay_in_metadata_log_if_offsets_topic_cannot_be_created(
     tmp_path: Path, processes: Processes, caplog: pytest.LogCaptureFixture
 ) -> None:
     processes.crash()

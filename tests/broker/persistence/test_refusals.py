@@ -142,7 +142,7 @@ def test_leader_election_while_the_disk_is_full_succeeds_and_is_stored_later(
     assert after is not None and (after.leader, after.leader_epoch) == (1, state.leader_epoch)
 
 
-def test_no_records_are_appended_until_an_election_on_a_full_disk_is_persisted(
+def test_produce_is_rejected_until_a_leader_election_on_a_full_disk_can_be_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processes = Processes(tmp_path, 2)
@@ -162,7 +162,7 @@ def test_no_records_are_appended_until_an_election_on_a_full_disk_is_persisted(
     assert values(processes.cluster, "t") == [(0, b"a"), (1, b"b")]
 
 
-def test_broker_crash_after_an_election_on_a_full_disk_keeps_the_log_end_offset(
+def test_log_end_offset_survives_a_crash_after_an_election_that_was_not_persisted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processes = Processes(tmp_path, 2)

@@ -165,7 +165,7 @@ def test_followers_have_all_records_of_the_leader_after_a_restart(tmp_path: Path
     assert replica(after, 0).log.high_watermark == 2
 
 
-def test_records_missing_on_a_new_leader_do_not_reappear_after_a_restart(tmp_path: Path) -> None:
+def test_records_lost_in_a_leader_election_stay_lost_after_a_restart(tmp_path: Path) -> None:
     processes = Processes(tmp_path, 3)
     processes.cluster.topic("t", 1, 3)
     write(processes.cluster, "t", b"a", acks=-1)
@@ -184,7 +184,7 @@ def test_records_missing_on_a_new_leader_do_not_reappear_after_a_restart(tmp_pat
     assert after.state.controller.image.leader_of("t", 0) == (2, 2)
 
 
-def test_records_missing_on_an_empty_new_leader_do_not_reappear_after_a_restart(tmp_path: Path) -> None:
+def test_records_lost_in_the_election_of_an_empty_replica_stay_lost_after_a_restart(tmp_path: Path) -> None:
     processes = Processes(tmp_path, 3)
     processes.cluster.topic("t", 1, 3)
     hold(processes.cluster, 1, 2)
@@ -293,7 +293,7 @@ def test_records_in_a_data_dir_are_kept_until_the_cluster_is_reset(tmp_path: Pat
 
 @pytest.mark.rule("P-17")
 @pytest.mark.parametrize("has_later_batches", [False, True], ids=["nothing after", "batches after"])
-def test_duplicate_of_a_deleted_batch_gets_its_old_offset_after_a_crash_and_restart(
+def test_retry_of_a_deleted_batch_is_recognised_as_a_duplicate_after_a_crash(
     tmp_path: Path, has_later_batches: bool
 ) -> None:
     processes = Processes(tmp_path)
@@ -348,7 +348,7 @@ def test_restart_removes_diverged_records_using_the_leader_epochs_in_the_batches
     assert values(processes.crash_and_restart(), "t") == [(0, b"a"), (1, b"b")]
 
 
-def test_log_start_missing_in_the_metadata_log_is_taken_from_the_first_segment(tmp_path: Path) -> None:
+def test_restart_sets_the_log_start_to_the_first_existing_segment_file(tmp_path: Path) -> None:
     """A follower drops segments without an entry in the metadata log, and the entry of its new leadership may be missing."""
     processes = Processes(tmp_path)
     processes.cluster.topic("t", segment_bytes="150")
@@ -374,7 +374,7 @@ def test_unknown_dynamic_broker_setting_keeps_its_value_after_a_crash_and_restar
 
 
 @pytest.mark.rule("GO-25")
-def test_recreated_topic_has_no_committed_offsets_if_a_kill_follows_its_deletion(
+def test_topic_deleted_just_before_a_crash_has_no_committed_offsets_when_recreated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processes = Processes(tmp_path)

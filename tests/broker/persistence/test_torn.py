@@ -237,7 +237,7 @@ def test_metadata_entry_that_cannot_be_written_completely_is_not_persisted(
     assert WriteAheadLog(tmp_path / "facts").records == [{"number": 1}, {"number": 3}]
 
 
-def test_failed_rewrite_of_the_metadata_log_keeps_its_old_records(
+def test_metadata_log_keeps_old_entries_and_accepts_new_entries_if_a_rewrite_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     facts = WriteAheadLog(tmp_path / "facts")

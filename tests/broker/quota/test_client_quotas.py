@@ -130,7 +130,7 @@ def test_quota_defined_at_any_of_the_eight_levels_is_the_quota_of_a_matching_cli
         (ALL, ("", "c")),
     ],
 )
-def test_client_without_quota_has_metrics_with_a_user_tag_if_only_user_quotas_exist(
+def test_client_without_quota_is_measured_per_user_if_quotas_exist_only_for_users(
     levels: Levels, tags: tuple[str, str]
 ) -> None:
     none: dict[QuotaEntity, float] = {}
@@ -156,7 +156,7 @@ def test_client_with_an_empty_id_gets_no_default_client_quota_with_semantics_kaf
 
 
 @pytest.mark.rule("Q-9")
-def test_client_without_client_id_gets_the_user_quota_instead_of_user_client_quota() -> None:
+def test_client_with_empty_id_gets_the_user_quota_if_option_semantics_is_kafka() -> None:
     values = {entity("u", DEFAULT): 5.0, entity("u"): 7.0}
     assert resolve(values.get, ALL, "u", "", "kafka") == Binding("u", "", 7, entity("u"))
     assert resolve(values.get, ALL, "u", "", "kip") == Binding("u", "", 5, entity("u", DEFAULT))
@@ -305,7 +305,7 @@ def test_quota_sensors_in_use_never_expire_and_expiry_checks_are_30_seconds_apar
 
 
 @pytest.mark.rule("Q-10")
-def test_user_quota_remembers_at_most_65536_of_the_100000_client_ids_that_use_it() -> None:
+def test_user_quota_with_100000_client_ids_keeps_at_most_65536_of_them_in_memory() -> None:
     c, sensors, clients = Cluster(), Living(Sensor), Living(BoundClient)
     c.set(1000, "u")
     for n in range(100_000):

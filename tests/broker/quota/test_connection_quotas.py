@@ -152,7 +152,7 @@ def test_inter_broker_connection_at_max_connections_closes_the_longest_idle_clie
 
 
 @pytest.mark.rule("W-12")
-def test_inter_broker_listener_gets_no_extra_slot_if_it_is_the_only_listener() -> None:
+def test_second_connection_waits_if_max_connections_is_1_and_there_is_one_listener() -> None:
     cluster = VirtualCluster(config={"max.connections": "1"})
     first = cluster.connect()
     assert cluster.connect().served_ms is None
@@ -293,7 +293,7 @@ def test_raised_connection_rate_limit_does_not_shorten_delays_that_have_started(
 
 
 @pytest.mark.rule("W-13")
-def test_connection_above_its_ips_rate_limit_closes_after_200_ms_and_is_not_counted() -> None:
+def test_connection_above_the_rate_limit_of_its_ip_is_closed_after_200_ms() -> None:
     cluster = cluster_with(quota_window_num="2")
     limit_ip(cluster, HOME, 5)
     clients = [cluster.connect() for _ in range(7)]  # testConnectionRatePerIp

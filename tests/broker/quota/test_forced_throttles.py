@@ -25,7 +25,7 @@ def force(cluster: VirtualCluster, throttle_ms: int, **given: Any) -> ForcedThro
     return cluster.state.forced_throttles.add(ForcedThrottle(throttle_ms, **given))
 
 
-def test_forced_throttle_sets_throttle_time_of_the_next_three_produces_of_a_client(cluster: VirtualCluster) -> None:
+def test_forced_throttle_with_times_3_throttles_only_the_next_three_produces(cluster: VirtualCluster) -> None:
     rule = force(cluster, 700, api="Produce", client_id="X", times=3)
     x, y = cluster.connect(client_id="X"), cluster.connect(client_id="Y")
     throttles_ms = []

@@ -156,7 +156,7 @@ def test_ip_quotas_accept_short_ipv4_and_bracketed_ipv6_but_no_malformed_address
 
 
 @pytest.mark.rule("Q-20")
-def test_byte_rate_quota_more_than_a_millionth_above_an_integer_is_rejected() -> None:
+def test_byte_rate_quota_of_5_0000005_is_accepted_and_5_00001_is_rejected() -> None:
     store = ClientQuotaStore()
     assert alter(store, ALICE, QuotaOp(PRODUCE, 5.0000005)) == 0
     assert alter(store, ALICE, QuotaOp(PRODUCE, 5.00001)) == ErrorCode.INVALID_REQUEST
@@ -186,7 +186,7 @@ def test_quota_entity_repeated_in_a_request_gets_one_result_with_invalid_request
 
 
 @pytest.mark.rule("Q-20")
-def test_byte_rate_quota_just_above_an_integer_is_accepted_but_not_just_below() -> None:
+def test_byte_rate_quota_of_5_0000009_is_accepted_and_4_9999999_is_rejected() -> None:
     store = ClientQuotaStore()
     assert [alter(store, ALICE, QuotaOp(PRODUCE, value)) for value in (5.0000009, 4.9999999, 5.1)] == [0, 42, 42]
     assert [alter(store, ALICE, QuotaOp(PRODUCE, value)) for value in (2.0**63, 2.0**64)] == [0, 42]
@@ -333,7 +333,7 @@ def test_contradictory_describe_client_quotas_filter_is_rejected(components: lis
 
 
 @pytest.mark.rule("D9b")
-def test_static_quota_settings_become_client_id_quotas() -> None:
+def test_settings_quota_producer_default_and_override_create_client_id_quotas() -> None:
     store = ClientQuotaStore()
     apply_static_quotas(
         store,

@@ -116,7 +116,7 @@ def test_requests_after_a_burst_are_throttled_until_the_samples_of_the_burst_exp
 
 
 @pytest.mark.rule("Q-6")
-def test_request_of_500_ms_handler_time_throttles_ten_later_requests_by_1000_ms_each() -> None:
+def test_request_quota_of_1_percent_throttles_for_10_s_after_500_ms_of_handler_time() -> None:
     rate, now_ms, bound = SampledRate(), 0, 1.0
 
     def charge(thread_ms: float) -> int:
@@ -176,7 +176,7 @@ def test_rate_without_prior_samples_is_measured_over_a_full_window() -> None:
 
 
 @pytest.mark.rule("Q-4")
-def test_rate_at_45_s_of_three_30_s_samples_is_the_recorded_sum_divided_by_75_s() -> None:
+def test_rate_with_3_samples_of_30_s_counts_a_missing_sample_as_30_elapsed_seconds() -> None:
     """Kafka's MetricsTest.testRateWindowing."""
     rate = SampledRate(3, 30_000)
     rate.record(100, 0)
@@ -192,7 +192,7 @@ def test_rate_with_one_sample_is_measured_over_at_least_one_millisecond() -> Non
 
 
 @pytest.mark.rule("Q-3")
-def test_minus_zero_recorded_999_ms_after_a_value_delays_the_expiry_of_that_value() -> None:
+def test_sample_updated_by_minus_zero_at_999_ms_still_counts_in_the_rate_at_11998_ms() -> None:
     kept, purged = SampledRate(), SampledRate()
     for rate in (kept, purged):
         rate.record(500, 0)
@@ -229,7 +229,7 @@ def test_quota_windows_module_imports_no_other_part_of_the_broker() -> None:
 
 @pytest.mark.rule("Q-6")
 @pytest.mark.parametrize("seed", range(4))
-def test_throttles_of_a_million_random_values_equal_the_reference_implementation(seed: int) -> None:
+def test_throttle_times_for_random_request_sizes_equal_the_reference_implementation(seed: int) -> None:
     rng, transcription = Random(seed), Transcription()
     rates = {identity: SampledRate() for identity in ("quiet", "busy", "changing", "one too large")}
     bounds = dict.fromkeys(rates, 1000.0)

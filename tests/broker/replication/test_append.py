@@ -138,7 +138,7 @@ def by_the_journal(cluster: VirtualCluster) -> None:
     [("t", by_request), ("t", by_a_test), (DEFAULT_TOPIC, by_the_journal)],
     ids=["request", "test", "journal"],
 )
-def test_append_from_any_source_completes_a_parked_fetch_and_is_replicated(
+def test_append_by_a_client_or_a_test_or_the_journal_completes_a_parked_fetch(
     topic: str, write: Callable[[VirtualCluster], None]
 ) -> None:
     cluster = VirtualCluster(2, journal_topic=DEFAULT_TOPIC)

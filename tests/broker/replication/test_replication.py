@@ -122,7 +122,7 @@ def test_acks_all_produce_below_min_insync_replicas_gets_not_enough_replicas() -
 
 
 @pytest.mark.rule("P-7")
-def test_acks_all_produce_succeeds_if_min_insync_replicas_exceeds_the_replica_count() -> None:
+def test_acks_all_produce_to_a_single_replica_succeeds_if_min_insync_replicas_is_3() -> None:
     cluster = VirtualCluster(1)
     cluster.topic("t", 1, 1, min_insync_replicas="3")
     assert produced(cluster.connect().ask(produce("t", batch(b"a"), acks=-1), 9)).error_code == 0
@@ -341,7 +341,7 @@ def test_replica_selector_class_that_cannot_be_loaded_is_rejected(name: str, rea
 
 
 @pytest.mark.rule("N-11", "N-12")
-def test_fetches_of_a_simulated_follower_update_high_watermark_and_isr() -> None:
+def test_follower_fetches_at_offsets_4_and_2_set_the_high_watermark_to_2() -> None:
     cluster = racks()
     for broker_id in (1, 2):
         hold(cluster, broker_id)
@@ -504,7 +504,7 @@ def test_follower_slowed_by_300_ms_lags_while_other_followers_replicate_immediat
 
 
 @pytest.mark.rule("N-9", "N-15")
-def test_follower_whose_log_ends_within_a_leader_batch_restarts_at_the_log_start() -> None:
+def test_follower_catches_up_if_the_leader_log_start_lies_inside_a_batch() -> None:
     """DeleteRecords moved the new leader's log start into a batch, exactly to the end of the old leader's log.
 
     Found by seed 1610 of the simulation.

@@ -94,9 +94,7 @@ def test_broker_throttles_only_replicas_with_its_id_in_the_throttled_replicas_li
         ("-1:1", False, False),
     ],
 )
-def test_hyphens_in_throttled_replica_lists_are_valid_only_with_semantics_kip(
-    text: str, kip: bool, kafka: bool
-) -> None:
+def test_hyphens_in_throttled_replica_lists_require_option_semantics_kip(text: str, kip: bool, kafka: bool) -> None:
     for semantics, allowed in (("kip", kip), ("kafka", kafka)):
         cluster = three(semantics)
         if allowed:
@@ -129,7 +127,7 @@ def test_replication_rate_of_a_broker_overrides_the_cluster_wide_rate() -> None:
 
 
 @pytest.mark.rule("R-12")
-def test_static_replication_throttle_rate_is_ignored_and_listed_as_without_effect() -> None:
+def test_replication_throttle_rate_takes_effect_only_as_a_dynamic_setting() -> None:
     cluster = three(**{"leader.replication.throttled.rate": "1000", "2.follower.replication.throttled.rate": "5"})
     assert quota(cluster, LEADER, 0).bound == quota(cluster, FOLLOWER, 2).bound == 2**63 - 1
     assert cluster.state.config.without_effect() == [
@@ -153,7 +151,7 @@ def test_replication_quota_windows_have_the_configured_number_and_size() -> None
 
 
 @pytest.mark.rule("R-3")
-def test_replication_quota_exceeded_by_one_byte_is_not_exceeded_half_a_second_later() -> None:
+def test_replication_quota_is_exceeded_by_one_byte_and_met_again_500_ms_later() -> None:
     """Kafka's ReplicationQuotaManagerTest.shouldExceedQuotaThenReturnBackBelowBoundAsTimePasses."""
     replication_quota = ReplicationQuota("LeaderReplication", 10)
     replication_quota.limit(100)
@@ -195,7 +193,7 @@ def test_out_of_sync_follower_gets_no_records_while_its_measured_rate_is_above_q
 
 
 @pytest.mark.rule("R-3", "R-4")
-def test_throttled_follower_gets_records_in_the_first_millisecond_below_the_quota() -> None:
+def test_throttled_follower_gets_records_as_soon_as_the_rate_is_below_the_quota() -> None:
     cluster = out_of_sync(*[500 * KB] * 4)
     for broker_id in (1, 2):
         for fetcher in cluster.state.nodes[broker_id].replicas.fetchers.values():
@@ -393,7 +391,7 @@ def moving(
         ([KB] * 100, None, None),
     ],
 )
-def test_throttled_reassignment_progresses_as_the_reference_model_predicts(
+def test_throttled_reassignment_copies_batches_at_the_times_of_the_reference_model(
     batch_sizes: list[int], leader_rate: int | None, follower_rate: int | None, semantics: Any
 ) -> None:
     if leader_rate == 0:
@@ -407,7 +405,7 @@ def test_throttled_reassignment_progresses_as_the_reference_model_predicts(
 
 @pytest.mark.rule("R-3", "R-4", "R-5", "R-6", "R-7")
 @pytest.mark.parametrize("seed", range(60))
-def test_throttled_reassignment_copies_bytes_at_the_times_that_a_simulation_predicts(seed: int) -> None:
+def test_throttled_reassignment_with_random_settings_copies_bytes_at_predicted_times(seed: int) -> None:
     rng = Random(seed)
     settings = {
         "replica.fetch.max.bytes": rng.choice((1000, 50_000, 2**20)),
@@ -620,7 +618,7 @@ def test_empty_follower_fetch_responses_count_towards_the_leader_replication_quo
 
 
 @pytest.mark.rule("R-9")
-def test_throttled_follower_fetch_returns_partitions_round_robin_up_to_a_size_limit() -> None:
+def test_throttled_follower_replicates_two_partitions_at_the_same_pace() -> None:
     """Partitions that returned records move to the end; a response is limited by replica.fetch.response.max.bytes."""
     cluster = VirtualCluster(2, {"replica.fetch.response.max.bytes": "150000", "replica.lag.time.max.ms": "1000"})
     for name in ("a", "b"):

@@ -67,7 +67,9 @@ OTHERS = [v for v in VERSIONS if v[0] not in ("Produce", "Fetch", "WriteTxnMarke
 
 @pytest.mark.rule("T-1", "T-2")
 @pytest.mark.parametrize(("name", "key", "version"), OTHERS, ids=[f"{name}-{v}" for name, _, v in OTHERS])
-def test_request_of_any_api_above_the_request_quota_mutes_its_connection(name: str, key: int, version: int) -> None:
+def test_connection_is_muted_for_1_s_after_a_request_that_exceeds_the_request_quota(
+    name: str, key: int, version: int
+) -> None:
     cluster = VirtualCluster()
     shape = "small" if name == "OffsetFetch" else "empty"
     request = with_known_codes(Values(f"{name} {version}").object(codec(key, version).request, shape))
@@ -108,7 +110,7 @@ def alter(resource_type: int, resource: str, name: str, value: str) -> Increment
         (alter(BROKER, "0", "message.max.bytes", LONG), 42),
     ],
 )
-def test_error_message_with_a_very_long_name_is_shortened_to_1000_characters(
+def test_error_messages_about_very_long_names_have_at_most_1000_characters(
     message: Any, error: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     cluster = VirtualCluster()

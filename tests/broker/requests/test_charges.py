@@ -24,7 +24,7 @@ def which(charged: Charged) -> tuple[int, str | None]:
 
 
 @pytest.mark.rule("T-3")
-def test_produce_is_throttled_by_the_larger_of_byte_and_request_time_quota() -> None:
+def test_produce_is_throttled_by_the_quota_that_requires_the_longer_throttle() -> None:
     q = quotas(produce=1000, request=1)
     assert which(charge_produce(q, "u", "c", 15000, 0.1, -1, 0)) == (5000, "Produce")
     assert which(charge_produce(q, "u", "c", 0, 0.1, 1, 0)) == (5000, "Produce")
@@ -40,7 +40,7 @@ def test_produce_with_acks_0_is_charged_for_bytes_but_not_for_request_time() -> 
 
 
 @pytest.mark.rule("Q-17")
-def test_throttle_cause_is_request_quota_if_byte_and_request_quota_throttle_equally() -> None:
+def test_request_quota_is_named_as_cause_if_byte_and_request_throttle_are_equal() -> None:
     q = quotas(produce=1000, fetch=1000, request=1)
     assert which(charge_produce(q, "u", "c", 10_500, 10.5, 1, 0)) == (500, "Request")
     q = quotas(fetch=1000, request=1)
@@ -48,7 +48,7 @@ def test_throttle_cause_is_request_quota_if_byte_and_request_quota_throttle_equa
 
 
 @pytest.mark.rule("Q-12")
-def test_throttle_time_metric_is_set_only_for_the_quota_with_the_longer_throttle() -> None:
+def test_request_quota_metric_has_no_throttle_time_if_the_byte_throttle_is_longer() -> None:
     q = quotas(produce=1, fetch=1, request=0.01)
     assert which(charge_produce(q, "u", "c", 100, 50, 1, 0)) == (90_000, "Produce")
     assert which(charge_fetch(q, "u", "c", 100, 50, 0)) == (90_000, "Fetch")
@@ -57,7 +57,7 @@ def test_throttle_time_metric_is_set_only_for_the_quota_with_the_longer_throttle
 
 
 @pytest.mark.rule("T-2")
-def test_requests_other_than_produce_and_fetch_are_charged_request_time() -> None:
+def test_client_above_its_request_quota_of_1_percent_is_throttled_for_710_ms() -> None:
     q = quotas(request=1)
     assert charge_request(q, "u", "c", 10, 0).throttle_ms == 0
     charged = charge_request(q, "u", "c", 0.71, 0)
@@ -66,7 +66,7 @@ def test_requests_other_than_produce_and_fetch_are_charged_request_time() -> Non
 
 
 @pytest.mark.rule("Q-15")
-def test_exempt_request_adds_to_exempt_request_time_but_is_never_throttled() -> None:
+def test_5000_ms_of_exempt_request_time_are_recorded_but_throttle_no_client() -> None:
     q = quotas(request=1)
     assert charge_exempt(q, 5000, 0).throttle_ms == 0
     assert charge_request(q, "u", "c", 0, 0).throttle_ms == 0
@@ -102,7 +102,7 @@ def test_fetch_bytes_are_credited_back_if_request_time_throttles_the_fetch() -> 
 
 
 @pytest.mark.rule("Q-13")
-def test_bytes_of_a_throttled_fetch_are_removed_from_the_sample_that_counted_them() -> None:
+def test_bytes_of_a_throttled_fetch_are_subtracted_from_the_current_quota_sample() -> None:
     q, expected = quotas(fetch=1000), SampledRate()
     for now_ms, value in ((0, 30_000), (999, 40_000), (11_500, 9_000)):
         wait_ms = expected.record_and_throttle(value, now_ms, 1000)
@@ -112,7 +112,7 @@ def test_bytes_of_a_throttled_fetch_are_removed_from_the_sample_that_counted_the
 
 
 @pytest.mark.rule("Q-14")
-def test_two_4096_byte_fetches_at_250_bytes_per_s_are_throttled_6384_and_6000_ms() -> None:
+def test_throttle_times_of_six_4096_byte_fetches_alternate_between_6384_and_6000_ms() -> None:
     q, now_ms, waits = quotas(fetch=250), 0, []
     for _ in range(6):
         charged = charge_fetch(q, "u", "c", 4096, 0, now_ms)

@@ -54,7 +54,7 @@ def test_emulated_kafka_1_1_appends_a_throttled_produce_at_once_but_answers_it_l
 
 
 @pytest.mark.rule("D9b")
-def test_fetch_in_an_old_release_is_answered_after_its_throttle_with_its_data(cluster: VirtualCluster) -> None:
+def test_emulated_kafka_1_1_returns_records_of_a_throttled_fetch_after_the_throttle(cluster: VirtualCluster) -> None:
     writer = cluster.connect(client_id="writer")
     for _ in range(2):
         writer.ask(produce("t", batch(b"v" * 4000)), 5)
@@ -92,7 +92,7 @@ def test_old_release_delays_a_response_by_byte_throttle_plus_request_time_thrott
 
 
 @pytest.mark.rule("D9b")
-def test_emulated_kafka_1_1_delays_the_request_after_a_throttled_acks_0_produce(cluster: VirtualCluster) -> None:
+def test_throttled_acks_0_produce_delays_the_next_response_of_emulated_kafka_1_1(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0, request_percentage=1.0)
     cluster.state.request_cost_ms["Produce"] = 1000.0  # exempt: no client waits for the response
     client = cluster.connect()
@@ -137,7 +137,7 @@ def test_connection_closed_while_its_response_is_delayed_leaves_no_timers(way: s
     assert seen.ended_ms == seen.at_ms + (3000 if way == "idle" else 0)
 
 
-def test_throttle_of_700_ms_added_by_a_test_delays_a_response_of_emulated_kafka_1_1(cluster: VirtualCluster) -> None:
+def test_forced_700_ms_throttle_delays_one_metadata_response_of_emulated_kafka_1_1(cluster: VirtualCluster) -> None:
     rule = cluster.state.forced_throttles.add(ForcedThrottle(700, api="Metadata", times=1))
     client = cluster.connect()
     client.send(metadata(), 4)

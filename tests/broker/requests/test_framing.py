@@ -39,7 +39,7 @@ def framed(payload: bytes) -> bytes:
 
 @pytest.mark.rule("W-1")
 @pytest.mark.parametrize("length", [-1, -(2**31), LIMIT + 1, 2**30, 2**31 - 1])
-def test_connection_closes_as_soon_as_the_fourth_byte_of_an_invalid_length_arrives(
+def test_connection_closes_when_all_4_bytes_of_an_invalid_frame_length_have_arrived(
     cluster: VirtualCluster, length: int
 ) -> None:
     client = cluster.connect()
@@ -119,7 +119,7 @@ def test_api_versions_request_above_the_latest_version_is_answered_in_version_0(
     ("release", "listed"),
     [("0.11", []), ("2.3", []), ("2.4", [(18, 0, 3)]), ("2.8", [(18, 0, 3)]), ("4.2", [(18, 0, 4)])],
 )
-def test_unsupported_api_versions_request_gets_supported_versions_since_kafka_2_4(
+def test_error_for_api_versions_v99_lists_supported_versions_only_since_kafka_2_4(
     release: str, listed: list[tuple[int, int, int]]
 ) -> None:
     client = VirtualCluster(release_name=release).connect()

@@ -16,7 +16,7 @@ from tests.support.wire import batch, fetch, metadata, produce
 
 
 @pytest.mark.rule("W-8")
-def test_parked_response_that_cannot_be_encoded_closes_only_its_own_connection() -> None:
+def test_waiting_fetch_whose_response_cannot_be_encoded_closes_only_its_connection() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     parked, other, writer = (cluster.connect() for _ in range(3))

@@ -103,7 +103,7 @@ def test_request_time_of_1000_ms_per_second_uses_up_a_request_quota_of_100_perce
 
 
 @pytest.mark.rule("Q-15")
-def test_parked_request_is_charged_once_with_all_of_its_processing_time(bench: Bench) -> None:
+def test_waiting_request_is_charged_all_its_processing_time_only_when_it_completes(bench: Bench) -> None:
     operation = Delayed()
 
     def park(handler: Callable[..., Any], context: Exchange, request: Any) -> Any:
@@ -125,7 +125,7 @@ def test_parked_request_is_charged_once_with_all_of_its_processing_time(bench: B
 
 
 @pytest.mark.rule("Q-15")
-def test_time_to_build_a_parked_response_is_charged_to_the_client_that_waits_for_it(bench: Bench) -> None:
+def test_time_to_build_a_delayed_response_is_charged_to_the_client_that_receives_it(bench: Bench) -> None:
     operation = Delayed()
     bench.wrap(ApiKey.METADATA, lambda handler, context, request: operation)
 
@@ -147,7 +147,7 @@ def test_time_to_build_a_parked_response_is_charged_to_the_client_that_waits_for
 
 
 @pytest.mark.rule("Q-15")
-def test_parked_fetch_is_charged_for_reading_but_not_for_waiting(bench: Bench) -> None:
+def test_fetch_that_waits_4_s_is_charged_only_its_60_ms_of_processing_time(bench: Bench) -> None:
     bench.costs(ApiKey.FETCH, 10)
     read_all = bench.node.reader.read_all
 
@@ -206,7 +206,7 @@ def test_request_time_is_not_measured_without_a_request_quota() -> None:
 
 
 @pytest.mark.rule("Q-15", "Q-6")
-def test_request_quota_of_1_percent_throttles_67_ms_request_time_by_210_ms() -> None:
+def test_request_quota_throttles_for_at_most_1_s_and_only_while_the_rate_exceeds_it() -> None:
     cluster = VirtualCluster()
     limit(cluster, request_percentage=1.0)
     costs = cluster.state.request_cost_ms
@@ -235,7 +235,7 @@ def test_request_quota_of_1_percent_throttles_67_ms_request_time_by_210_ms() -> 
 
 
 @pytest.mark.rule("Q-15")
-def test_parked_fetch_is_charged_its_simulated_processing_time_a_single_time() -> None:
+def test_fetch_that_waits_500_ms_is_charged_its_simulated_time_of_60_ms_only_once() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     limit(cluster, request_percentage=1.0)

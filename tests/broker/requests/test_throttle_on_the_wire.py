@@ -197,7 +197,7 @@ def test_throttled_fetch_response_has_exactly_the_bytes_of_an_empty_response(
 
 @pytest.mark.rule("T-4", "R-5")
 @pytest.mark.parametrize("case", ["delivered", "without records", "from a throttled follower"])
-def test_fetch_response_is_encoded_only_once_although_the_client_has_a_fetch_quota(
+def test_fetch_response_is_encoded_once_even_if_fetch_and_replication_quotas_apply(
     cluster: VirtualCluster, case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     versioned = codec(ApiKey.FETCH, 11)
@@ -235,7 +235,7 @@ def _produce_for_an_answer_of(cluster: VirtualCluster, size: int) -> None:
 
 
 @pytest.mark.rule("T-4", "S-10")
-def test_after_a_throttled_fetch_the_next_fetch_of_the_session_returns_the_records(cluster: VirtualCluster) -> None:
+def test_next_fetch_of_a_session_returns_the_records_withheld_by_a_throttled_fetch(cluster: VirtualCluster) -> None:
     client = cluster.connect(client_id="reader")
     session = client.ask(fetch(("t", 0, 0), session=(0, 0)), 11).session_id
     assert session > 0
@@ -380,7 +380,7 @@ def test_fetch_with_quota_500_bytes_per_second_returns_at_most_5000_record_bytes
 
 @pytest.mark.rule("D9")
 @pytest.mark.parametrize("semantics", ["kip", "kafka"])
-def test_default_quota_throttles_an_empty_client_id_if_semantics_is_kip_not_kafka(semantics: str) -> None:
+def test_default_quota_applies_to_an_empty_client_id_only_with_option_semantics_kip(semantics: str) -> None:
     cluster = VirtualCluster(config={"quota.producer.default": "10000"}, semantics=semantics)
     cluster.topic("t")
     client = cluster.connect(client_id="")
@@ -402,7 +402,7 @@ def test_metadata_v3_response_contains_the_throttle_time_of_the_request_quota(cl
 
 
 @pytest.mark.rule("T-3")
-def test_produce_reports_the_larger_of_byte_and_request_time_throttle(cluster: VirtualCluster) -> None:
+def test_produce_throttle_time_ms_is_the_longer_of_byte_and_request_throttle(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=1.0, request_percentage=0.01)
     cluster.state.request_cost_ms["Produce"] = 100.0
     client = cluster.connect()

@@ -9,7 +9,7 @@ import pytest
 from kafkaproto.broker.runtime.actions import ActionQueue
 
 
-def test_action_added_by_a_running_action_runs_after_all_queued_actions() -> None:
+def test_action_queued_by_a_running_action_runs_after_the_actions_queued_earlier() -> None:
     actions, seen = ActionQueue(0), []
 
     def first(now_ms: int) -> None:
@@ -23,7 +23,7 @@ def test_action_added_by_a_running_action_runs_after_all_queued_actions() -> Non
     assert seen == ["first", "second", "of the first"]
 
 
-def test_action_queued_by_a_running_action_runs_next_with_the_same_current_time() -> None:
+def test_action_queued_by_a_running_action_is_called_with_the_same_current_time() -> None:
     actions, seen = ActionQueue(1), []
     actions.soon(lambda now_ms: actions.soon(seen.append) or seen.append(now_ms))  # type: ignore[func-returns-value]
     actions.run(42)

@@ -10,12 +10,12 @@ from kafkaproto.broker.runtime.clock import JumpClock, ManualClock, SystemClock
 
 
 @pytest.mark.parametrize("clock", [SystemClock(), JumpClock()])
-def test_system_clock_and_a_new_movable_clock_return_unix_time_in_milliseconds(clock: SystemClock) -> None:
+def test_system_clock_and_an_unmoved_jump_clock_return_unix_time_in_milliseconds(clock: SystemClock) -> None:
     assert abs(clock.now_ms() - time.time() * 1000) < 1000
     assert clock.is_wall
 
 
-def test_broker_clock_goes_on_steadily_when_the_time_of_the_machine_is_set_back(
+def test_system_clock_advances_normally_after_the_machine_time_is_set_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = SystemClock()
@@ -32,7 +32,7 @@ def test_system_clock_never_goes_backwards_and_has_fractions_of_milliseconds() -
     assert clock.now_ms() >= int(times[-1])
 
 
-def test_clock_moved_by_a_test_is_ahead_of_the_system_clock_by_the_time_it_was_moved() -> None:
+def test_jump_clock_advanced_by_an_hour_is_an_hour_ahead_of_the_system_clock() -> None:
     clock, wall = JumpClock(), SystemClock()
     clock.advance(3_600_000)
     assert 3_599_000 < clock.now_ms() - wall.now_ms() < 3_601_000
@@ -54,14 +54,14 @@ def test_clock_that_a_test_has_moved_returns_to_wall_time_when_reset() -> None:
 
 
 @pytest.mark.parametrize("clock", [SystemClock(), JumpClock()])
-def test_system_clock_deadline_is_due_after_the_requested_delay(clock: SystemClock) -> None:
+def test_system_and_jump_clocks_return_the_milliseconds_left_until_a_deadline(clock: SystemClock) -> None:
     delay_ms = clock.real_delay_ms(clock.now_ms() + 5000)
     assert delay_ms is not None and 4000 < delay_ms <= 5000
     past_ms = clock.real_delay_ms(clock.now_ms() - 5000)
     assert past_ms is not None and past_ms <= -5000
 
 
-def test_clock_that_a_test_moved_by_59_s_waits_1_s_for_a_deadline_60_s_away() -> None:
+def test_deadline_in_60_s_is_1_s_away_after_a_jump_clock_is_advanced_by_59_s() -> None:
     clock = JumpClock()
     deadline_ms = clock.now_ms() + 60_000
     clock.advance(59_000)
@@ -78,7 +78,7 @@ def test_manual_clock_stands_still_until_advanced() -> None:
     assert not clock.is_wall
 
 
-def test_manual_clock_returns_none_as_the_delay_to_a_future_deadline_and_0_otherwise() -> None:
+def test_manual_clock_gives_none_as_wait_for_a_future_deadline_and_0_for_a_past_one() -> None:
     clock = ManualClock(1000)
     assert clock.real_delay_ms(1001) is None
     assert clock.real_delay_ms(1000) == 0.0

@@ -96,7 +96,7 @@ def test_throttle_ends_at_its_exact_millisecond_under_the_manual_clock() -> None
 
 
 @pytest.mark.rule("F-29")
-def test_clock_advance_of_5_s_ends_waiting_fetches_at_exactly_100_400_and_700_ms() -> None:
+def test_fetches_waiting_100_400_and_700_ms_end_on_time_during_a_5_s_clock_advance() -> None:
     with cluster(topics={"t": 1}, clock="manual") as c:
         clients = [BlockingClient(c, str(wait)) for wait in (700, 100, 400)]
         begun_ms = c.clock.now_ms()
@@ -124,7 +124,7 @@ def test_requests_sent_before_a_clock_advance_are_handled_before_the_clock_moves
                 assert c.journal.requests()[-1].at_ms == begun_ms
 
 
-def test_pipelined_long_polls_end_one_after_another_during_one_clock_advance() -> None:
+def test_clock_advance_of_1500_ms_completes_five_pipelined_300_ms_fetches_in_turn() -> None:
     """On one connection, each long poll of a chain starts when the previous one ends."""
     with cluster(topics={"t": 1}, clock="manual") as c, connected(c) as client:
         begun_ms = c.clock.now_ms()
@@ -137,7 +137,7 @@ def test_pipelined_long_polls_end_one_after_another_during_one_clock_advance() -
         assert [s.at_ms - begun_ms for s in c.journal.requests()] == [300, 600, 900, 1200, 1500]
 
 
-def test_event_loop_timer_is_set_again_only_if_a_new_deadline_is_the_earliest(
+def test_event_loop_timer_is_rescheduled_only_for_a_deadline_before_all_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def delays() -> list[float]:
@@ -255,7 +255,7 @@ async def test_async_cluster_clock_can_be_advanced_in_the_event_loop() -> None:
 # ---- wait_for -------------------------------------------------------------------------------------------------------------------------
 
 
-def test_cluster_wait_for_returns_the_result_of_its_condition_function() -> None:
+def test_method_wait_for_returns_the_first_true_result_of_its_condition_function() -> None:
     with cluster() as c, connected(c) as client:
         client.send(metadata(), 1)
         requests = c.wait_for(lambda journal: journal.requests("Metadata"))

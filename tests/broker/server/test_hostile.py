@@ -60,7 +60,7 @@ async def test_frame_too_short_for_a_header_closes_the_connection(size: int) -> 
 
 @pytest.mark.rule("W-1")
 @pytest.mark.parametrize("socket_limit", ["104857600", str(2**31 - 1)])
-async def test_frame_announcing_a_gibibyte_uses_only_memory_for_received_bytes(socket_limit: int) -> None:
+async def test_huge_announced_frame_length_uses_memory_only_for_the_bytes_received_so_far(socket_limit: int) -> None:
     """50 connections announce 1 GiB, or the default limit of 100 MB, and send 100 KB each; then one sends a megabyte."""
     config = {"socket.request.max.bytes": socket_limit}
     announced = min(GIB, int(socket_limit))
@@ -81,7 +81,7 @@ async def test_frame_announcing_a_gibibyte_uses_only_memory_for_received_bytes(s
 
 
 @pytest.mark.rule("W-1")
-async def test_partial_frame_waits_until_the_idle_timeout() -> None:
+async def test_connection_with_a_partial_frame_is_closed_at_the_idle_timeout() -> None:
     async with serving(config={"connections.max.idle.ms": "5000"}, clock="manual") as (cluster, client):
         await client.send_bytes(frame(metadata(), 1)[:-1])
         await cluster.clock.advance(4999)
@@ -202,7 +202,7 @@ async def test_valid_request_followed_by_extra_bytes_in_its_frame_gets_a_respons
 
 
 @pytest.mark.rule("W-5")
-async def test_array_of_two_billion_elements_closes_the_connection_without_using_memory() -> None:
+async def test_array_count_of_two_billion_closes_the_connection_and_uses_at_most_4_mib() -> None:
     """Kafka's RequestContextTest.testInvalidRequestForArrayList."""
     async with async_cluster() as cluster:
         await closed_without_a_word(cluster, framed(header(3, 1) + length(5) + bytes(4)))

@@ -102,7 +102,7 @@ async def check_group(healthy: RawClient) -> None:
     assert answer.topics[0].partitions[0].committed_offset == OFFSET
 
 
-def test_malformed_group_requests_are_tested_in_every_api_version_of_the_broker() -> None:
+def test_malformed_group_request_cases_cover_all_supported_group_api_versions() -> None:
     keys = {key_of(request) for request, _ in requests()}
     assert {ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE, ApiKey.OFFSET_DELETE} <= keys
     assert missing_versions(CASES.values()) == set()
@@ -123,7 +123,7 @@ async def test_group_request_cut_at_any_byte_closes_the_connection_and_changes_n
 @pytest.mark.slow
 @pytest.mark.rule("W-5", "W-8")
 @pytest.mark.parametrize("name", CASES)
-async def test_group_request_that_announces_an_impossible_length_uses_no_memory(name: str) -> None:
+async def test_huge_length_anywhere_in_a_group_request_uses_at_most_4_mib_of_memory(name: str) -> None:
     case = CASES[name]
     async with cluster_with_a_group(case.release) as (cluster, healthy):
         await check_lengths(cluster, case)

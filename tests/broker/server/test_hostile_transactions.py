@@ -108,7 +108,7 @@ async def check_transaction(healthy: RawClient) -> None:
     assert (data.last_stable_offset, data.high_watermark) == (0, 1)
 
 
-def test_malformed_transaction_requests_are_tested_in_every_broker_api_version() -> None:
+def test_malformed_transaction_request_cases_cover_all_supported_api_versions() -> None:
     keys = {key_of(request) for request, _ in requests()}
     assert {ApiKey.INIT_PRODUCER_ID, ApiKey.WRITE_TXN_MARKERS, ApiKey.LIST_TRANSACTIONS} <= keys
     assert missing_versions(CASES.values()) == set()

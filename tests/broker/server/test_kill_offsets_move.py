@@ -67,7 +67,7 @@ def committed(client: Client) -> dict[str, int]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-def test_kill_9_while_old_data_migrates_to_the_offsets_topic_loses_no_offset_commit(
+def test_offset_commits_survive_kill_9_during_migration_to_the_offsets_topic(
     tmp_path: Path, old_data: Path, runner: BrokerProcesses
 ) -> None:
     """Each round starts with the data of the earlier version. One process is killed after a random number of moves, two more at random times."""

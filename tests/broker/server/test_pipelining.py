@@ -50,7 +50,7 @@ async def test_parked_fetch_delays_only_its_own_connection() -> None:
         assert await ids(client, 1) == [1]
 
 
-async def test_connection_is_closed_with_a_logged_reason_if_a_parked_response_fails(
+async def test_exception_while_sending_a_delayed_response_is_logged_and_closes_connection(
     monkeypatch: pytest.MonkeyPatch, errors_expected: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     errors_expected.append("cannot be sent")

@@ -66,7 +66,7 @@ def _frames_die(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(pipeline, "begin", request.param)
 
 
-async def test_check_detects_a_handler_that_keeps_a_memoryview_of_a_released_frame_buffer(
+async def test_overwriting_of_request_buffers_detects_a_handler_that_keeps_a_memoryview(
     monkeypatch: pytest.MonkeyPatch, errors_expected: list[str]
 ) -> None:
     """A handler that keeps a view is detected by its overwritten text or by memory that is not released."""
@@ -87,7 +87,7 @@ async def test_check_detects_a_handler_that_keeps_a_memoryview_of_a_released_fra
 
 
 @pytest.mark.rule("P-13")
-async def test_parked_produce_is_unchanged_after_its_frame_buffer_is_released() -> None:
+async def test_waiting_produce_stores_its_records_although_its_request_buffer_is_reused() -> None:
     async with async_cluster(3, {"topic-of-the-test": {"replication_factor": 3}}, clock="manual") as cluster:
         for follower in (1, 2):
             cluster.follower("topic-of-the-test", 0, follower).hold()
@@ -109,7 +109,7 @@ async def test_parked_produce_is_unchanged_after_its_frame_buffer_is_released() 
 
 @pytest.mark.rule("F-29")
 @pytest.mark.parametrize("version", [4, 11, 12, 13, 17])
-async def test_parked_fetch_and_its_session_are_unchanged_after_frame_buffers_are_released(version: int) -> None:
+async def test_waiting_fetch_returns_new_records_although_its_request_buffer_is_reused(version: int) -> None:
     async with async_cluster(topics={"alpha": 1, "beta": 1}, clock="manual") as cluster:
         ids = {name: topic.topic_id for name, topic in cluster.state.controller.image.topics.items()}
         async with client_of(cluster, client_id="the reader") as client, client_of(cluster) as writer:
@@ -146,7 +146,7 @@ def join(member_id: str = "", name: str = "range", metadata_bytes: bytes = b"") 
     )
 
 
-async def test_group_members_and_commits_are_unchanged_after_frame_buffers_are_released() -> None:
+async def test_group_keeps_its_members_and_offsets_although_request_buffers_are_reused() -> None:
     async with (
         async_cluster(topics={"t": 2}, clock="manual") as cluster,
         client_of(cluster, client_id="one") as client_a,
@@ -202,7 +202,7 @@ async def test_group_members_and_commits_are_unchanged_after_frame_buffers_are_r
         assert listed.group_id == "the-group"
 
 
-async def test_topics_and_their_settings_are_unchanged_after_frame_buffers_are_released() -> None:
+async def test_topics_keep_their_names_and_settings_although_request_buffers_are_reused() -> None:
     async with async_cluster() as cluster, client_of(cluster) as client:
         topic = CreatableTopic("made-here", 2, 1, configs=[CreatableTopicConfig("max.message.bytes", "12345")])
         await client.ask(CreateTopicsRequest([topic]), 4)
@@ -216,7 +216,7 @@ async def test_topics_and_their_settings_are_unchanged_after_frame_buffers_are_r
 
 
 @pytest.mark.rule("P-17")
-async def test_resent_idempotent_batch_is_stored_once_although_frame_buffers_are_released() -> None:
+async def test_resent_idempotent_batch_is_stored_once_although_request_buffers_are_reused() -> None:
     async with async_cluster(topics={"t": 1}) as cluster, client_of(cluster) as client:
         given = await client.ask(InitProducerIdRequest(None, 60_000), 1)
         for sequence in range(3):
@@ -229,7 +229,7 @@ async def test_resent_idempotent_batch_is_stored_once_although_frame_buffers_are
 
 
 @pytest.mark.rule("Q-4")
-async def test_quota_still_throttles_a_client_id_after_frame_buffers_are_released() -> None:
+async def test_quota_still_throttles_a_client_id_although_request_buffers_are_reused() -> None:
     async with (
         async_cluster(topics={"t": 1}, clock="manual") as cluster,
         client_of(cluster, client_id="limited") as client,
@@ -244,7 +244,7 @@ async def test_quota_still_throttles_a_client_id_after_frame_buffers_are_release
 
 
 @pytest.mark.rule("W-9")
-async def test_pipelined_requests_keep_their_bytes_when_the_first_frame_is_released() -> None:
+async def test_pipelined_produces_keep_their_records_although_request_buffers_are_reused() -> None:
     """Pipelined frames are adjacent in one buffer; large ones move into their own buffer."""
     async with async_cluster(topics={"t": 1}) as cluster, client_of(cluster) as client:
         values = [bytes([i]) * size for i, size in enumerate([10, 70_000, 600_000, 3, 900_000, 100] * 3)]

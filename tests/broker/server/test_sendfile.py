@@ -179,7 +179,7 @@ async def test_concurrent_large_fetches_each_return_their_own_bytes(sendfile: bo
 
 
 @pytest.mark.rule("W-9")
-async def test_connection_stops_reading_while_a_large_response_is_sent() -> None:
+async def test_broker_reads_no_requests_from_a_client_while_sending_it_a_large_response() -> None:
     async with large(True, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
         await client.send(everything(0), 11)
         await cluster.wait_for(lambda journal: journal.requests("Fetch"))
@@ -193,7 +193,7 @@ async def test_connection_stops_reading_while_a_large_response_is_sent() -> None
         assert (await client.answer()).correlation_id == 2
 
 
-async def test_event_loop_attribute_is_sending_is_true_until_an_8_mib_response_is_read() -> None:
+async def test_broker_reports_that_it_is_sending_until_an_8_mib_response_is_read() -> None:
     async with large(True, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
         await client.ask(metadata(), 1)
         assert not cluster.server.loop.is_sending
@@ -274,7 +274,7 @@ async def test_broker_reads_nothing_from_a_throttled_client_for_5_s_after_a_larg
 
 @pytest.mark.rule("T-6")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_connection_unmutes_after_a_large_response_if_its_throttle_ended_meanwhile(sendfile: bool) -> None:
+async def test_next_request_is_answered_after_a_large_response_if_the_throttle_has_ended(sendfile: bool) -> None:
     """Behind the fetch is a request that the broker has already read: only the mute keeps it from being handled."""
     async with large(sendfile, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
         answer_fetches_with(cluster, file_range(cluster, 8_000_000))
@@ -302,7 +302,7 @@ async def test_fetch_of_bytes_missing_in_a_log_file_closes_only_the_fetching_con
 
 
 @pytest.mark.rule("W-8")
-async def test_connection_closes_without_partial_response_if_100_file_bytes_cannot_be_read(
+async def test_connection_closes_without_any_response_if_100_log_bytes_cannot_be_read(
     errors_expected: list[str],
 ) -> None:
     errors_expected.append("a request failed")
@@ -420,7 +420,7 @@ async def test_connection_closed_before_the_first_response_byte_leaves_no_asynci
 
 
 @pytest.mark.parametrize("way", ["close", "reset", "stop"])
-async def test_connection_closed_while_sendfile_waits_to_begin_leaves_no_asyncio_task(way: str) -> None:
+async def test_connection_closed_while_sendfile_waits_for_earlier_bytes_leaves_no_task(way: str) -> None:
     """asyncio's sendfile waits for an empty buffer, and raises in the event loop if the connection closes meanwhile."""
     async with large(True, 3 * MIB) as cluster:
         client = await connect(cluster, small_buffer=True)

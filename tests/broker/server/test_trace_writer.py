@@ -46,7 +46,7 @@ def test_trace_writer_starts_a_numbered_file_when_the_current_file_is_full(tmp_p
     assert [e.facts["seq"] for e in events(tmp_path)] == list(range(100))
 
 
-def test_trace_contains_the_number_of_entries_that_exceeded_the_queue_limit(tmp_path: Path) -> None:
+def test_trace_contains_the_number_of_entries_dropped_by_a_full_queue(tmp_path: Path) -> None:
     writer = TraceWriter(tmp_path, "run", {}, queue_pieces=0)
     for number in range(7):
         writer.put(event("e", {"seq": number}))

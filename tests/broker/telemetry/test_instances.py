@@ -73,7 +73,7 @@ def test_telemetry_push_interval_above_the_kafka_default_is_lowered_to_the_defau
 
 
 @pytest.mark.rule("AD-11")
-def test_first_request_of_a_telemetry_client_after_a_restart_gets_no_throttle_error() -> None:
+def test_broker_restart_ends_the_throttling_of_a_telemetry_client() -> None:
     virtual = VirtualCluster(1)
     instance_id = ask(virtual.connect(), GetTelemetrySubscriptionsRequest(ZERO_ID)).client_instance_id
     assert ask(virtual.connect(), GetTelemetrySubscriptionsRequest(instance_id)).error_code == THROTTLED
@@ -115,7 +115,7 @@ def test_brokers_without_the_telemetry_setting_do_not_advertise_telemetry_apis()
 
 
 @pytest.mark.rule("AD-10", "AD-37")
-def test_telemetry_pushes_are_kept_only_if_the_telemetry_setting_is_enabled() -> None:
+def test_broker_stores_telemetry_pushes_only_if_the_telemetry_setting_is_enabled() -> None:
     for settings, count in (({}, 0), (ENABLED, 1)):
         virtual = VirtualCluster(1, settings)
         pushing(virtual, b"metrics")
@@ -124,7 +124,7 @@ def test_telemetry_pushes_are_kept_only_if_the_telemetry_setting_is_enabled() ->
 
 @pytest.mark.rule("AD-37")
 @pytest.mark.parametrize("compression", list(Compression))
-def test_history_entry_of_a_telemetry_push_has_its_client_and_decompressed_metrics(compression: Compression) -> None:
+def test_stored_telemetry_push_contains_the_client_id_and_the_decompressed_metrics(compression: Compression) -> None:
     virtual = VirtualCluster(1, ENABLED)
     virtual.advance(12_345)
     pushing(virtual, b"metrics", compression)
@@ -138,7 +138,7 @@ def test_history_entry_of_a_telemetry_push_has_its_client_and_decompressed_metri
 
 
 @pytest.mark.rule("AD-37")
-def test_oldest_telemetry_pushes_are_dropped_beyond_the_limits_of_the_history() -> None:
+def test_oldest_stored_telemetry_pushes_are_dropped_if_count_or_size_is_too_large() -> None:
     virtual = VirtualCluster(1, ENABLED)
     for number in range(MOST_PUSHES + 1):
         pushing(virtual, b"%d" % number)

@@ -331,7 +331,7 @@ async def test_method_wait_for_group_accepts_each_state_of_a_consumer_group() ->
 
 
 @pytest.mark.parametrize("state", ["Assigning", "Reconciling"])
-def test_method_wait_for_group_rejects_0_members_with_state_assigning_or_reconciling(state: str) -> None:
+def test_waiting_for_a_group_with_0_members_in_state_assigning_raises_value_error(state: str) -> None:
     text = rf"members must be at least 1 for a group that is {state} \(got 0\); leave members or state out"
     with cluster() as c, pytest.raises(ValueError, match=text):
         c.wait_for_group("readers", members=0, state=state)

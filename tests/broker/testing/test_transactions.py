@@ -101,7 +101,7 @@ def test_producer_cannot_commit_its_transaction_after_abort_transaction(c: TestC
         ("fence_producer", "a newer producer fenced it"),
     ],
 )
-def test_transaction_history_says_if_a_test_a_timeout_or_a_newer_producer_aborted_it(
+def test_history_of_an_aborted_transaction_contains_the_cause_of_the_abort(
     c: TestCluster, method: str, cause: str
 ) -> None:
     begun(c)
@@ -169,7 +169,7 @@ def other_brokers(c: TestCluster) -> list[int]:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_abort_by_a_test_raises_kafka_error_if_too_few_replicas_are_in_sync(
+def test_abort_or_fencing_of_a_transaction_fails_if_too_few_replicas_are_in_sync(
     replicated: TestCluster, method: str
 ) -> None:
     producer, _ = begun(replicated)
@@ -207,7 +207,7 @@ def test_transaction_cannot_be_aborted_again_until_the_first_abort_is_replicated
     replicated.wait_for_transaction("shop", "CompleteAbort")
 
 
-def test_failure_of_fence_producer_after_the_method_has_returned_is_logged(
+def test_fence_producer_that_fails_after_the_method_has_returned_logs_the_reason(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     config = {"transaction.state.log.replication.factor": 3, "replica.lag.time.max.ms": 60_000}

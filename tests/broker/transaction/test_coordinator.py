@@ -148,7 +148,7 @@ def test_coordinator_aborts_a_transaction_after_the_transaction_timeout(is_newer
 
 
 @pytest.mark.rule("TX-58")
-def test_timed_out_transaction_is_aborted_later_if_its_first_abort_cannot_be_stored() -> None:
+def test_timed_out_transaction_is_aborted_once_enough_replicas_are_in_sync_again() -> None:
     bench = TransactionBench({"transaction.state.log.min.isr": "3"})
     topic = bench.topic()
     producer = bench.begin(topic, timeout_ms=500)
@@ -220,7 +220,7 @@ def test_transaction_stays_in_prepare_commit_until_the_disk_is_no_longer_full(
 
 
 @pytest.mark.rule("TX-38")
-def test_end_txn_gets_concurrent_transactions_while_the_previous_end_is_completing(newer: TransactionBench) -> None:
+def test_second_end_txn_during_a_commit_gets_concurrent_transactions(newer: TransactionBench) -> None:
     """The producer may have the new epoch already, so that no other check may come first."""
     topic, producer = newer.topic(), Producer(newer)
     producer.init()

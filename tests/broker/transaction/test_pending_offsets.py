@@ -104,7 +104,7 @@ def test_pending_transactional_offsets_of_a_deleted_group_are_not_committed(
 
 @pytest.mark.rule("TX-43")
 @pytest.mark.parametrize("is_moved", [False, True])
-def test_earlier_pending_offset_does_not_replace_a_later_committed_offset(
+def test_commit_of_an_older_transactional_offset_keeps_the_newer_committed_offset(
     bench: TransactionBench, is_moved: bool
 ) -> None:
     """Three producers commit offsets of the same partitions. The one in the middle ends first, the last one aborts, the first one ends last."""

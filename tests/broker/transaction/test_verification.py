@@ -86,7 +86,7 @@ def test_batch_whose_verification_began_before_the_commit_marker_is_rejected(new
 
 
 @pytest.mark.rule("TX-41")
-def test_waiting_txn_offset_commit_gets_not_coordinator_if_the_group_moves_meanwhile(newer: TransactionBench) -> None:
+def test_txn_offset_commit_gets_not_coordinator_if_its_group_moves_while_it_waits(newer: TransactionBench) -> None:
     topic, group, producer = newer.topic(), Group(newer), Producer(newer)
     producer.init()
     image = newer.cluster.state.controller.image
@@ -126,7 +126,7 @@ def test_broker_stopped_during_transaction_verification_appends_nothing(newer: T
 
 
 @pytest.mark.rule("TX-31")
-def test_records_awaiting_transaction_verification_are_not_changed_by_later_requests(newer: TransactionBench) -> None:
+def test_records_waiting_for_verification_are_not_overwritten_by_the_next_request(newer: TransactionBench) -> None:
     """Connections share the buffer of received bytes, which the next request overwrites."""
     topic, producers = newer.topic(2), [Producer(newer), Producer(newer)]
     for producer in producers:

@@ -33,7 +33,7 @@ def kept(member: str, offset: int) -> dict[str, Any]:
         [ASSIGNED_A, records("a", 0, 1), REVOKED_A, kept("a", 2), records("a", 2)],
     ],
 )
-def test_group_history_checker_reports_nothing_if_no_committed_record_is_read_again(
+def test_group_history_checker_reports_no_fault_in_a_correct_history(
     events: list[dict[str, Any]],
 ) -> None:
     history = History()
@@ -62,7 +62,7 @@ def test_group_history_checker_reports_nothing_if_no_committed_record_is_read_ag
         ([{"member": "a", "event": "joined"}], "a reported an unknown event joined"),
     ],
 )
-def test_group_history_checker_reports_the_fault_in_the_events_of_an_incorrect_group(
+def test_group_history_checker_describes_the_fault_in_an_incorrect_history(
     events: list[dict[str, Any]], fault: str
 ) -> None:
     history = History()

@@ -92,7 +92,7 @@ def test_trace_cut_command_writes_only_the_selected_requests_and_responses(
     ) == sorted(traced.request for traced in selected)
 
 
-def test_trace_cut_command_writes_packets_with_ipv4_or_ipv6_addresses_of_the_clients(
+def test_packets_written_by_trace_cut_command_have_the_ip_addresses_of_the_clients(
     folder: Path, tmp_path: Path
 ) -> None:
     [first_exchange, *_] = exchanges(folder)

@@ -41,7 +41,7 @@ def test_trace_leaves_out_a_truncated_message_of_magic_0_or_1(magic: int) -> Non
 
 
 @pytest.mark.parametrize("size", [-1, 0, 13, 2**31 - 1])
-def test_trace_leaves_out_a_message_of_magic_0_with_an_impossible_size(size: int) -> None:
+def test_magic_0_message_with_an_impossible_size_is_not_written_to_a_trace(size: int) -> None:
     data = bytearray(build_message_set(SOME[:1], magic=0, base_offset=0))
     data[8:12] = size.to_bytes(4, "big", signed=True)
     assert batch_heads(data) == b""
@@ -89,7 +89,7 @@ def marker(committed: bool, base_offset: int = 7) -> bytes:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_transaction_markers_stay_complete_in_responses_shortened_for_a_trace(count: int) -> None:
+def test_trace_stores_transaction_markers_complete_but_only_headers_of_other_batches(count: int) -> None:
     data = b"".join([build_batch(SOME), marker(True), build_batch(SOME), marker(False, 11)][:count])
     left = batch_heads_and_markers(data)
     assert b"value" not in left and batch_heads(data) == b"".join(data_head(head) for head in split(data))
@@ -111,7 +111,7 @@ def data_head(part: bytes) -> bytes:
     return part[:HEADER_BYTES]
 
 
-def test_traces_before_format_5_keep_only_the_batch_header_of_a_transaction_marker() -> None:
+def test_traces_before_format_5_store_only_the_batch_header_of_transaction_markers() -> None:
     data = marker(True) + marker(False, 8) + build_batch(SOME, base_offset=9)
     old = batch_heads(data)
     assert len(old) == 3 * HEADER_BYTES and [kept for _, kept in read_kept(old)] == [b""] * 3

@@ -137,7 +137,7 @@ def test_wait_time_of_a_request_in_a_version_2_trace_is_read_as_unknown(
 
 
 @given(written=st.lists(exchanges | states | events, max_size=5))
-def test_trouble_events_of_version_3_traces_are_read_as_problem_events(
+def test_event_named_trouble_in_a_version_3_trace_is_read_as_an_event_named_problem(
     written: list[Entry], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("trace") / "a.kptrace"

@@ -89,7 +89,9 @@ def test_trace_show_prints_entries_of_valid_files_and_an_error_for_an_invalid_fi
     assert (status, lines) == (2, []) and "contains no trace" in err
 
 
-def test_trace_show_marks_a_frame_that_cannot_be_decoded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trace_show_prints_cannot_be_read_for_a_frame_that_cannot_be_decoded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     damaged = Exchange(1, 0, 1, 0, 0, 0, 0, 0, 0, True, False, False, 3, 0, b"\x00\x00\x00", b"", (), ())
     path = tmp_path / "x.kptrace"
     path.write_bytes(trace_format.header({}) + trace_format.exchange(damaged) + trace_format.event("e", {"seq": 2}))

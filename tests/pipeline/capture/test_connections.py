@@ -66,7 +66,7 @@ def numbers(tables: dict[str, list[Row]]) -> list[int]:
     return [row["correlation_id"] for row in tables["requests"]]
 
 
-def test_captured_fetch_by_topic_id_gets_its_topic_name_from_another_connection(made: Made) -> None:
+def test_topic_name_of_a_captured_fetch_is_found_in_metadata_of_another_connection(made: Made) -> None:
     wire = Wire()
     add_exchanges(wire.connect(40_000), versions(1), fetched(2))
     add_exchanges(wire.connect(40_001), named(1))
@@ -78,7 +78,7 @@ def test_captured_fetch_by_topic_id_gets_its_topic_name_from_another_connection(
     assert [event["server"] for event in events(tables, "opened")] == ["127.0.0.1:9092"] * 2 + ["[::1]:9092"]
 
 
-def test_tables_of_a_packet_capture_list_all_api_versions_that_its_brokers_offered(made: Made) -> None:
+def test_packet_capture_tables_list_the_api_version_ranges_that_brokers_offered(made: Made) -> None:
     wire = Wire()
     add_exchanges(wire.connect(40_000), versions(1, (0, 0, 9), (1, 4, 16)))
     add_exchanges(wire.connect(40_001), versions(1, (0, 3, 11)))
@@ -107,7 +107,7 @@ def test_requests_of_a_packet_capture_have_nulls_in_columns_that_only_a_broker_f
 
 
 @pytest.mark.parametrize("first", [CLIENT, SERVER])
-def test_packet_capture_that_starts_mid_stream_is_decoded_from_the_next_frame_on(made: Made, first: int) -> None:
+def test_packet_capture_that_starts_inside_a_small_frame_is_read_from_the_next_frame(made: Made, first: int) -> None:
     wire = Wire()
     line = wire.connect(shaken=False)
     whole = [named(5), produced(6), fetched(7), versions(8)]
@@ -126,7 +126,7 @@ def test_packet_capture_that_starts_mid_stream_is_decoded_from_the_next_frame_on
     [(False, 0, 200_000), (False, 200_000, 0), (False, 200_000, 200_000), (True, 200_000, 200_000)],
 )
 @pytest.mark.parametrize("ports", [(), (9092,)])
-def test_packet_capture_that_starts_within_a_frame_is_decoded_from_the_next_one_on(
+def test_packet_capture_that_starts_inside_a_large_frame_is_read_from_the_next_frame(
     made: Made, shaken: bool, request_bytes: int, answered: int, ports: tuple[int, ...]
 ) -> None:
     """The frame exceeds what is buffered until client and server are known. With a handshake, the bytes in between were not captured."""
@@ -438,7 +438,7 @@ def test_table_job_prints_counts_for_packet_captures_and_errors_for_invalid_file
     assert capsys.readouterr().out == "nothing new could be read\n"
 
 
-def test_memory_for_reading_a_packet_capture_does_not_grow_with_connection_length() -> None:
+def test_ten_times_as_much_captured_traffic_needs_less_than_1_5_times_the_memory() -> None:
     """Ten times the traffic must need no more memory."""
 
     def held(rounds: int) -> int:

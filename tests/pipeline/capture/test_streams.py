@@ -42,7 +42,7 @@ def test_tcp_stream_returns_each_byte_once_if_segments_overlap_or_are_reordered(
     assert text(out) == data and not any(isinstance(piece, Hole) for piece in out)
 
 
-def test_tcp_data_acknowledged_but_not_captured_becomes_a_gap_of_its_length() -> None:
+def test_8_tcp_bytes_acknowledged_but_not_captured_become_a_gap_of_8_bytes() -> None:
     stream = Stream()
     stream.begin(100)
     out = [*stream.take(100, b"ab", 0, NOW), *stream.take(110, b"yz", 0, NOW)]
@@ -52,7 +52,7 @@ def test_tcp_data_acknowledged_but_not_captured_becomes_a_gap_of_its_length() ->
     assert out[1:] == [Hole(8, LOST, Stamp(PATIENCE_PACKETS, 5)), Data(b"yz", Stamp(PATIENCE_PACKETS, 1))]
 
 
-def test_tcp_stream_without_acknowledgements_buffers_at_most_one_window() -> None:
+def test_gap_in_a_tcp_stream_without_acks_is_reported_after_one_window_of_data() -> None:
     stream = Stream()
     stream.begin(0)
     out: list[Piece] = []
@@ -62,7 +62,7 @@ def test_tcp_stream_without_acknowledgements_buffers_at_most_one_window() -> Non
     assert out[0] == Hole(size, LOST, NOW) and len(text(out)) > WINDOW_BYTES
 
 
-def test_bytes_cut_from_a_captured_tcp_segment_become_a_gap_in_the_stream() -> None:
+def test_bytes_missing_from_a_truncated_tcp_segment_become_a_gap_in_the_stream() -> None:
     stream = Stream()
     stream.begin(0)
     stream.end(12)

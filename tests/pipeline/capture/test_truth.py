@@ -175,7 +175,7 @@ def test_kernel_packet_capture_and_broker_trace_give_the_same_tables(recorded: R
     ]
 
 
-def test_kernel_packet_capture_that_starts_at_any_packet_contains_all_later_requests(
+def test_packet_capture_started_at_any_packet_yields_the_requests_that_begin_later(
     recorded: Recorded, tmp_path: Path
 ) -> None:
     """The capture starts while clients and brokers communicate. The first request of each connection may have begun before."""
@@ -236,7 +236,7 @@ def test_packet_capture_tables_built_with_and_without_spark_are_equal(
     assert [(row["topic"], row["broker"]) for row in partitions] == [("t", 3)]
 
 
-def test_captured_responses_out_of_order_break_the_audit_rule_on_response_order(spark: Any, tmp_path: Path) -> None:
+def test_audit_of_a_packet_capture_reports_responses_that_arrive_out_of_order(spark: Any, tmp_path: Path) -> None:
     wire = Wire()
     line = wire.connect()
     add_exchanges(line, versions(1, (18, 0, 4), (3, 0, 12)))

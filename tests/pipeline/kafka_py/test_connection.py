@@ -209,7 +209,7 @@ def test_error_for_a_refused_tls_handshake_does_not_suggest_plaintext() -> None:
     assert "HANDSHAKE_FAILURE" in text
 
 
-def test_plaintext_connection_to_a_tls_port_is_reported_with_the_option_to_change() -> None:
+def test_spark_kafka_py_error_for_plaintext_to_a_tls_port_says_to_try_ssl() -> None:
     with running(tls=True) as broker:
         text = refusal(f"localhost:{broker.port}")
         assert text.startswith(f"option kafka.security.protocol: is PLAINTEXT, but localhost:{broker.port} ")
@@ -235,7 +235,7 @@ def test_spark_kafka_py_connects_if_only_one_bootstrap_server_is_reachable() -> 
         check_reachable(replace(settings(), servers=("127.0.0.1:1", c.bootstrap)))
 
 
-def test_spark_kafka_py_retries_a_server_that_does_not_respond() -> None:
+def test_spark_kafka_py_retries_a_silent_server_and_then_raises_a_timeout_error() -> None:
     """A timeout does not mean that an option is wrong."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         made = settings(request__timeout__ms="100", default__api__timeout__ms="250", retry__backoff__ms="10")
@@ -248,7 +248,7 @@ def test_spark_kafka_py_retries_a_server_that_does_not_respond() -> None:
             accepted.close()
 
 
-def test_spark_kafka_py_retries_a_broker_that_stops_after_the_first_connection() -> None:
+def test_spark_kafka_py_connects_again_after_the_only_broker_stops_and_restarts() -> None:
     with cluster() as c:
         made = settings(default__api__timeout__ms="300", retry__backoff__ms="10")
         made = replace(made, servers=(c.bootstrap,))

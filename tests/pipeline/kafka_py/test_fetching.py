@@ -59,9 +59,7 @@ def fill(kafka: TestCluster, topic: str, count: int, each: int = 10) -> None:
         kafka.produce(topic, [NewRecord(b"v%d" % i, None, 1000)] * each, 0)
 
 
-def test_spark_kafka_py_reads_a_range_of_offsets_completely_with_few_fetch_requests(
-    kafka: TestCluster, topic: str
-) -> None:
+def test_spark_kafka_py_reads_152_records_completely_with_16_fetch_requests(kafka: TestCluster, topic: str) -> None:
     fill(kafka, topic, 20)
     made = settings(kafka, kafka__max__partition__fetch__bytes="300", kafka__client__id=topic)
     assert offsets(made, topic, 15, 167) == list(range(15, 167))

@@ -22,7 +22,7 @@ def ranges(*sizes: int) -> list[Range]:
     return [Range("t", i, 10, 10 + size) for i, size in enumerate(sizes)]
 
 
-def test_spark_kafka_py_writes_offsets_as_the_same_json_as_spark() -> None:
+def test_offsets_are_written_as_json_in_the_format_of_the_spark_kafka_connector() -> None:
     assert to_json({C: 7, B: 2, A: 1}) == {"a": {"0": 1, "1": 2}, "b": {"0": 7}}
     assert list(to_json({C: 7, A: 1})) == ["a", "b"]
 
@@ -52,12 +52,12 @@ def test_max_offsets_per_trigger_above_the_number_of_new_records_limits_nothing(
     assert limited(1000, {A: 0, B: 5}, {A: 3, B: 6}) == {A: 3, B: 6}
 
 
-def test_decreased_end_offset_gives_a_partition_no_share_of_max_offsets_per_trigger() -> None:
+def test_partition_with_a_decreased_end_offset_uses_none_of_max_offsets_per_trigger() -> None:
     assert limited(10, {A: 0, B: 50}, {A: 100, B: 20}) == {A: 10, B: 20}
 
 
 @given(spans, st.integers(1, 2000))
-def test_limited_micro_batch_reads_at_least_1_offset_of_each_partition_that_grew(
+def test_micro_batch_with_a_limit_reads_at_least_1_offset_of_each_growing_partition(
     span: dict[tuple[str, int], tuple[int, int]], limit: int
 ) -> None:
     start = {p: min(pair) for p, pair in span.items()}

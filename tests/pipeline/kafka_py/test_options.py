@@ -188,7 +188,7 @@ def test_options_for_ending_offsets_are_rejected_in_a_streaming_query(name: str)
         source(streaming=True, **{name: '{"t": {"0": 5}}' if "Offsets" in name else "5"})
 
 
-def test_sink_is_idempotent_unless_acks_or_idempotence_options_change_that() -> None:
+def test_sink_is_idempotent_by_default_but_not_with_acks_1() -> None:
     made = sink_settings({**SERVERS, "topic": "out"})
     assert (made.topic, made.acks, made.idempotent, made.compression) == ("out", -1, True, Compression.NONE)
     made = sink_settings({**SERVERS, "kafka.acks": "1", "kafka.compression.type": "lz4"})
@@ -224,7 +224,7 @@ def security(**options: str) -> Security:
     return source(**options).client.security
 
 
-def test_jaas_user_and_password_are_parsed_and_the_password_is_not_in_the_repr() -> None:
+def test_jaas_password_is_parsed_but_is_not_shown_in_the_repr_of_the_settings() -> None:
     made = security(
         kafka__security__protocol="SASL_SSL", kafka__sasl__mechanism="PLAIN", kafka__sasl__jaas__config=JAAS
     )
@@ -240,6 +240,6 @@ def test_spark_kafka_py_verifies_the_tls_host_name_unless_an_option_disables_thi
 
 
 @pytest.mark.parametrize("name", ["kafka__sasl__username", "kafka__sasl__password"])
-def test_error_for_a_librdkafka_login_option_names_the_jaas_option_to_set_instead(name: str) -> None:
+def test_error_for_option_sasl_username_or_password_says_to_set_sasl_jaas_config(name: str) -> None:
     with pytest.raises(OptionError, match=r"is not known; set kafka\.sasl\.jaas\.config, .* username=\"me\" password="):
         source(**{name: "x"})

@@ -66,7 +66,7 @@ def test_sink_writes_no_duplicates_when_a_leader_changes(kafka: TestCluster) -> 
 
 
 @pytest.mark.rule("P-22")
-def test_sink_resends_a_batch_without_a_response_and_the_batch_is_stored_once(kafka: TestCluster) -> None:
+def test_broker_stores_a_batch_once_if_the_sink_resends_it_after_a_request_timeout(kafka: TestCluster) -> None:
     leader = kafka.partition("t", 0).leader
     follower = kafka.follower("t", 0, (leader + 1) % 3)
     with closing(producer(kafka, request__timeout__ms="200")) as made:
@@ -84,7 +84,7 @@ def test_sink_resends_a_batch_without_a_response_and_the_batch_is_stored_once(ka
     assert [r.value for r in kafka.records("t", 0)] == [b"v0", b"v1", b"v2"]
 
 
-def test_sink_reports_a_record_that_is_too_large_or_names_a_missing_partition(kafka: TestCluster) -> None:
+def test_sink_raises_an_error_for_a_missing_partition_and_for_a_too_large_record(kafka: TestCluster) -> None:
     kafka.alter_topic("t", **{"max.message.bytes": 300})
     with closing(producer(kafka, max__request__size="1000")) as made:
         with pytest.raises(ValueError, match="topic t has partitions 0 to 3, but a row names partition 4"):
@@ -105,7 +105,7 @@ def test_sink_without_idempotence_requests_no_producer_id(kafka: TestCluster) ->
     assert len(kafka.records("t", 0)) == 1
 
 
-def test_sink_creates_a_missing_topic_like_the_spark_sink(kafka: TestCluster) -> None:
+def test_sink_creates_a_missing_topic_and_writes_the_record_to_it(kafka: TestCluster) -> None:
     with closing(producer(kafka)) as made:
         made.send("new", None, record(0))
         made.flush()

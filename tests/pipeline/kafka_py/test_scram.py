@@ -87,7 +87,7 @@ def test_scram_client_rejects_an_invalid_challenge_of_the_server(challenge: byte
         rfc_login().final(challenge)
 
 
-def test_scram_client_accepts_a_challenge_with_extensions_and_signs_them() -> None:
+def test_scram_client_accepts_challenge_extensions_and_includes_them_in_signatures() -> None:
     login = rfc_login()
     assert login.final(CHALLENGE + b",x=ext").rpartition(b",p=")[0] == PROOF.rpartition(b",p=")[0]
     with pytest.raises(ScramError, match="did not prove"):

@@ -122,7 +122,7 @@ def test_available_now_trigger_of_spark_4_2_excludes_records_written_later(kafka
 
 
 @pytest.mark.usefixtures("since_4_2")
-def test_available_now_trigger_of_spark_4_2_from_latest_reads_nothing(kafka: TestCluster) -> None:
+def test_available_now_query_from_the_latest_offsets_reads_nothing_in_spark_4_2(kafka: TestCluster) -> None:
     fill(kafka, 30, 0)
     with reader(kafka) as read:
         read.prepareForTriggerAvailableNow()
@@ -147,7 +147,7 @@ def test_first_batch_has_no_records_of_a_partition_whose_starting_offset_is_late
         assert read.latestOffset(first if passes_start else None) == at(10, 7)
 
 
-def test_first_batch_planned_again_after_a_restart_has_the_same_offsets(kafka: TestCluster) -> None:
+def test_restart_before_the_first_batch_does_not_change_the_offsets_of_the_batch(kafka: TestCluster) -> None:
     fill(kafka, 5, 6)
     options = {"startingOffsets": '{"t": {"0": -1, "1": -2}}'}
     with reader(kafka, **options) as read:
@@ -178,7 +178,7 @@ def test_batch_with_lost_offsets_fails_unless_fail_on_data_loss_is_false(kafka: 
         assert ranges(read, at(9, 2), at(4, 4)) == ranges(read, at(4, 2, 7), at(4, 4)) == [(1, 2, 4)]
 
 
-def test_reader_that_spark_sends_to_executors_contains_settings_but_no_sockets(kafka: TestCluster) -> None:
+def test_stream_reader_still_reads_records_after_it_is_pickled_and_unpickled(kafka: TestCluster) -> None:
     fill(kafka, 4, 4)
     with reader(kafka, startingOffsets="earliest") as read:
         [first, _] = read.partitions(read.initialOffset(), at(4, 4))
@@ -206,7 +206,7 @@ def test_query_with_a_starting_timestamp_after_all_records_fails_by_default(kafk
     assert start(kafka, startingOffsetsByTimestampStrategy="latest", **late) == {("t", 0): 8, ("t", 1): 5}
 
 
-def test_spark_kafka_py_queries_an_end_offset_again_if_it_decreased(kafka: TestCluster) -> None:
+def test_source_repeats_list_offsets_3_times_if_an_end_offset_has_decreased(kafka: TestCluster) -> None:
     fill(kafka, 10, 5)
     planner = Planner(settings(kafka))
     assert planner.latest({("t", 0): 10}) == {("t", 0): 10, ("t", 1): 5}

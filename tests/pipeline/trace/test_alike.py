@@ -61,7 +61,7 @@ def unchanged(entries: list[Entry]) -> list[Entry]:
 
 
 @pytest.mark.parametrize(("seen", "cut"), [(unchanged, 0), (without_answer(-1), 1)], ids=["all", "but one"])
-def test_trace_comparison_passes_if_the_proxy_trace_lacks_only_the_last_response(
+def test_trace_comparison_finds_no_difference_if_only_the_last_response_is_missing(
     seen: Change, cut: int, tmp_path: Path
 ) -> None:
     entries = traffic()
@@ -96,7 +96,7 @@ def test_trace_comparison_fails_if_a_group_id_or_transactional_id_differs(tmp_pa
     ],
     ids=["lacks the last", "lacks one", "another request", "has more", "lacks an answer before the last"],
 )
-def test_trace_comparison_reports_tables_that_differ(
+def test_trace_comparison_raises_an_error_if_requests_of_the_two_traces_differ(
     seen: Change, changed: Change, error_text: str, tmp_path: Path
 ) -> None:
     entries = traffic()

@@ -88,7 +88,7 @@ def test_throttle_times_predicted_for_the_recorded_quota_equal_the_recorded_time
     assert {r["quota"] for r in plan} == {5000, 10_000, 20_000, 1e6, 2e6, 5e6, 10e6}
 
 
-def test_record_analysis_counts_80_read_records_of_a_topic_and_3_unread_of_another(tables: Tables) -> None:
+def test_record_analysis_counts_the_read_and_the_unread_records_of_each_topic(tables: Tables) -> None:
     ledger_rows = {r["topic"]: r for r in answer_rows(ledger.ANSWER, "partitions", tables)}
     first, other = ledger_rows["t"], ledger_rows["unread"]
     assert (
@@ -127,7 +127,7 @@ def changed(spark: Any, folder: Path, **change: Any) -> Tables:
     return Tables(*frames.values())
 
 
-def test_record_analysis_reports_records_as_lost_if_every_reader_skips_their_batch(spark: Any, folder: Path) -> None:
+def test_record_analysis_reports_10_lost_records_if_fetches_skip_a_batch_of_10(spark: Any, folder: Path) -> None:
     def without_the_third(rows: list[Row]) -> list[Row]:
         return [r for r in rows if not (r["api"] == "Fetch" and r["topic"] == "t" and r["base_offset"] == 20)]
 
@@ -143,7 +143,7 @@ def test_record_analysis_reports_records_as_lost_if_every_reader_skips_their_bat
     assert (every["topic"], every["partition"], every["lost"]) == (ledger.ALL_TOPICS, None, 10)
 
 
-def test_totals_of_records_per_topic_include_partitions_beyond_the_1000_listed_rows(spark: Any, folder: Path) -> None:
+def test_record_totals_of_a_topic_include_partitions_left_out_of_the_1000_row_table(spark: Any, folder: Path) -> None:
     def spread(rows: list[Row]) -> list[Row]:
         """Put each batch into its own partition; there are more partitions than the report lists."""
         [*_, produce_row] = [r for r in rows if r["api"] == "Produce" and r["topic"] == "unread"]
@@ -220,9 +220,7 @@ def test_fetch_size_analysis_counts_empty_and_full_fetches_of_each_client(tables
     assert costs["reader-*"] == round(1000 * 3 / 80, 2)
 
 
-def test_rack_analysis_counts_bytes_read_across_racks_and_the_avoidable_part_of_them(
-    tables: Tables, folder: Path
-) -> None:
+def test_rack_analysis_counts_bytes_fetched_from_brokers_in_another_rack(tables: Tables, folder: Path) -> None:
     read = sum(r["bytes"] for r in stored(folder, "partitions") if r["run"] == "before" and r["api"] == "Fetch")
     by_rack = answer_rows(racks.ANSWER, "bytes", tables)
     assert sum(r["bytes"] for r in by_rack) == read and {r["client_rack"] for r in by_rack} == {"b", "${env:RACK}"}
@@ -245,7 +243,7 @@ def test_client_version_analysis_lists_kafka_releases_that_each_client_works_wit
     assert {(r["api_version"], r["offered_from"], r["offered_to"]) for r in versions} == {(9, 0, 11)}
 
 
-def test_client_version_analysis_finds_releases_that_reject_or_may_reject_a_client(spark: Any, folder: Path) -> None:
+def test_client_version_analysis_says_that_kafka_4_0_rejects_a_produce_v1_client(spark: Any, folder: Path) -> None:
     def old(rows: list[Row]) -> list[Row]:
         return [r | {"api_version": 1} if r["api"] == "Produce" else r for r in rows]
 
@@ -336,7 +334,7 @@ def test_truncated_result_table_says_that_there_are_more_rows(tables: Tables) ->
     assert len(result_table.rows) == MAX_ROWS and result_table.more
 
 
-def test_source_of_each_analysis_query_is_sql_or_a_python_function(tables: Tables) -> None:
+def test_every_analysis_query_shows_sql_text_or_the_code_of_a_python_function(tables: Tables) -> None:
     for answer in (throttles, what_if, ledger, latency, fetch_sizes, racks, census, spark_doctor):
         for query in answer.ANSWER.queries:
             assert "SELECT" in query.source or "def " in query.source

@@ -63,9 +63,7 @@ def test_trace_tables_built_with_and_without_spark_are_equal(out: Path) -> None:
         assert rows(out, table) == rows(out.parent / "other", table)
 
 
-def test_second_spark_table_job_reads_only_a_new_trace_and_says_that_it_is_truncated(
-    spark: Any, tmp_path: Path
-) -> None:
+def test_second_spark_job_reads_only_the_new_trace_and_reports_it_as_truncated(spark: Any, tmp_path: Path) -> None:
     trace, made = tmp_path / "trace", tmp_path / "out"
     with_spark = partial(job.with_spark, spark)
     write(trace, traffic(), "a")
@@ -182,7 +180,7 @@ def _frame(spark: Any, table: str, some: list[dict[str, Any]]) -> Any:
 
 
 @pytest.mark.parametrize("name", broken.FAULTS)
-def test_audit_result_for_each_injected_broker_bug_names_the_client_that_it_affected(audited: Found, name: str) -> None:
+def test_audit_reports_each_injected_broker_bug_with_the_affected_client(audited: Found, name: str) -> None:
     fault, rules = broken.FAULTS[name], audited.rules[name]
     assert fault.must <= rules.keys() <= fault.must | fault.may, rules
     assert all(rules[number][0][1] == broken.TARGET for number in fault.must), rules
@@ -312,7 +310,7 @@ def test_throttle_times_computed_by_the_audit_and_by_the_broker_are_equal(spark:
 
 
 @pytest.mark.parametrize(("version", "verdict"), [(7, HOLDS), (8, BROKEN)])
-def test_delayed_throttled_response_breaks_an_audit_rule_only_from_kafka_2_0_on(
+def test_audit_accepts_a_delayed_throttled_fetch_response_only_before_kafka_2_0(
     spark: Any, out: Path, version: int, verdict: str
 ) -> None:
     """A broker that accepts Fetch version 8 is of release 2.0 or later: it responds at once, and without records if throttled."""

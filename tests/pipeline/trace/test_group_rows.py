@@ -171,7 +171,7 @@ def test_row_of_a_committed_offset_contains_the_offset_and_the_member_id(classic
     assert [row["leader_epoch"] for row in rows[:3]] == [3, -1, 3]
 
 
-def test_group_requests_without_a_response_have_rows_without_an_error(classic: ClassicGroup) -> None:
+def test_row_of_a_group_request_without_a_response_has_null_in_the_error_column(classic: ClassicGroup) -> None:
     first = classic.add("first")
     classic.sync({first: {"t": [0]}})
     classic.client.ask(HeartbeatRequest("g", 1, first), 4)
@@ -195,7 +195,7 @@ def test_row_of_an_offset_committed_by_topic_id_contains_the_topic_id() -> None:
     assert (table, row["topic"], row["topic_id"], row["offset"]) == ("group_offsets", None, bytes(range(16)).hex(), 5)
 
 
-def test_group_table_documentation_names_every_api_that_has_rows() -> None:
+def test_documentation_of_the_group_tables_lists_every_api_recorded_in_them() -> None:
     described = {api for table in ("groups", "group_offsets") for column in TABLES[table] if column.name == "api"
                  for api in column.about.replace(" or ", ", ").split(", ")}  # fmt: skip
     assert len(described) == len(GROUP_ROWS)

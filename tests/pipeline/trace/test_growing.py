@@ -261,7 +261,7 @@ def test_tables_of_another_program_version_are_rebuilt_even_from_an_unchanged_tr
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_every_table_job_returns_a_notice_that_names_the_damaged_trace_file(tmp_path: Path, number: int) -> None:
+def test_notice_about_a_damaged_trace_file_is_returned_again_by_the_next_table_job(tmp_path: Path, number: int) -> None:
     """In the last file the entry is invalid; an earlier file may also end within an entry."""
     trace, out = tmp_path / "trace", tmp_path / "out"
     files = [write(trace, LIFE[:9]), write(trace, LIFE[9:20], number=1)]
@@ -277,7 +277,7 @@ def test_every_table_job_returns_a_notice_that_names_the_damaged_trace_file(tmp_
     assert len(seen) == 1 + len(LIFE) and same_as_all_at_once(trace, out)
 
 
-def test_replacing_the_tables_of_a_recording_deletes_its_saved_read_positions(tmp_path: Path) -> None:
+def test_rebuilding_the_tables_of_a_recording_deletes_the_saved_trace_position(tmp_path: Path) -> None:
     trace, out = tmp_path / "trace", tmp_path / "out"
     path = write(trace, LIFE)
     build(trace, out)
@@ -310,7 +310,7 @@ def clients_that_come_and_go(count: int) -> list[Entry]:
     return bench.entries
 
 
-def test_saved_table_job_state_does_not_grow_from_5_to_50_closed_connections(
+def test_table_job_saves_equally_much_state_after_5_and_after_50_closed_connections(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(rows_module, "LATE_CONNECTIONS", 3)
@@ -337,7 +337,7 @@ def test_memory_for_building_tables_does_not_grow_with_closed_connections(monkey
             list(made.of(entry))
 
 
-def test_request_traced_after_its_connection_closed_has_the_client_software_name() -> None:
+def test_request_row_has_the_client_software_even_if_traced_after_connection_close() -> None:
     entries = clients_that_come_and_go(1)
     at = next(n for n, entry in enumerate(entries) if not isinstance(entry, Exchange) and entry.kind == "closed")
     entries[at - 1], entries[at] = entries[at], entries[at - 1]

@@ -154,12 +154,14 @@ def test_traffic_of_a_real_kafka_broker_breaks_no_audit_rule(checked: Checked) -
 
 
 @pytest.mark.parametrize("client", EXERCISED)
-def test_audit_rules_listed_for_a_client_each_check_a_row_of_that_client(checked: Checked, client: str) -> None:
+def test_recorded_traffic_of_each_client_exercises_all_audit_rules_expected_for_it(
+    checked: Checked, client: str
+) -> None:
     expected_rules = EXERCISED[client]
     assert {number for number in expected_rules if not checked.rows[number][client]} == set(), checked.rows
 
 
-def test_each_audit_rule_for_proxy_traces_has_a_row_to_check_in_real_client_traffic(checked: Checked) -> None:
+def test_recorded_traffic_of_all_clients_exercises_each_audit_rule_for_proxy_traces(checked: Checked) -> None:
     exercised = {int(number.split("-")[0]) for number, rows in checked.rows.items() if rows}
     assert exercised >= WANTED
 

@@ -102,7 +102,7 @@ def test_quota_replay_at_the_recorded_quota_gives_the_recorded_fetch_throttle_ti
     assert 0 in read and waits(requests, 4000.0, fetches=True) == [(r.seq, r.at_ms, r.waited_ms) for r in requests]
 
 
-def test_quota_replay_adds_fetch_retries_at_lower_and_removes_them_at_higher_quotas() -> None:
+def test_quota_replay_has_more_fetch_retries_at_a_lower_and_none_at_a_higher_quota() -> None:
     """Compared with brokers that have the other quota. A request recorded without a throttle has no pause before a retry."""
     strict, _ = fetched(4000.0)
     free, all_read = fetched(1e9)

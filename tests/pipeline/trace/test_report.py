@@ -94,7 +94,7 @@ def test_report_starts_with_the_broken_rule_count_and_shows_the_faulty_kafka_fra
     assert "quota_bound" in part  # the query
 
 
-def test_report_of_a_capture_names_the_packet_of_a_faulty_request_for_wireshark(
+def test_report_of_a_capture_prints_a_wireshark_filter_for_the_faulty_request(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The broker offers Metadata up to version 9, and the client requests version 12."""
@@ -251,7 +251,7 @@ def test_report_of_an_empty_trace_has_no_charts_and_says_that_there_is_no_data()
     assert '<div class="verdict ">' in text  # not in the colour of a passed rule
 
 
-def test_chart_labels_show_client_and_rack_names_unchanged() -> None:
+def test_chart_labels_show_client_names_with_control_characters_replaced_by_dots() -> None:
     named = [{"client_rack": "${env:A}-${env:B}", "broker_rack": "a", "topic": "t", "bytes": 5}]
     assert "${env:A}-${env:B}" in str(figures.racks(named))
     moment = {"at_s": 0, "width_s": 1, "bytes_a_second": 9.0, "bound": None, "throttle_ms": 0}

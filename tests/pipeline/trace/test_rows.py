@@ -77,7 +77,7 @@ def test_request_row_contains_the_wait_time_of_a_fetch_or_null_if_it_is_unknown(
     assert row["wait_ms"] == exchange.wait_ns / 1e6 > 0 and unknown["wait_ms"] is None
 
 
-def test_produce_request_gives_rows_in_the_requests_partitions_and_batches_tables(bench: Bench) -> None:
+def test_produce_adds_rows_to_the_tables_requests_partitions_and_batches(bench: Bench) -> None:
     client = bench.cluster.connect(client_id="p")
     client.ask(produce("t", batch(b"0")), 9)
     bench.entries.clear()
@@ -325,7 +325,7 @@ def test_request_row_has_a_problem_text_for_a_wrong_correlation_id_or_an_unknown
     assert second["problem"]
 
 
-def test_problem_column_of_a_request_contains_a_wrong_correlation_id_of_its_response(bench: Bench) -> None:
+def test_request_row_reports_a_response_that_has_a_different_correlation_id(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(metadata(), 9)
     client.ask(produce("t", batch(b"x")), 9)
@@ -334,7 +334,7 @@ def test_problem_column_of_a_request_contains_a_wrong_correlation_id_of_its_resp
     assert row["problem"] == "the correlation id of the response is 2"
 
 
-def test_row_of_an_unanswered_request_with_an_unknown_version_contains_the_reason(
+def test_row_of_a_request_with_an_unsupported_version_says_why_it_got_no_response(
     bench: Bench,
 ) -> None:
     for key, version in ((3, 99), (999, 0), (18, 99)):
@@ -368,7 +368,7 @@ def test_row_of_a_trace_event_contains_all_fields_of_the_event() -> None:
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 @pytest.mark.parametrize("compression", [Compression.NONE, Compression.GZIP])
-def test_row_of_a_down_converted_fetch_response_has_first_and_next_record_offset(
+def test_rows_of_a_down_converted_fetch_contain_the_offsets_of_the_messages(
     bench: Bench, version: int, compression: Compression
 ) -> None:
     client = bench.cluster.connect(client_id="p")

@@ -128,7 +128,7 @@ def test_table_job_prints_errors_for_truncated_or_invalid_files_and_reads_all_ot
     assert "run damaged: 8 requests" in printed.out and "run torn: 7 requests" in printed.out
 
 
-def test_table_job_prints_the_singular_word_for_one_row() -> None:
+def test_row_counts_of_a_table_job_are_printed_as_1_request_and_0_batches() -> None:
     rows = {**dict.fromkeys(TABLES, 1), "requests": 2000}
     assert tables.shown(rows) == (
         "2,000 requests, 1 partition, 1 batch, 1 event, 1 state, 1 group, 1 group_offset, 1 transaction"
@@ -156,7 +156,7 @@ def test_table_job_without_a_trace_writes_nothing(tmp_path: Path, capsys: pytest
     assert not (tmp_path / "out").exists()
 
 
-def test_table_job_leaves_an_output_folder_with_foreign_files_unchanged(tmp_path: Path) -> None:
+def test_table_job_refuses_an_output_folder_that_contains_other_files_than_tables(tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic())
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "letters.txt").write_text("mine")

@@ -150,7 +150,7 @@ def test_marker_row_of_a_fetch_response_says_whether_the_transaction_committed(
     assert {row["committed"] for row in recorded.rows("batches", "Produce")} == {None}
 
 
-def test_transaction_requests_without_a_response_have_rows_without_an_error(recorded: Recorded) -> None:
+def test_row_of_a_transaction_request_without_a_response_has_a_null_error_column(recorded: Recorded) -> None:
     producer = recorded.bench.begin(recorded.topic)
     producer.add_offsets(Group(recorded.bench))
     producer.finish(commit=True)
@@ -175,6 +175,6 @@ def test_top_level_error_of_add_partitions_to_txn_is_in_the_row_of_each_partitio
     assert [(row["partition"], row["error"]) for _, row in made] == [(0, 31), (1, 31)]
 
 
-def test_transaction_table_documentation_names_every_api_that_has_rows() -> None:
+def test_documentation_of_the_transactions_table_lists_every_api_recorded_in_it() -> None:
     [about] = [column.about for column in TABLES["transactions"] if column.name == "api"]
     assert len(about.replace(" or ", ", ").split(", ")) == len(TRANSACTION_ROWS)
