@@ -70,7 +70,10 @@ def report_undeliverable(exchange: Exchange, message: FetchResponse, reason: obj
 
 
 def note_delivered(exchange: Exchange, message: FetchResponse) -> None:
-    """Record that a response is sent with its records: batches of its partitions are no longer reported as undeliverable to this client."""
+    """Forget that batches were undeliverable to this client, for each partition of which the response now contains records.
+
+    exchange: the Fetch request. message: its response, which no quota emptied. A later batch that exceeds the quota is not reported as new.
+    """
     undeliverable = exchange.node.quotas.fetch.undeliverable
     for topic, partition, _ in _with_records(exchange, message):
         key = exchange.client_id, topic, partition
