@@ -15,14 +15,28 @@ ACCEPTOR = ROOT / "broker" / "network" / "acceptor.py"
 _KINDS_BY_NAME = {"UNDELIVERABLE": UNDELIVERABLE}
 
 
+Facts = dict[str, None]
+"""The names of facts in the order in which the code lists them."""
+
+
 def journal_events() -> dict[str, set[str]]:
     """Return the kinds of events that the broker's packages note in the journal, with the names of their facts."""
+    return {kind: set(facts) for kind, facts in ordered_journal_events().items()}
+
+
+def ordered_journal_events() -> dict[str, Facts]:
+    """Return the kinds of events that the broker's packages note in the journal, with the names of their facts in order."""
     files = [path for path in sorted((ROOT / "broker").rglob("*.py")) if path != RECORDER]
     return _united(call for path in files for call in _events(path)) | _united(_connection_events())
 
 
 def recorder_events() -> dict[str, set[str]]:
     """Return the kinds of events that only the recorder of a trace notes, with the names of their facts."""
+    return {kind: set(facts) for kind, facts in ordered_recorder_events().items()}
+
+
+def ordered_recorder_events() -> dict[str, Facts]:
+    """Return the kinds of events that only the recorder of a trace notes, with the names of their facts in order."""
     return _united(_events(RECORDER))
 
 
@@ -35,14 +49,14 @@ def documented(page: str, heading: str) -> dict[str, set[str]]:
     return {kind: set(re.findall("`([^`]+)`", row[-1])) for row in rows for kind in re.findall("`([^`]+)`", row[0])}
 
 
-def _united(events: Iterator[tuple[str, set[str]]]) -> dict[str, set[str]]:
-    kinds: dict[str, set[str]] = {}
+def _united(events: Iterator[tuple[str, Facts]]) -> dict[str, Facts]:
+    kinds: dict[str, Facts] = {}
     for kind, facts in events:
-        kinds.setdefault(kind, set()).update(facts)
+        kinds.setdefault(kind, {}).update(facts)
     return kinds
 
 
-def _events(path: Path) -> Iterator[tuple[str, set[str]]]:
+def _events(path: Path) -> Iterator[tuple[str, Facts]]:
     """Yield (kind, names of facts) for each call of `noted` whose kind is a constant."""
     for function in ast.walk(ast.parse(path.read_text())):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -52,14 +66,14 @@ def _events(path: Path) -> Iterator[tuple[str, set[str]]]:
                     yield kind, _keys(call.args[3], function)
 
 
-def _connection_events() -> Iterator[tuple[str, set[str]]]:
+def _connection_events() -> Iterator[tuple[str, Facts]]:
     """Yield the events of the acceptor, which its method `_note` completes."""
     module = ast.parse(ACCEPTOR.read_text())
     [note] = [node for node in ast.walk(module) if isinstance(node, ast.FunctionDef) and node.name == "_note"]
-    common = {key for node in ast.walk(note) for key in (_keys(node, note) if isinstance(node, ast.Dict) else ())}
+    common = {key: None for node in ast.walk(note) for key in (_keys(node, note) if isinstance(node, ast.Dict) else ())}
     for call in _calls(module, "_note"):
         if call.args and (kind := _kind(call.args[0])) is not None:
-            yield kind, common | {keyword.arg for keyword in call.keywords if keyword.arg}
+            yield kind, common | {keyword.arg: None for keyword in call.keywords if keyword.arg}
 
 
 def _calls(scope: ast.AST, name: str) -> Iterator[ast.Call]:
@@ -74,15 +88,19 @@ def _kind(node: ast.expr) -> str | None:
     return _KINDS_BY_NAME.get(node.id) if isinstance(node, ast.Name) else None
 
 
-def _keys(node: ast.expr, function: ast.AST) -> set[str]:
+def _keys(node: ast.expr, function: ast.AST) -> Facts:
     """Return the constant keys of a dict, of the dicts it unpacks, and of those assigned to its name in the function."""
     if isinstance(node, ast.Dict):
-        names = {str(key.value) for key in node.keys if isinstance(key, ast.Constant)}
-        inner = [value for key, value in zip(node.keys, node.values, strict=True) if key is None]
-        return names.union(*(_keys(value, function) for value in inner))
+        names: Facts = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            if isinstance(key, ast.Constant):
+                names[str(key.value)] = None
+            elif key is None:
+                names |= _keys(value, function)
+        return names
     if not isinstance(node, ast.Name):
-        return set()
-    fact_names: set[str] = set()
+        return {}
+    fact_names: Facts = {}
     for statement in ast.walk(function):
         targets: list[ast.expr] = []
         if isinstance(statement, ast.Assign):
@@ -93,5 +111,5 @@ def _keys(node: ast.expr, function: ast.AST) -> set[str]:
             if isinstance(target, ast.Name) and target.id == node.id and isinstance(statement.value, ast.Dict):  # type: ignore[attr-defined]
                 fact_names |= _keys(statement.value, function)  # type: ignore[attr-defined]
             if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and target.value.id == node.id:
-                fact_names |= {str(target.slice.value)} if isinstance(target.slice, ast.Constant) else set()
+                fact_names |= {str(target.slice.value): None} if isinstance(target.slice, ast.Constant) else {}
     return fact_names

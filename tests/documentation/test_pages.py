@@ -9,18 +9,13 @@ import pytest
 
 from kafkaproto.broker.config.definitions import definitions_of
 from kafkaproto.broker.observe import journal_topic, recorder
-from kafkaproto.broker.observe.metrics import snapshot
-from kafkaproto.broker.testing.memory import VirtualCluster
-from kafkaproto.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from kafkaproto.messages.metadata import MetadataRequest
 from kafkaproto.pipeline.demo.steps import STEPS
 from kafkaproto.pipeline.demo.table import BEGIN, END
 from kafkaproto.pipeline.trace.schema import TABLES
-from tests.documentation import events, pages, status
+from tests.documentation import events, pages, sections, status
 from tests.documentation.blocks import ROOT
 from tests.support.conformance.kinds import NOT_ON_NEWER_KAFKA
 from tests.support.tools.steps import NEWER, OLDER, Scenario, Step
-from tests.support.wire import fetch, limit, produce_of_bytes
 
 QUOTAS = ("Produce", "Fetch", "Request", "ControllerMutation")
 
@@ -80,23 +75,7 @@ def test_metrics_page_lists_every_metric_of_a_busy_cluster() -> None:
     documented = {
         (name.strip("`"), group, tags) for name, groups, tags, _ in cells for group in re.findall("`([^`]+)`", groups)
     }
-    cluster = VirtualCluster()
-    cluster.topic("orders")
-    limit(cluster, producer_byte_rate=1000.0, consumer_byte_rate=1000.0, request_percentage=1.0)
-    limit(cluster, controller_mutation_rate=1.0)
-    cluster.state.request_cost_ms["Metadata"] = 2000.0
-    for request, version in (
-        (None, 9),
-        (fetch(("orders", 0, 0)), 11),
-        (CreateTopicsRequest([CreatableTopic("new", 60, 1)]), 5),
-        (MetadataRequest(), 9),
-    ):
-        client = cluster.connect()
-        client.send(request or produce_of_bytes(client, "orders", 50_000), version)
-    seen = {
-        (name.name, name.group, ", ".join(tag for tag, _ in name.tags))
-        for name in snapshot(cluster.state, cluster.now_ms)
-    }
+    seen = sections.metrics()
     assert {("throttle-time", group, "user, client-id") for group in QUOTAS} <= seen
     listeners = ("connection-accept-rate", "socket-server-metrics")
     assert {(*listeners, tags) for tags in ("listener", "ip")} & seen <= {(*listeners, "listener")}
@@ -113,6 +92,18 @@ def test_metrics_page_lists_every_metric_of_a_busy_cluster() -> None:
 def test_documentation_links_point_to_existing_files(path: Path) -> None:
     targets = [link for link in pages.links(path.read_text()) if not re.match(r"https?:|#|mailto:", link)]
     assert [link for link in targets if not (path.parent / link.split("#")[0]).exists()] == []
+
+
+def test_generated_table_with_a_missing_or_superfluous_meaning_raises_value_error() -> None:
+    with pytest.raises(ValueError, match=r"kinds without a meaning, or the other way round: \{'b'\}"):
+        sections.table_of({"a": ["x"], "b": []}, {"a": "something happened"})
+    with pytest.raises(ValueError, match=r"kinds without a meaning, or the other way round: \{'b'\}"):
+        sections.table_of({"a": ["x"]}, {"a": "something happened", "b": "something else happened"})
+
+
+def test_page_without_its_generated_section_raises_value_error() -> None:
+    with pytest.raises(ValueError, match=r"docs/reference/metrics\.md must have these sections once: metrics"):
+        sections.rewritten(sections.METRICS, "# Metrics\n")
 
 
 def test_journal_page_lists_every_event_and_the_fields_of_each_event() -> None:
