@@ -15,15 +15,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.rivals.jars import NEWER_VERSION, cache_folder, kafka_jars, streams_jars
+from benchmarks.rivals.real_kafka import class_archive
 
 JAVA_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx128m")
 
 
 def java(source: Path, version: str = NEWER_VERSION, *, streams: bool = False) -> list[str]:
-    """Return the command that runs a Java class with the clients, or Kafka Streams, of a Kafka release. Raises JarsMissing."""
+    """Return the command that runs a Java class with the clients, or Kafka Streams, of a Kafka release. Raises JarsMissing.
+
+    Without Streams, the JVM starts with Kafka's archive of classes, which needs the jars first on the class path.
+    """
     folder = (streams_jars if streams else kafka_jars)(version)
-    class_path = f"{java_classes(source, version, folder)}{os.pathsep}{folder}/*"
-    return ["java", *JAVA_FLAGS, "-cp", class_path, source.stem]
+    class_path = f"{folder}/*{os.pathsep}{java_classes(source, version, folder)}"
+    archive = [] if streams else [f"-XX:SharedArchiveFile={class_archive(version)}"]
+    return ["java", *JAVA_FLAGS, *archive, "-cp", class_path, source.stem]
 
 
 def java_classes(source: Path, version: str, jars: Path) -> Path:
