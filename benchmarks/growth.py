@@ -1,7 +1,7 @@
 """Measure how the time of a request grows with its partitions, with the connections and with the length of the log.
 
 The program writes a chart and docs/benchmarks.md. Every number in a table row is divided by the first number of the row: absolute times depend on the
-machine, but the shape of the growth does not. The module needs the extra "plots".
+machine, but the shape of the growth does not. The module needs the extra "spark".
 """
 
 from __future__ import annotations

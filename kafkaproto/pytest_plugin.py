@@ -286,10 +286,7 @@ def cluster_fixture(
 ) -> Any:
     """Return a pytest fixture with a cluster that runs for the whole scope. The other arguments are those of `kafkaproto.testing.cluster`.
 
-        orders = cluster_fixture("module", brokers=3, topics={"orders": 4})
-
-        def test_one(orders): ...
-
+    `orders = cluster_fixture("module", brokers=3, topics={"orders": 4})` in a test file makes the fixture `orders` of its tests.
     A test that needs a clean cluster calls `reset()` on it. A test that uses this fixture with the marker `kafka` fails, because the marker cannot
     change the cluster's arguments.
     """

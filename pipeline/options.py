@@ -145,7 +145,7 @@ def _live() -> Parser:
     command = Parser(
         prog="kafkaproto live",
         description="Watch throttled and lagging clients of a broker that was started with --journal-topic, until Ctrl-C.",
-        epilog="exit status: 0 stopped by Ctrl-C; 1 the Spark query failed; 2 an option is invalid",
+        epilog="exit status: 0 stopped, or finished with --once; 1 the Spark query failed; 2 an option is invalid or Spark's connector is missing",
         examples=[
             (
                 "alerts for clients that are throttled for a second in ten, or 10,000 records behind",

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs" / "rules"
-"""One page for each letter or pair of letters, such as fetch.md with the rules F-1 to F-36. index.md holds no rules."""
+"""One page for each letter or pair of letters, such as fetch.md with the rules F-1 and following. index.md holds no rules."""
 FOLDERS = ("kafkaproto/conformance", "tests")
 """Where tests are. `tests/conformance` runs the suite of the first."""
 SLOW_MARKERS = frozenset({"java", "spark", "browser", "slow"})

@@ -140,7 +140,8 @@ def summary(all_cells: list[Cell]) -> Section:
         judged = [cell for cell in all_cells if name in cell.required and name in cell.ratios]
         met = [cell for cell in judged if cell.ratios[name] >= cell.required[name]]
         if judged:
-            rows.append([f"{name}: rows that reach the goal", f"{len(met)} of {len(judged)}", "all"])
+            goal = "all" if len(met) == len(judged) else "all **missed**"
+            rows.append([f"{name}: rows that reach the goal", f"{len(met)} of {len(judged)}", goal])
     words = (
         "The time of another codec divided by the time of this one, for the same work on the same bytes: more than 1 means that this one is faster. "
         "Each case runs in a process of its own, in which all codecs alternate in rounds of 10 ms; the ratio is computed in each round, and the "

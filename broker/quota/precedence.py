@@ -1,4 +1,4 @@
-"""Selects the quota that applies to a client, and the clients that are measured together against this quota (Q-8, Q-9; KIP-55, `DefaultQuotaCallback`).
+"""Selects the quota of a client, and the clients that are measured together against this quota (Q-8, Q-9; KIP-55, `DefaultQuotaCallback`).
 
 The functions depend only on the configured values, not on sensors or time.
 """

@@ -1,6 +1,7 @@
 """`kafkaproto live BOOTSTRAP --checkpoint DIR`: reads a broker's journal topic, prints a table of clients and writes alerts, until SIGINT.
 
-A later run with the same DIR continues where this run stopped. Exit status: 0 stopped by a signal, 1 the query failed, 2 an option is invalid.
+A later run with the same DIR continues where this run stopped. Exit status: 0 stopped by a signal or finished with --once, 1 the query failed, 2 an
+option is invalid or Spark's Kafka connector cannot be downloaded.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ from tests.support.conformance.real_kafka import RealKafka
 
 SECONDS, LONG_SECONDS = 30, 300
 REPETITIONS = 5
-ONE: list[Who] = [("producer", "confluent-kafka")]
+LONG_CLIENTS: list[Who] = [("producer", "confluent-kafka")]
 TOLERANCE, POINTS, LONG_TOLERANCE = 0.03, 0.05, 0.05
 
 
@@ -84,9 +84,9 @@ def _spread(ratios: list[float]) -> str:
 
 def for_long() -> Iterator[tuple[str, bool]]:
     """Yield (line, whether it holds) for one client on this broker for 300 seconds."""
-    with against_ours(LONG_SECONDS, ONE) as ours:
-        line, holds = _judged(ours, ONE[0], LONG_SECONDS)
-        charged = bytes_within(ours.charges(ONE[0]), LONG_SECONDS * 1000) / (QUOTA * LONG_SECONDS)
+    with against_ours(LONG_SECONDS, LONG_CLIENTS) as ours:
+        line, holds = _judged(ours, LONG_CLIENTS[0], LONG_SECONDS)
+        charged = bytes_within(ours.charges(LONG_CLIENTS[0]), LONG_SECONDS * 1000) / (QUOTA * LONG_SECONDS)
         share = REQUEST_BYTES / QUOTA
         text = f"{line}, requests of {share:.2f} s of quota each on one connection; charged bytes / quota {charged:.4f}"
         yield text, holds and abs(charged - 1) <= LONG_TOLERANCE

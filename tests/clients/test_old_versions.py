@@ -31,7 +31,7 @@ def values(kafka: TestCluster) -> list[bytes | None]:
     return [record.value for record in kafka.records("t")]
 
 
-WANTED = [b"value %d " % i * 10 for i in range(COUNT)]
+VALUES = [b"value %d " % i * 10 for i in range(COUNT)]
 
 
 # kafka-python needs a hash package, unused elsewhere, to write lz4 to 0.9.
@@ -48,12 +48,12 @@ def test_kafka_python_produces_and_consumes_with_a_broker_emulating_old_releases
     # 0.9 closes the connection at ApiVersions, so its clients need the version as a setting.
     settings = {"bootstrap_servers": kafka.bootstrap_servers, "api_version": API_VERSIONS[kafka.state.release_name]}
     producer = KafkaProducer(**settings, compression_type=codec, linger_ms=50)
-    for value in WANTED:
+    for value in VALUES:
         producer.send("t", key=b"k", value=value)
     producer.flush()
     producer.close()
     assert {seen.api_version for seen in kafka.journal.requests(api="Produce")} <= {0, 1, 2}
-    assert values(kafka) == WANTED
+    assert values(kafka) == VALUES
     kafka.produce("t", [NewRecord(b"new", b"k", 5, (("header", b"lost"),))], 0)
     consumer = KafkaConsumer(**settings)
     consumer.assign([TopicPartition("t", 0)])
@@ -64,7 +64,7 @@ def test_kafka_python_produces_and_consumes_with_a_broker_emulating_old_releases
         assert polled, f"{len(values_read)} came"
         values_read += [record.value for records in polled.values() for record in records]
     consumer.close()
-    assert values_read == [*WANTED, b"new"]
+    assert values_read == [*VALUES, b"new"]
     assert {seen.api_version for seen in kafka.journal.requests(api="Fetch")} <= {0, 1, 2, 3}
 
 
@@ -74,10 +74,10 @@ def test_kafka_python_produces_and_consumes_with_a_broker_emulating_old_releases
 def test_librdkafka_produces_and_consumes_with_brokers_of_old_kafka_releases(kafka: TestCluster, codec: str) -> None:
     old = {"bootstrap.servers": kafka.bootstrap}
     producer = Producer({**old, "compression.type": codec, "linger.ms": 50})
-    for value in WANTED:
+    for value in VALUES:
         producer.produce("t", value, b"k", 0)
     assert producer.flush(20) == 0
-    assert values(kafka) == WANTED
+    assert values(kafka) == VALUES
     consumer = Consumer({**old, "group.id": "g", "enable.auto.commit": False})
     consumer.assign([Place("t", 0, 0)])
     values_read = []
@@ -86,6 +86,6 @@ def test_librdkafka_produces_and_consumes_with_brokers_of_old_kafka_releases(kaf
         assert message is not None and message.error() is None, message and message.error()
         values_read.append(message.value())
     consumer.close()
-    assert values_read == WANTED
+    assert values_read == VALUES
     versions = {seen.api_version for seen in kafka.journal.requests(api="Fetch")}
     assert versions <= {0, 1, 2, 3}

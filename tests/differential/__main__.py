@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tests.differential.comparing import Found, Pair, Played, Unstable
+from tests.differential.comparing import Differing, Pair, Played, Unstable
 from tests.differential.conversations import CLASSIC_GROUPS, GROUPS, SETTINGS, TRANSACTIONS, conversation
 from tests.differential.request_sequences import LOG, request_sequence
 from tests.support.conformance.ours import Ours, OursManual, OursNewer, OursNewerOnWallClock
@@ -54,7 +54,7 @@ class Summary:
     """The differences that a run found, by seed."""
 
     played: int = 0
-    differing: dict[int, Found] = field(default_factory=dict)
+    differing: dict[int, Differing] = field(default_factory=dict)
     unstable: dict[int, Unstable] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ def run(
             break
         result = pair.compare(generated(about, seed, release, nodes=seed >= first + count))
         summary.played += 1
-        if isinstance(result, Found):
+        if isinstance(result, Differing):
             summary.differing[seed] = result
             sys.stdout.write(f"seed {seed}:\n{result.request_sequence}\n{result.difference}\n\n")
         elif result is not None:

@@ -55,7 +55,7 @@ class Unstable:
 
 
 @dataclass(frozen=True)
-class Found:
+class Differing:
     """A difference that occurs in every repetition, reduced to the steps that cause it."""
 
     request_sequence: Played
@@ -73,7 +73,7 @@ class Pair:
         ours, real = responses(self.ours, request_sequence), responses(self.real, request_sequence)
         return first_difference(request_sequence, ours, real)
 
-    def compare(self, request_sequence: Played) -> Found | Unstable | None:
+    def compare(self, request_sequence: Played) -> Differing | Unstable | None:
         first = self.difference(request_sequence)
         if first is None:
             return None
@@ -82,7 +82,7 @@ class Pair:
                 return Unstable(request_sequence, first)
         return self._shrunk(request_sequence, first)
 
-    def _shrunk(self, request_sequence: Played, difference: Difference) -> Found:
+    def _shrunk(self, request_sequence: Played, difference: Difference) -> Differing:
         """Remove all steps after the difference and every other step that the difference does not need."""
         request_sequence = replace(request_sequence, steps=request_sequence.steps[: difference.index + 1])
         at = len(request_sequence.steps) - 2
@@ -95,7 +95,7 @@ class Pair:
                     smaller_difference,
                 )
             at = min(at, len(request_sequence.steps) - 1) - 1
-        return Found(request_sequence, difference)
+        return Differing(request_sequence, difference)
 
 
 def responses(subject: Subject, played: Played) -> Answers:

@@ -26,7 +26,7 @@ def _fetch(version: int, *partitions: dict[str, Any], **more: Any) -> Step:
     return "fetch", {"version": version, "partitions": list(partitions), "replica_id": -1, "rack": "", **usual, **more}
 
 
-FOUND = {
+ONCE_DIFFERENT = {
     "a recompressed batch keeps its log append time": RequestSequence(
         configs={"compression.type": "zstd"},
         steps=(_produce(5, values=[5, 5], codec=2, damage="log append time"), _fetch(15, _partition())),
@@ -189,7 +189,7 @@ _UNKNOWN_SETTING = (
     ),
     ("describe", {"version": 4, "resource": (4, "1"), "keys": ["nothing"], "synonyms": True}),
 )
-FOUND_CONVERSATIONS: dict[str, Conversation | RequestSequence] = {
+CONVERSATIONS_ONCE_DIFFERENT: dict[str, Conversation | RequestSequence] = {
     "a follower gets no endpoint of a new leader in 4.2": RequestSequence(
         steps=(_fetch(16, _partition(), replica_id=1), _fetch(18, _partition())), release="4.2"
     ),
@@ -276,4 +276,4 @@ FOUND_CONVERSATIONS: dict[str, Conversation | RequestSequence] = {
     ),
     "an unknown setting of a broker has no documentation in 4.2": Conversation(SETTINGS, "4.2", _UNKNOWN_SETTING),
 }
-"""Conversations, and request sequences of release 4.2, as `FOUND`."""
+"""Conversations, and request sequences of release 4.2, as `ONCE_DIFFERENT`."""

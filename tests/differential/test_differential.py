@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.differential.__main__ import both, generated
-from tests.differential.comparing import Difference, Found, Pair, Unstable, first_difference
+from tests.differential.comparing import Difference, Differing, Pair, Unstable, first_difference
 from tests.differential.conversations import (
     CLASSIC_GROUPS,
     GROUPS,
@@ -18,7 +18,7 @@ from tests.differential.conversations import (
     Conversation,
     conversation,
 )
-from tests.differential.found import FOUND, FOUND_CONVERSATIONS
+from tests.differential.found import CONVERSATIONS_ONCE_DIFFERENT, ONCE_DIFFERENT
 from tests.differential.playing import plain
 from tests.differential.request_sequences import LOG, RequestSequence, request_sequence
 from tests.differential.unstable import UNSTABLE, UNSTABLE_CONVERSATIONS
@@ -37,9 +37,9 @@ def pair() -> Iterator[Pair]:
         yield running
 
 
-@pytest.mark.parametrize("name", FOUND)
+@pytest.mark.parametrize("name", ONCE_DIFFERENT)
 def test_responses_that_once_differed_from_kafka_now_equal_those_of_the_real_kafka(pair: Pair, name: str) -> None:
-    difference = pair.difference(FOUND[name])
+    difference = pair.difference(ONCE_DIFFERENT[name])
     assert difference is None, f"\n{difference}"
 
 
@@ -48,7 +48,7 @@ def test_random_request_sequences_get_the_same_responses_as_from_real_kafka(pair
     played = 0
     while time.monotonic() < end or played < FEWEST:
         result = pair.compare(request_sequence(played))
-        assert not isinstance(result, Found), f"seed {played}:\n{result.request_sequence}\n{result.difference}"
+        assert not isinstance(result, Differing), f"seed {played}:\n{result.request_sequence}\n{result.difference}"
         assert not isinstance(result, Unstable) or played in UNSTABLE, f"seed {played} is unstable: {result.difference}"
         played += 1
 
@@ -78,7 +78,9 @@ def test_group_and_transaction_responses_that_once_differed_now_equal_those_of_k
     talk: tuple[Pair, str, str],
 ) -> None:
     running, about, release = talk
-    conversations = {n: c for n, c in FOUND_CONVERSATIONS.items() if c.about in PLAYED[about] and c.release == release}
+    conversations = {
+        n: c for n, c in CONVERSATIONS_ONCE_DIFFERENT.items() if c.about in PLAYED[about] and c.release == release
+    }
     assert conversations
     for name, played in conversations.items():
         difference = running.difference(played)
@@ -89,7 +91,7 @@ def test_random_group_and_transaction_requests_get_the_responses_of_real_kafka(t
     running, about, release = talk
     for seed in range(CONVERSATIONS):
         result = running.compare(generated(about, seed, release))
-        assert not isinstance(result, Found), f"seed {seed}:\n{result.request_sequence}\n{result.difference}"
+        assert not isinstance(result, Differing), f"seed {seed}:\n{result.request_sequence}\n{result.difference}"
         listed = (about, release, seed) in UNSTABLE_CONVERSATIONS
         assert not isinstance(result, Unstable) or listed, f"seed {seed} is unstable: {result.difference}"
 
@@ -117,7 +119,7 @@ def test_failing_request_sequence_is_reduced_to_the_request_that_causes_the_fail
         c for c in map(request_sequence, range(50)) if {"fetch", "metadata", "produce"} <= {k for k, _ in c.steps}
     )
     difference = OneFaultyBroker("metadata").compare(whole)
-    assert isinstance(difference, Found)
+    assert isinstance(difference, Differing)
     assert [kind for kind, _ in difference.request_sequence.steps] == ["metadata"]
     assert eval(str(difference.request_sequence), {"RequestSequence": RequestSequence}) == difference.request_sequence
 

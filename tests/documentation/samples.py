@@ -7,6 +7,8 @@ usage: python -m tests.documentation.samples draw KIND SEED > sample.json
        python -m tests.documentation.samples keep sample.json FIRST.json SECOND.json
        python -m tests.documentation.samples         print the outcome of all samples
 
+The commits of the oldest samples are not in the repository: they were made in checkouts that did not land. Their texts and verdicts are kept.
+
 KIND is docstrings, messages (errors, log lines and what programs write to stderr, but no text of Kafka) or tests (test names).
 A rating is a JSON list of booleans, in the order of the texts.
 """

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from kafkaproto import testing as exported
 from kafkaproto.broker.config.definitions import definitions_of
 from kafkaproto.broker.observe import journal_topic, recorder
 from kafkaproto.pipeline.demo.steps import STEPS
 from kafkaproto.pipeline.demo.table import BEGIN, END
 from kafkaproto.pipeline.trace.schema import TABLES
+from tests import testing_api
 from tests.documentation import events, pages, sections, status
 from tests.documentation.blocks import ROOT
 from tests.support.conformance.kinds import NOT_ON_NEWER_KAFKA
@@ -92,6 +94,14 @@ def test_metrics_page_lists_every_metric_of_a_busy_cluster() -> None:
 def test_documentation_links_point_to_existing_files(path: Path) -> None:
     targets = [link for link in pages.links(path.read_text()) if not re.match(r"https?:|#|mailto:", link)]
     assert [link for link in targets if not (path.parent / link.split("#")[0]).exists()] == []
+
+
+def test_reference_pages_show_every_class_of_the_test_api() -> None:
+    reference = ROOT / "docs" / "reference"
+    text = "".join((reference / name).read_text() for name in ("test-api.md", "journal.md", "metrics.md"))
+    shown = {path.rpartition(".")[2] for path in re.findall(r"^::: ([\w.]+)", text, re.MULTILINE)}
+    exported_classes = {name for name in exported.__all__ if isinstance(getattr(exported, name), type)}
+    assert exported_classes | {returned.__name__ for returned in testing_api.RETURNED} <= shown
 
 
 def test_generated_table_with_a_missing_or_superfluous_meaning_raises_value_error() -> None:

@@ -21,7 +21,7 @@ from kafkaproto.messages.metadata import METADATA_RESPONSE_V9, MetadataResponse
 REQUEST = ListOffsetsRequest(isolation_level=1, topics=[ListOffsetsTopic("t")])
 DATA = LIST_OFFSETS_REQUEST_V6.encode(REQUEST)
 SCRIPT = Path(sys.executable).with_name("kafkaproto")
-ASKED = ("--api", "list-offsets", "--version", "6")
+LIST_OFFSETS = ("--api", "list-offsets", "--version", "6")
 
 
 def run(capsys: pytest.CaptureFixture[str], command: str, *arguments: str) -> str:
@@ -32,7 +32,7 @@ def run(capsys: pytest.CaptureFixture[str], command: str, *arguments: str) -> st
 
 
 def test_decode_command_prints_the_message_and_the_offset_of_each_field(capsys: pytest.CaptureFixture[str]) -> None:
-    decoded: dict[str, Any] = json.loads(run(capsys, "decode", *ASKED, "--hex", DATA.hex(" ")))
+    decoded: dict[str, Any] = json.loads(run(capsys, "decode", *LIST_OFFSETS, "--hex", DATA.hex(" ")))
     assert (decoded["api"], decoded["kind"], decoded["version"]) == ("ListOffsets", "request", 6)
     assert decoded["message"] == to_json(LIST_OFFSETS_REQUEST_V6, REQUEST)
     assert decoded["fields"][:4] == [
@@ -49,21 +49,21 @@ def test_decode_command_accepts_files_of_bytes_and_of_hex_digits(
 ) -> None:
     (tmp_path / "bytes").write_bytes(DATA)
     (tmp_path / "hex").write_text(DATA.hex("\n"))
-    from_bytes = run(capsys, "decode", *ASKED, "--file", str(tmp_path / "bytes"))
-    assert from_bytes == run(capsys, "decode", *ASKED, "--file", str(tmp_path / "hex"), "--hex")
-    assert from_bytes == run(capsys, "decode", *ASKED, "--hex", DATA.hex())
+    from_bytes = run(capsys, "decode", *LIST_OFFSETS, "--file", str(tmp_path / "bytes"))
+    assert from_bytes == run(capsys, "decode", *LIST_OFFSETS, "--file", str(tmp_path / "hex"), "--hex")
+    assert from_bytes == run(capsys, "decode", *LIST_OFFSETS, "--hex", DATA.hex())
 
 
 def test_decode_command_prints_the_number_of_bytes_left_after_the_message(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert json.loads(run(capsys, "decode", *ASKED, "--hex", DATA.hex() + "ffff"))["left"] == 2
+    assert json.loads(run(capsys, "decode", *LIST_OFFSETS, "--hex", DATA.hex() + "ffff"))["left"] == 2
 
 
 def test_decode_command_decodes_request_and_response_headers(capsys: pytest.CaptureFixture[str]) -> None:
     out = bytearray()
     encode_request_header(RequestHeader(2, 6, 7, "me"), out)
-    decoded = json.loads(run(capsys, "decode", *ASKED, "--header", "--hex", (out + DATA).hex()))
+    decoded = json.loads(run(capsys, "decode", *LIST_OFFSETS, "--header", "--hex", (out + DATA).hex()))
     header = {"requestApiKey": 2, "requestApiVersion": 6, "correlationId": 7, "clientId": "me"}
     assert decoded["header"] == header
     assert decoded["message"] == to_json(LIST_OFFSETS_REQUEST_V6, REQUEST)
@@ -83,16 +83,16 @@ def test_decode_command_decodes_request_and_response_headers(capsys: pytest.Capt
 def test_encode_command_restores_the_bytes_that_the_decode_command_decoded(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    decoded = run(capsys, "decode", *ASKED, "--hex", DATA.hex())
+    decoded = run(capsys, "decode", *LIST_OFFSETS, "--hex", DATA.hex())
     for name, text in (("decoded", decoded), ("message", json.dumps(json.loads(decoded)["message"]))):
         (tmp_path / name).write_text(text)
-        assert run(capsys, "encode", *ASKED, "--hex", "--file", str(tmp_path / name)) == DATA.hex() + "\n"
+        assert run(capsys, "encode", *LIST_OFFSETS, "--hex", "--file", str(tmp_path / name)) == DATA.hex() + "\n"
 
 
 def test_encode_command_accepts_the_piped_output_of_the_decode_command() -> None:
-    decoded = subprocess.run([SCRIPT, "decode", *ASKED], input=DATA, capture_output=True, check=True, timeout=20)
+    decoded = subprocess.run([SCRIPT, "decode", *LIST_OFFSETS], input=DATA, capture_output=True, check=True, timeout=20)
     encoded = subprocess.run(
-        [SCRIPT, "encode", *ASKED], input=decoded.stdout, capture_output=True, check=True, timeout=20
+        [SCRIPT, "encode", *LIST_OFFSETS], input=decoded.stdout, capture_output=True, check=True, timeout=20
     )
     assert encoded.stdout == DATA
     assert decoded.stderr + encoded.stderr == b""
@@ -142,11 +142,11 @@ def test_apis_command_lists_the_versions_of_the_codec_and_of_a_kafka_release(
         ("decode", ("--data", "ofset-commit-value", "--hex", "00"), 'did you mean "OffsetCommitValue"?'),
         ("decode", ("--api", "metadata", "--hex", "00"), "--version N is missing"),
         ("decode", ("--api", "fetch", "--version", "99", "--hex", "00"), "only Fetch v0 to v18"),
-        ("decode", (*ASKED, "--hex", "0g"), "is not hexadecimal"),
-        ("decode", (*ASKED, "--hex", DATA.hex()[:14]), "ListOffsetsRequest.topics[0].name at byte 6"),
-        ("decode", (*ASKED, "--file", "/nowhere"), "cannot read /nowhere: No such file"),
-        ("encode", (*ASKED,), "not valid JSON"),
-        ("encode", (*ASKED, "--file", "/nowhere"), "cannot read /nowhere: No such file"),
+        ("decode", (*LIST_OFFSETS, "--hex", "0g"), "is not hexadecimal"),
+        ("decode", (*LIST_OFFSETS, "--hex", DATA.hex()[:14]), "ListOffsetsRequest.topics[0].name at byte 6"),
+        ("decode", (*LIST_OFFSETS, "--file", "/nowhere"), "cannot read /nowhere: No such file"),
+        ("encode", (*LIST_OFFSETS,), "not valid JSON"),
+        ("encode", (*LIST_OFFSETS, "--file", "/nowhere"), "cannot read /nowhere: No such file"),
         ("apis", ("--release", ""), "unknown release ''"),
         ("apis", ("--release", "0.7"), "unknown release '0.7'; known releases are 0.9"),
         ("show", ("fetch", "-1"), "v-1"),
@@ -169,7 +169,7 @@ def test_codec_commands_with_invalid_input_print_1_error_line_and_exit_with_2(
 
 def test_encode_command_names_the_invalid_field(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "message").write_text(json.dumps({"replicaId": 2**31, "isolationLevel": 0, "topics": []}))
-    assert main("encode", (*ASKED, "--file", str(tmp_path / "message"))) == 2
+    assert main("encode", (*LIST_OFFSETS, "--file", str(tmp_path / "message"))) == 2
     assert "ListOffsetsRequest.replica_id" in capsys.readouterr().err
 
 

@@ -69,7 +69,7 @@ DISAGREEMENTS = [
     Disagreement("kio", r".*", r"timedelta milliseconds overflow", "has no durations of more than 2**31 milliseconds"),
 ]
 
-ASKED = [
+COMPARED = [
     pytest.param(library, entry, id=f"{library} {entry.id}")
     for library, opinions in OPINIONS.items()
     for entry in ENTRIES
@@ -116,7 +116,7 @@ def listed(library: str, entry: Entry, does: str) -> list[Disagreement]:
     ]
 
 
-@pytest.mark.parametrize(("library", "entry"), ASKED)
+@pytest.mark.parametrize(("library", "entry"), COMPARED)
 def test_other_python_kafka_codecs_agree_with_kafkaproto_except_in_listed_cases(library: str, entry: Entry) -> None:
     agreed = 0
     for data in samples(library, entry):

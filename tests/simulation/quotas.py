@@ -291,7 +291,7 @@ class _Charge:
         self._who = who
         self._client_id = client_id
         self._now_ms = now_ms
-        self._found: dict[str, Decision] = {}
+        self._decisions: dict[str, Decision] = {}
         self._mutated = 0
 
     def count(self, key: str, value: float) -> None:
@@ -332,7 +332,7 @@ class _Charge:
 
     def _decide(self, key: str, known: Identity, throttle_ms: int, value: float, rate: float, window_ms: int) -> None:
         assert known.entity is not None and known.bound is not None
-        self._found[key] = Decision(
+        self._decisions[key] = Decision(
             self._now_ms,
             *self._who,
             throttle_ms,
@@ -347,9 +347,9 @@ class _Charge:
 
     def finish(self) -> int:
         """Finish counting and return the throttle time in ms."""
-        if not self._found:
+        if not self._decisions:
             return 0
-        key, decision = max(self._found.items(), key=lambda entry: (entry[1].throttle_ms, entry[0] == REQUEST))
+        key, decision = max(self._decisions.items(), key=lambda entry: (entry[1].throttle_ms, entry[0] == REQUEST))
         if key == MUTATION:
             decision = decision._replace(value=self._mutated)  # all mutations of the request
         else:

@@ -156,7 +156,7 @@ class Image:
     def run(self, command: Sequence[str], variables: Mapping[str, str]) -> subprocess.Popen[str]:
         """Start the entry point as `docker run` does. command: the arguments after the name of the image."""
         return subprocess.Popen(
-            self._found([*self.entrypoint, *command]),
+            self._with_path([*self.entrypoint, *command]),
             cwd=self.path(self._folder),
             env=self.environment(variables),
             stdout=subprocess.PIPE,
@@ -169,10 +169,16 @@ class Image:
         environment = self.environment(variables)
         folder = self.path(self._folder)
         return subprocess.run(
-            self._found(command), cwd=folder, env=environment, capture_output=True, text=True, timeout=30, check=False
+            self._with_path(command),
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
         )
 
-    def _found(self, command: Sequence[str]) -> list[str]:
+    def _with_path(self, command: Sequence[str]) -> list[str]:
         """Replace the program by its path in the image; programs of this machine are not found."""
         program, *arguments = self.inside(command)
         return [str(self.path("/usr/bin") / program), *arguments]

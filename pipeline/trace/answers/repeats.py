@@ -18,7 +18,7 @@ PRODUCED = f"""
         GROUP BY run, coalesce(topic, topic_id), partition, producer_id, producer_epoch, base_sequence HAVING count(1) > 1
     )
     SELECT /*+ BROADCAST(names) */ {FAMILY} AS client, topic, partition, count(1) AS batches, sum(times - 1) AS sent_again,
-           max(times) AS most_times, count_if(stored_twice) AS stored_twice
+           max(times) AS max_times, count_if(stored_twice) AS stored_twice
     FROM sent JOIN names USING (run, conn) GROUP BY 1, 2, 3 ORDER BY sent_again DESC, client, topic, partition
 """
 
@@ -30,7 +30,7 @@ FETCHED = f"""
         WHERE api = 'Fetch' AND requested_offset IS NOT NULL AND records > 0 AND coalesce(replica_id, -1) < 0
         GROUP BY run, client_id, coalesce(topic, topic_id), partition, requested_offset HAVING count(1) > 1
     )
-    SELECT client_id, topic, partition, count(1) AS offsets, sum(times - 1) AS fetched_again, max(times) AS most_times,
+    SELECT client_id, topic, partition, count(1) AS offsets, sum(times - 1) AS fetched_again, max(times) AS max_times,
            sum(bytes - once_bytes) AS bytes_again
     FROM fetched GROUP BY client_id, topic, partition ORDER BY fetched_again DESC, client_id, topic, partition
 """

@@ -126,7 +126,7 @@ TRANSACTIONS = f"""
 
 PARTITIONS = f"""
     {HELD}
-    SELECT topic, partition, count(1) AS transactions, max(held_records) AS most_held_records,
+    SELECT topic, partition, count(1) AS transactions, max(held_records) AS max_held_records,
            round(max(coalesce(visible_ns, run_ends_ns) - first_ns) / 1e6, 3) AS longest_ms,
            max_by(transactional_id, coalesce(visible_ns, run_ends_ns) - first_ns) AS longest_of,
            round(min_by(first_ns - starts_ns, first_ns - coalesce(visible_ns, run_ends_ns)) / 1e9, 3) AS longest_from_s,

@@ -85,7 +85,7 @@ def test_second_spark_job_reads_only_the_new_trace_and_reports_it_as_truncated(s
 # ---- injected faults --------------------------------------------------------------------------------------------------------
 
 
-class Found(NamedTuple):
+class Audited(NamedTuple):
     """The findings of an audit. rules: for each run, the broken rows of each rule as (seq, client id), worst first.
 
     faulty: the patched row of each patched run. missing, lacks: for incomplete runs, the number of missing entries and the number that the
@@ -100,7 +100,7 @@ class Found(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def audited(spark: Any, out: Path) -> Iterator[Found]:
+def audited(spark: Any, out: Path) -> Iterator[Audited]:
     """Audit all faults at once, each in its own run.
 
     The runs are patched tables of the clean run, each scene with a broken and with a correct broker, and incomplete copies of the clean
@@ -138,7 +138,7 @@ def audited(spark: Any, out: Path) -> Iterator[Found]:
             else:
                 rules[row.run].setdefault(rule.number, []).append((row.seq, clients.get((row.run, row.seq))))
     lacks = {row.run: row.entries for row in audited.sql("SELECT run, entries FROM {gaps}").collect()}
-    yield Found(rules, faulty, missing, lacks, left_out)
+    yield Audited(rules, faulty, missing, lacks, left_out)
     for frame in frames:
         frame.unpersist()
 
@@ -180,27 +180,27 @@ def _frame(spark: Any, table: str, some: list[dict[str, Any]]) -> Any:
 
 
 @pytest.mark.parametrize("name", broken.FAULTS)
-def test_audit_reports_each_injected_broker_bug_with_the_affected_client(audited: Found, name: str) -> None:
+def test_audit_reports_each_injected_broker_bug_with_the_affected_client(audited: Audited, name: str) -> None:
     fault, rules = broken.FAULTS[name], audited.rules[name]
     assert fault.must <= rules.keys() <= fault.must | fault.may, rules
     assert all(rules[number][0][1] == broken.TARGET for number in fault.must), rules
 
 
-def test_audit_reports_no_fault_if_the_broker_has_no_injected_bug(audited: Found) -> None:
+def test_audit_reports_no_fault_if_the_broker_has_no_injected_bug(audited: Audited) -> None:
     correct_runs = {run: rules for run, rules in audited.rules.items() if CORRECT in run}
     assert len(correct_runs) == 2 * len(broken.FAULTS) and not any(correct_runs.values()), correct_runs
 
 
 @pytest.mark.parametrize("fault", patched.FAULTS, ids=lambda fault: fault.__name__)
 def test_audit_result_for_each_fault_injected_into_a_trace_names_the_faulty_row(
-    audited: Found, fault: Callable[[patched.Rows], int]
+    audited: Audited, fault: Callable[[patched.Rows], int]
 ) -> None:
     patched_fault, rules = patched.FAULTS[fault], audited.rules[fault.__name__]
     assert {patched_fault.must} <= rules.keys() <= {patched_fault.must} | patched_fault.may, rules
     assert rules[patched_fault.must][0][0] == audited.faulty[fault.__name__]
 
 
-def test_audit_reports_no_fault_that_missing_trace_entries_may_explain(audited: Found) -> None:
+def test_audit_reports_no_fault_that_missing_trace_entries_may_explain(audited: Audited) -> None:
     assert {run: audited.rules[run] for run in audited.missing if audited.rules[run]} == {}
     assert {run: audited.lacks.get(run, 0) for run in audited.missing} == audited.missing and any(
         audited.missing.values()
@@ -213,13 +213,13 @@ def test_audit_reports_no_fault_that_missing_trace_entries_may_explain(audited: 
     )
 
 
-def test_audit_leaves_out_faults_in_rows_next_to_a_gap_in_a_packet_capture(audited: Found) -> None:
+def test_audit_leaves_out_faults_in_rows_next_to_a_gap_in_a_packet_capture(audited: Audited) -> None:
     assert "10" in audited.left_out[incomplete.BESIDE_A_HOLE] and "10" not in audited.rules[incomplete.BESIDE_A_HOLE]
     assert incomplete.FAR_FROM_A_HOLE not in audited.left_out and "10" in audited.rules[incomplete.FAR_FROM_A_HOLE]
 
 
 @pytest.mark.parametrize("name", [*broken.FAULTS, *(fault.__name__ for fault in patched.FAULTS)])
-def test_audit_of_a_trace_with_gaps_reports_only_faults_that_gaps_cannot_explain(audited: Found, name: str) -> None:
+def test_audit_of_a_trace_with_gaps_reports_only_faults_that_gaps_cannot_explain(audited: Audited, name: str) -> None:
     whole, rules = audited.rules[name], audited.rules[f"sparse {name}"]
     left_out = audited.left_out.get(f"sparse {name}", set())
     assert rules.keys() | left_out == whole.keys()

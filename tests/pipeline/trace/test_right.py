@@ -36,7 +36,7 @@ EPOCH_MS = 1_700_000_000_000
 NS_PER_MS = 1_000_000
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 Scene = Callable[[], patched.Rows]
-Found = dict[str, dict[str, int]]
+BrokenRules = dict[str, dict[str, int]]
 """Maps a run to the number of rows that break each rule, if any."""
 RIGHT: list[Scene] = []
 WRONG: dict[Scene, str] = {}
@@ -625,7 +625,7 @@ def aborted_transaction_reported_to_one_of_two_readers() -> patched.Rows:
 
 
 @pytest.fixture(scope="module")
-def audited(spark: Any) -> Iterator[Found]:
+def audited(spark: Any) -> Iterator[BrokenRules]:
     """Audit all cases at once, each in its own run."""
     tables: patched.Rows = {table: [] for table in TABLES}
     for scene in [*RIGHT, *WRONG]:
@@ -636,7 +636,7 @@ def audited(spark: Any) -> Iterator[Found]:
         for table, some in tables.items()
     ]  # fmt: skip
     audited = Tables(*frames)
-    broken: Found = {scene.__name__: {} for scene in [*RIGHT, *WRONG]}
+    broken: BrokenRules = {scene.__name__: {} for scene in [*RIGHT, *WRONG]}
     for rule in RULES:
         counts = rule.check(audited).groupBy("run").agg({"broken": "count_if", "excess": "max"})
         for run, rows, _ in counts.select("run", "count_if(broken)", "max(excess)").collect():
@@ -648,10 +648,12 @@ def audited(spark: Any) -> Iterator[Found]:
 
 
 @pytest.mark.parametrize("scene", RIGHT, ids=lambda scene: scene.__name__)
-def test_audit_reports_no_fault_for_correct_behaviour_that_resembles_a_fault(audited: Found, scene: Scene) -> None:
+def test_audit_reports_no_fault_for_correct_behaviour_that_resembles_a_fault(
+    audited: BrokenRules, scene: Scene
+) -> None:
     assert audited[scene.__name__] == {}
 
 
 @pytest.mark.parametrize("scene", WRONG, ids=lambda scene: scene.__name__)
-def test_audit_finds_the_one_fault_in_each_trace_that_looks_almost_correct(audited: Found, scene: Scene) -> None:
+def test_audit_finds_the_one_fault_in_each_trace_that_looks_almost_correct(audited: BrokenRules, scene: Scene) -> None:
     assert audited[scene.__name__].get(WRONG[scene]) == 1

@@ -139,7 +139,7 @@ def test_transaction_analysis_counts_records_not_visible_due_to_open_transaction
         "topic",
         "partition",
         "transactions",
-        "most_held_records",
+        "max_held_records",
         "longest_ms",
         "longest_of",
         "longest_from_s",
