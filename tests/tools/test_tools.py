@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import pytest
@@ -35,12 +36,18 @@ class OwnBrokers(NamedTuple):
         self.running.broker(broker_id).start()
 
 
-class Pair(NamedTuple):
-    """The tools of one version, a real Kafka of that version, and this broker with its release."""
+class Side(NamedTuple):
+    """A cluster and the tools that run against it, so that both sides play a scenario at the same time: they mostly wait."""
 
     tools: ToolsProcess
-    kafka: Target
-    ours: Target
+    target: Target
+
+
+class Pair(NamedTuple):
+    """A real Kafka of one version, and this broker with its release."""
+
+    kafka: Side
+    ours: Side
 
 
 @pytest.fixture(autouse=True)
@@ -62,12 +69,13 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     try:
         with (
             cluster(3, config={**settings, **RACKS}, profile="kafka", clock="system", release=release) as ours,
-            ToolsProcess(version) as tools,
+            ToolsProcess(version) as tools_of_kafka,
+            ToolsProcess(version) as tools_of_ours,
         ):
             addresses = [address.rpartition(":") for address in ours.bootstrap_servers]
             own = [(host, int(port)) for host, _, port in addresses]
             apache = Target(real.bootstrap, folders[0], real, SETTLES_WITHIN_S)
-            yield Pair(tools, apache, Target(own, folders[1], OwnBrokers(ours)))
+            yield Pair(Side(tools_of_kafka, apache), Side(tools_of_ours, Target(own, folders[1], OwnBrokers(ours))))
     finally:
         real.stop()
 
@@ -76,6 +84,6 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def test_kafka_command_line_tool_prints_equal_output_for_this_broker_and_for_kafka(
     pair: Pair, scenario: Scenario
 ) -> None:
-    expected = play(pair.tools, scenario, pair.kafka)
-    actual = play(pair.tools, scenario, pair.ours)
+    with ThreadPoolExecutor(2) as threads:
+        expected, actual = threads.map(lambda side: play(side.tools, scenario, side.target), pair)
     assert not (texts := differences(expected, actual)), "\n\n".join(texts)
