@@ -101,7 +101,7 @@ def new_topic(
 
 
 def new_topic_on_one_broker(address: str, partitions: int) -> NewTopic:
-    """Send CreateTopics for a new topic whose partitions are all led by one broker, wait for its leaders, and return its name and leader.
+    """Create a topic whose partitions are all led by one broker, wait until they have leaders, and return the topic's name and leader.
 
     address: host:port of the broker that leads. partitions: number of partitions.
     """

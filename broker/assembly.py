@@ -218,9 +218,9 @@ def attach_observers(
 ) -> None:
     """Attach observers to `events`: the journal, the observers that write log messages, and `others`.
 
-    journal: the list of the cluster's requests and events, which tests read. Only if it keeps details of requests (`DetailedJournal`), the observer
-    that logs each connection and request (`RequestLog`) is attached. release_name: the emulated release; log messages about refused clients depend
-    on it. timers: schedule later checks, for example whether a group that a client searched for still does not exist.
+    journal: the list of the cluster's requests and events, which tests read. If the journal keeps details of requests (`DetailedJournal`), the
+    observer that logs each connection and request (`RequestLog`) is attached, too. release_name: the emulated release, for log messages about refused
+    clients. timers: schedule later checks, for example whether a group that a client searched for still does not exist.
     """
     logs = ThrottleLog(), UndeliverableLog(), Diagnostics(release_name, timers, journal)
     for observer in (journal, *others, *logs):

@@ -294,9 +294,10 @@ class Cluster:
         return coordinator_of(group_id, OFFSETS_TOPIC, self.controller)
 
     def remember_config(self, owner: ConfigOwner, layer: Mapping[str, str]) -> None:
-        """Persist settings before they change. Raises KafkaError KAFKA_STORAGE_ERROR (56) if they cannot be persisted.
+        """Persist an owner's settings before a change of them takes effect. Raises KafkaError KAFKA_STORAGE_ERROR (56) if that fails.
 
-        owner: a broker id, -1 for all brokers, a group id, or the name of a client metrics subscription. layer: its own settings after the change.
+        owner: a broker id, -1 for all brokers, a group id, or the name of a client metrics subscription. layer: all settings that are set on the
+        owner itself after the change.
         """
         if self.persistence is not None:
             self.persistence.remember_config(owner, layer)

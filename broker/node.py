@@ -232,9 +232,9 @@ class Node:
         self.counted_ms = 0.0
         """The total time in ms that request handlers of this broker have run.
 
-        While a handler runs, it can complete other requests that wait in purgatory. The time to build their responses is added to this total at once,
-        and charged to the request quota of their own clients. What was added to the total while a handler ran is therefore not charged to the client
-        of the handler's own request, so that no time is charged twice.
+        While a handler runs, it can complete other requests that wait in purgatory. The time to build the responses to those requests is added to
+        this total at once, and charged to the clients that sent them. So the time that was added while a handler ran is subtracted from the handler's
+        own time: no time is charged to two clients.
         """
         self.reader = Reader(replicas, cluster.strict_kip)
         self.quotas = self._new_quotas()
@@ -304,9 +304,9 @@ class Node:
         self.transactions.stop_coordinating()
 
     def refuses_group(self, group_id: str) -> int:
-        """Return 0 if this broker coordinates a group, otherwise the error NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS (GC-7).
+        """Return 0 if this broker coordinates a group, otherwise an error code: NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS (GC-7).
 
-        With the profile "test" (for tests), a missing offsets topic is created first; with "kafka" (as Kafka), only FindCoordinator does this.
+        With the profile `test`, creates a missing offsets topic, or returns the error if that fails. With `kafka`, only FindCoordinator creates it.
         """
         if OFFSETS_TOPIC not in self.image.topics and self.cluster.profile == "test":
             try:

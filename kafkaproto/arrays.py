@@ -70,9 +70,9 @@ class ArrayType(LengthPrefixed):
     def item_weight(self) -> int:
         """Return the number of bytes that the decoder counts for each item against the memory limit of the message.
 
-        The decoder counts them before it decodes the items. Each encoded byte has a free allowance of `memory.FREE` bytes of memory; the result is
-        the most memory that an item can take in excess of this allowance. The items of an array inside the item are not included, because the
-        decoder counts them when it reaches that array.
+        This is the most memory that an item can take in addition to `memory.FREE` bytes for each encoded byte, which need not be counted. The decoder
+        counts it before it decodes the items. The items of an array inside an item are not included: the decoder counts them when it reaches that
+        array.
         """
         return max(0, self._weight_of_item(memory.FREE))
 

@@ -206,10 +206,10 @@ class Client:
             yield self.read(frame)
 
     def read(self, frame: bytes | memoryview) -> Response:
-        """Decode one response frame without its length prefix. Its correlation id selects the pending request that it answers.
+        """Decode one response frame without its length prefix. The correlation id in the frame selects the pending request.
 
         Raises DecodeError if the frame is damaged or longer than its message. Raises UnexpectedResponse if no pending request has the correlation id
-        or, with `in_order`, if it is not that of the oldest one: Kafka sends responses in the order of the requests.
+        or, with `in_order`, if an older request is pending: Kafka sends responses in the order of the requests.
         """
         correlation_id = correlation_id_of(frame)
         expected = next(iter(self.sent), None)
@@ -229,8 +229,8 @@ class Client:
     def agree(self, offered: ApiVersionsResponse) -> bytes | None:
         """Negotiate versions from an ApiVersions response. Returns the frame of a second ApiVersions request if one is needed, else None.
 
-        It is needed if the broker did not support the version of the first request (KIP-511); pass its response to this method, too. The method
-        ignores all other errors in `offered.error_code`, so check them before the call.
+        A second request is needed if the broker did not support the version of the first one (KIP-511). Pass the response to the second request to
+        this method, too. The method ignores all other errors in `offered.error_code`, so check for them before the call.
         """
         if offered.error_code == ErrorCode.UNSUPPORTED_VERSION and not self._is_second_request_sent:
             self._is_second_request_sent = True

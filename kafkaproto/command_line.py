@@ -74,8 +74,8 @@ Served = Callable[[str], Mapping[int, tuple[int, int]]]
 def main(command: str, arguments: Sequence[str], served: Served | None = None) -> int:
     """Run `decode`, `encode`, `show` or `apis`. Returns exit status 0, or 2 after an error, which is printed in one line on stderr.
 
-    command: the name of the command. arguments: the command line after this name. served: used by `apis --release` for its column of versions that
-    this project's broker serves; None omits the column.
+    command: the name of the command. arguments: the command line after this name. served: a function that returns the versions that this project's
+    broker serves, for a column in the output of `apis --release`; None omits the column.
     """
     options = parser(command).parse_args(arguments)
     options.served = served
@@ -257,7 +257,7 @@ def apis(options: argparse.Namespace) -> Iterator[str]:
     """Yield the lines of the table of APIs that `kafkaproto apis` prints.
 
     Columns: key, name, lowest and highest version, the versions that this project's broker serves when it emulates the release given by --release,
-    first flexible version. With --data, it is the table of the data inside messages instead.
+    first flexible version. With the option --data, the table lists the data inside messages and records instead of the APIs.
     """
     if options.data:
         yield from data_names(options.release)

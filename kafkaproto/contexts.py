@@ -1,8 +1,8 @@
 """State that wire types share while a message is decoded (`Reading`) or encoded (`Writing`) field by field.
 
-An example is the memory that may still be used. The library construct passes an argument `context` to every wire type. `Message` passes a `Reading`
-or a `Writing`. If a user puts a wire type into a `construct.Struct`, construct passes a dictionary of the fields decoded so far instead; the wire
-type then ignores the dictionary. This module does not depend on wire types.
+An example is the memory that the rest of the message may take. The library construct passes an argument `context` to every wire type. For a field of
+a `Message`, this is a `Reading` or a `Writing`. If a user puts a wire type into a `construct.Struct`, it is a dictionary of the fields decoded so
+far, which the wire type ignores. This module does not depend on wire types.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from kafkaproto.flat import FlatCode
 UNKNOWN_TAGS = "unknown_tagged_fields"
 
 Defaults = dict[str, Callable[[], Any]]
-"""Maps the names of fields, in the order of the fields, to functions that create their defaults."""
+"""Maps the name of each field, in the order of the fields, to a function that creates the default value of this field."""
 
 UNMADE = "..."
 """The Python source `...`, which generated decoders store in place of a nested struct until it is created.
@@ -69,7 +69,7 @@ def emit_new(code: FlatCode, target: str, cls: type) -> None:
 
 
 def emit_defaults(code: FlatCode, target: str, defaults: Defaults) -> None:
-    """Add code that assigns the default values to the fields of the object ``target``. Fields with the same constant share a line."""
+    """Add code that assigns the default values to the fields of the object ``target``. Fields with the same constant as default share a line."""
     constants: dict[str, list[str]] = {}
     for name, make in defaults.items():
         default = make()

@@ -67,8 +67,8 @@ def explain_decode_failure(layout: StructType[Any], view: flat.Buffer, pos: int,
 def skip_sound_items(array: ArrayType, count: int, stream: Window, context: Reading) -> int:
     """Move the stream to the first item of an array that cannot be decoded, or behind the last item. Returns the number of items skipped.
 
-    count: the number of items in the array. context: the state of the message. Its `room`, the memory that is left for the message, becomes what it
-    would be if the skipped items had been decoded.
+    count: the number of items in the array. context: the state of the message. The skipped items reduce `context.room`, the memory left for the
+    message, as if they had been decoded.
     """
     if array.is_numeric:
         size: int = array.item.size

@@ -90,8 +90,8 @@ def read_frame(receive_into: Callable[[memoryview], int], buffer: memoryview | N
 def _fill(view: memoryview, receive_into: Callable[[memoryview], int], done: int, total: int, name: str) -> None:
     """Fill `view` with bytes from `receive_into`. Raises EOFError if the stream ends before the view is full.
 
-    For the error text, `name` is the part of the frame to which the view belongs, `total` the size of this part in bytes, and `done` the number of
-    its bytes that were received before.
+    The other arguments are for the error text. name: the part of the frame that `view` belongs to. total: the size of this part in bytes. done: how
+    many bytes of this part were received before the call.
     """
     while view:
         count = receive_into(view)

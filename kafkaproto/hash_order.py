@@ -1,6 +1,6 @@
-"""The order in which hash tables iterate in Java and Scala. Kafka's results depend on it in a few places, and so do the broker's.
+"""The order in which hash tables of Java and Scala iterate. A few results of Kafka depend on this order, so this broker reproduces it.
 
-The functions that order items of any type take `bits`, which returns the 32 bits of Java's `hashCode()` of an item as a number that is not negative.
+The functions that order items of any type have an argument `bits`: a function that returns an item's `hashCode()` in Java as an unsigned number.
 
 This module does not depend on Kafka.
 """
@@ -56,7 +56,7 @@ def _bucket(bits: int, table: int) -> int:
 
 
 def copy_order(texts: list[str]) -> list[str]:
-    """Return distinct strings in the order of a Java `HashSet` that copies a list; its table has room for all items of the list."""
+    """Return distinct strings in the order of a Java `HashSet` that is created from a list, with a table that is large enough for the list."""
     room = len(texts) * 4 // 3 + 1
     return hash_order(texts, max(SMALLEST_TABLE, 1 << (room - 1).bit_length()))
 
@@ -107,7 +107,7 @@ def _trie_order(hashes: dict[Item, int], shift: int) -> list[Item]:
 def _scala_hash(bits: int) -> int:
     """Return the hash that Scala's immutable hash maps use for an item, as 32 unsigned bits.
 
-    They mix the bits of Java's hash of the item once more; Scala calls this `improve`. bits: the bits of Java's hash.
+    Scala mixes the bits of Java's hash once more, in a function that it calls `improve`. bits: the bits of Java's hash of the item.
     """
     bits = bits + ~(bits << 9) & ALL_BITS
     bits ^= bits >> 14

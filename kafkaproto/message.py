@@ -222,9 +222,9 @@ class Message(StructType[T]):
 
     @cached_property
     def _decode_in_place(self) -> Callable[[flat.Buffer, int, int], tuple[T, int]]:
-        """Return a generated decoder that does not copy the buffer, for a message in a stream. It raises `_NotWhole` instead of DecodeError.
+        """Return a generated decoder for a message in a stream. It does not copy the buffer, and raises `_NotWhole` instead of DecodeError.
 
-        `decode_flat` copies the buffer: if a stream contains many messages, it would copy the whole rest of the stream for each of them.
+        In a stream with many messages, `decode_flat` would copy the whole rest of the stream for each message.
         """
         return self._decoder(False, lambda view, pos, end, stopped: _NotWhole(stopped))
 
@@ -253,7 +253,7 @@ class Message(StructType[T]):
             data += more
 
     def _build_flat(self, obj: T, stream: BinaryIO) -> T:
-        """Encode the message into a stream, and return the object: code that the library construct compiles needs it as the result."""
+        """Encode the message `obj` into a stream, and return `obj`, because code that the library construct compiles needs this result."""
         out = bytearray()
         self.encode_flat(obj, out, None)
         stream.write(out)

@@ -41,7 +41,7 @@ def java_hash_bits(text: str) -> int:
 def java_hash(text: str) -> int:
     """Return the absolute value of Java's `String.hashCode()`; 0 for a hash of -2**31 (Kafka's `Utils.abs`).
 
-    Modulo the number of partitions of a coordinator's topic, it gives the partition in which a group or transactional id is stored.
+    This value, modulo the number of partitions of a coordinator's topic, is the partition in which a group or transactional id `text` is stored.
     """
     value = java_hash_bits(text)
     return (1 << 32) - value if value > 1 << 31 else value & 0x7FFFFFFF

@@ -201,7 +201,7 @@ def _runs_with_anyio(request: pytest.FixtureRequest) -> bool:
 def _loop_scope(request: pytest.FixtureRequest) -> str:
     """Return the scope of the event loop in which pytest-asyncio runs a test.
 
-    For tests that it does not run, return the loop scope of their asynchronous fixtures.
+    For a test without the marker `asyncio`, which pytest-asyncio does not run, return the default loop scope of asynchronous fixtures.
     """
     marker = request.node.get_closest_marker("asyncio")
     if marker is None:

@@ -48,7 +48,7 @@ class StructType(WireType, Generic[T]):
 
     @cached_property
     def is_heavy(self) -> bool:
-        """Return whether the decoder must limit its memory, because an object can be much larger than its bytes (`kafkaproto.memory`)."""
+        """Return whether the decoder must limit the memory of an object, which can be much larger than the encoded bytes (`kafkaproto.memory`)."""
         return any(isinstance(part, ArrayType) and part.is_heavy for part in parts(self))
 
     @cached_property
@@ -58,9 +58,9 @@ class StructType(WireType, Generic[T]):
 
     @cached_property
     def defaults(self) -> Defaults:
-        """Return a function for each field of the dataclass that creates the field's default, even for fields that do not exist in these versions.
+        """Return a dict from the name of each field to a function that creates the default of the field.
 
-        A decoded object has such fields, too: they have their defaults.
+        The dict includes fields that do not exist in these versions. A decoded object has these fields, too, with their defaults.
         """
         return defaults_of(self.cls)
 
@@ -178,7 +178,7 @@ class StructType(WireType, Generic[T]):
 
 
 class NullableStruct(WireType):
-    """A struct that may be None: a signed byte precedes it, which is negative for None."""
+    """A struct that may be None. Its encoding begins with a signed byte, which is negative for None."""
 
     null, present, null_test = b"\xff", b"\x01", "> 127"
 
@@ -223,7 +223,7 @@ class NullableStruct(WireType):
 
 
 class TaggedNullableStruct(NullableStruct):
-    """A nullable struct inside a tagged field: an unsigned varint precedes it, which is 0 for None."""
+    """A nullable struct inside a tagged field. Its encoding begins with an unsigned varint, which is 0 for None."""
 
     null, present, null_test = b"\x00", b"\x01", "== 0"
 

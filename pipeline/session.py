@@ -48,7 +48,7 @@ def cache_folder() -> Path:
 
 
 def connector_of(pyspark_version: str) -> str:
-    """Return the Maven coordinates of the Kafka connector of a pyspark release. Both are built together and have the same version."""
+    """Return the Maven coordinates of the Kafka connector of a pyspark release. Connector and pyspark have the same version."""
     return f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark_version}"
 
 

@@ -74,9 +74,10 @@ def request_counts(side: Side, rows: Sequence[str], requests: int, run: Run) -> 
 
 
 def of_start(side: Side) -> dict[str, Count]:
-    """Return two counts by name of the benchmark row: instructions until the broker is ready, and until the end of its postponed work.
+    """Return two counts of instructions, by name of the benchmark row: until the broker is ready, and until it has done its postponed work.
 
-    side: the commit whose code is measured. The broker is ready when it prints its first line. Postponed work is what it does only after that.
+    side: the commit whose code is measured. The broker is ready when it prints its first line. Postponed work is work that the broker leaves until it
+    is ready.
     """
     _, parts, why = callgrind(side, "start.py", *START_OPTIONS)
     totals = [total for (_, part), total in sorted(parts.items()) if part in (1, 2)]

@@ -59,9 +59,9 @@ def broker(side: Side, brokers: int = 1) -> Program:
 def raced(sides: Sequence[Side], rows: Sequence[Row], rounds: int) -> dict[str, dict[str, list[float]]]:
     """Measure benchmark rows with the brokers of both commits. Returns the speed in each round, by name of the row and then of the side.
 
-    sides: the two commits. Their order alternates from round to round, and client and broker run on different cores. If the median of a row's ratios
-    (speed of the working tree to speed of the other commit, one ratio per round) is below the limit, the row is measured for as many rounds again,
-    and the result has all its rounds: more rounds separate a real difference from the noise of a busy machine.
+    sides: the two commits. Their order alternates from round to round, and client and broker run on different cores. Each round gives a ratio: the
+    speed of the working tree divided by that of the other commit. If the median ratio of a row is below the limit, the row is measured for as many
+    rounds again, and the result has all rounds: more rounds separate a real difference from the noise of a busy machine.
     """
     speeds: dict[str, dict[str, list[float]]] = {}
     for brokers in sorted({row.brokers for row in rows}):

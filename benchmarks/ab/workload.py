@@ -186,7 +186,7 @@ class Work(NamedTuple):
     """One measurement of the benchmark (a row of its table) that is ready to run.
 
     key, version: API key and version of the request that is measured. frames: yields the frames of the next requests. step: sends one frame.
-    expected: takes the content of a response and returns whether the broker did what is to be measured, such as throttle the request. finish: called
+    expected: takes the facts about a response and returns whether the broker did what the row measures, such as throttle the request. finish: called
     once after the last request; its instructions are counted, too.
     """
 
@@ -530,8 +530,8 @@ def run(name: str, requests: int) -> dict[str, Any]:
     """Run a benchmark row: warm up, then send `requests` requests between two calls of `marker`. name: the name of the row.
 
     Returns a description of the run as JSON values: the row, the process id, the file with the code of the virtual cluster (it shows which commit
-    ran), the numbers of requests and responses between the calls, of checked responses and of throttled ones among the checked, and the bytes of
-    records in the last response.
+    ran), the numbers of requests and of responses between the calls, the number of checked responses, how many of these were throttled, and the size
+    in bytes of the records in the last response.
     """
     work = ROWS[name]()
     exchanges: list[Exchange] = []

@@ -41,7 +41,7 @@ def batch_for(case: RecordCase) -> bytes:
 
 
 def batch_readers() -> dict[str, Callable[[bytes], Any]]:
-    """Return each codec's class that reads batches, by the codec's name. Called with the bytes of a batch, it returns an iterable of records."""
+    """Return the classes of other codecs that read batches, by name of the codec. A class takes the bytes of a batch; its objects yield records."""
     from aiokafka.record import default_records as aiokafka_python
     from aiokafka.record._crecords import DefaultRecordBatch as AiokafkaC
     from kafka.record import default_records as kafka_python

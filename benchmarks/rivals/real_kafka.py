@@ -170,8 +170,8 @@ class KafkaCluster:
 def class_archive(version: str) -> Path:
     """Return a file with Kafka's classes as the JVM holds them in memory (class-data sharing), written on first use.
 
-    With it, a cluster starts in about half the time. Each JVM has its own file, because a JVM warns of another one's. Raises the errors of
-    `KafkaCluster`.
+    With the file, a cluster starts in about half the time. Each release of Java has its own file, because Java prints a warning about the file of
+    another release. Raises NotStarted if Kafka does not start, and JarsMissing if it cannot be downloaded.
     """
     archive = kafka_jars(version) / f"classes-{_jvm()}.jsa"
     if not archive.exists():

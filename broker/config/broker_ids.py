@@ -11,9 +11,10 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,10}")
 
 
 def broker_id_of(resource_name: str, node_or_broker: str) -> int:
-    """Return the broker id that a config resource has as its name. Raises KafkaError INVALID_REQUEST (42), in Kafka's words, if it is not a number.
+    """Return the broker id in `resource_name`, the name of a config resource. Raises KafkaError INVALID_REQUEST (42) if the name is not a number.
 
-    node_or_broker: what Kafka's error calls the broker: "Node" where settings are changed, "Broker" where they are described.
+    node_or_broker: the word for the broker in the error message, which is Kafka's: "Node" where settings are changed, "Broker" where they are
+    described.
     """
     if _NUMBER.fullmatch(resource_name) is None:
         raise KafkaError(

@@ -143,10 +143,10 @@ class BrokerResource:
             self._check_min_insync_replicas(own)
 
     def _check_together(self, threads: Mapping[str, int], limits: Mapping[str, Mapping[str, int]]) -> None:
-        """Raise ConfigError if the new values of the broker's settings contradict each other, or may not follow the old values.
+        """Raise ConfigError if the new values of the broker's settings contradict each other, or if a value must not follow the previous one.
 
-        The caller has put the new values into the cluster's settings. threads, limits: the results of `_thread_counts` and `_limits_of_listeners`
-        before the change.
+        The new values are already in the cluster's settings. threads, limits: the previous values, as `_thread_counts` and `_limits_of_listeners`
+        returned them before the change.
         """
         config = self._cluster.config
 
@@ -168,9 +168,10 @@ class BrokerResource:
             raise ConfigError(dynamic_rejection(reason))
 
     def _check_min_insync_replicas(self, own: Mapping[str, str]) -> None:
-        """Raise KafkaError unless `min.insync.replicas` is set for all brokers. Called if a request sets or deletes it, on one broker or on all.
+        """Reject a change of `min.insync.replicas` on a single broker, and the deletion of its value for all brokers.
 
-        own: all settings that are set on this resource after the change.
+        Called if a request sets or deletes this setting while eligible leader replicas are enabled. own: all settings that are set on this resource
+        after the change. Raises KafkaError INVALID_CONFIG (40).
         """
         if self._broker_id != ALL_BROKERS:
             message = f"Broker-level {MIN_INSYNC_REPLICAS} cannot be altered while ELR is enabled."
@@ -197,7 +198,7 @@ class BrokerResource:
         return addresses == self._cluster.controller.image.brokers[self._broker_id].listeners
 
     def _limits_of_listeners(self) -> dict[str, dict[str, int]]:
-        """Return the current values of the settings that Kafka checks for each listener of the broker, by listener and setting."""
+        """Return, by listener and setting, the current limits of connections and numbers of threads that Kafka checks for each listener."""
         config = self._cluster.config.for_broker(self._checked_id)
         listeners = self._cluster.controller.image.brokers[self._checked_id].listeners
         return {
@@ -260,8 +261,8 @@ def _endpoints_rejection(name: str, text: str) -> str:
 def _check_listener(before: Mapping[str, int], after: Mapping[str, int]) -> None:
     """Raise ConfigError if a listener rejects its new limits of connections or its new number of threads.
 
-    before, after: map the settings of the listener to their values before and after the change. The limits are max.connections
-    and max.connection.creation.rate. If one of them changes, neither may be 0 after the change, not even a limit that stays 0.
+    before, after: map the settings of the listener to their values before and after the change. The limits are max.connections and
+    max.connection.creation.rate. If at least one limit changes, both must differ from 0 after the change.
     """
     if any(before[name] != after[name] for name in _CONNECTION_LIMITS):
         for name in _CONNECTION_LIMITS:

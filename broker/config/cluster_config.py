@@ -166,12 +166,11 @@ class ClusterConfig:
             self.dynamic_all.pop(MIN_INSYNC_REPLICAS, None)
 
     def with_min_insync_replicas_of_the_cluster(self) -> dict[int, dict[str, str]]:
-        """Compute the change of the dynamic settings after which `min.insync.replicas` is set for all brokers and for no single one.
+        """Compute the change that sets `min.insync.replicas` dynamically for all brokers together, and removes it from single brokers.
 
-        Kafka's controller makes this change when eligible leader replicas are enabled (KIP-966); this method only computes it. Single brokers lose
-        the setting. If it is not set dynamically for all brokers, it gets the value given at start for all brokers, else that of the profile or
-        Kafka's default. Returns a dict: for each broker id (or ALL_BROKERS) whose settings change, all of its dynamic settings after the change, as
-        text.
+        Kafka's controller makes this change when eligible leader replicas are enabled (KIP-966); this method only computes it. If the setting has no
+        dynamic value for all brokers yet, it gets the value given at start for all brokers, otherwise that of the profile or Kafka's default. Returns
+        a dict that has an entry for each broker id (or ALL_BROKERS) whose settings change: all of its dynamic settings after the change, as text.
         """
         changed = {}
         for broker_id in self.dynamic_broker:

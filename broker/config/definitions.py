@@ -107,10 +107,10 @@ class Setting(NamedTuple):
 
 
 def text_or_list(name: str, known: Setting | None) -> Setting:
-    """Return a definition of the setting `name` that accepts any text.
+    """Return a definition of the setting `name` that accepts any text: of type list if Kafka's setting is a list, otherwise of type string.
 
-    If Kafka's setting has the type list, the definition has this type and Kafka's default, because a client can append items to a list: to the
-    default, if the list is not set. Otherwise the definition has the type string. known: Kafka's definition of the setting, None if there is none.
+    A definition of type list also has Kafka's default, because a client can append items to a list that is not set: they are appended to the default.
+    known: Kafka's definition of the setting, None if there is none.
     """
     if known is None or known.kind != "list":
         return Setting(name, "string")

@@ -21,7 +21,7 @@ MESSAGE_FORMAT_VERSION = "message.format.version"
 class Synonym(NamedTuple):
     """The value that a setting has in one layer, such as the dynamic settings of a broker or Kafka's defaults, as unparsed text.
 
-    name: the setting itself, or the setting that Kafka uses in its place if it is not set, such as `log.retention.hours`.
+    name: the described setting, or one that Kafka uses if the described setting is not set, such as `log.retention.hours` for `log.retention.ms`.
     """
 
     name: str
@@ -32,8 +32,8 @@ class Synonym(NamedTuple):
 class Described(NamedTuple):
     """The description of one setting of a topic, broker or group in DescribeConfigs.
 
-    kind: the type of the setting, None if Kafka does not know the setting. value: None if it is sensitive or not set. synonyms: the values of all
-    layers that have one, the value in effect first.
+    kind: the type of the setting, None if Kafka does not know the setting. value: None if the setting is sensitive or not set. synonyms: the values
+    that the setting has in different layers, beginning with the value in effect.
     """
 
     name: str
@@ -112,11 +112,11 @@ def _is_replaced(config: ClusterConfig, broker_id: int, name: str) -> bool:
 def _broker_synonyms(
     config: ClusterConfig, broker_id: int, names: Sequence[str], at_start: Mapping[str, str]
 ) -> tuple[Synonym, ...]:
-    """Return the synonyms that DescribeConfigs lists for a setting: its values in all layers, and those of its fallbacks.
+    """Return the synonyms that DescribeConfigs lists for a setting: the values of the setting and of its fallbacks in all layers.
 
-    names: the setting and its fallbacks in look-up order, such as `log.retention.ms`, `log.retention.minutes`. at_start: the settings given at
-    start, as text. The result is ordered by layer (set at run time, given at start, default), and within a layer like `names`. As in Kafka's
-    `ConfigHelper.configSynonyms`, values of fallbacks that come before the first value of the setting itself are left out. The result is empty if
+    names: the setting, followed by its fallbacks in look-up order, such as `log.retention.ms`, `log.retention.minutes`. at_start: the settings given
+    at start, as text. The result is ordered by layer (set at run time, given at start, default), and within a layer like `names`. As in Kafka's
+    `ConfigHelper.configSynonyms`, it begins with the first value of the setting itself, without the values of fallbacks before that. It is empty if
     the setting itself has no value.
     """
     settings = [config.dynamic_setting(name) for name in names]

@@ -11,8 +11,8 @@ from typing import NamedTuple
 class Refusal(NamedTuple):
     """A rule that rejects those values of a setting that need a feature which this broker lacks, such as TLS.
 
-    reason: why values are rejected. accepted: the values that this broker supports. includes: for a list setting, the items that the list must
-    contain unless it is empty; `accepted` is then ignored.
+    reason: why values are rejected. accepted: the values that this broker supports; not used if `includes` has items. includes: for a list setting,
+    the items that each value must contain; the empty list is accepted, too.
     """
 
     reason: str

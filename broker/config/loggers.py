@@ -50,9 +50,10 @@ def check_broker_id(name: str, own_id: int, node_or_broker: str, expected_id_cla
 
 
 def change_levels(own_id: int, broker: str, changes: Sequence[Change], validate_only: bool) -> None:
-    """Set or delete the levels of loggers. If one change is invalid, none is made. A logger whose level is deleted inherits that of its parent.
+    """Set or delete the levels of loggers. If one change is invalid, none is made. A logger whose level is deleted inherits the level of its parent.
 
-    own_id: the id of the broker that received the request. broker: the name of the resource, which must be this id. validate_only: only check.
+    own_id: the id of the broker that received the request. broker: the name of the resource in the request, which must be `own_id` as text.
+    validate_only: whether to check the changes without making them.
     """
     check_broker_id(broker, own_id, "Node", f". Expected {own_id},")
     for change in changes:

@@ -133,10 +133,10 @@ def dynamic_rejection(reason: str) -> str:
 
 
 def scala_set(names: list[str], kind: str) -> str:
-    """Format names as the text of an immutable Scala set, such as "Set(a, b)".
+    """Format names as Scala writes an immutable set: a class name, and the names in parentheses, such as "Set(a, b)".
 
-    Up to four names are listed in the order of a Java hash table, from which Kafka takes them, after the class name `kind`. Five or more names are
-    listed in the order of Scala's own hash table, after the class name "HashSet".
+    Up to four names have the class name `kind` and the order of a Java hash table, because Kafka copies them from one. Five or more names have the
+    class name "HashSet" and the order of Scala's own hash table.
     """
     is_small = len(names) <= SMALL_SET
     in_order = hash_order(names) if is_small else scala_order(names)

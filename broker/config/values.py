@@ -157,7 +157,7 @@ def _of_listener(name: str, known: Definitions) -> Setting | None:
 def topic_setting(name: str, definitions: Definitions | None = None) -> Setting:
     """Return the definition of a topic setting. Raises ConfigError for an unknown name.
 
-    definitions: None for those of the default release.
+    definitions: the settings of the emulated Kafka release; None for those of the default release.
     """
     known = definitions or definitions_of(DEFAULT_RELEASE)
     setting = known.topic.get(name)
@@ -209,7 +209,7 @@ def check_topic_settings(
     """Raise ConfigError for the first unknown name or invalid value of a topic's settings.
 
     overrides: maps names to values. strict_kip: whether to follow the KIPs and documentation where they differ from Kafka's code (D10). definitions:
-    None for those of the default release.
+    the settings of the emulated Kafka release; None for those of the default release.
     """
     for name, text in overrides.items():
         parse(topic_setting(name, definitions), text, strict_kip)

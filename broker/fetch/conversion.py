@@ -68,13 +68,13 @@ def for_client(
 
 
 def _converted(data: bytes, magic: int, offset: int) -> bytes:
-    """Return the record batches in `data` from `offset` on, with those of a newer format than `magic` converted to it (F-35).
+    """Return the record batches in `data` from `offset` on. Batches of a newer format than `magic` are converted to the format `magic` (F-35).
 
     The result has the size of `data`: longer results are cut off, shorter ones padded. There are two exceptions. If the first converted batch alone
     is larger than `data`, the result is this whole batch. If no records are left to return, the result is a short padding.
 
-    A batch compressed with zstd cannot be converted. If records before it were converted, the result ends with those, or some batches earlier;
-    otherwise UnsupportedCompression is raised. Raises DecodeError for damaged records, and EncodeError for records that the older format cannot
+    A batch compressed with zstd cannot be converted: the result ends before this batch, or some batches earlier. If it would then have no records,
+    UnsupportedCompression is raised instead. Raises DecodeError for damaged records, and EncodeError for records that the older format cannot
     represent.
     """
     result = bytearray()

@@ -228,11 +228,11 @@ class Reader:
     def _out_of_bounds(
         self, params: FetchParams, fetch: PartitionFetch, partition: Partition, result: PartitionRead
     ) -> PartitionRead | None:
-        """Return an error result if the requested offset is not readable (F-16, F-17, D1); None if it is readable.
+        """Return an error result if the requested offset is not readable (F-16, F-17, D1); None if the offset is readable.
 
-        params: the parameters of the Fetch request. fetch: its entry for this partition. result: a result that already contains the offsets of this
-        replica. An error is set in this object, which is then returned. But with the setting `semantics=kafka`, OFFSET_OUT_OF_RANGE is returned in a
-        new result without offsets.
+        params: the parameters of the Fetch request. fetch: the entry of the request for this partition. result: a result that already contains the
+        offsets of this replica. The method sets the error in `result` and returns it, with one exception: with the setting `semantics=kafka`,
+        OFFSET_OUT_OF_RANGE is returned in a new result without offsets.
         """
         log, offset = partition.log, fetch.offset
         high_watermark = log.high_watermark  # under `kip` a follower's high watermark may be beyond its log end (D2)
@@ -247,9 +247,10 @@ class Reader:
         return self._out_of_range(result)
 
     def _out_of_range(self, result: PartitionRead) -> PartitionRead:
-        """Return a result with the error OFFSET_OUT_OF_RANGE (1); it has the replica's offsets only with the setting `semantics=kip` (D3).
+        """Return a result with the error OFFSET_OUT_OF_RANGE (1), and with the replica's offsets only if the setting is `semantics=kip` (D3).
 
-        result: a result that has the replica's offsets. With `semantics=kip` it is returned with the error code set, otherwise a new one is returned.
+        result: a result that already contains the replica's offsets. With `semantics=kip`, the error is set in `result`; otherwise a new one is
+        returned.
         """
         if not self._strict_kip:
             return failed(ErrorCode.OFFSET_OUT_OF_RANGE)

@@ -119,9 +119,10 @@ def _heterogeneous(members: Sequence[MemberSubscription], counts: Mapping[bytes,
 
 
 def _balance(topic_id: bytes, subscribers: Sequence[str], held: Mapping[str, list[Place]]) -> int:
-    """Move partitions of one topic from its most loaded to its least loaded subscriber until their loads differ by at most 1.
+    """Move partitions of one topic, one by one, from their most loaded owner to the least loaded subscriber. Returns how many were moved.
 
-    held: maps each subscriber to its partitions of all topics; their number is its load. Returns how many partitions were moved.
+    The load of a subscriber is the number of its partitions of all topics. The moves end when the two loads differ by at most 1. held: maps each
+    subscriber to its partitions of all topics; it is updated.
     """
     moved = 0
     while True:
@@ -143,7 +144,7 @@ def _places(topic_id: bytes, counts: Mapping[bytes, int]) -> list[Place]:
 
 
 def _still_held(member: MemberSubscription, counts: Mapping[bytes, int]) -> list[Place]:
-    """Return the partitions of the member's target that still exist and whose topics it still subscribes to.
+    """Return the partitions of a member's current target that the member may keep: they exist, and the member still subscribes to their topics.
 
     counts: maps topic ids to numbers of partitions.
     """

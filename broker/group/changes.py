@@ -89,8 +89,8 @@ class GroupChanges:
     def loaded(self, group: Group | ConsumerGroup, now_ms: int) -> None:
         """Publish that a group was loaded from the offsets topic.
 
-        If a change of this group was published before, the group was loaded again only to undo a change that could not be stored. This method then
-        publishes an ordinary change instead: how the group differs from its last published state.
+        If this object has already published a change of the group, the group was only loaded again to undo a change that could not be stored. The
+        method then publishes the difference from the last published state, as an ordinary change.
         """
         if self._events.group_changed is None:
             return
@@ -231,7 +231,7 @@ def _changed_topics(before: _Seen, after: _Seen) -> tuple[str, ...]:
 
     before: the snapshot of the group when its last change was published. after: the snapshot of its state now. Topics that members started or stopped
     subscribing to are left out. A topic whose name is unknown is represented by the hexadecimal digits of its id. If the members' subscriptions
-    changed, all topics with unknown names are left out: each may be new in the snapshot or missing only because of its subscribers.
+    changed, all topics with unknown names are left out, because a difference may come from a subscription instead of a change of the topic.
     """
     old, new = ({name for _, topics, _ in seen.members.values() for name in topics} for seen in (before, after))
     names = set()

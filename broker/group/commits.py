@@ -154,8 +154,8 @@ class Commits:
     ) -> None:
         """Wait until all commits for the given partitions are replicated, then call `done` (GO-29). Does not wait for open transactions.
 
-        keys: the partitions, None for all that have a commit. `done` is called with an error code and the current time (ms). The code is 0, or
-        NOT_COORDINATOR if a commit fails or this broker removes the group from memory.
+        keys: the partitions; None for all partitions. `done` is called with an error code and the current time (ms). The code is NOT_COORDINATOR if a
+        commit outside a transaction fails, or if this broker removes the group from memory; otherwise it is 0.
         """
         group = self._groups.get_any(group_id)
         if group is None or not any(keys is None or key in keys for key in _being_written(group)):

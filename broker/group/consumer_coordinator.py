@@ -171,9 +171,10 @@ class ConsumerCoordinator:
         )
 
     def _find_or_create(self, request: ConsumerHeartbeat, entries: list[Entry], now_ms: int) -> ConsumerGroup:
-        """Return the group that a heartbeat names. A joining member creates a missing group and converts a classic one (GN-10, GN-55).
+        """Return the group that a heartbeat names. For a joining member, a missing group is created and a classic group converted (GN-10, GN-55).
 
-        entries: the list to which the records of a conversion are added.
+        entries: the list to which the records of a conversion are added. Raises KafkaError GROUP_ID_NOT_FOUND (69) if the group is missing or classic
+        and the member does not join, or if a classic group cannot be converted.
         """
         group = self._groups.get_consumer(request.group_id)
         if group is not None:

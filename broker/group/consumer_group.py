@@ -135,9 +135,10 @@ class ConsumerGroup:
     The owner is the member that has the partition, or that must still revoke it.
     """
     releasing: Mapping[Place, int] = field(default_factory=dict)
-    """Maps the partitions that a member gave up in the current request to the member epoch with which it owned them (GN-32).
+    """Maps the partitions that a member gave up in the current request to the member epoch with which the member owned them (GN-32).
 
-    A member gives up its partitions when it takes over the instance id of another member. Other members cannot get them before the next request.
+    A member gives up its partitions when it takes over the instance id of another member. No other member can get these partitions before the next
+    request.
     """
     fenced: set[str] = field(default_factory=set)
     """The ids of removed members whose next heartbeat gets FENCED_MEMBER_EPOCH instead of UNKNOWN_MEMBER_ID, until they join again."""
@@ -178,7 +179,10 @@ class ConsumerGroup:
         )
 
     def find(self, member_id: str, instance_id: str | None) -> ConsumerMember | ErrorCode:
-        """Return a member by its id, or by its instance id if `member_id` is empty; an error code if there is no such member."""
+        """Return the member with this instance id or, if `instance_id` is None, with this member id. Returns an error code if there is none.
+
+        The code is FENCED_INSTANCE_ID (82) if `member_id` is not empty and another member has the instance id, otherwise UNKNOWN_MEMBER_ID (25).
+        """
         holder = None if instance_id is None else self.members.get(self.static_ids.get(instance_id, ""))
         member = self.members.get(member_id) if member_id and instance_id is None else holder
         if member is None:

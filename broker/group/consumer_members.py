@@ -58,8 +58,8 @@ class Membership:
     def find_leaving(self, group: ConsumerGroup, request: ConsumerHeartbeat) -> ConsumerMember:
         """Return the member that leaves the group, for good or temporarily (GN-31).
 
-        Raises KafkaError UNKNOWN_MEMBER_ID (25) if the group has no such member or instance id, FENCED_INSTANCE_ID (82) if another member has the
-        instance id, and FENCED_MEMBER_EPOCH (110) if the member was fenced before.
+        Raises KafkaError UNKNOWN_MEMBER_ID (25) if the group has no member with the member id or instance id in the request. If the group has fenced
+        that member, the error is FENCED_MEMBER_EPOCH (110) instead. Raises FENCED_INSTANCE_ID (82) if another member has the instance id.
         """
         if request.instance_id is not None:
             holder = _holder(group, request.instance_id)
@@ -70,14 +70,14 @@ class Membership:
         return member
 
     def find_or_add(self, group: ConsumerGroup, request: ConsumerHeartbeat, entries: list[Entry]) -> ConsumerMember:
-        """Return the member that sends a heartbeat; a joining member is added first (GN-12, GN-32).
+        """Return the member that sends a heartbeat. A member that joins is first added to the group, if it is missing (GN-12, GN-32).
 
         entries: the list to which records of the change are added. Raises KafkaError:
 
-        - UNKNOWN_MEMBER_ID (25) for a member that does not join and is not in the group, and for the instance id of a removed member (GN-34);
-        - FENCED_INSTANCE_ID (82) for a member that does not join, if another member has its instance id;
-        - FENCED_MEMBER_EPOCH (110) if the epoch is wrong, or the member was fenced before;
-        - UNRELEASED_INSTANCE_ID (111) if a member joins with the instance id of a member that has not left.
+        - UNKNOWN_MEMBER_ID (25) if the member does not join and is not in the group, or if its instance id belonged to a removed member (GN-34);
+        - FENCED_MEMBER_EPOCH (110) for a wrong epoch, and instead of UNKNOWN_MEMBER_ID if the group has fenced the missing or removed member;
+        - FENCED_INSTANCE_ID (82) if the member does not join, and another member has its instance id;
+        - UNRELEASED_INSTANCE_ID (111) if the member joins with the instance id of a member that has not left and must not be replaced.
         """
         if request.instance_id is not None:
             return self._find_or_add_static(group, request, request.instance_id, entries)
@@ -93,9 +93,11 @@ class Membership:
     def _find_or_add_static(
         self, group: ConsumerGroup, request: ConsumerHeartbeat, instance_id: str, entries: list[Entry]
     ) -> ConsumerMember:
-        """Return the static member that sends a heartbeat; a joining one replaces a member that has left temporarily (GN-32 to GN-34).
+        """Return the static member that sends a heartbeat. If it joins, it is first added, or takes the place of a member (GN-32 to GN-34).
 
-        entries: the list to which the records of a replacement are added.
+        A joining member takes the place of a member with the same instance id that has left temporarily or, from Kafka 4.0 on, uses the classic
+        protocol. It is added if the group has neither its instance id nor its member id. entries: the list to which the records of a replacement are
+        added. Raises KafkaError as described in `find_or_add`.
         """
         holder = _holder(group, instance_id)
         if request.member_epoch != JOINING:
@@ -114,12 +116,12 @@ class Membership:
         return self._take_over(group, holder, request.member_id or self.new_member_id(), entries)
 
     def find_or_add_classic(self, group: ConsumerGroup, request: JoinRequest, entries: list[Entry]) -> ConsumerMember:
-        """Return the member that sends JoinGroup; a new member is added first (GN-57).
+        """Return the member that sends JoinGroup. A new member is first added, or replaces the member that has its instance id (GN-57).
 
-        entries: the list to which records of the change are added. Raises KafkaError for a static member that sends a member id: UNKNOWN_MEMBER_ID
-        (25) if no member has its instance id, FENCED_INSTANCE_ID (82) if another member has it, and FENCED_MEMBER_EPOCH (110) if the member was
-        fenced before. Even without a member id, a former instance id of a removed member raises UNKNOWN_MEMBER_ID, or FENCED_MEMBER_EPOCH if that
-        member was fenced.
+        entries: the list to which records of the change are added. A static member that sends a member id must already be in the group. Raises
+        KafkaError for a static member: UNKNOWN_MEMBER_ID (25) if it sends a member id and no member has its instance id, or if its instance id
+        belonged to a removed member; FENCED_INSTANCE_ID (82) if it sends a member id and another member has its instance id. If the group has fenced
+        the missing member, FENCED_MEMBER_EPOCH (110) is raised instead of UNKNOWN_MEMBER_ID.
         """
         member_id, instance_id = request.member_id or self.new_member_id(), request.group_instance_id
         if instance_id is None:
@@ -134,9 +136,10 @@ class Membership:
     def check_static(self, group: ConsumerGroup, request: JoinRequest) -> None:
         """Check that the member id in a JoinGroup request belongs to the static member with the request's instance id (GN-57).
 
-        The ids are compared only if the request contains both. No member is added. Raises KafkaError UNKNOWN_MEMBER_ID (25) if no member has the
-        instance id, FENCED_INSTANCE_ID (82) if a member with another member id has it, and FENCED_MEMBER_EPOCH (110) if the member was fenced before.
-        Even without a member id, a former instance id of a removed member raises UNKNOWN_MEMBER_ID, or FENCED_MEMBER_EPOCH if that member was fenced.
+        The ids are compared only if the request contains both. No member is added. Raises KafkaError UNKNOWN_MEMBER_ID (25) if the request has a
+        member id and no member has the instance id, or if the instance id belonged to a removed member. Raises FENCED_INSTANCE_ID (82) if a member
+        with another member id has the instance id. If the group has fenced the missing member, FENCED_MEMBER_EPOCH (110) is raised instead of
+        UNKNOWN_MEMBER_ID.
         """
         if request.group_instance_id is not None:
             holder = _holder(group, request.group_instance_id)
@@ -146,8 +149,9 @@ class Membership:
     def find_classic(self, group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
         """Return a member that uses the classic protocol (GN-56). instance_id: None for a dynamic member.
 
-        Raises KafkaError UNKNOWN_MEMBER_ID (25) if there is no such member or it uses the new protocol, FENCED_INSTANCE_ID (82) if another member has
-        the instance id, and FENCED_MEMBER_EPOCH (110) if the static member was fenced before.
+        Raises KafkaError UNKNOWN_MEMBER_ID (25) if there is no such member or the member uses the new protocol, and FENCED_INSTANCE_ID (82) if
+        another member has the instance id. If the group has fenced the missing static member, FENCED_MEMBER_EPOCH (110) is raised instead of
+        UNKNOWN_MEMBER_ID.
         """
         if instance_id is None:
             member = group.members.get(member_id)
@@ -296,11 +300,11 @@ def _unknown_member(member_id: str, group: ConsumerGroup) -> KafkaError:
 
 
 def _holder(group: ConsumerGroup, instance_id: str) -> ConsumerMember | None:
-    """Return the member to which `group.static_ids` maps an instance id; None if it does not contain the id.
+    """Return the member to which the dict `group.static_ids` maps an instance id; None if the dict does not contain the id.
 
-    As in Kafka, a member that changes its instance id stays in that dict under the old id, too, even after the member is removed. If `instance_id`
-    belongs to a removed member in this way, the function raises KafkaError: FENCED_MEMBER_EPOCH (110) if that member was fenced, otherwise
-    UNKNOWN_MEMBER_ID (25) (GN-34).
+    As in Kafka, the dict keeps the old instance id of a member that has changed its instance id, even after the member is removed. For an id that the
+    dict maps to a removed member, KafkaError is raised: FENCED_MEMBER_EPOCH (110) if the group has fenced that member, otherwise UNKNOWN_MEMBER_ID
+    (25) (GN-34).
     """
     member_id = group.static_ids.get(instance_id)
     if member_id is None:
@@ -326,10 +330,10 @@ def _check_static(
 
 
 def _check_epoch(member: ConsumerMember, request: ConsumerHeartbeat) -> None:
-    """Check that a heartbeat has the current epoch of its member. Raises KafkaError FENCED_MEMBER_EPOCH (110) for another epoch.
+    """Raise KafkaError FENCED_MEMBER_EPOCH (110) unless a heartbeat has the current epoch of `member`, or is allowed to have the previous one.
 
-    The previous epoch is accepted, too, if the heartbeat reports the member's partitions, and all of them are assigned to it. The member then
-    probably missed the response that contained the current epoch (GN-12).
+    The previous epoch is allowed if the heartbeat lists the partitions that the member owns, and all of them are assigned to the member. The member
+    then probably missed the response that contained the current epoch (GN-12).
     """
     known, received = member.current.epoch, request.member_epoch
     if received == known:

@@ -41,7 +41,7 @@ class ConsumerHeartbeat:
 
     @property
     def is_full(self) -> bool:
-        """Return whether the member sends all values, not only changed ones. Its response then contains its assignment (GN-27)."""
+        """Return whether the member sends all values, not only changed ones. The response then contains the member's assignment (GN-27)."""
         has_subscription = self.topic_names is not None or self.topic_regex is not None
         return self.rebalance_timeout_ms != UNCHANGED_MS and has_subscription and self.owned is not None
 

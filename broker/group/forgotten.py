@@ -24,9 +24,10 @@ class ForgottenGroups:
         self._groups: dict[str, ConsumerGroup] = {}
         """Maps group ids to removed groups that have offsets, as long as no new group has the same id."""
         self._visible: dict[str, tuple[ConsumerGroup, int]] = {}
-        """Maps the ids of removed groups that read requests may still see to (group, end offset).
+        """Maps the id of each removed group that read requests may still show to a pair (group, end offset).
 
-        The offset is the end of the group's partition when the group was removed. Requests see the group until the high watermark is above it.
+        The offset is the end of the group's partition when the group was removed. Requests show the group until the high watermark is above this
+        offset.
         """
 
     def __iter__(self) -> Iterator[ConsumerGroup]:

@@ -104,7 +104,7 @@ class Group:
     pending: dict[str, Timer] = field(default_factory=dict)
     """Maps member ids to timers. The ids were given to new members, who must join again with their id before the timer fires."""
     owing_sync: dict[str, None] = field(default_factory=dict)
-    """The ids of members that have received the response to their join in this generation and have not sent SyncGroup yet; the values are None."""
+    """The ids of members that have received the JoinGroup response of this generation and have not sent SyncGroup yet, as the keys of a dict."""
     new_member_added: bool = False
     """Whether a member joined while the first rebalance was delayed, so that the rebalance may be delayed further."""
     initial_join: bool = False

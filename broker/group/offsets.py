@@ -92,10 +92,10 @@ def errors_by_topic(
     """Return the error codes for a response to OffsetCommit or OffsetDelete, in Kafka's order (GO-15).
 
     The result has the form [(topic, [(partition, error), ...]), ...]. topics: the topics of the request, by name or by id, with their partition
-    indexes. results: maps (topic, partition index) to the error code of each partition that was processed. otherwise: a function of a topic that
-    returns the error code of its other partitions. unknown_topics: the topics of the request that do not exist; they are listed even without
-    partitions. repeats: whether a processed partition that the request repeats is listed each time, as in Kafka's new group coordinator (default from
-    4.0 on); otherwise it is listed once.
+    indexes. results: maps (topic, partition index) to the error code of each partition that was processed. otherwise: a function that takes a topic
+    and returns the error code for the topic's partitions outside `results`. unknown_topics: the topics of the request that do not exist; they are
+    listed even without partitions. repeats: whether a processed partition that the request repeats is listed each time, as in Kafka's new group
+    coordinator (default from 4.0 on); otherwise it is listed once.
 
     The order: topics that do not exist, or that have a partition outside `results`, come before the other topics. In each topic, the partitions
     outside `results` come first. There is one exception: with `repeats`, if all topics exist and all partitions are in `results`, the order is that

@@ -29,12 +29,12 @@ class PendingOffsets:
         The number counts the offsets in the order in which they were added to this object.
         """
         self._producers: dict[PartitionKey, int] = {}
-        """Maps a partition with pending offsets to the number of producers that have one."""
+        """Maps each partition with pending offsets to the number of producers that have a pending offset of this partition."""
         self._replaced: dict[PartitionKey, int] = {}
-        """Maps a partition to the highest number of its pending offsets that a commit has replaced.
+        """Maps a partition to a number: its pending offsets up to this number have been replaced by a committed offset.
 
-        The number counts the offsets in the order in which they were added to this object. Pending offsets of the partition with this number or a
-        lower one are ignored when their transactions commit.
+        The number counts the offsets in the order in which they were added to this object. The replaced offsets are ignored when their transactions
+        commit.
         """
         self._last_number = 0
 

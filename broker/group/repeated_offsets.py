@@ -1,4 +1,4 @@
-"""Commits that name a partition more than once: which of its offsets is stored, and the result of each (GO-15)."""
+"""Offset commits that name a partition more than once: which offset is stored for the partition, and the result of each entry (GO-15)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Result(Protocol):
 class OffsetsToStore(dict[PartitionKey, CommittedOffset]):
     """The offset to store for each partition of a request.
 
-    If a request repeats a partition, Kafka's old group coordinator stores its last offset. The new one (default from 4.0 on) stores the last offset
-    whose metadata is not too long, or the last of all if the metadata of each is too long. too_long: for each repeated partition a list that says for
-    each of its offsets, in the order of the request, whether the metadata is too long. It is empty with the old coordinator.
+    If a request repeats a partition, Kafka's old group coordinator stores the partition's last offset. The new one (default from 4.0 on) stores the
+    last offset whose metadata is not too long, or simply the last offset if all metadata is too long. too_long: maps each repeated partition to one
+    boolean for each of its offsets, in the order of the request: whether the metadata is too long. With the old coordinator, this dict is empty.
     """
 
     def __init__(

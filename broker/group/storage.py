@@ -59,7 +59,7 @@ class LoggedRecord(KeyedRecord, Protocol):
 
     @property
     def producer_id(self) -> int:
-        """Return the id of the producer in whose transaction the record is, or whose transaction this marker ends; -1 without a transaction."""
+        """Return the id of the producer to whose transaction this record or transaction marker belongs; -1 for a record outside transactions."""
         ...
 
     @property
@@ -243,10 +243,10 @@ class GroupStorage:
         self._append(group_id, entries, now_ms, lambda error, at_ms: stored(_GROUP_ERRORS.get(error, error), at_ms))
 
     def await_writes(self, group_id: str, now_ms: int, stored: Stored) -> None:
-        """Wait until all records in the group's partition are replicated, then call `stored`; with an error code if that failed.
+        """Call `stored` when all records in the group's partition are replicated, or with an error code if they cannot be replicated.
 
-        Requests that write nothing use this, because their response may show changes that are not replicated yet, for example those of a loaded
-        group.
+        Requests that write nothing use this method, because their responses may show changes that are not replicated yet, for example those of a
+        loaded group.
         """
         if self._log is None:
             stored(ErrorCode.NONE, now_ms)

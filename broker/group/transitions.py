@@ -116,8 +116,8 @@ class Transitions:
         """Compute the target assignment of the current epoch, and add its records to `entries` (GN-18, GN-48).
 
         new_assignor: the assignor that the current request prefers, if no member preferred it before; otherwise None. were_equal: whether all members
-        count as having the same subscription, even if the current request made their subscriptions different (`_were_equal`). This is then the
-        subscription of the member that is first in Kafka's hash table (GN-38).
+        are treated as if they had the subscription of one member, the first in Kafka's hash table (GN-38). Kafka does so after some requests that
+        made equal subscriptions different (`_were_equal`).
         """
         members = [
             MemberSubscription(
@@ -339,11 +339,11 @@ def _have_changed(names: Iterable[str], before: Mapping[str, object], after: Map
 
 
 def _were_equal(group: ConsumerGroup, member: ConsumerMember, changes: Changes) -> bool:
-    """Return whether all members had the same subscription before the current request; Kafka then ignores the new differences (GN-38).
+    """Return whether all members had the same subscription before the current request. If so, Kafka ignores the new differences (GN-38).
 
-    The result is False if there were no members, if the request neither changed a regular expression nor added a member, or if the common
-    subscription contained both topic names and a regular expression. member: the member that sent the request. Only its regular expression is taken
-    from before the request; its topic names are the present ones. A member that the request added does not count. changes: what the request changed.
+    False if there were no members, if the request neither changed a regular expression nor added a member, or if the common subscription contained
+    both topic names and a regular expression. member: the member that sent the request. It is ignored if the request added it; otherwise its previous
+    regular expression and its present topic names are compared with those of the others. changes: what the request changed.
     """
     if changes.regex_before is None and not changes.is_new:
         return False

@@ -1,8 +1,8 @@
 """RemoveRaftVoter (key 81, version 0): remove a controller from the quorum (KIP-853).
 
-Behaviour: the broker checks the cluster id, the voter, and then the quorum, in Kafka's order. No request succeeds. In a static quorum, as new
-clusters have it (`kraft.version` 0), a valid request gets error UNSUPPORTED_VERSION (35). In a dynamic quorum, it gets error VOTER_NOT_FOUND (127),
-even if it names the cluster's only controller, which cannot be removed (AD-27).
+Behaviour: the broker checks the cluster id, the voter, and then the quorum, in Kafka's order. No request succeeds. In a static quorum
+(`kraft.version` 0), which every new cluster has, a valid request gets error UNSUPPORTED_VERSION (35). In a dynamic quorum, it gets error
+VOTER_NOT_FOUND (127), even if it names the cluster's only controller, which cannot be removed (AD-27).
 """
 
 from __future__ import annotations

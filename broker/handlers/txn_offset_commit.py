@@ -112,8 +112,8 @@ def _checked(
     """Return the response to a request after the coordinator has stored or refused its offsets.
 
     results: maps (topic, partition) to an error code. offsets: the offsets that the coordinator was asked to store. If the broker emulates Kafka's
-    new group coordinator (default from 4.0 on), each entry of a partition that the request names more than once is checked: an entry with too long
-    metadata gets OFFSET_METADATA_TOO_LARGE (12), unless the partition's result is already another error.
+    new group coordinator (default from 4.0 on), and the request names a partition more than once, each entry of this partition is checked: an entry
+    with too long metadata gets OFFSET_METADATA_TOO_LARGE (12), unless it already has another error.
     """
     reply = _response(exchange, request, results, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     assert isinstance(reply.message, TxnOffsetCommitResponse)

@@ -55,5 +55,5 @@ class InvalidBatch(Exception):
 class StorageError(Exception):
     """Raised if bytes of a log cannot be written (full disk, no descriptors) or do not contain the expected batches.
 
-    A failed append changes nothing, and its client gets KAFKA_STORAGE_ERROR (56).
+    A failed append changes nothing, and the client that sent the batch gets KAFKA_STORAGE_ERROR (56).
     """

@@ -12,9 +12,9 @@ NO_FLUSH = (1 << 63) - 1
 class FlushState:
     """What one store must flush, and when. The limits may change at any time.
 
-    limit_records: the number of appended records after which files are flushed (flush.messages). limit_ms: the time since the last flush after
-    which a check flushes them (flush.ms). Both are `NO_FLUSH` for no limit. unflushed_records: the number of records appended since the last
-    flush, counted only while `limit_records` is set. flushed_ms: when the log was last flushed, or created. flushed_position: all bytes of the
+    limit_records: after this number of appended records, the files are flushed (flush.messages). limit_ms: after this time since the last flush, the
+    next periodic check flushes the files (flush.ms). Both are `NO_FLUSH` for no limit. unflushed_records: the number of records appended since the
+    last flush, counted only while `limit_records` is set. flushed_ms: when the log was last flushed, or created. flushed_position: all bytes of the
     store before this position are on the disk.
     """
 

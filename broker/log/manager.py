@@ -54,8 +54,8 @@ class LogTask(ABC):
     """A periodic maintenance task for all replicas, such as retention or compaction.
 
     A check does the work that is due, and schedules the next check for the earliest time at which more work may be due. If no work is expected, it
-    schedules none. interval: the name of the setting with the time between two checks in ms. looked: a function that each check calls first. After
-    this call, the next append or change of settings schedules a further check of every task.
+    schedules none. interval: the name of the setting with the time between two checks in ms. looked: a function that each check calls before it
+    starts the work. This call allows the next append or change of settings to schedule a further check of every task.
     """
 
     interval: str
@@ -106,7 +106,7 @@ class LogTask(ABC):
 
 
 class Retention(LogTask):
-    """The periodic task that deletes segments which exceed the limits of age or size."""
+    """The periodic task that deletes the oldest segments of each log that are too old, or that make the log too large."""
 
     interval = "log.retention.check.interval.ms"
 

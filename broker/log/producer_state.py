@@ -257,7 +257,7 @@ class ProducerStates:
     def expire(self, now_ms: int, expiration_ms: int) -> None:
         """Remove producers that have been idle for `expiration_ms` (producer.id.expiration.ms), unless they have an open transaction (TX-63).
 
-        As in Kafka, idle time counts from the timestamp of the producer's last batch or marker, which a client may set.
+        As in Kafka, idle time counts from the timestamp in the producer's last batch or marker. A client may have set this timestamp.
         """
         idle = [
             producer_id

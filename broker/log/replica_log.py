@@ -1,9 +1,9 @@
 """One replica's log: its batches in the shared store, its offsets, leader epochs and producers.
 
-Log start and log end offset change only by the methods here. The partition sets the high watermark (`commit`). The log itself lowers a high watermark
-that a truncation leaves above the log end, and raises one that a raised log start leaves below the log start. A rejected append changes nothing.
-Corresponds to `UnifiedLog` and `LocalLog` in Kafka. This module does not depend on leadership, the ISR, wire messages or the clock: the events that a
-log publishes have the time of the request or timer that is being handled.
+Log start and log end offset change only by the methods here. The partition sets the high watermark (`commit`). The log itself lowers the high
+watermark to the log end after a truncation, and raises it to the log start after the log start was raised, if necessary. A rejected append changes
+nothing. Corresponds to `UnifiedLog` and `LocalLog` in Kafka. This module does not depend on leadership, the ISR, wire messages or the clock: the
+events that a log publishes have the time of the request or timer that is being handled.
 """
 
 from __future__ import annotations
@@ -494,8 +494,8 @@ class ReplicaLog:
         """Remove the batch that contains `offset` and all batches after it (E-4).
 
         A high watermark above the new log end is lowered. If `offset` is below the log start, the log becomes empty and starts at `offset`. If
-        `offset` is the log end, no batch is removed, but a leader epoch that begins there is: it has no batches, and the batches of the next leader
-        may have another epoch.
+        `offset` is the log end, no batch is removed, only a leader epoch that begins there: this epoch has no batches, and the next batches may have
+        another one.
         """
         if offset >= self.log_end_offset:
             self.epochs.truncate_from_end(offset)

@@ -1,7 +1,7 @@
-"""Retention: selects the segments of a log that exceed its limits of age or size (`UnifiedLog.deleteOldSegments`, rule N-15).
+"""Retention: deletes the oldest segments of a log that are too old, or that make the log too large (`UnifiedLog.deleteOldSegments`, rule N-15).
 
-Only whole segments that end at or below the high watermark are deleted, oldest first. This includes the active segment.
-This module does not depend on other replicas, topics or the schedule of retention checks.
+Only whole segments that end at or below the high watermark are deleted, oldest first. This includes the active segment. This module does not depend
+on other replicas, topics or the schedule of retention checks.
 """
 
 from __future__ import annotations
@@ -54,9 +54,10 @@ class Expiry(NamedTuple):
     limits: RetentionLimits
 
     def holds(self, log: ReplicaLog, limits: RetentionLimits) -> bool:
-        """Return whether the expiry time `at_ms` still holds for the log: its limits and start are unchanged, its end is not lower than before.
+        """Return whether `at_ms` is still the time at which the oldest segment of the log expires, so that it need not be computed again.
 
-        Returns False if the log had no segment that could expire, because it may have one now.
+        This is so if limits and log start offset are unchanged, and the log end offset is not lower than before. Returns False if the log had no
+        segment that could expire, because it may have one now.
         """
         unchanged = self.log_start_offset == log.log_start_offset and self.limits == limits
         return unchanged and 0 < self.log_end_offset <= log.log_end_offset

@@ -94,9 +94,9 @@ class Runs:
 
     @property
     def deleted_bytes(self) -> int:
-        """Return the size in bytes of the batches that are deleted here, but that Kafka would still store (AD-41).
+        """Return the size in bytes of those deleted batches that Kafka would still store, because it deletes only whole segments (AD-41).
 
-        They lie before the log start, in the same segment as the log start: Kafka deletes only whole segments.
+        These batches lie before the log start, in the same segment as the log start.
         """
         if not self._deleted_bytes or not self._runs:
             return self._deleted_bytes
@@ -171,9 +171,9 @@ class Runs:
     def upper_bound(self, offset: int, size_bytes: int) -> int:
         """Return an offset above all records of a read: `size_bytes` bytes that begin with the batch that holds `offset`.
 
-        The result is the last offset of the first batch after these bytes that has an entry in the store's sparse index. If no batch up to the end
-        of the segment or of the run has an entry, the result is the end offset of the run or, if the segment ends first, the base offset of the batch
-        after the segment. So the result may be higher than necessary, as in Kafka (`fetchUpperBoundOffset`).
+        The result may be higher than necessary, as in Kafka (`fetchUpperBoundOffset`), because only batches with an entry in the store's sparse index
+        are known. It is the last offset of the first such batch after these bytes. If the run or the segment ends before such a batch, it is the end
+        offset of the run or, if the segment ends first, the base offset of the batch after the segment.
         """
         place = self.locate(offset)
         run, segment_end = place.run, self.store.segment_end(place.position)

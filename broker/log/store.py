@@ -290,8 +290,8 @@ class Store:
     def drop_before(self, position: int) -> None:
         """Drop the segments that lie completely before `position`. A response that is being sent can still read their bytes.
 
-        Later appends continue the log's active segment, even if all its bytes are dropped. Does nothing while the metadata log of the data directory
-        lacks a change because a write failed: the metadata log may then refer to the files that would be dropped.
+        Later appends continue the log's active segment, even if all its bytes are dropped. While a change is missing in the metadata log of the data
+        directory, because a write failed, nothing is dropped: the metadata log may still refer to the files of these segments.
         """
         if self.folder is not None and self.folder.pool.keeps_segments:
             return

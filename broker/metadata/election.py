@@ -42,10 +42,11 @@ def among_the_living(image: Image, p: PartitionState, unclean: bool) -> Partitio
 
 
 def isr_order(old: Sequence[int], new: Set[int], release: str) -> tuple[int, ...]:
-    """Return new in-sync replicas, which a leader has proposed, in the order in which Kafka lists them (M-13).
+    """Return the in-sync replicas `new`, which a leader has proposed, in the order in which Kafka lists them (M-13).
 
-    old: the present ones. The order is that of the set in which the leader collects them, `CommittedPartitionState.isr`: the present ones and then
-    those that join, or from 4.2 on that of a Java `HashSet`, which is ascending for ids below 16.
+    old: the present in-sync replicas. The order is that of the set in which Kafka's leader collects the proposed replicas
+    (`CommittedPartitionState.isr`). Before 4.2, up to four replicas are listed with those in `old` first, in the order of `old`; more than four are
+    in the order of a Scala hash table. From 4.2 on, the order is that of a Java `HashSet`, which is ascending for ids below 16.
     """
     distinct = [*(r for r in old if r in new), *sorted(new - set(old))]
     return tuple(java_order(distinct, int) if is_release_4_2(release) else scala_map_order(distinct, int))

@@ -266,7 +266,7 @@ class Connection:
             self.node.events.response_lost(exchange, self.node.actions.now_ms)
 
     def _watch_idle(self, now_ms: int) -> None:
-        """Close the connection if it was idle for too long, even if muted or with a request in progress; else set a timer to check again (T-11)."""
+        """Close the connection if it was idle for too long, even if muted or with a request in progress (T-11). Else set a timer to check again."""
         limit_ms = self.node.connections_max_idle_ms
         if limit_ms <= 0:
             return

@@ -155,7 +155,7 @@ class FrameReader:
     def _room_for(self, left: int) -> int:
         """Return the size of the buffer for an incomplete frame of which `left` bytes have arrived.
 
-        This is twice `left`, at least FIRST_BUFFER_BYTES, but not more than the whole frame if its length has arrived. 64 bytes are added to it.
+        The size is 64 + max(2 * `left`, FIRST_BUFFER_BYTES). The maximum is not more than the whole frame, if the frame's length has arrived.
         """
         size = max(2 * left, FIRST_BUFFER_BYTES)
         if left >= LENGTH_BYTES:

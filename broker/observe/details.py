@@ -155,8 +155,8 @@ def _items(message: Any, parent: str, topic_name: TopicName) -> Iterator[tuple[s
     """Yield (name, item, partition number) for each partition in a message, and (name, item, None) for each other list item with an error code.
 
     The name is that of the topic, resource or group. An item with an error code field can contain further items, as a topic of a Metadata response
-    contains partitions. Then the inner items without an error and without an offset are left out. The outer item is left out if it has no error
-    and an inner item is yielded. parent: the name for items without their own, "" for a whole message. topic_name: returns the name of a topic id.
+    contains partitions. Of these inner items, only those with an error or an offset are yielded. The outer item is yielded if it has an error, or
+    if no inner item is yielded. parent: the name for items without a name, "" for a whole message. topic_name: returns the name of a topic id.
     """
     for attribute in _list_fields(cast(Any, type(message))):
         for item in getattr(message, attribute) or ():

@@ -74,10 +74,10 @@ UNSERVED = {"consumer protocol": CONSUMER_PROTOCOL, "SASL": SASL}
 """Maps features that this broker does not support to advice. The advice is logged when a client's request asks for the feature."""
 
 READS_OR_JOINS = (ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FETCH, ApiKey.OFFSET_COMMIT, ApiKey.JOIN_GROUP)
-"""The APIs that a consumer uses to read partitions without joining its group, and the one with which a classic member joins.
+"""The APIs that a consumer uses to read partitions without joining its group, and JoinGroup, with which a member of a classic group joins.
 
-A client that has sent one of them is not logged for its repeated FindCoordinator requests. A rejected JoinGroup suffices: the coordinator may have
-rejected it only because it was still loading the group.
+Repeated FindCoordinator requests of a client are not logged if the client has also sent a request of these APIs. A rejected JoinGroup suffices: the
+coordinator may have rejected it only because it was still loading the group.
 """
 LATEST_REQUESTS = 2000
 """How many of the cluster's last requests are searched for requests with which a client reads, or tries to join its group."""
@@ -98,8 +98,8 @@ class Refusal(NamedTuple):
 class Diagnostics(Observer):
     """Logs why connections and requests were refused and which unsupported features clients asked for, with advice.
 
-    It also logs a client that looks for a group's coordinator again and again, but neither joins the group nor reads partitions without it.
-    release: the Kafka release that the cluster emulates. journal: the cluster's requests, which show how a client reads.
+    It also logs a client that looks for a group's coordinator again and again, but neither joins the group nor reads partitions. release: the
+    Kafka release that the cluster emulates. journal: the list of the cluster's requests, which shows whether a client joins or reads.
     """
 
     def __init__(self, release: str, timers: Timers, journal: Journal) -> None:

@@ -12,8 +12,8 @@ from collections.abc import Hashable
 class OncePerPeriod:
     """Decides which events are logged: for each key, at most one event in `period_ms`. A key identifies events that repeat each other.
 
-    The period of a key starts with a logged event. most_keys: the maximum number of remembered keys; beyond it, keys whose period is over are
-    dropped, then the oldest.
+    The period of a key starts with a logged event. most_keys: the maximum number of remembered keys. If there are more, keys whose period is over
+    are dropped first, then the oldest keys.
     """
 
     def __init__(self, period_ms: int, most_keys: int) -> None:

@@ -43,11 +43,11 @@ This bounds the memory of collected entries. If the queue of the trace writer is
 class Traced:
     """What the trace contains about one request and its response, collected from the arrival of the request until the response is sent.
 
-    kept: the request's frame without records, and the length in bytes of each of its records fields. wait_ns: how long the request was
-    parked in purgatory, in ns; while it is parked, a negative number, the start time multiplied by -1. ready_ns: when the response was encoded, 0
-    before; throttle_ms, flags, out and splices are set at that time, too. flags: a sum of 1 if the request got a response, 2 if the broker delayed
-    the response, 4 if the broker closes the connection. out: the response with its length prefix, but without the records in `splices`. splices: for
-    each records field, its position in `out` and its records.
+    kept: the request's frame without records, and the length in bytes of each records field in the request. wait_ns: how long the request was
+    parked in purgatory, in ns; while the request is parked, the time at which it was parked, multiplied by -1. ready_ns: when the response was
+    encoded, 0 before that. Then throttle_ms, flags, out and splices are set, too. flags: a sum of 1 if the request got a response, 2 if the broker
+    delayed the response, 4 if the broker closes the connection. out: the response with its length prefix, but without the records in `splices`.
+    splices: for each records field, its position in `out` and its records.
     """
 
     __slots__ = (
@@ -100,7 +100,7 @@ offsets, which is encoded later, too: (function that encodes it, arguments of th
 
 
 class StateOfOne(NamedTuple):
-    """The function that encodes trace entries about the offsets of one log (`State`), and those of its arguments that never change.
+    """The function that encodes the trace entries about the offsets of one log (`State`), and its constant arguments: `head`, `log`, `name`.
 
     pack: the function. It returns the same bytes as `kafkaproto.trace.format.encoded`, but is faster. Its arguments, in order: head, seq, broker,
     clock_ms, at_ns, log, flags, high watermark, last stable offset, log start offset, log end offset, name.
@@ -124,7 +124,7 @@ def state_of_one(topic: str, partition: int) -> StateOfOne:
 
 
 class Moves:
-    """The encoder of the trace entries about one replica's offsets, with its arguments. Each change of the offsets gets an entry.
+    """What is needed to encode the trace entries about one replica's offsets. Each change of the offsets gets an entry.
 
     packing: encodes these entries. flags: 1 (`BEGINS`) if the next entry is the first one about this replica, otherwise 0. log: a weak reference
     to the replica's log.

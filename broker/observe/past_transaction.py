@@ -28,7 +28,7 @@ class PastTransaction:
     epoch: int
     """The epoch of the producer when the transaction began."""
     partitions: tuple[PartitionKey, ...]
-    """All partitions that were added to the transaction, including the partition of `__consumer_offsets` for each group with offsets in it."""
+    """All partitions added to the transaction, including that of `__consumer_offsets` for each group whose offsets the transaction contains."""
     state: str = ONGOING
     """The last state of the transaction, under Kafka's name, such as "CompleteCommit"."""
     cause: str | None = None

@@ -75,7 +75,7 @@ class RebalanceHistory(Observer):
         """Add a rebalance to the history, or update the current one, after a change of a group.
 
         a. A rebalance starts when a classic group enters PreparingRebalance, and with each new generation or group epoch.
-        b. Exception: while members of a classic group join, no other rebalance starts. Their new generation is the `to_epoch` of this rebalance.
+        b. Exception: while members of a classic group join, the current rebalance continues. The generation that they join becomes its `to_epoch`.
         c. Other changes update the current rebalance. It is complete when the group is Stable or Empty, and ends unfinished if the group is Dead.
         d. If a new coordinator loads the group, the current rebalance continues if its `to_epoch` is the loaded generation or group epoch.
            Otherwise it ends unfinished.

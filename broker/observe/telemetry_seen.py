@@ -33,7 +33,7 @@ class TelemetrySeen:
 
     @property
     def metrics(self) -> list[MetricSeen]:
-        """Return the metrics in the payload. Raises ValueError if it is not a `MetricsData` message."""
+        """Return the metrics in the payload. Raises ValueError if the payload is not a `MetricsData` message."""
         from kafkaproto.broker.observe.otlp import read_metrics  # loaded on first use, so that brokers start faster
 
         return read_metrics(self.payload)

@@ -21,7 +21,7 @@ logger = logging.getLogger("kafkaproto.quota")
 
 EVERY_MS = 1000
 REMEMBERED = 1000
-"""The maximum number of entities whose last line is remembered; beyond it, entities whose last line is over a second old are dropped."""
+"""When so many quota entities and rules are remembered, those whose last log line is over a second old are dropped."""
 
 
 class ThrottleLog(Observer):

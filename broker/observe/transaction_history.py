@@ -28,7 +28,7 @@ class TransactionHistory(Observer):
         return transactional_id in self._of_id
 
     def transaction_changed(self, broker_id: int, change: TransactionChange, now_ms: int) -> None:
-        """Add a transaction to the history, or update the current one, after its coordinator changed or loaded its state.
+        """Add a transaction to the history, or update the current one, after a coordinator has changed or loaded the transaction's state.
 
         If the coordinator moves, the new coordinator continues the current transaction after loading it. A loaded transaction that is not in the
         history is added, with the time of loading as its start.

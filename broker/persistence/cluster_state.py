@@ -106,7 +106,7 @@ class ClusterPersistence:
         self.topics_left = frozenset(left.topics)
         self.next_producer_id = left.next_producer_id
         self._groups_to_move = dict(left.groups)
-        """Maps group ids to (protocol type, offsets), for committed offsets that an earlier version stored in the metadata log."""
+        """Maps group ids to (protocol type, offsets): committed offsets that an earlier version of this broker stored in the metadata log."""
         self._quotas_at_start: dict[tuple[QuotaEntity, str], float] = {}
         self._quotas_restored = False
 
@@ -148,10 +148,10 @@ class ClusterPersistence:
             cluster.log_manager.wake(cluster.actions.now_ms)
 
     def _move_offsets(self) -> None:
-        """Move committed offsets that an earlier version kept in the metadata log to `__consumer_offsets`, before a client can commit.
+        """Move committed offsets from the metadata log, where an earlier version of this broker stored them, to `__consumer_offsets`.
 
-        A group is removed from the metadata log only after its offsets are in the topic. If the process is killed in between, the next one
-        repeats the move.
+        Called before a client can commit. A group is removed from the metadata log only after its offsets are in the topic. If the process is
+        killed in between, the next process repeats the move.
         """
         cluster, groups = self._cluster, self._groups_to_move
         for group_id, (protocol_type, offsets) in list(groups.items()):

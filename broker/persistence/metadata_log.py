@@ -173,9 +173,9 @@ class MetadataLog:
 
     @property
     def lacks(self) -> bool:
-        """Return whether the metadata log lacks a change because its write failed.
+        """Return whether the metadata log lacks a change, because the change could not be written.
 
-        If so, no segment file may be deleted: the metadata log may still say that a partition has batches in that file.
+        If so, no segment file may be deleted: the metadata log may still say that a partition has batches in the file.
         """
         return self._pool.keeps_segments
 

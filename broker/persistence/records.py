@@ -27,11 +27,11 @@ ALL_BROKERS = -1
 class MetadataState:
     """The state after replaying records in order.
 
-    life: the number of the last process that has used the data directory, from 1; 0 if there was none. was_closed: whether it stopped properly.
+    life: the number of the last process that has used the data directory, from 1; 0 for none. was_closed: whether this process stopped properly.
     configs: maps owners (a broker id, -1 for all brokers, a group id, or the name of a client metrics subscription) to their settings. quotas: maps
-    (entity, key) to the value of the quota, None if it was removed. A None also removes a quota that the next process has from its own
-    settings. features: the levels that differ from those of a new cluster. scram: maps (user, mechanism) to credentials. groups: maps a group id to
-    (protocol type, committed offsets). logs: maps (topic id, partition) to the records of its log.
+    (entity, key) to the value of the quota, None if it was removed; None also removes a quota that the settings of the next process
+    define. features: the levels that differ from those of a new cluster. scram: maps (user, mechanism) to credentials. groups: maps a group id to
+    (protocol type, committed offsets). logs: maps (topic id, partition) to what the metadata log contains about the log of this partition.
     """
 
     def __init__(self, facts: Iterable[MetadataRecord]) -> None:

@@ -38,9 +38,9 @@ class LogStart(NamedTuple):
 
 @dataclass(slots=True)
 class LogFacts:
-    """What the metadata log contains about one partition's log.
+    """What the metadata log contains about the log of one partition.
 
-    state: the last complete state of the log. starts: the changes of the log start offset after it.
+    state: the state of this log when it was last recorded completely. starts: the changes of the log start offset since then.
     """
 
     state: LogState = field(default_factory=lambda: LogState(0, 0, 0, 0, [], [], {}))
@@ -82,9 +82,9 @@ def recover(store: Store, facts: LogFacts, verify: bool, now_ms: int) -> Recover
 def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], now_ms: int) -> list[NamedSegment]:
     """Return the segments in `folder` in order, and delete the others: empty files and the files of an unfinished compaction.
 
-    runs: the ranges of byte positions at which the log has batches, as recorded in the metadata log. This record is updated when a compaction ends,
-    so a file that compaction wrote outside of these ranges is the output of an unfinished one. now_ms: taken as the time of the last append to each
-    segment, because the real time is unknown.
+    runs: the ranges of byte positions at which the log has batches, as the metadata log contains them. They are updated when a compaction ends, so a
+    file that compaction wrote outside of these ranges is the output of an unfinished compaction. now_ms: taken as the time of the last append to
+    each segment, because the real time is unknown.
     """
     kept = []
     for on_disk in folder.segments():
@@ -188,9 +188,9 @@ class _Files:
     def cut(self, position: int, needed: Sequence[OffsetRange]) -> int:
         """Remove bytes from `position` on, because the log is damaged there. Returns how many bytes were removed.
 
-        The segment that contains `position` is truncated there, and later segments are deleted. Exceptions: segments that compaction wrote stay
-        unchanged, and later segments stay if they overlap a range in `needed`. needed: the ranges of byte positions whose batches must stay. The
-        removed byte positions are not used again.
+        The segment that contains `position` is truncated there, unless compaction wrote it. Later segments are deleted, unless compaction wrote
+        them or they overlap a range in `needed`. The removed byte positions are not used again. needed: the ranges of byte positions whose batches
+        must stay.
         """
         cut_bytes = 0
         kept: list[NamedSegment] = []
@@ -217,10 +217,10 @@ class _Files:
 
 
 def _kept_runs(store: Store, files: _Files, runs: Sequence[OffsetRange]) -> tuple[list[OffsetRange], int | None]:
-    """Return the runs of the log up to its first damaged batch, and the byte position of that batch, or None. Fills the store's index.
+    """Return the runs of the log up to its first damaged batch, and the byte position of this batch; None if no batch is damaged.
 
-    files: the partition's segment files. runs: the runs of the log as last recorded, in the order of their offsets; a run is a range of byte
-    positions in the store, with its offsets.
+    A run is a range of byte positions in the store, with its offsets. Adds the batches to the index of the store. files: the partition's segment
+    files. runs: the runs of the log as last recorded, in the order of their offsets.
     """
     first = files.first_position
     there = [] if first is None else [run._replace(start=max(run.start, first)) for run in runs if run.end > first]

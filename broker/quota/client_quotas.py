@@ -70,7 +70,7 @@ class QuotaManager(ClientSensors[Sensor]):
         super().quota_changed(entity, key, value)
 
     def record(self, user: str, client_id: str | None, value: float, now_ms: int) -> int:
-        """Add `value` (bytes or percent) to what the client has used, and return its throttle time in ms, 0 if within the quota (Q-6).
+        """Add `value` (bytes or percent) to what the client has used. Returns the client's throttle time in ms, 0 if it is within its quota (Q-6).
 
         user: the name of the connection's user. client_id: the client id in the request, None for none, which counts as "".
         """

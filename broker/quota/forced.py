@@ -1,7 +1,7 @@
 """Forced throttles: a test sets throttle times directly, such as 700 ms for the next three Produce responses to client X.
 
-A rule selects requests and the number of times that it applies; `hits` counts how often it has applied. Rules are plain data that can be written as
-JSON (`to_json`, `from_json`). This module does not depend on quotas, sockets or the content of requests.
+A rule selects the requests to throttle, and can limit their number; `hits` counts the requests throttled so far. Rules are plain data that can be
+written as JSON (`to_json`, `from_json`). This module does not depend on quotas, sockets or the content of requests.
 """
 
 from __future__ import annotations

@@ -88,9 +88,9 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
         """Take one token per partition of a topic from the client's bucket. Returns the client's throttle time in ms, None for no throttle.
 
         The throttle time is the time until the bucket is no longer below zero. strict: whether topics can be rejected with THROTTLING_QUOTA_EXCEEDED,
-        which older request versions lack. If True, a bucket that is below zero before the call gives no tokens: the topic must be rejected, and the
-        client is throttled. Otherwise the tokens are taken, and the result is None. If False, the tokens are always taken, and the client is
-        throttled if the bucket is below zero after that.
+        which older request versions lack. With strict=True, if the bucket is below zero before the call, no tokens are taken: the topic must be
+        rejected, and the client is throttled. If it is not below zero, the tokens are taken, and the result is None. With strict=False, the tokens
+        are always taken, and the client is throttled if the bucket is below zero afterwards.
         """
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         sensor = client.sensor

@@ -17,9 +17,9 @@ Lookup = Callable[[QuotaEntity], "float | None"]
 
 
 class Levels(IntFlag):
-    """The levels (user, client id, or both) on which a quota of a type has been configured since the broker started.
+    """The levels (user, client id, or both) on which a quota of a type has been configured since the broker started, as flags.
 
-    A level stays set when its quota is removed.
+    The flag of a level stays set after all quotas on this level have been removed.
     """
 
     NONE = 0
@@ -48,10 +48,10 @@ def level_of(entity: QuotaEntity) -> Levels:
 
 
 def resolve(lookup: Lookup, levels: Levels, user: str, client_id: str, semantics: Semantics) -> Binding:
-    """Return the quota that applies to a client, and the clients that share its measurements. client_id: "" for a client without one.
+    """Return the quota that applies to a client, and the tags of the clients that are measured together with this client.
 
     lookup: a function that returns the configured quota of an entity, None if there is none. levels: the levels (user, client id, or both) on which
-    quotas have been configured. semantics: how quotas apply to a client without a client id.
+    quotas have been configured. client_id: "" for a client without one. semantics: how quotas apply to such a client.
     """
     if semantics == "kafka" and not client_id:
         return _resolve_unnamed_as_kafka(lookup, levels, user)

@@ -44,8 +44,8 @@ def partitions_on(text: str, broker_id: int) -> AllPartitions | frozenset[int]:
 class ReplicationQuota:
     """The replication quota of one broker in one direction: sending or receiving. Bytes are counted only while it is `active`.
 
-    It is active if a replica is listed as throttled or a rate is set. group: the group of its metrics, LeaderReplication or FollowerReplication
-    (R-10). The rate is in bytes per second, times are in ms.
+    A quota is active if a replica is listed as throttled or a rate is set. group: the group of the quota's metrics, LeaderReplication or
+    FollowerReplication (R-10). The rate is in bytes per second, times are in ms.
     """
 
     __slots__ = ("_listed", "_sample_count", "_samples", "_window_ms", "active", "bound", "group")

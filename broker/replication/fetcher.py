@@ -117,7 +117,7 @@ class ReplicaFetcher:
         return followed.overrides
 
     def release(self, topic: str, index: int) -> None:
-        """End the stop offset (hold) and the delay that a test has set for a partition, and fetch it at once, if this fetcher follows it."""
+        """Remove a test's stop offset (hold) and delay for a partition, and fetch the partition at once. Does nothing if it is not followed."""
         followed = self._followed.get((topic, index))
         if followed is None:
             return
@@ -197,7 +197,7 @@ class ReplicaFetcher:
             self._wait_until(self._wait_ends_ms)
 
     def _fetch_next(self, followed: FollowedPartition, now_ms: int, delay_ms: int) -> None:
-        """Schedule a partition's next fetch after a test's delay, else after `delay_ms`. Does nothing if it already waits for a test's delay."""
+        """Schedule a partition's next fetch after a test's delay or, if none is set, after `delay_ms`. Does nothing while a test's delay runs."""
         if followed.is_delayed(now_ms):
             return
         followed.due = True
@@ -239,7 +239,7 @@ class ReplicaFetcher:
         self._park(now_ms)
 
     def _receive(self, now_ms: int) -> list[FollowedPartition]:
-        """Receive the leader's response. Returns its partitions: those marked `FollowedPartition.due` whose delay is over at `now_ms`."""
+        """Receive the leader's response. Returns the partitions in it: those marked `due`, except those that are delayed, held or left out."""
         remaining = self._settings.response_max_bytes
         moved = False
         received: list[FollowedPartition] = []

@@ -15,8 +15,8 @@ from kafkaproto.broker.replication.partition import Partition
 class FetcherSettings:
     """The settings of a fetcher: replica.fetch.* (R-9), kafkaproto.replica.delay.ms and `semantics`. Sizes are in bytes, times in ms.
 
-    delay_ms: the time from an append at the leader until the follower fetches it. strict_kip: whether the leader responds at once to a follower with
-    a stale high watermark, and the follower keeps a high watermark beyond its own log end (D2, D5).
+    delay_ms: the time from an append at the leader until the follower fetches it. strict_kip: True for `semantics=kip`: the leader responds at once
+    to a follower with a stale high watermark, and a follower accepts a high watermark beyond its own log end (D2, D5).
     """
 
     partition_max_bytes: int
@@ -116,7 +116,7 @@ class FollowedPartition:
         return known is not None and known.high_watermark != self.leader.log.high_watermark
 
     def starts_later(self) -> bool:
-        """Return whether the follower must raise its log start to that of the leader, or as far as its own high watermark and log end permit."""
+        """Return whether the follower must raise its log start: it is below the leader's log start, and below its own high watermark and log end."""
         log = self.follower.log
         return log.log_start_offset < min(self.leader.log.log_start_offset, log.high_watermark, log.log_end_offset)
 
@@ -153,8 +153,8 @@ class FollowedPartition:
     def receive(self, remaining_bytes: int, at_least_one: bool, throttled: bool) -> int:
         """Receive a response: append the leader's records, if not `throttled`, and apply the leader's high watermark and log start (N-9).
 
-        remaining_bytes: the bytes that the response may still contain. at_least_one: whether the first batch is appended even if it is larger.
-        Returns how many bytes were appended.
+        remaining_bytes: the bytes that the response may still contain. at_least_one: whether the first batch is appended even if it exceeds this
+        limit. Returns how many bytes were appended.
         """
         leader, follower = self.leader, self.follower
         # F-18: the response carries the high watermark as it was before this follower's own fetch moved it.

@@ -229,7 +229,7 @@ class ReplicaManager:
     # ---- following -----------------------------------------------------------------------------------------------------------
 
     def release(self, topic: str, index: int) -> None:
-        """Remove the delay of this replica's fetches and the offset at which they stop, as set by a test, even if it is not a follower now."""
+        """Remove the delay and the stop offset that a test has set for this broker's fetches of a partition, even if it does not follow it now."""
         self.following.release(topic, index)
 
     def cut_link(self, leader_id: int, cut: bool, now_ms: int) -> None:

@@ -23,7 +23,7 @@ CODECS_WITH_LEVELS = ("gzip", "lz4", "zstd")
 class TopicSettings(NamedTuple):
     """The values of a topic's settings on one broker.
 
-    deletes: whether DeleteRecords is allowed: if `cleanup.policy` contains delete or, from 4.0 on, does not contain compact. segment_ms, jitter_ms:
+    deletes: whether DeleteRecords is allowed: `cleanup.policy` contains delete or, from 4.0 on, does not contain compact. segment_ms, jitter_ms:
     the age at which a segment is closed, and the most that a random jitter subtracts from it. flush_messages: the number of records after which the
     files of a data directory are fsynced. flush_ms: the time since the last fsync of these files after which log maintenance fsyncs them again.
     cleaning: the limits of compaction, None if the topic is not compacted.
@@ -41,9 +41,9 @@ class TopicSettings(NamedTuple):
     down_converts: bool
 
     def apply_to(self, partition: Partition) -> bool:
-        """Apply these settings to a replica. Returns True if its log has records and a limit changed that log maintenance must check.
+        """Apply these settings to a replica. Returns whether log maintenance must check the replica's log again, because a limit changed.
 
-        These are the limits of retention, compaction and the time between flushes.
+        These are the limits of retention, compaction and the time between flushes. An empty log need not be checked.
         """
         flush_state = partition.log.store.flush_state
         before = partition.retention, partition.cleaning, flush_state.limit_ms

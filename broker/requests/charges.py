@@ -121,9 +121,9 @@ def charge_mutations(
     request_percent: float,
     now_ms: int,
 ) -> Charged:
-    """Charge the time of a request that has taken tokens of the controller mutation quota, and return its throttle time with the reason (Q-18).
+    """Charge the handler time of a request that has taken tokens of the controller mutation quota (Q-18).
 
-    The throttle time is the longer one of those of the mutation quota and of the request quota; if they are equal, that of the request quota.
+    Of the throttle times of the mutation quota and the request quota, the longer one applies; if they are equal, that of the request quota.
 
     mutations: the tokens that the request has taken, and the throttle time that they cause. request_percent: the handler time in percent of one
     second of one thread.
@@ -177,10 +177,10 @@ def charge_fetch(
     now_ms: int,
     forced: Charged | None = None,
 ) -> Charged:
-    """Charge a client's fetch. If the client is throttled, its response is sent without data, so its bytes are uncharged (T-4, Q-13).
+    """Charge a client's fetch. If the client is throttled, the response is sent without data, so the response's bytes are uncharged (T-4, Q-13).
 
-    The client is charged for the data when it fetches them again. The throttle time is computed as if the data were sent, as in KIP-219. Request time
-    is charged first, then bytes. The longer of the two throttle times applies; if they are equal, that of request time (Q-12, Q-17).
+    The client is charged for the data when it fetches the data again. The throttle time is computed as if the data were sent, as in KIP-219. Request
+    time is charged first, then bytes. The longer of the two throttle times applies; if they are equal, that of request time (Q-12, Q-17).
 
     response_bytes: 4 plus the size of the encoded body with data. request_percent: the handler time in percent of one second of one thread. forced:
     the throttle from a test's rule, which replaces the computed one; None if no rule matches.

@@ -165,7 +165,7 @@ def _call(registration: Registration, exchange: Exchange, request: Any) -> Outco
 
 
 def _timed(exchange: Exchange, work: Callable[[], T]) -> T:
-    """Return the result of `work`, and add the time that it takes to the request's handler time.
+    """Call `work` and return its result. The duration of the call is added to the request's handler time.
 
     If `work` also completes requests that were waiting, the time to build their responses is charged to those requests instead.
     """

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 FETCH = "Fetch"
 REMEMBERED = 1000
-"""The maximum number of (client id, topic, partition) tuples that a broker remembers, so that it warns of each only once.
+"""The maximum number of (client id, topic, partition) tuples that a broker remembers, so that it warns of each tuple only once.
 
-If there are so many when another one is added, all of them are removed first.
+If this number is reached and another tuple is added, all earlier tuples are removed.
 """
 _OFFSET_BYTES = 8
 
@@ -70,9 +70,9 @@ def report_undeliverable(exchange: Exchange, message: FetchResponse, reason: obj
 
 
 def note_delivered(exchange: Exchange, message: FetchResponse) -> None:
-    """Forget that batches were undeliverable to this client, for each partition of which the response now contains records.
+    """Forget the batches that this client could not fetch because of its quota, in each partition of which the response has records.
 
-    exchange: the Fetch request. message: its response, which no quota emptied. A later batch that exceeds the quota is not reported as new.
+    exchange: the Fetch request. message: the response, which is sent with its records. Later batches of these partitions cause no new warning.
     """
     undeliverable = exchange.node.quotas.fetch.undeliverable
     for topic, partition, _ in _with_records(exchange, message):

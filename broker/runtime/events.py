@@ -51,7 +51,7 @@ class Observer:
         """Handle the event that the client or the broker closed a connection. why: the reason as text."""
 
     def bytes_received(self, connection: Any) -> None:
-        """Handle the event that bytes of a client are in the buffer of its connection. No frame has been read from them yet."""
+        """Handle the event that bytes of a client are in the buffer of its connection. They have not been split into frames yet."""
 
     def request_refused(self, broker_id: int, peer: Any, frame: memoryview, why: str, now_ms: int) -> None:
         """Handle the event that a request gets no response and its connection is about to be closed.
@@ -100,7 +100,7 @@ class Observer:
     def response_built(self, exchange: Any, message: Any) -> None:
         """Handle the event that a response message is about to be encoded. `response_ready` follows.
 
-        message: the response; a throttled fetch is sent without its topics.
+        message: the response. If it responds to a throttled fetch, its topics are not sent.
         """
 
     def response_ready(
@@ -130,7 +130,7 @@ class Observer:
         """Handle the event that the whole response was passed to the kernel, or that the request has no response."""
 
     def response_lost(self, exchange: Any, now_ms: int) -> None:
-        """Handle the event that a connection closed before the whole response to its request was sent; it may not even be built yet."""
+        """Handle the event that a connection closed before the whole response to its request was sent, or even before the response was built."""
 
     def records_appended(self, exchange: Any, topic: str, index: int, end_offset: int) -> None:
         """Handle the event that a client's records were appended to a partition.

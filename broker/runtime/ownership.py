@@ -37,7 +37,7 @@ class Ownership:
 
     @property
     def is_loading(self) -> bool:
-        """Return whether this broker is still loading the records of a partition of the internal topic that it leads."""
+        """Return whether this broker is still loading the records of any partition of the internal topic."""
         return bool(self._loading)
 
     def partition_of(self, key: str) -> int:

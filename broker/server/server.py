@@ -102,7 +102,7 @@ class Server(Observer):
         return addresses
 
     def bound_addresses(self, broker_id: int) -> list[tuple[str, int]]:
-        """Return (host, port) of each listener of a broker as it is bound, in the order of `listeners`.
+        """Return the (host, port) to which each listener of a broker is bound, in the order of the setting `listeners`.
 
         Metadata names the advertised addresses, which may differ (`advertised.listeners`). A stopped broker keeps its addresses.
         """
@@ -193,7 +193,7 @@ class Server(Observer):
     async def _listen_again(self, node: Node) -> None:
         """Open the listeners of a broker that was started again, unless they are open or the broker has been stopped since.
 
-        Only one call runs at a time; others wait for it, whichever broker they are for.
+        Calls run one after another, even if they are for different brokers.
         """
         async with self._one_opens:
             if node.running and node.broker_id not in self._open:

@@ -25,7 +25,7 @@ RECORDED = (
 
 
 TOGETHER = 64
-"""The maximum number of entries that are collected before all of them are encoded in one go. After about 0.05 seconds, fewer are encoded, too."""
+"""The number of collected entries at which all of them are encoded in one go. After about 0.05 seconds, a smaller number is encoded, too."""
 WAIT_S = 0.05
 
 

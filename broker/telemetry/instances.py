@@ -71,9 +71,10 @@ class TelemetryPush(NamedTuple):
 class Instance:
     """A client that sends metrics, and the subscription that applies to it.
 
-    version: the cluster's `client_metrics_version`, which counts changes to subscriptions, when the client's own was computed. If it has risen since,
-    a new object replaces this one. connection_id: the connection whose request created this object. requested_ms: when the client last requested
-    its subscription. pushed_ms: when the client last pushed metrics. A request or push that comes too early does not change these times.
+    version: the value of the cluster's `client_metrics_version`, which counts changes to subscriptions, when the subscription of this client was
+    computed. If the cluster's value has risen since, a new object replaces this one. connection_id: the connection whose request created this object.
+    requested_ms: when the client last requested the subscription. pushed_ms: when the client last pushed metrics. A request or push that comes too
+    early does not change these times.
     """
 
     client_instance_id: bytes
@@ -170,8 +171,8 @@ class TelemetryInstances:
     def _refusal(self, instance: Instance, request: PushRequest, now_ms: int) -> int:
         """Return the error code with which a push is rejected, or 0 if it is accepted.
 
-        A push starts a new push interval, even if it is rejected. Two kinds of push do not: one that comes before the current interval has passed,
-        and one that follows a push which the client marked as terminating.
+        Every push starts a new push interval, even if it is rejected, with two exceptions: a push before the current interval has passed, and a
+        push after one that the client marked as terminating.
         """
         if instance.is_terminating:
             return ErrorCode.INVALID_REQUEST
@@ -193,10 +194,10 @@ class TelemetryInstances:
                 del self._instances[key]
 
     def _instance(self, key: bytes, attributes: ClientAttributes, connection_id: int, now_ms: int) -> Instance:
-        """Return the `Instance` of the client with the client instance id `key`, and extend its expiry. Creates one if none exists or it expired.
+        """Return the `Instance` of the client with the client instance id `key`, and extend its expiry. Creates it if it is missing or expired.
 
-        If any subscription to client metrics has changed since the `Instance` was created, a new one with a newly computed subscription replaces it.
-        The new one keeps the old attributes, but gets `connection_id`. attributes: used only if there is no old `Instance` or it has expired.
+        If any subscription to client metrics has changed since the `Instance` was created, it is replaced by a new `Instance` with a newly computed
+        subscription, `connection_id` and the attributes of the old one. attributes: used only if the old one is missing or expired.
         """
         version = self._config.cluster.client_metrics_version
         instance = self._instances.get(key)

@@ -106,8 +106,8 @@ def _with_cluster(
     signature: the signature of the decorated function. outer: the same signature without `kafka`. made: the cluster. arguments, named: the
     positional and keyword arguments without the cluster.
 
-    Only if `kafka` is positional-only, the other arguments are checked here: TypeError is raised if they do not match `outer`, since the cluster
-    could take the place of a missing one.
+    If `kafka` is positional-only, raises TypeError if the other arguments do not match `outer`, because the cluster could take the place of a
+    missing argument. In other cases, the call of the function raises this error.
     """
     parameter = signature.parameters[PARAMETER]
     place = list(signature.parameters).index(PARAMETER)

@@ -196,7 +196,7 @@ def for_group(group_id: str, members: int | None, state: str | None) -> Wait:
 
 
 def lead_group(cluster: Cluster, group_id: str, broker_id: int) -> None:
-    """Elect a broker as the leader of a group's partition of `__consumer_offsets`; nothing happens if it leads already.
+    """Elect a broker as the leader of a group's partition of `__consumer_offsets`. Does nothing if the broker leads this partition already.
 
     Raises ValueError, which names the in-sync replicas, if the broker has no in-sync replica of the partition or is stopped.
     """

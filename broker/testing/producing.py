@@ -237,7 +237,7 @@ def _refusal(
 def _append(cluster: Cluster, topic: str, index: int, valid: Valid) -> int:
     """Append a checked batch and return the offset of its first record. index: number of the partition. valid: the batch.
 
-    Raises KafkaError KAFKA_STORAGE_ERROR (56) if it cannot be stored.
+    Raises KafkaError KAFKA_STORAGE_ERROR (56) if the batch cannot be stored.
     """
     leader = leader_of(cluster, topic, index)
     replicas = cluster.nodes[leader.broker_id].replicas

@@ -187,7 +187,7 @@ class TestCluster(Handle):
     @overload
     def __call__(self, function: Callable[..., R]) -> Callable[..., R]: ...
     def __call__(self, function: Callable[..., R]) -> Callable[..., R]:
-        """Decorate a function or coroutine function: each call has a new cluster, passed as its parameter `kafka` if it has one.
+        """Decorate a function or coroutine function, so that each call runs with a new cluster. A parameter `kafka` receives the cluster.
 
         Callers leave out the argument `kafka`, because the decorator adds it. A type checker checks the other arguments if `kafka` is the first
         parameter, or the second as in methods. Raises TypeError for classes and generators.

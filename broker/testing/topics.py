@@ -65,7 +65,7 @@ class TopicMethods(Base):
         self._run(create)
 
     def create_topics(self) -> None:
-        """Create the topics that were passed to `cluster()`, except those that its data directory already has.
+        """Create the topics that were passed to `cluster()`, except those that already exist in the cluster's data directory.
 
         Raises KafkaError, whose text names the topic, if a topic cannot be created.
         """

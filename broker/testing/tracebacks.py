@@ -21,7 +21,7 @@ def is_hidden(excinfo: Any) -> bool:
 
 
 class without_frames_of_the_broker:
-    """A context manager that removes from errors raised in its block the frames of the functions called in the block.
+    """A context manager that shortens the traceback of an error raised in its block: frames of functions called in the block are removed.
 
     Only for KafkaError, ConfigError and the types in `kinds`; other errors keep their full traceback.
     """

@@ -32,9 +32,9 @@ class Cause(StrEnum):
 class TransactionChange(NamedTuple):
     """A stored transition of a transactional id.
 
-    before, state: the names of the states before and after it, as clients see them. before is None for an id that was just created or loaded; state
-    is "Dead" for an id that expired. partitions: how many partitions the transaction has now. added: the partitions that the transition added.
-    epoch_before: the epoch of the producer before the transition.
+    before, state: the names of the states before and after the transition, as clients see them. before is None for an id that was just created or
+    loaded; state is "Dead" for an id that expired. partitions: how many partitions the transaction has now. added: the partitions that the transition
+    added. epoch_before: the epoch of the producer before the transition.
     """
 
     transactional_id: str

@@ -124,11 +124,11 @@ class TransactionCoordinator:
     ) -> None:
         """Set `transaction.pending` to the state after an InitProducerId request, without writing it to the log (TX-12).
 
-        This state has the producer's next epoch, or epoch 0 of a new producer id. If a transaction is open, the state is instead PREPARE_EPOCH_FENCE,
-        which shuts out its producer. timeout_ms, expected: the transaction timeout and the (producer id, epoch) in the request; expected is None
-        for a new producer. Raises KafkaError CONCURRENT_TRANSACTIONS (51) if a state is already pending or the transaction is ending. Raises
-        PRODUCER_FENCED (90) for an outdated producer id. For an outdated epoch, if no transaction is open, raises PRODUCER_FENCED if the producer
-        id has further epochs, otherwise UNKNOWN_SERVER_ERROR (-1). Errors of `next_producer_id` are passed on.
+        If no transaction is open, this state has the producer's next epoch, or epoch 0 of a new producer id. Otherwise it is PREPARE_EPOCH_FENCE,
+        which shuts out the previous producer. timeout_ms, expected: the transaction timeout and the (producer id, epoch) in the request; expected is
+        None for a new producer. Raises KafkaError CONCURRENT_TRANSACTIONS (51) if a state is already pending or the transaction is ending, and
+        PRODUCER_FENCED (90) for an outdated producer id. If no transaction is open, an outdated epoch raises PRODUCER_FENCED, too, or
+        UNKNOWN_SERVER_ERROR (-1) if the producer id has no further epochs. Errors of `next_producer_id` are passed on.
         """
         data = transaction.data
         if transaction.pending is not None:

@@ -180,7 +180,7 @@ class Transaction:
     def prepare_fence(self, cause: Cause) -> TransactionData:
         """Set the pending state that shuts out the producer before its transaction is aborted (TX-16). Returns this state.
 
-        Its epoch is one higher, unless the epoch is already LAST_EPOCH, or an earlier fence could not be stored (`has_failed_fence`).
+        The epoch in this state is one higher, unless the epoch is already LAST_EPOCH, or an earlier fence could not be stored (`has_failed_fence`).
 
         cause: FENCED for a newer producer, TIMED_OUT for a timeout.
         """
@@ -218,8 +218,8 @@ class Transaction:
         """Set the pending state for a decision to commit or abort. Returns this state.
 
         state: PREPARE_COMMIT or PREPARE_ABORT. client_version: the transaction version of the producer; with version 2, the epoch rises (TX-38).
-        next_producer_id: the id to continue with, if before this rise the epoch is the last that a producer may get. cause: why the transaction
-        ends, for the reports of state changes (`TransactionChange.cause`).
+        next_producer_id: with version 2, a new id for the producer if its current epoch is the last that a producer may get; otherwise
+        NO_PRODUCER_ID. cause: why the transaction ends, for the reports of state changes (`TransactionChange.cause`).
         """
         data = self.data
         epoch, last_epoch = data.epoch, data.last_epoch
@@ -271,10 +271,10 @@ class Transaction:
         return self.pending
 
     def take_fenced_epoch(self, *, bumps: bool) -> None:
-        """Drop the pending state that `prepare_fence` set in order to shut out the producer, before `prepare_end` prepares the abort.
+        """Drop the pending state that `prepare_fence` set in order to shut out the producer, so that `prepare_end` can prepare the abort.
 
-        bumps: whether `prepare_end` will raise the epoch (transaction version 2). If True, `data.epoch` stays as it is. If False, the epoch of the
-        dropped state becomes `data.epoch`.
+        bumps: whether `prepare_end` will raise the epoch (transaction version 2). If not, this method sets the current epoch (`data.epoch`) to that
+        of the dropped state.
         """
         assert self.pending is not None
         if not bumps:
@@ -287,7 +287,7 @@ class Transaction:
         self.data, self.pending = self.pending, None
 
     def show_start(self, start_ms: int) -> None:
-        """Set the start time of the last transaction, which Kafka before 4.0 reports even after InitProducerId. The log does not store it (TX-70)."""
+        """Set the start time (ms) of the last transaction, in memory only. Kafka before 4.0 reports this time even after InitProducerId (TX-70)."""
         self.data = self.data._replace(start_ms=start_ms)
 
     def cancel(self) -> None:

@@ -67,9 +67,9 @@ class Connection(ABC):
         return data
 
     def check(self, key: int, version: int) -> None:  # noqa: B027 - most connections send every version
-        """Check whether the broker supports a version of the API `key`; called before each request.
+        """Do nothing: this class sends requests in every version. Called before each request.
 
-        This class supports every version. A subclass may raise an exception here.
+        A subclass may raise an exception if the broker does not support this version of the API `key`.
         """
 
     @abstractmethod

@@ -119,10 +119,10 @@ class ConsumerGroup(Group):
         timeout_ms: int = -1,
         **fields: Any,
     ) -> Any:
-        """Send a heartbeat and return the response. None for a parameter, or -1 for a number, leaves the member's value unchanged.
+        """Send a heartbeat and return the response. None or, for `timeout_ms`, -1 leaves the member's value unchanged.
 
-        owned: the partitions that the member owns. names: the topics that it subscribes to. timeout_ms: its rebalance timeout. fields:
-        further fields of the request.
+        owned: the partitions that the member owns. names: the topics that the member subscribes to. timeout_ms: the member's rebalance timeout.
+        fields: further fields of the request.
         """
         request = ConsumerGroupHeartbeatRequest(
             self.id,
@@ -139,8 +139,8 @@ class ConsumerGroup(Group):
     def join(self, member_id: str, *names: str, timeout_ms: int = TIMEOUT_MS, **fields: Any) -> Any:
         """Send the first heartbeat of a member, and return the response.
 
-        names: the topics that it subscribes to, by default the group's topic. timeout_ms: its rebalance timeout. fields: further fields of the
-        request.
+        names: the topics that the member subscribes to, by default the group's topic. timeout_ms: the member's rebalance timeout. fields: further
+        fields of the request.
         """
         return self.heartbeat(member_id, 0, [], names or [self.topic.name], timeout_ms, **fields)
 
@@ -155,8 +155,8 @@ class ConsumerGroup(Group):
     def result(self, response: Any) -> tuple[int, Any]:
         """Return (member epoch, assignment) of a successful heartbeat response.
 
-        The assignment is None if it has not changed. It is a list of partitions if it has no partitions of other topics than the group's, and
-        otherwise a dict of topic names to partitions.
+        The assignment is None if it has not changed. If all its partitions are of the group's own topic, it is the list of their numbers. Otherwise
+        it is a dict of topic names to partition numbers.
         """
         assert (response.error_code, response.error_message) == (0, None), response
         if response.assignment is None:
@@ -177,8 +177,8 @@ class ConsumerGroup(Group):
     def enter(self, member_id: str, *names: str, **fields: Any) -> tuple[int, Any]:
         """Send the first heartbeat of a member, which joins the group.
 
-        names: the topics that it subscribes to, by default the group's topic. fields: further fields of the request. Returns (member epoch,
-        assignment); see `result` for the form of the assignment.
+        names: the topics that the member subscribes to, by default the group's topic. fields: further fields of the request. Returns (member
+        epoch, assignment); see `result` for the form of the assignment.
         """
         return self.result(self.join(member_id, *names, **fields))
 

@@ -23,7 +23,7 @@ class Allowed(NamedTuple):
 def allowed(subject: Subject) -> Allowed:
     """Find out which group conversions the cluster allows, by trying an upgrade and a downgrade of a new group.
 
-    Also checks that a group whose conversion is not allowed continues with its protocol.
+    Also checks that a group that is not converted keeps its type, classic or consumer, and still works.
     """
     return Allowed(_upgrades(subject), _downgrades(subject))
 

@@ -4,12 +4,12 @@ A test declares its requirements with a marker:
 
     @pytest.mark.needs("fetch.max.bytes", racks=True)
 
-A module can set this marker for all its tests with `pytestmark`. A test that has such a marker, too, has the requirements of both.
+A module can set this marker for all its tests with `pytestmark`. If a test in the module has its own marker, the requirements of both apply.
 The positional arguments are names of settings that must have the values of the test's profile.
 
 at_least: maps the name of a setting to the lowest sufficient value. brokers: the number of brokers needed. A test that connects to every broker that
-it needs can omit it, because a connection to a missing broker skips the test. racks: whether broker N must be in rack rN. offsets_topic: whether the
-cluster must have enough brokers for the replicas of the offsets topic. A test without the marker has no requirements, except one broker.
+it needs can omit `brokers`, because a connection to a missing broker skips the test. racks: whether broker N must be in rack rN. offsets_topic:
+whether the cluster must have enough brokers for the replicas of the offsets topic. A test without the marker only needs one broker.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def needs_of(item: Any, profile: str) -> Needs:
 def missing(subject: Subject, needs: Needs) -> list[str]:
     """Return a phrase for each requirement that the cluster does not meet, with the actual value; an empty list if it meets all.
 
-    The broker ids must be 0, 1 and so on, without gaps. If a broker id is missing or another one exists, the list has a single phrase about the ids.
+    The broker ids of the cluster must be 0, 1 and so on, without gaps. If they are not, the list has only one phrase, which names the ids.
     """
     version = subject.version(ApiKey.METADATA, 1, lowest=1)
     racks = {broker.node_id: broker.rack for broker in subject.ask_once(MetadataRequest([]), version).brokers}

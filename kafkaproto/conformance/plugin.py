@@ -86,7 +86,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Remove the tests that do not apply to their kind of cluster, and group the others by profile.
 
-    So the plugin starts each kind of cluster only once with each profile of broker settings.
+    With this order of tests, the plugin starts each kind of cluster only once with each profile of broker settings.
     """
     items[:] = [item for item in items if _applies(item)]
     places = [i for i, item in enumerate(items) if "running_cluster" in getattr(item, "fixturenames", ())]

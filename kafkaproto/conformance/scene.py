@@ -137,8 +137,8 @@ class Topic:
     def fill(self, *batches: bytes, index: int = 0, acks: int = -1) -> list[Any]:
         """Append batches to partition `index`, one request for each, waiting for each response. Returns the partition's responses.
 
-        A new leader may not know about its leadership yet although another broker reports it; requests that it rejects for that reason are resent.
-        acks: as in a Produce request.
+        A new leader may reject a request because it does not know yet that it is the leader, although another broker reports it as such. These
+        requests are sent again. acks: as in a Produce request.
         """
         partition_responses: list[Any] = []
         has_zstd = any(read_header(data).compression == Compression.ZSTD for data in batches)
@@ -269,9 +269,9 @@ def held(subject: Subject, topic: Topic, broker_id: int, index: int = 0) -> Iter
 
 
 def follow(topic: Topic, broker_id: int, offset: int, **more: Any) -> Any:
-    """Send a Fetch to the leader with the id of a replica, and return the partition's response (N-12).
+    """Send the leader a Fetch like that of the follower on broker `broker_id`. Returns the response for the first partition (N-12).
 
-    The fetch tells the leader that this replica has all records below `offset`. more: further arguments of `wire.fetch`.
+    The fetch tells the leader that this follower has all records below `offset`. more: further arguments of `wire.fetch`.
     """
     request = fetch((topic.name, 0, offset), replica_id=broker_id, **more)
     [(_, data)] = flat(topic.subject.ask_once(request, 11, topic.leader()))

@@ -154,10 +154,10 @@ class Newer(Complete):
 
 
 class Limit(NamedTuple):
-    """The releases that know a topic setting, and its limit.
+    """The releases that have a topic setting, and the lowest value that newer releases accept.
 
-    first: the oldest release that knows it. removed: the release that removed it, or None. lowest_from_4_0: the lowest value that releases
-    from 4.0 on accept, None for no limit.
+    first: the oldest release with the setting. removed: the release that removed the setting, or None. lowest_from_4_0: the lowest value that
+    releases from 4.0 on accept, None for no limit.
     """
 
     first: str = "0.9"

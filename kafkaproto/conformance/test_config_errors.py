@@ -83,7 +83,7 @@ def not_list(operation: str, setting: str) -> Error:
 def test_invalid_config_operation_is_reported_before_an_illegal_topic_name(
     subject: Subject, validate_only: bool
 ) -> None:
-    """The checks are, in order: repeated and null settings, the operations, the topic's name, its settings, its existence.
+    """Kafka checks, in this order: repeated and null settings, operations, the topic's name, the topic's settings, whether the topic exists.
 
     Each topic gets the error of the first check that fails. The test uses an existing topic, a missing one, an illegal name and an empty name.
     """
@@ -337,11 +337,11 @@ EMPTY_ITEM = "Configuration 'cleanup.policy' values must not be empty."
 def test_setting_or_appending_a_cleanup_policy_with_an_empty_first_item_is_rejected(
     subject: Subject, message: str
 ) -> None:
-    """The test validates SET, APPEND and SUBTRACT of the empty string and of lists with an empty or unknown item.
+    """The test validates SET, APPEND and SUBTRACT for `cleanup.policy`, with the empty string and with lists that have an empty or unknown item.
 
-    SET rejects all of these values except the empty string. APPEND rejects the empty string, unknown items, and empty items before another item. It
-    accepts `,` and `delete,`, because Java's `String.split` drops empty items at the end. SUBTRACT accepts all of the values.
-    message: the error message for a list with an empty item.
+    SET rejects all of these values except the empty string. APPEND rejects the empty string, unknown items, and empty items before another item.
+    APPEND accepts `,` and `delete,`, because Java's `String.split` drops empty items at the end. SUBTRACT accepts all of the values. message: the
+    error message for a list with an empty item.
     """
     topic = new_topic(subject).name
     wrong = "Invalid value x for configuration cleanup.policy: String must be one of: compact, delete"

@@ -99,7 +99,7 @@ def alter(subject: Subject, name: str, *changes: tuple[str, int, str | None], va
     """Change settings of a client metrics subscription with IncrementalAlterConfigs, and return (error code, error message).
 
     name: the name of the subscription. changes: (setting, operation, value) of each change; the value is None for null. validate_only: whether the
-    broker only checks them. The message is None if there is no error.
+    broker only checks the changes. The message is None if there is no error.
     """
     resource = AlterConfigsResource(CLIENT_METRICS, name, [AlterableConfig(*change) for change in changes])
     [response] = subject.ask_once(IncrementalAlterConfigsRequest([resource], validate_only), 1).responses

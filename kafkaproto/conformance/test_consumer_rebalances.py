@@ -61,7 +61,7 @@ def test_partitions_are_revoked_from_one_member_before_another_member_gets_them(
 
 @pytest.mark.rule("GN-12", "SN-30")
 def test_heartbeat_with_the_previous_epoch_is_fenced_if_it_claims_moved_partitions(subject: Subject) -> None:
-    """A heartbeat with the previous epoch is accepted only if the member owns a subset of its assignment (scenario SN-30, steps 10 and 11)."""
+    """A heartbeat with the previous epoch is accepted only if it names owned partitions that are all in the assignment (SN-30, steps 10, 11)."""
     group = ConsumerGroup(subject)
     kept, moved = split(group)
     assert group.beat("A", 1, kept) == (2, None)

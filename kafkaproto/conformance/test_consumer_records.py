@@ -91,10 +91,10 @@ def test_member_records_contain_all_member_fields_and_partitions_to_be_revoked(s
 
 
 Stored = tuple[int, dict[str, tuple[bytes, list[list[str]]]] | None]
-"""What the records of a group in the offsets topic store about its subscribed topics: (hash, dict).
+"""What the records of a group in the offsets topic store about the topics to which the group subscribes: (hash, dict).
 
-Kafka 4.1 and later store only a hash of these topics (see `hashed`); the dict is None. Older releases store the topics, and the hash is 0. The dict
-maps topic names to (topic id, racks of each partition).
+Kafka 4.1 and later store only a hash of these topics (see `hashed`), and the dict is None. Older releases store the topics, and the hash is 0. The
+dict maps topic names to (topic id, racks of each partition).
 """
 
 
@@ -124,7 +124,7 @@ def test_since_kafka_4_1_group_records_contain_a_hash_of_the_subscribed_topics(s
     racks = {single.name: [["r0"]] * 6, double.name: [["r0", "r1"], ["r0", "r1"], ["r1", "r2"]]}
 
     def stored() -> Stored:
-        """Return what the group's records in the offsets topic store about its topics. Reads only records written since the last call of `stored`."""
+        """Return what the group's records in the offsets topic store about subscribed topics. Reads only records written since the last call."""
         values = {kind: value for kind, _, _, value in log.new()}
         if TOPICS not in values:
             return values[GROUP].metadata_hash, None

@@ -155,11 +155,11 @@ def test_regex_record_is_written_after_a_join_and_a_tombstone_when_the_member_le
 
 @pytest.mark.rule("GN-38")
 def test_join_with_an_unresolved_regex_makes_all_target_assignments_empty(group: ConsumerGroup) -> None:
-    """Member C joins with a regular expression. When the broker has resolved it, epoch 2 starts, whose target assignment is not computed yet.
+    """Member C joins with a regular expression. Resolving it starts epoch 2, for which no target assignment is computed yet.
 
-    Member B then joins with another expression, which matches no topic until the broker has resolved it. B's join computes the target assignment of
-    epoch 2. Like Kafka, the broker still treats the subscriptions of all members as equal, because they were equal before B joined. For equal
-    subscriptions it uses the topics of one member for all members. Here this is B, which has no topics yet, so B and C get empty targets.
+    Member B then joins with another expression. B has no topics until the broker has resolved that expression. B's join computes the target
+    assignment of epoch 2. Like Kafka, the broker still treats the subscriptions of all members as equal, because they were equal before B joined. For
+    equal subscriptions, the broker uses the topics of one member for all members. Here this member is B, so B and C get empty targets.
     """
     assert group.result(join(group, "C", whole(group))) == (1, [])
     wait_for_epoch(group, 2)
@@ -187,10 +187,10 @@ def test_changing_to_a_regex_that_matches_no_topic_starts_a_new_group_epoch(
 
 @pytest.mark.rule("GN-52")
 def test_all_regexes_are_resolved_again_when_a_regex_loses_its_last_member(group: ConsumerGroup) -> None:
-    """Member A replaces its expression by that of member B. No member uses A's old expression any more, so the broker resolves all others again.
+    """Member A replaces its expression by that of member B, so that no member uses A's old expression any more.
 
-    The broker does this because the members use fewer expressions than it has resolved. Only B's expression remains; the broker resolves it again
-    although it has not changed.
+    When the members use fewer expressions than the broker has resolved, the broker resolves all used expressions again. Here this is only B's
+    expression, although it has not changed.
     """
     log = GroupLog(group)
     assert group.result(join(group, "A", whole(group))) == (1, [])
@@ -208,11 +208,11 @@ def test_all_regexes_are_resolved_again_when_a_regex_loses_its_last_member(group
 
 @pytest.mark.rule("GN-38")
 def test_member_that_subscribes_to_nothing_is_assigned_topics_of_another_member(group: ConsumerGroup) -> None:
-    """Member A joins with a regular expression. When the broker has resolved it, epoch 2 starts. Member C then joins and subscribes to nothing.
+    """Member A joins with a regular expression. When the expression is resolved, epoch 2 starts. Member C then joins and subscribes to nothing.
 
     C's join computes the target assignment of epoch 2. Like Kafka, the broker still treats the subscriptions of all members as equal, because they
-    were equal before C joined. For equal subscriptions it uses the topics of one member for all members. Here this is A, so C gets partitions of A's
-    topic.
+    were equal before C joined. For equal subscriptions, the broker uses the topics of one member for all members. Here this member is A, so C gets
+    partitions of A's topic.
     """
     assert group.result(join(group, "A", whole(group))) == (1, [])
     wait_for_epoch(group, 2)

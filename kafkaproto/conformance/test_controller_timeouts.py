@@ -25,7 +25,7 @@ from kafkaproto.messages.update_features import FeatureUpdateKey, UpdateFeatures
 
 TIMED_OUT, INVALID_REQUEST, UNKNOWN_PARTITION = 7, 42, 3
 SETTLED_MS = 500
-"""The time in ms after which every broker knows a topic that the controller has created or deleted."""
+"""The time in ms after which every broker knows that the controller has created or deleted a topic."""
 Result = tuple[str | None, int, str | None]
 """The name of a topic, its error code and its error message."""
 

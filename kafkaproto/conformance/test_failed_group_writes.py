@@ -23,11 +23,10 @@ COMMIT_TIMEOUT_MS = 5_000
 
 @pytest.mark.rule("GC-39", "GO-23")
 def test_offset_commit_and_sync_group_fail_while_too_few_replicas_are_in_sync(subject: Subject) -> None:
-    """While a replica is stopped, the SyncGroup requests of both members and an offset commit get an error.
+    """While a replica is stopped, the SyncGroup requests of both members of a group and an offset commit for another group get an error.
 
-    Commits succeed again when the replica is back. After the failed SyncGroup requests, the group rebalances. The test does not check the rebalance
-    if the cluster has the group coordinator of Kafka 4, because this coordinator then loses the members of the group in Kafka, but not in this
-    project's broker.
+    Commits succeed again when the replica is back. After the failed SyncGroup requests, the group rebalances. With the group coordinator of Kafka 4,
+    the test does not check the rebalance: after the failure, Kafka loses the members of the group, but this project's broker keeps them.
     """
     topic = new_topic(subject).name
     syncing, alone = Group(subject, 0), Group(subject, 0)

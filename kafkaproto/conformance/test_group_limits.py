@@ -47,7 +47,7 @@ def test_new_member_extends_the_initial_delay_up_to_the_rebalance_timeout(
 
 @pytest.mark.rule("GC-23", "GC-24", "SN-7")
 def test_member_that_joins_after_the_initial_delay_starts_a_second_rebalance(subject: Subject) -> None:
-    """A is the only member of generation 1. When B joins, its response arrives only after A has joined again (scenario SN-7 with a late member)."""
+    """A is the only member of generation 1. When B joins, B's response arrives only after A has joined again (scenario SN-7 with a late member)."""
     group = Group(subject)
     a, b = (group.client(version=3, rebalance_ms=300_000) for _ in range(2))
     a.send_join()

@@ -154,7 +154,7 @@ def test_member_without_heartbeats_is_removed_after_its_session_timeout(subject:
 
 @pytest.mark.rule("GC-29", "GC-45")
 def test_member_with_a_parked_join_outlives_its_session_timeout(subject: Subject) -> None:
-    """Member A joins again, and its request waits for member B, which sends only heartbeats, for longer than A's session timeout.
+    """Member A joins again. A's request waits for member B, which sends only heartbeats. The wait is longer than A's session timeout.
 
     A stays in the group. When B joins, too, the rebalance ends, and A's session timeout starts again.
     """

@@ -187,8 +187,8 @@ def test_fenced_instance_id_error_precedes_the_error_for_a_malformed_subscriptio
 ) -> None:
     """A JoinGroup with a malformed subscription gets FENCED_INSTANCE_ID if its instance id belongs to a member with another member id.
 
-    With a member id, and an instance id that no member has, it gets UNKNOWN_MEMBER_ID. With two ids of the same member, or only one of the two ids,
-    the request gets UNKNOWN_SERVER_ERROR because of the subscription. metadata: the malformed subscription.
+    A request with a member id, and with an instance id that no member has, gets UNKNOWN_MEMBER_ID. A request with two ids of the same member, or with
+    only one of the two ids, gets UNKNOWN_SERVER_ERROR because of the subscription. metadata: the malformed subscription.
     """
     group = ConsumerGroup(java)
     group.enter("A", instance_id="i")

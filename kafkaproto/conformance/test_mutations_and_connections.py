@@ -59,7 +59,7 @@ def mutating(subject: Subject) -> Iterator[Connection]:
 def about(subject: Subject, actual_ms: int, expected: int) -> bool:
     """Return whether the throttle time `actual_ms` equals `expected`, in ms, within the tolerances of the cluster's clock.
 
-    It may be shorter than expected, because the quota gains tokens with time.
+    The throttle time may be shorter than expected, because the client gains tokens while time passes.
     """
     return expected - subject.clock_slack_ms * 10 <= actual_ms <= expected + subject.jitter_ms
 
@@ -152,7 +152,7 @@ def test_mutation_quota_tokens_refill_over_time_separately_for_each_client(subje
 
 @contextmanager
 def broker_settings(subject: Subject, **settings: str) -> Iterator[None]:
-    """Return a context in which broker 0 has these dynamic settings. Their previous values are restored at its end.
+    """Return a context in which broker 0 has these dynamic settings. They are deleted at the end of the context.
 
     settings: maps the names of settings, with underscores instead of dots, to values.
     """

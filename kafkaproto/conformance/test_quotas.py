@@ -90,10 +90,9 @@ def test_first_request_above_10_seconds_of_byte_quota_is_throttled_for_the_exces
 
 
 class Step(NamedTuple):
-    """One request of a scenario.
+    """One request of a scenario: client `who` sends it `at_ms` milliseconds after the start.
 
-    It has `request_bytes` and is sent by client `who` at `at_ms` after the start.
-    exact_ms: its throttle time if the test advances the clock.
+    request_bytes: the size of the request. exact_ms: the throttle time of the request if the test advances the clock.
     """
 
     at_ms: int
@@ -143,7 +142,7 @@ def test_throttle_times_equal_those_computed_by_a_simple_model_of_kafkas_quota_r
 
 @pytest.mark.rule("Q-10")
 def test_next_request_after_a_byte_quota_is_lowered_is_throttled_for_earlier_bytes(subject: Subject) -> None:
-    """A client has sent 27.5 kB. Its next request is not throttled under a new quota of 30 kB/s, but is under 500 B/s, and is not without a quota.
+    """A client has sent 27.5 kB. Later requests are throttled under a quota of 500 B/s, but neither under 30 kB/s nor without a quota.
 
     Corresponds to Kafka's test `ClientQuotaManagerTest.testQuotaParsing`.
     """
@@ -281,7 +280,8 @@ def test_fetch_above_the_quota_is_empty_and_the_next_fetch_waits_for_the_throttl
 def sized(subject: Subject, topic: Topic) -> bytes:
     """Return the encoded body of a Fetch response for a topic without records.
 
-    Its length is what a response with records takes in addition to the records, so that a test can choose the exact size of a response.
+    A response with records is longer by exactly the size of the records. From the length of this body, a test therefore computes how many bytes of
+    records give a response of a chosen size.
     """
     connection = subject.connect(0, "free")
     subject.send(connection, fetch((topic.name, 0, 0), min_bytes=0), 11)

@@ -273,7 +273,8 @@ def test_throttled_incremental_fetch_is_empty_and_the_next_fetch_returns_the_dat
     """A batch exceeds what the quota allows in ten seconds. The fetch of it is throttled and returns nothing; the next request returns the batch.
 
     The next request is sent at once, and is served when the throttle time is over. The broker computes the rate over ten seconds plus the time since
-    the client's first fetch, which opened the session. The longer this time, the lower the rate: the throttle time is shorter by up to this time.
+    the client's first fetch, which opened the session. The more time has passed since then, the lower the rate, and the shorter the throttle time: it
+    is shorter by at most the time that has passed.
     """
     topic = new_topic(subject)
     session = Session(topic)

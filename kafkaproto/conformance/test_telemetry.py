@@ -79,9 +79,9 @@ class Pushing:
         terminating: bool = False,
         subscription_id: int | None = None,
     ) -> int:
-        """Push metrics and return the error code. subscription_id: by default the one that the client got last.
+        """Push metrics and return the error code. subscription_id: by default the subscription id that the client received last.
 
-        metrics: the encoded metrics. compression: the number of their compression type. terminating: whether the client announces that it closes.
+        metrics: the encoded metrics. compression: the number of the compression type. terminating: whether the client announces that it closes.
         """
         chosen = self.subscription_id if subscription_id is None else subscription_id
         request = PushTelemetryRequest(self.instance_id, chosen, terminating, compression, metrics)
@@ -127,7 +127,7 @@ def subscriptions(subject: Subject) -> Iterator[Subscriptions]:
 
 @pytest.fixture
 def client(subject: Subject, subscriptions: Subscriptions) -> Pushing:
-    """Create a client metrics subscription with a push interval of 1 s, and return a client that has requested its subscription once."""
+    """Create a client metrics subscription with a push interval of 1 s, and return a client that has sent GetTelemetrySubscriptions once."""
     subscriptions.set(interval_ms=str(INTERVAL_MS), metrics="org.apache.kafka.")
     client = Pushing(subject)
     assert client.get().error_code == 0

@@ -116,7 +116,7 @@ def test_topic_description_with_a_cursor_at_an_unrequested_topic_is_rejected(sub
 
 
 def replicas_of(subject: Subject, topic: Topic, broker_id: int) -> tuple[int, list[int], list[int], list[int]]:
-    """Send DescribeTopicPartitions to the broker `broker_id`, and return what it says about partition 0 of the topic.
+    """Send DescribeTopicPartitions to the broker `broker_id`, and return the leader and the replicas of partition 0.
 
     The result is (id of the leader, in-sync replicas, eligible leader replicas, last known eligible leader replicas). The last three are sorted lists
     of broker ids.

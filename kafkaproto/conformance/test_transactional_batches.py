@@ -18,10 +18,10 @@ LATEST, EARLIEST = -1, -2
 
 @pytest.mark.rule("TX-27")
 def test_leader_verifies_no_batch_of_a_transaction_already_open_in_the_partition(subject: Subject) -> None:
-    """While a producer id and epoch have an open transaction in a partition, its leader accepts their batches without asking the coordinator.
+    """If a transaction is open in a partition, the leader accepts batches with the transaction's producer id and epoch without verification.
 
-    The coordinator does not know the transactional id of the batches in this test. So a batch is accepted only if the leader does not ask
-    the coordinator to verify it.
+    The test also sends batches with a transactional id that the coordinator does not know. The leader accepts such a batch only if it does not ask
+    the coordinator to verify the batch.
     """
     topic, producer, newer = new_topic(subject), Producer(subject), bumps_epochs(subject)
     producer.init()

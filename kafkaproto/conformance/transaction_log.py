@@ -16,7 +16,7 @@ EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT =
 
 
 class Logged(NamedTuple):
-    """A record of a transactional id in `__transaction_state`. version, value: the decoded value and its version, both None for a tombstone."""
+    """A record of a transactional id in `__transaction_state`: its decoded value, and the version of the value. Both are None for a tombstone."""
 
     version: int | None
     value: TransactionLogValue | None

@@ -17,7 +17,7 @@ FETCH_VERSION = 11
 
 
 class Client(Protocol):
-    """What functions of this module need to know about a connection: the client id in the headers of its requests."""
+    """Interface of a connection, reduced to what this module uses: the client id in the headers of the requests."""
 
     @property
     def client_id(self) -> str | None: ...

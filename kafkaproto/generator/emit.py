@@ -102,8 +102,8 @@ def import_lines(source: str, names: Iterable[str]) -> list[str]:
 def dataclass_text(struct: Struct, message: Message, names: dict[str, str]) -> str:
     """Return the source text of the dataclass of a struct, with slots and the fields of all versions.
 
-    Equality, `repr` and docstring are not left to `dataclass`, which would generate them slowly whenever the module is imported: the base class
-    defines the first two, and the text has a docstring. names: maps struct names to class names.
+    The class inherits equality and `repr`, and the text has a docstring. Otherwise `dataclass` would generate all three whenever the module is
+    imported, which is slow. names: maps struct names to class names.
     """
     base = "Whole" if struct.name == message.name else "Struct"
     lines = ["@dataclass(slots=True, eq=False, repr=False)", f"class {names[struct.name]}({base}):"]
@@ -249,7 +249,7 @@ def layout_texts(message: Message, layouts: Layouts) -> Iterator[str]:
 
 
 def struct_layouts(layouts: Layouts, name: str, version: int, written: set[str]) -> Iterator[str]:
-    """Yield the text of each layout of a struct, after those of its nested structs. Omits layouts named in `written`, and adds the others to it."""
+    """Yield the text of a struct's layout in one version, after those of nested structs. Omits layouts in `written`, and adds the yielded ones."""
     layout = layouts.of(name, version)
     if layout.constant in written:
         return

@@ -26,7 +26,7 @@ Buffer: TypeAlias = bytes | bytearray | memoryview
 Read: TypeAlias = Callable[[int, int], Buffer]
 """A function ``(position, size) -> bytes`` that returns the bytes from ``position`` on, for example from a file.
 
-``size`` is only a hint: the function may return more or fewer bytes, but at least those of a header unless the data ends before.
+``size`` is only a hint: the function may return more or fewer bytes. It returns at least a whole header, unless the data ends before.
 """
 
 PREFIX_BYTES = 12

@@ -84,7 +84,7 @@ class MessageHeader(NamedTuple):
 
     @property
     def max_timestamp(self) -> int:
-        """Return the largest timestamp. For a compressed message (wrapper), this is its own timestamp."""
+        """Return the largest timestamp. For a compressed message (wrapper), this is the timestamp of the wrapper itself."""
         return self.timestamp
 
     @property

@@ -116,9 +116,9 @@ def _frames(chosen: list[tuple[int, int, Conversation, Exchange]]) -> Iterator[t
 
 
 def _ends(peer: Address | None, number: int) -> tuple[End, End]:
-    """Return (address of the client, address of the broker) for the packets of a connection. The broker's is a loopback address.
+    """Return (address of the client, address of the broker) for the packets of a connection. The broker gets a loopback address.
 
-    peer: the recorded address of the client. If it is None, the client gets a loopback address, too. number: the number of the connection, which
+    peer: the recorded address of the client. If `peer` is None, the client gets a loopback address, too. number: the number of the connection, which
     determines the client's port.
     """
     client = peer or IPv4Address("127.0.0.1")

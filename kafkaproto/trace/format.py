@@ -173,11 +173,11 @@ def exchange(entry: Exchange) -> bytes:
 
 @cache
 def exchange_layout(lengths: int) -> tuple[int, Callable[..., bytes]]:
-    """Return (size, function) for encoding the part of an exchange's entry that precedes its two frames.
+    """Return (size, function) for encoding the part of an exchange's entry that precedes the two frames.
 
-    The function takes four kinds of values, and returns them encoded: the length of the entry, its kind (`EXCHANGE`), the fields of
-    `EXCHANGE_FIELDS`, and the original length in bytes of each records field. The length of the entry counts only the bytes after length and kind:
-    `size`, which is the encoded size of the fields and the original lengths, plus the sizes of the frames.
+    function: takes four kinds of values, and returns them encoded: the length of the entry, its kind (`EXCHANGE`), the fields of `EXCHANGE_FIELDS`,
+    and the original length in bytes of each records field. size: the encoded size in bytes of these fields and original lengths. The length to pass
+    for the entry is `size` plus the sizes of the two frames.
 
     lengths: how many records fields there are.
     """

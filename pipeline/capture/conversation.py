@@ -41,9 +41,9 @@ class PendingRequest(NamedTuple):
     """A request whose response has not been captured yet.
 
     seq: sequence number of its trace entry. header: None for a SASL token, which has neither a header nor a trace entry (its seq is 0). cut: the part
-    of the request that the trace stores. frame: the request as captured. stretch: the number of gaps in the captured requests before this one, so
-    that no gap is between two requests with the same number. doubtful: True for a Produce whose acks cannot be decoded, so that it is unknown
-    whether the broker sends a response (it sends none for acks=0).
+    of the request that the trace stores. frame: the request as captured. stretch: the number of gaps in the captured requests before this one. There
+    is no gap between two requests with the same number. doubtful: True for a Produce whose acks cannot be decoded, so that it is unknown whether the
+    broker sends a response (it sends none for acks=0).
     """
 
     seq: int
@@ -76,8 +76,9 @@ class Conversation:
         self._ordered_stretch: int | None = None
         """The `stretch` of the requests whose responses can be paired by their order; None if responses may be missing before the next one.
 
-        If the oldest pending request has this `stretch`, the next response belongs to it, because no frame is missing before the two (`_is_next` has
-        exceptions). Otherwise, a response is paired by its correlation id, and this value becomes the `stretch` of its request.
+        If the oldest pending request has this `stretch`, the next response belongs to that request, because no frame is missing before the two
+        (`_is_next` has exceptions). Otherwise, the next response is paired by its correlation id, and this attribute is set to the `stretch` of its
+        request.
         """
         self.requests = Finder(self._request_begins, self._find_request)
         self.responses = Finder(self._response_begins, self._find_response)

@@ -113,7 +113,8 @@ class Client:
     def any_connection(self) -> Connection:
         """Return a connection to a known broker or to a bootstrap server.
 
-        Raises ConnectionError if none can be reached. But with `fail_fast`, and if no attempt timed out, the error is an OptionError.
+        Raises SSLCertVerificationError if the certificate of a server is not accepted. If no server can be reached, raises OptionError
+        (with `fail_fast`, and if no attempt timed out) or else ConnectionError.
         """
         if self._open:
             return next(iter(self._open.values()))

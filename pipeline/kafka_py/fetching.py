@@ -202,7 +202,7 @@ class _Fetcher:
     # ---- nothing there -------------------------------------------------------------------------------------------------------
 
     def _wait(self, partition: PartitionData) -> None:
-        """Decide after an empty response how to continue: fetch again, read from the leader, or give up. partition: its data in the response.
+        """Decide after an empty response how to continue: fetch again, read from the leader, or give up. partition: the data in that response.
 
         - A fetch that was throttled, or a follower that lags, gives empty responses for a while, so the fetch is repeated. Raises TimeoutError if no
           record has come for `kafkaConsumer.pollTimeoutMs`.

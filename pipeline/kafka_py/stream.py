@@ -119,9 +119,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
     def _begun(self, start: Offsets, end: Offsets) -> Offsets:
         """Return the offsets at which a batch starts: those in `start`, or those in `end` for partitions whose start is now above the end.
 
-        start, end: the offsets between which Spark plans the batch. After a restart, Spark may plan the first batch again. It has kept the end of the
-        batch but not the start, which is then looked up again. A partition that is read from its latest offset may have new records by then, so
-        that its start is above its end. Starting at the end loses no record, because the batch had no records of that partition.
+        start, end: the offsets between which Spark plans the batch. After a restart, Spark may plan the first batch again. Spark has kept the end of
+        that batch, but the start is looked up again. If a partition is read from its latest offset and has got new records, its new start is above
+        the end. The batch then starts at the end. This loses no record, because the batch had no records of that partition.
         """
         if self._initial is None or start != self._initial.offsets:
             return start

@@ -40,8 +40,9 @@ class FolderError(ValueError):
 class BatchSummary:
     """A summary of one micro-batch that added rows to the live job's table of clients by window.
 
-    batch: its number. rows, windows, alerts: numbers of written rows, of their windows, and of new alerts. worst: at most 20 rows, sorted
-    so that rows with alerts come first, then those with the longest throttle times, then those with the largest lags.
+    batch: number of the micro-batch. rows: number of written rows. windows: number of windows to which these rows belong. alerts: number of new
+    alerts. worst: at most 20 rows, sorted so that rows with alerts come first, then those with the longest throttle times, then those with the
+    largest lags.
     """
 
     batch: int

@@ -35,7 +35,7 @@ def empty_row(table: str) -> Row:
 
 
 def recording_columns(exchange: Exchange) -> Row:
-    """Return the columns that the recorder measured, as a dict of names to values, without decoding the frames."""
+    """Return the columns that come from the recorder, such as times and sizes, as a dict of names to values. Decodes no frames."""
     row: Row = {
         "conn": exchange.connection,
         "clock_ms": exchange.clock_ms or None,

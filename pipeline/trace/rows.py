@@ -62,7 +62,7 @@ class Rows:
         self._sessions = Sessions()
         self._cluster = ClusterFacts() if cluster is None else cluster
         self._reported: dict[tuple[Any, ...], Any] = {}
-        """The topic id of each topic and the rack of each broker, as they were reported last. Every broker has entries for its own responses.
+        """The topic id of each topic and the rack of each broker, as each responding broker reported them last.
 
         The keys are (responding broker, "named", topic name) for a topic id, and (responding broker, "rack", broker id) for a rack.
         """
@@ -96,7 +96,7 @@ class Rows:
         """Return a `Rows` object that continues with a saved state.
 
         run: name of the run (recording). wall_ms, at_ns: wall clock and monotonic clock at its start. carried: the state that the method `carried`
-        returned. Raises KeyError, TypeError, ValueError or AttributeError if it is anything else.
+        returned. Raises KeyError, TypeError, ValueError or AttributeError if `carried` is anything else.
         """
         rows = cls(run, wall_ms, at_ns)
         rows._cluster.topics = {str(topic_id): str(name) for topic_id, name in carried["topics"].items()}

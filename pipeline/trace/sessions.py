@@ -117,8 +117,8 @@ class Sessions:
     def step(self, exchange: Exchange, request: Any, response: Any, throttle_ms: int) -> Step:
         """Update the session of a fetch, and return which partitions the fetch covers and whether its response has the right ones.
 
-        Call it for each fetch, in their order. response: None if the trace lacks it. throttle_ms: the throttle time of the response. If it is not 0,
-        the response has no partitions (KIP-219), so that no partition is reported as missing.
+        Call this method for each fetch, in the order of the trace. response: None if the trace lacks the response. throttle_ms: the throttle time of
+        the response. A throttled response has no partitions (KIP-219), so no partition is then reported as missing.
         """
         named = {
             (t.topic, t.topic_id, p.partition): RequestedPartition(
@@ -192,12 +192,12 @@ class Sessions:
         requested: dict[PartitionKey, RequestedPartition],
         response_partitions: dict[PartitionKey, Any],
     ) -> int:
-        """Return the number of partitions that the response lacks.
+        """Return the number of partitions that the response to a fetch lacks.
 
-        A full fetch must return all its partitions. An incremental fetch must return each partition with a higher high watermark than its session
-        returned last. Such a partition is known from a fetch response of the same broker outside the session. It counts only if that response was
-        ready before the broker began to handle the fetch (`handled_ns`) or, where this is not recorded, before the broker received the fetch. key:
-        (broker, session id). requested: all partitions that the fetch covers. response_partitions: the partitions in the response.
+        A full fetch must return all its partitions. An incremental fetch must return each partition whose high watermark has risen since the session
+        returned it. The trace shows the rise in another fetch response of the broker, outside the session. That response must have been ready before
+        the broker began to handle the fetch (`handled_ns`) or, where this is not recorded, before the broker received the fetch. key: (broker,
+        session id). requested: all partitions that the fetch covers. response_partitions: the partitions in the response.
         """
         if _is_full(request):
             return len(requested.keys() - response_partitions.keys())
@@ -213,11 +213,11 @@ class Sessions:
     def _note(
         self, exchange: Exchange, request: Any, response: Any, response_partitions: dict[PartitionKey, Any]
     ) -> None:
-        """Store which high watermarks a fetch response has shown to its client, and which other sessions must report them.
+        """Store the high watermarks in a fetch response, and which other sessions of the broker must now report them.
 
-        Another session of the broker must report the high watermark of a partition if the last one that it returned for the partition is lower. Its
-        `due_since_ns` then gets the time of this response for the partition, unless there is already an earlier time.
-        response_partitions: maps the partitions in the response to their data.
+        Another session must report the high watermark of a partition if the session last returned a lower one. The session's `due_since_ns` then gets
+        the time of this response for the partition, unless an earlier time is already stored. response_partitions: maps the partitions in the
+        response to their data.
         """
         own_key = (exchange.broker, response.session_id)
         session = self._open.get(own_key)

@@ -21,14 +21,14 @@ from typing import Any
 
 MANIFEST, STAGING, COMMIT, LOCK = "_manifest.json", "_staging", "_commit", "_lock"
 PLACES, PLACE_FILE = "_places", "place.json"
-"""The folder `PLACES` has a subfolder for each run (recording) with a file `PLACE_FILE`.
+"""The folder `PLACES` has a subfolder for each run (recording). Each subfolder has a file `PLACE_FILE`.
 
-The file stores the position in the run up to which the tables contain it.
+The file stores the position in the run up to which the tables contain the run.
 """
 PLACE = "place"
 """A key in the entry of a run (recording) in the manifest. Its value is the SHA-256 digest of the run's file `PLACE_FILE`.
 
-The manifest is the file that describes the tables, and `PLACE_FILE` stores the position up to which they contain the run.
+The manifest is the file that describes the tables, and `PLACE_FILE` stores the position up to which the tables contain the run.
 """
 ADDED = "_added"
 """The folder for new rows that are added to the old rows of their run (recording) instead of replacing them.
@@ -79,7 +79,7 @@ class Store:
     def locked(self) -> Iterator[None]:
         """Return a context in which the tables are locked. Raises StoreError if another job has locked them.
 
-        First completes the commit of an interrupted job, or deletes its files if it had not committed.
+        At its start, the context completes the commit of an interrupted job. If that job had not committed yet, its files are deleted instead.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         with (self.path / LOCK).open("w") as lock:
@@ -117,7 +117,7 @@ class Store:
         return runs
 
     def place(self, run: str, entry: Mapping[str, Any]) -> str:
-        """Return the saved position in a run (a recording), as JSON: the tables contain everything that was recorded before it.
+        """Return the saved position in a run (a recording), as JSON: the tables contain everything that was recorded before the position.
 
         entry: what `manifest` returns for the run. It has the SHA-256 digest of the file with the position. Returns an empty text if the file is
         missing, or if its content has another digest.
@@ -137,9 +137,9 @@ class Store:
     def commit(self, runs: Mapping[str, Any], places: Mapping[str, str], added: Collection[str]) -> None:
         """Commit the files that the job has written into the staging folder: they become part of the tables, all or none.
 
-        They replace the old files of their runs (recordings). The runs in `added` keep their old files, too. runs: the complete new manifest: maps
-        the name of each run to facts about its tables, as `manifest` returns it. places: maps a run to the position up to which the tables contain
-        it, as JSON.
+        The new files replace the old files of their runs (recordings). The runs in `added` keep their old files, too. runs: the complete new
+        manifest: maps the name of each run to facts about its tables, as `manifest` returns it. places: maps a run to the position up to which the
+        tables contain the run, as JSON.
         """
         staged = self.path / STAGING
         manifest = dict(runs)

@@ -58,9 +58,9 @@ ATTEMPT_SCHEMA = pa.schema(
 )
 ATTEMPT_DDL = "number int, folder string, files int, notices string, place string"
 READ, READ_OF_CAPTURES = "_read", "_read_of_captures"
-"""Folders inside the staging folder for the progress of jobs, for traces and for captures.
+"""Folders inside the staging folder for the progress of Spark tasks: `READ` for traces, `READ_OF_CAPTURES` for captures.
 
-They have a file for each run (recording) with the number of bytes of it that Spark tasks have read so far.
+Each folder has a file for each run (recording), with the number of bytes of the run that Spark tasks have read so far.
 """
 PROGRESS_INTERVAL_S = 10.0
 

@@ -40,7 +40,7 @@ These parts are UUIDs, and numbers between dashes or at the end. Braces are doub
 
 
 def _with_plain_names(query: str) -> str:
-    """Return a query for `Tables.sql`, which has table names in braces (`{requests}`), as SQL that runs without that method.
+    """Convert a query for `Tables.sql`, with table names in braces (`{requests}`), to plain SQL that Spark can run. Returns the SQL.
 
     The braces around names of stored tables are removed, so the SQL needs a view for each of these tables. The name of a derived table (`DERIVED`),
     which is computed from stored tables, is replaced by the query that computes it.

@@ -6,9 +6,9 @@ from kafkaproto.pipeline.trace.answers.answer import Answer, Query
 from kafkaproto.pipeline.trace.answers.groups import STARTS
 
 INTERVALS = 100
-"""Number of intervals into which the figure of the lag divides the time of a trace."""
+"""The report's chart of lag over time divides the trace into this number of intervals of equal length."""
 MAX_PARTITIONS = 500
-"""The maximum number of partitions whose lags are summed for a group in the figure of the lag: those with the most commits."""
+"""The report's chart of lag over time adds up the lags of at most this number of partitions of a group: those with the most commits."""
 
 POSITIONS = f"""
     {STARTS}, commits AS (

@@ -24,10 +24,10 @@ MAX_RETRIES = 1000
 class Request(NamedTuple):
     """One request of a client in a trace, in the order of the trace.
 
-    conn: its connection. at_ms: the broker's clock when its bytes were charged. value: the number of bytes that were charged. For a fetch whose
-    response was emptied by a throttle, it is the size of the response that would have been sent otherwise. waited_ms: the throttle time that the
-    broker applied, whichever quota caused it. empty: True for a fetch whose response had no records because of a throttle; the client then
-    repeated the fetch.
+    conn: the connection of the request. at_ms: when the bytes of the request were charged, on the broker's clock. value: the number of these bytes.
+    For a fetch whose response was emptied by a throttle, value is the size of the response that would have been sent otherwise. waited_ms: the
+    throttle time that the broker applied, whichever quota caused it. empty: True for a fetch whose response had no records because of a throttle; the
+    client then repeated the fetch.
     """
 
     seq: int
@@ -39,10 +39,10 @@ class Request(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """How long the replay of a client under another quota (`Replay`) throttles a request.
+    """How long the replay of a client under another quota (`Replay`) throttles one attempt of a request.
 
-    seq, conn: sequence number and connection of the request. at_ms: when the replay decides this, on its own clock, which differs from the recorded
-    times after the first delay. throttle_ms: the throttle time, 0 if the request is not throttled.
+    seq, conn: sequence number and connection of the request. at_ms: when the bytes of the attempt are charged, on the clock of the replay, which may
+    differ from the recorded times. throttle_ms: the throttle time, 0 if the attempt is not throttled.
     """
 
     seq: int

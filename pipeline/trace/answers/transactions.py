@@ -10,11 +10,11 @@ from kafkaproto.pipeline.trace.answers.answer import Answer, Query
 from kafkaproto.pipeline.trace.answers.groups import STARTS
 
 INTERVALS = 200
-"""Number of intervals into which the trace is divided in the figure of the records that read_committed consumers could not see."""
+"""The report's chart of records that read_committed consumers could not see divides the trace into this number of intervals."""
 MAX_LANES, MAX_BARS = 24, 200
-"""The figure of transactions over time has at most `MAX_LANES` transactional ids, and at most `MAX_BARS` transactions for each id."""
+"""The report's chart of transactions over time shows at most `MAX_LANES` transactional ids, and at most `MAX_BARS` transactions for each id."""
 MAX_TOPICS = 8
-"""Largest number of topics in the figure of the records that read_committed consumers could not see."""
+"""The report's chart of records that read_committed consumers could not see shows at most this number of topics."""
 OPEN = "open at the end"
 """The outcome of a transaction that is still open when the trace ends."""
 
@@ -102,12 +102,12 @@ HELD = f"""
                span.first_ns AS first_ns, visible_ns, greatest(high_then - first_offset, span.records) AS held_records
         FROM reached WHERE turn = 0
     )"""
-"""SQL: CTEs. The CTE `held` has a row for each partition of a transaction: how many records were hidden from read_committed consumers.
+"""SQL: CTEs. The CTE `held` has a row for each partition of a transaction: how many records the transaction hid from read_committed consumers.
 
 These consumers read up to the last stable offset, which stays at the start of an open transaction. visible_ns: the time at which the trace first
-shows a last stable offset beyond that start; null if it never does. held_records: the number of hidden records, those of other producers included.
-It is the number of offsets from the start of the transaction to the highest high watermark in the trace until visible_ns or, if larger, the number of
-the transaction's own records.
+shows a last stable offset beyond that start; null if it never does. held_records: the number of hidden records, including those of other producers.
+This is the larger of two numbers: the offsets from the start of the transaction to the highest high watermark that the trace shows until visible_ns,
+and the records of the transaction itself.
 """
 
 TRANSACTIONS = f"""

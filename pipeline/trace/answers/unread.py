@@ -6,7 +6,7 @@ from kafkaproto.pipeline.trace.answers.answer import Answer, Query
 from kafkaproto.pipeline.trace.answers.groups import LEAVES, STARTS
 
 MAX_LANES, MAX_BARS = 24, 60
-"""The figure of owners over time has at most `MAX_LANES` partitions, and at most `MAX_BARS` successive owners for each partition."""
+"""The report's chart of the owners of partitions over time shows at most `MAX_LANES` partitions, and at most `MAX_BARS` owners of each."""
 
 OWNED = f"""
     {STARTS}, consumers AS (

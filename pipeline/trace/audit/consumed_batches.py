@@ -47,9 +47,9 @@ def ends(tables: Tables) -> DataFrame:
     seen_ns (the latest time of such a fetch), life (equal for batches of the same log), stretch (equal for batches without missing offsets between
     them), and the following.
 
-    marker_offset, committed: offset and decision of the marker; null if offsets are missing between the batch and the marker, because an earlier
-    marker may be there. before_offset: offset of the producer's previous marker, null if it is unknown. seen_end: the offset up to which the trace
-    has all batches, from this batch on.
+    marker_offset, committed: offset and decision of the marker; null if the trace has no marker, or if offsets are missing before the marker, because
+    an earlier marker may be there. before_offset: offset of the producer's previous marker, null if it is unknown. seen_end: the offset up to which
+    the trace has all batches, from this batch on.
     """
     return tables.sql(
         """

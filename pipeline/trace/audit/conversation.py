@@ -19,10 +19,10 @@ UNSUPPORTED_VERSION = 35
 ANY_SESSION_FETCH = "-1L"
 """SQL: the value of the column `step` for every incremental fetch (KIP-227).
 
-`not_early` joins fetches to the partitions of responses by connection and `step`. A full fetch must match only the partitions of its own response:
-its `step` is its sequence number. An incremental fetch must match the partitions of all responses of the connection, because its own response may
-omit partitions: its `step` is this value. So that both can match, each partition of a response has two rows: one has the sequence number of the
-response's own fetch as `step`, the other has this value.
+`not_early` joins fetches to the partitions of responses by connection and `step`. The `step` of a full fetch is its sequence number, so that the
+fetch matches only the partitions of its own response. The `step` of an incremental fetch is this value, so that the fetch matches the partitions of
+all responses of the connection: its own response may omit partitions. Each partition of a response therefore has two rows: one with the sequence
+number of the fetch as `step`, one with this value.
 """
 WRONG_CORRELATION_ID = "problem RLIKE '^the (correlation id of the response|answer.s correlation id) is '"
 """SQL: true for a response with the correlation id of another request. Tables made by earlier versions of this program contain another wording."""

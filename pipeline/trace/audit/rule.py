@@ -228,8 +228,8 @@ FIRST_NEVER_HELD = 8
 HELD = f"coalesce(held, api_version < {FIRST_NEVER_HELD} AND coalesce(throttle_ms, 1) > 0)"
 """SQL: true if the broker may have delayed a Fetch response for its throttle time, instead of sending it at once without records.
 
-The column `held` of the trace says so. If it is null, the API version decides: a broker that accepts version 8 or later is of release 2.0 or later
-and delays no response (KIP-219). With a lower version, a throttled response may have been delayed, because older brokers do that.
+The column `held` of the table `requests` contains this. If it is null, the API version decides: a broker that accepts version 8 or later is of
+release 2.0 or later and delays no response (KIP-219). With a lower version, an older broker may have delayed a throttled response.
 """
 NEVER_NS, EVER_NS = "0L", f"{2**63 - 1}L"
 """SQL literals in ns: a time before everything in a run (a recording), and a time after everything."""

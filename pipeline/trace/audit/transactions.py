@@ -139,7 +139,7 @@ def committed_visible(tables: Tables) -> DataFrame:
 
 
 def _open_below_stable(tables: Tables, checks: str) -> DataFrame:
-    """Check that no open transaction starts below an observed last stable offset: its marker must be below the high watermark of the same time.
+    """Check that every transaction that starts below an observed last stable offset has its marker below the high watermark of that time.
 
     checks: SQL for the observed last stable offsets, with columns run, seq, where_ (topic name or id), partition, last_stable_offset, high_watermark
     and at_ns (time of the observation). Observations of partitions without transactional batches are dropped.

@@ -14,7 +14,7 @@ from kafkaproto.pipeline.trace.tables import earlier_runs
 EARLIER_NOTICES = "told"
 """An older name of the key "notices" in the manifest, the file that describes a folder of tables.
 
-Earlier versions of this program stored the messages about the files of a recording under it.
+Earlier versions of this program stored the messages about the files of a recording under this older name.
 """
 
 
@@ -42,7 +42,7 @@ def text(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> str:
     """Return the result of an audit as text for CI logs.
 
     The text consists of one line with the numbers of broken and other rules, the remarks, one line per rule, and the worst rows of each broken rule.
-    In the line of a rule, `max excess` says by how much its worst row breaks it, in the unit of its column `excess`.
+    In the line of a rule, `max excess` says by how much the worst row breaks the rule, in the unit of the rule's column `excess`.
 
     outcomes: the results of the rules. remarks: notes on the traffic that the tables lack.
     """

@@ -19,7 +19,7 @@ Row = dict[str, Any]
 Rows = Sequence[Row]
 
 MIN_RATE = 1000
-"""The rate in bytes per second below which a client counts as idle. The figure's scale is linear below it."""
+"""In the chart of `rates`, the axis of bytes per second is linear and without labels between 0 and this rate, and logarithmic above."""
 
 
 def swim_lanes(rows: Rows) -> str | None:

@@ -241,11 +241,11 @@ def _side_by_side(work: Callable[[A], B], items: Iterable[A]) -> list[B]:
 
 @contextmanager
 def fast_tables(spark: SparkSession, frames: Sequence[DataFrame], requests: int) -> Iterator[Tables]:
-    """Return a context (for `with`) that provides the tables for the queries of a report, and makes many quick queries fast if they are small.
+    """Return a context (for `with`) that provides the tables for a report's queries, and makes these queries faster if the tables are small.
 
-    In the context, Spark caches small tables, and neither generates code nor plans adaptively; afterwards its settings are restored. frames: the
-    tables of a trace, in the order of `schema.TABLES`. requests: number of rows of the table `requests`; up to `SMALL_RUN_REQUESTS`, all tables
-    count as small.
+    If the tables are small, Spark caches them in the context, and neither generates code nor plans queries adaptively. The settings of Spark are
+    restored afterwards. frames: the tables of a trace, in the order of `schema.TABLES`. requests: number of rows of the table `requests`; up to
+    `SMALL_RUN_REQUESTS`, all tables count as small.
     """
     if requests > SMALL_RUN_REQUESTS:
         yield Tables(*frames)
