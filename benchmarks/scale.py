@@ -132,8 +132,8 @@ def write_report(results: list[dict[str, float]], sizes: str) -> None:
 def main() -> int:
     """Measure how long the pipeline takes for large traces and write the results. Returns the exit status.
 
-    The status is 1 if `--check` is given and a trace breaks a rule of the report, or a report takes more than `MAX_RATIO` times as long as the
-    conversion of its trace to Parquet. Otherwise the status is 0.
+    Without `--check` the status is 0. With it, the status is 1 if a trace breaks a rule of the report, or if a report takes more than `MAX_RATIO`
+    times as long as the conversion of its trace to Parquet.
     """
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.scale",

@@ -1,7 +1,7 @@
 """Extraction of the TCP segment from a captured packet.
 
-The packet may be of Ethernet (with VLANs), raw IP, Linux cooked v1 and v2, or loopback, with IPv4 or IPv6. This module does not depend on
-connections.
+The packet may be of Ethernet (with VLANs), raw IP, Linux cooked v1 and v2, or loopback, with IPv4 or IPv6. Each packet is
+read alone; `stream` and `connections` join the packets of a connection.
 """
 
 from __future__ import annotations
