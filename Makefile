@@ -80,7 +80,7 @@ test: $(or $(wildcard $(VENV)/.installed-all),$(VENV)/.installed-dev)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not java and not spark and not browser and not slow" $(ARGS)
 
 test-all: needs-java needs-clients needs-browser needs-valgrind $(VENV)/.installed-all
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --durations 50 --durations-min 10 $(ARGS)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -p tests.time_by_file $(ARGS)
 
 conformance: needs-java $(VENV)/.installed-all
 	@$(BIN)/python -m tests.conformance $(if $(RIVALS),--subjects ours-kafka$(comma)ours-kafka-manual$(comma)ours-kip-manual$(comma)real$(comma)kfake$(comma)librdkafka-mock) $(ARGS)

@@ -29,6 +29,7 @@ PROGRAMS = {
     "tests/oracle/transaction_completion.py",
     "tests/rules.py",
     "tests/testing_api.py",
+    "tests/time_by_file.py",
 }
 """Single modules run as `python -m`."""
 
