@@ -31,7 +31,7 @@ PROGRAMS = {
     "tests/testing_api.py",
     "tests/time_by_file.py",
 }
-"""Single modules run as `python -m`."""
+"""Single modules, run as `python -m` or loaded by `pytest -p`."""
 
 
 def problems(root: Path) -> list[str]:
