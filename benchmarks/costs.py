@@ -34,10 +34,10 @@ WITHOUT, WITH = "without", "with"
 
 
 def cells(of_batches: float, of_requests: float) -> list[Cell]:
-    """Return those measurements of `benchmarks.race` that are short enough for many rounds, each as a `Cell` with its required ratio.
+    """Return the measurements of a feature's cost, each with the minimum ratio: the speed with the feature divided by the speed without it.
 
-    The ratio is the broker's speed with a feature divided by its speed without it. of_batches: the required ratio of measurements that spend most
-    time on batches. of_requests: the required ratio of measurements that spend most time on requests.
+    They are short forms of measurements of `benchmarks.race`. of_batches: the minimum ratio of measurements that spend most time on batches.
+    of_requests: the minimum ratio of the other measurements, which spend most time on requests.
     """
     large, small = ({WITH: 0.0, WITHOUT: ratio} for ratio in (of_batches, of_requests))
     return [
@@ -91,8 +91,8 @@ def with_trace() -> Iterator[Program]:
 class Feature(NamedTuple):
     """A feature of the broker whose cost is measured.
 
-    title, text: title and text of its section in docs/benchmarks.md. start: a function that runs a broker with the feature. cells: the measurements,
-    each with the least required ratio of the broker's speed with the feature to its speed without it.
+    title, text: title and text of the feature's section in docs/benchmarks.md. start: returns a context in which a broker with the feature runs.
+    cells: the measurements, each with the minimum ratio: the speed with the feature divided by the speed without it.
     """
 
     title: str

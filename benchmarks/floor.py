@@ -1,7 +1,7 @@
 """Start a minimal asyncio server that responds to the requests of the benchmark `benchmarks.race`. It is not a broker.
 
-It has one partition per topic and one version per request, and checks only the CRC. The ratio of a broker's speed to that of this server
-shows how much of the speed of bare asyncio the broker keeps. Records are stored in memory files if the system supports them.
+It has one partition per topic, understands one version of each request, and checks only the CRC. The speed of a broker divided by the speed of this
+server shows how much of the speed of bare asyncio the broker keeps. Records are stored in memory files if the system supports such files.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def records_file() -> IO[bytes]:
 
 
 class Log:
-    """The log of one partition: a file with all batches, and a list of the byte positions at which the batches begin."""
+    """The log of one partition: a file with all batches, and a list with (base offset, byte position in the file) of each batch."""
 
     def __init__(self) -> None:
         self.file = records_file()

@@ -36,7 +36,7 @@ def seconds_each(work: Callable[[], object], least: int = 15, budget_s: float = 
 
 
 def by_partitions(address: str, counts: list[int]) -> Points:
-    """Measure a full fetch of partitions without records. Returns a dict of the number of partitions to the seconds per fetch.
+    """Measure full fetches of partitions without records. Returns a dict that maps a number of partitions to the seconds per fetch.
 
     address: host:port of the broker. counts: the numbers of partitions to measure.
     """
@@ -57,7 +57,7 @@ def by_partitions(address: str, counts: list[int]) -> Points:
 
 
 def by_connections(address: str, counts: list[int]) -> Points:
-    """Measure a round trip on one connection while others are idle. Returns a dict of the number of open connections to the seconds per round trip.
+    """Measure round trips on one connection while others are idle. Returns a dict that maps a number of open connections to seconds per round trip.
 
     address: host:port of the broker. counts: the numbers of open connections to measure.
     """
@@ -82,7 +82,7 @@ def by_connections(address: str, counts: list[int]) -> Points:
 
 
 def by_log_length(address: str, megabytes: list[int]) -> Points:
-    """Measure a fetch of one 16 KB batch at a random offset. Returns a dict of the size of the log in MB to the seconds per fetch.
+    """Measure fetches of one 16 KB batch at a random offset. Returns a dict that maps a size of the log in MB to the seconds per fetch.
 
     address: host:port of the broker. megabytes: the sizes of the log to measure.
     """

@@ -60,10 +60,10 @@ def batch_of(records: int) -> bytes:
 
 
 def filled(address: str, cell: Cell, records: int) -> tuple[str, int]:
-    """Create `TOPICS` topics of one partition for a measurement, and write the same number of records into each.
+    """Create two topics (`TOPICS`) of one partition for a measurement, and write the same number of records into each.
 
-    address: host:port of the broker. cell: the measurement, which has the number of records per batch. records: the approximate number of records in
-    all topics. Returns (topic names, separated by commas as in the option `subscribe`, exact number of records in all topics).
+    address: host:port of the broker. cell: the measurement, which has the number of records per batch. records: approximately the number of records
+    in all topics together. Returns (topic names separated by commas, as in the option `subscribe`; exact number of records in all topics together).
     """
     batch = batch_of(cell.batch_records)
     batches = max(1, records // TOPICS // cell.batch_records)
@@ -93,9 +93,9 @@ def read(spark: SparkSession, source: str, address: str, topics: str, cell: Cell
 def measured(spark: SparkSession, address: str, cell: Cell, records: int, rounds: int) -> dict[str, float]:
     """Return how many rows Spark reads per second from each source (the median of all rounds), by name of the source.
 
-    address: host:port of the broker. cell: the measurement. records: the approximate number of records to read. rounds: how often each source reads
-    them, besides a first round, whose time is discarded because it warms up Spark. Raises RuntimeError if the sources return different records, or
-    not all records.
+    address: host:port of the broker. cell: the measurement. records: approximately the number of records to read. rounds: how often each source reads
+    all records. A further round at the beginning only warms up Spark and is not counted. Raises RuntimeError if the sources return different records,
+    or not all records.
     """
     topics, written = filled(address, cell, records)
     seconds: dict[str, list[float]] = {CONNECTOR: [], OURS: []}

@@ -1,4 +1,4 @@
-"""A benchmark with a real client: confluent-kafka writes values of one size to a topic and reads them back, on every broker in the same way."""
+"""A benchmark with a real client: confluent-kafka writes values of one size to a topic, or reads them. All brokers get the same client."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def produce(sock: socket.socket, topic: str, partition: int, batch: bytes, count
 
 
 def read_all(sock: socket.socket, topic: str, batch_bytes: int, count: int) -> None:
-    """Fetch `count` batches of one record and `batch_bytes` each from partition 0, from the beginning. sock: a connection to the broker."""
+    """Fetch the first `count` batches of partition 0. Each has one record and a size of `batch_bytes`. sock: a connection to the broker."""
     buffer = fetch_buffer()
     offset = 0
     while offset < count:
@@ -147,11 +147,11 @@ def many_partitions_kept() -> list[Row]:
 
 
 def many_connections(connections: int, seconds: float, per_second: int = 300) -> list[Row]:
-    """Measure the broker's memory per connection, and the latency of appended records, while each connection waits with a long poll.
+    """Measure a broker's memory per connection while all connections wait in a long poll, and the time from an append to the waiting client.
 
-    Each connection waits for a record in its own partition. Another process appends to the partitions in turn, `per_second` times per second. The
-    latency is the time from just before the append until the waiting connection has received the response. Returns table rows for
-    docs/benchmarks.md, each a tuple (measurement, value, goal) of texts.
+    connections: number of connections, each of which waits for a record in a partition of its own. Another process appends a record to one partition
+    after the other for `seconds` seconds, `per_second` times per second. The time is measured from just before the append until the response to the
+    long poll has arrived. Returns table rows for docs/benchmarks.md, each a tuple (measurement, value, goal) of texts.
     """
     with broker() as running, connect(running.address) as control:
         create(control, "t", connections)
@@ -204,9 +204,9 @@ def _park(sock: socket.socket, index: int, offset: int) -> None:
 
 
 def read_metadata_response(sock: socket.socket) -> None:
-    """Make 100 Metadata round trips on this connection and ignore the responses.
+    """Send 100 Metadata requests one after the other, and discard the responses. sock: a connection to the broker.
 
-    This only gives the broker time to read the requests that were sent on other connections before.
+    The only purpose is to give the broker time to read requests that were sent on other connections before.
     """
     from kafkaproto.messages.metadata import MetadataRequest
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 def choice_of(names: Collection[str]) -> Callable[[str], str]:
-    """Return an argparse type that accepts only `names`. Unlike `choices`, it permits an empty list of arguments."""
+    """Return a function for the parameter `type` of argparse that accepts only `names`. Unlike `choices`, it permits an empty list of arguments."""
 
     def checked(text: str) -> str:
         if text not in names:
@@ -27,7 +27,7 @@ def choice_of(names: Collection[str]) -> Callable[[str], str]:
 class Program:
     """A process that prints its address as its first line, such as a broker.
 
-    seen: maps the name of a benchmark row to its measured numbers, one per round. idle_mb, after_mb: resident memory in MiB before and after the
+    seen: maps the name of a measurement to the measured numbers, one for each round. idle_mb, after_mb: resident memory in MiB before and after the
     benchmark.
     """
 

@@ -22,9 +22,9 @@ from benchmarks.report import write_section
 
 REQUESTS = 20_000
 LEAST_SHARE = 0.003
-"""The smallest time that quotas must add to a function so that it gets its own table row.
+"""The minimum time that quotas must add to a function for the function to get a table row of its own.
 
-The value is a share of the time of a request without quotas.
+The value is a share of the whole time of a request without quotas.
 """
 RUN = """
 import cProfile, sys, time
@@ -48,7 +48,7 @@ class Spent(NamedTuple):
 def per_request(with_quotas: bool) -> dict[str, Spent]:
     """Return the cost of each function for one produce request of 1 KB, without the start of the broker.
 
-    The cost in a run with few requests is subtracted from that in a run with more, and the rest is divided by the number of the additional requests.
+    The broker is profiled twice: with few requests, and with `REQUESTS` more. The difference of the two costs is divided by `REQUESTS`.
     with_quotas: whether quotas, which are never reached, are set for many clients, including the one that sends the requests.
     """
     short, long = profiled(with_quotas, REQUESTS // 5), profiled(with_quotas, REQUESTS // 5 + REQUESTS)
@@ -84,7 +84,7 @@ def profiled(with_quotas: bool, requests: int) -> dict[str, Spent]:
 
 
 def _module(file: str) -> str:
-    """Return a short name of a module: its file below the package, empty for a built-in."""
+    """Return a short name of the module in a Python file, such as "quota/windows."; an empty text for a built-in function, which has no file."""
     path = Path(file)
     return f"{path.parent.name}/{path.stem}." if path.suffix == ".py" else ""
 

@@ -39,9 +39,9 @@ AHEAD = 1.0
 class Cell(NamedTuple):
     """One measurement of the benchmark `benchmarks.race`.
 
-    run: takes the address of a program and returns a speed; a larger number is better. required: maps the name of each program that is
-    measured to the least required ratio of this broker's speed to the program's speed; other programs are not measured. apart: True to run
-    client and broker on different cores: for measurements of single round trips, whose time otherwise jumps between two values.
+    run: takes the address of a program and returns a speed; a larger number is better. required: maps the name of each program that is compared with
+    this broker to the minimum ratio: this broker's speed divided by the program's speed. Other programs are not measured. apart: True to run client
+    and program on different cores, which single round trips need: their time otherwise jumps between two values.
     """
 
     name: str
@@ -177,9 +177,9 @@ def seconds_to_first_line(command: list[str]) -> float:
 
 
 def start_ratio() -> float:
-    """Return the broker's start time, divided by the time of an interpreter that only imports asyncio, ssl and construct.
+    """Return the time that the broker needs to start, divided by the time of an interpreter that only imports asyncio, ssl and construct.
 
-    The start ends with the first line of stdout. The broker's modules are compiled first, as in an installation.
+    The broker has started when it prints its first line. Its modules are compiled before, as in an installation.
     """
     subprocess.run([sys.executable, "-m", "compileall", "-q", "kafkaproto", "broker"], check=True)
     baseline, ours = [], []
@@ -282,8 +282,8 @@ def race_on_disk(rounds: int) -> list[Program]:
 def ratio_rows(racers: Sequence[Program], todo: Sequence[Cell]) -> tuple[list[tuple[str, ...]], list[str]]:
     """Return (table rows, descriptions of the ratios that are lower than required).
 
-    racers: the programs with their results, this broker first. todo: the measurements. Each gives one table row: its name, then for each other
-    program the ratio of this broker's speed to that program's speed, as text; empty if the program was not measured.
+    racers: the programs with their results, this broker first. todo: the measurements. A measurement gives one table row: its name, then for each
+    other program the speed of this broker divided by the speed of the other program, as text; an empty text if the other program was not measured.
     """
     broker, rivals = racers[0], racers[1:]
     rows, missed = [], []
@@ -305,8 +305,8 @@ def ratio_rows(racers: Sequence[Program], todo: Sequence[Cell]) -> tuple[list[tu
 def _limits_table(limits: Iterable[tuple[str, float, float, str, list[float]]], rivals: Sequence[str]) -> str:
     """Return a Markdown table of the broker's start and memory with their limits.
 
-    limits: for each row its title, the broker's value, the limit, the format of values, and the rivals' values or an empty list. rivals: the names of
-    the rivals.
+    limits: for each table row, a tuple (title, value of this broker, largest allowed value, format string of the values, values of the rivals or an
+    empty list). rivals: the names of the rivals, which are the other programs of the benchmark.
     """
     lines: list[Sequence[str]] = [("measurement", "broker", "goal", *rivals), ["---"] * (3 + len(rivals))]
     for title, value, limit, form, of_rivals in limits:

@@ -38,7 +38,7 @@ def connect(address: str) -> socket.socket:
 
 
 def frame(version: int, request: object) -> bytes:
-    """Return the frame of a request, which begins with its length. version: API version."""
+    """Return the frame of a request, with the length field at the beginning. version: API version."""
     return request_frame(request, version, 7, "race")
 
 
@@ -69,7 +69,7 @@ def new_topic(
     """Send CreateTopics for a new topic, wait until its partitions have leaders, and return the name of the topic and the leader's address.
 
     address: host:port of a broker. replication: the replication factor. assignments: the brokers of each partition; None to let the broker choose
-    them. The minimal server of `benchmarks.floor` has no CreateTopics; there a Metadata request creates the topic.
+    them. The minimal server of `benchmarks.floor` has no CreateTopics; it creates the topic when the first batch is written.
     """
     name = f"race-{uuid.uuid4().hex[:8]}"
     metadata = MetadataRequest([MetadataRequestTopic(name=name)])
@@ -125,7 +125,8 @@ def delete_topic(address: str, name: str) -> None:
 def ask(address: str, key: int, version: int, request: object) -> Any:
     """Send one request on a connection of its own and return the response.
 
-    address: host:port of the broker. key, version: API key and version of the request. Raises EOFError if the broker closes the connection instead.
+    address: host:port of the broker. key, version: API key and version of the request. Raises EOFError if the broker closes the connection without a
+    response.
     """
     with connect(address) as sock:
         sock.sendall(frame(version, request))
@@ -245,7 +246,7 @@ def round_trips(address: str, seconds: float = 1.0) -> float:
 
 
 def pipelined(address: str, seconds: float = 1.0) -> float:
-    """Measure responses per second to ApiVersions v0, when 64 requests are sent at once. seconds: how long to measure."""
+    """Measure responses per second when 64 ApiVersions v0 requests are sent at once on one connection. seconds: how long to measure."""
     ask = frame(0, ApiVersionsRequest())
     with connect(address) as sock:
         sock.sendall(ask)
@@ -294,7 +295,7 @@ def _on_many_connections(address: str, data: bytes, go_on: Callable[[int, float]
 
 
 def fetch_many_partitions(address: str, topic: str, partitions: int, incremental: bool, seconds: float = 1.0) -> float:
-    """Measure fetches per second of a topic whose partitions have no records.
+    """Measure how many fetches per second a broker handles that cover all partitions of a topic without records.
 
     partitions: the number of partitions. incremental: whether to send incremental fetches of one fetch session instead of full fetches. seconds: how
     long to measure.

@@ -31,9 +31,9 @@ PICTURE = PAGE.parent / "images" / "scale.svg"
 def measure_size(size: int, folder: Path) -> dict[str, float]:
     """Measure the pipeline with a trace of `size` requests, in a separate process.
 
-    folder: has the trace in its folder `trace`, and receives the results. Returns a dict: `requests` (the size), `parquet_s` and `whole_s` (the
-    seconds to write Parquet once, and for the whole report), `broken` (number of broken rules), `worker_mb` (memory in MB of the largest Spark
-    worker).
+    folder: has the trace in its subfolder `trace`, and receives the tables and the report. Returns a dict: `requests` (the size), `parquet_s` and
+    `whole_s` (the seconds to write the tables as Parquet, and for the whole report), `broken` (number of broken rules), `worker_mb` (the largest
+    memory of a Python worker of Spark, in MB).
     """
     environment = os.environ | {"PYSPARK_SUBMIT_ARGS": f"--driver-memory {DRIVER_MEMORY} pyspark-shell"}
     command = [sys.executable, "-m", "benchmarks.scale", "--one", str(folder)]
@@ -67,8 +67,8 @@ def _peaks_mb(pid: int) -> Iterator[float]:
 def measure_here(folder: Path) -> dict[str, float]:
     """Measure in this process the time from trace to Parquet, then the time from trace to report page in another folder.
 
-    folder: has the trace in its folder `trace`, and receives the results. Returns a dict: `parquet_s` and `whole_s`, both in seconds, and `broken`,
-    the number of rules that the trace breaks.
+    folder: has the trace in its subfolder `trace`, and receives the tables and the report. Returns a dict: `parquet_s` and `whole_s` (the two times
+    in seconds), and `broken` (the number of rules that the trace breaks).
     """
     from kafkaproto.pipeline.session import local_session
     from kafkaproto.pipeline.trace.progress import Progress
@@ -132,8 +132,8 @@ def write_report(results: list[dict[str, float]], sizes: str) -> None:
 def main() -> int:
     """Measure how long the pipeline takes for large traces and write the results. Returns the exit status.
 
-    Without `--check` the status is 0. With it, the status is 1 if a trace breaks a rule of the report, or if a report takes more than `MAX_RATIO`
-    times as long as the conversion of its trace to Parquet.
+    Without the option `--check`, the status is 0. With the option, the status is 1 if a trace breaks a rule of the audit, or if a report takes more
+    than four times (`MAX_RATIO`) as long as the conversion of the trace to Parquet.
     """
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.scale",

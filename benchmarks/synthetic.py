@@ -1,7 +1,7 @@
 """Synthetic traces of any size from a seed: produces, fetches and heartbeats of many connections, one of which has half of all traffic.
 
-The codec makes each kind of frame once. Then values in the frame are replaced, so that ten million requests take minutes. The traffic is consistent:
-offsets and times increase and every batch is read, so the pipeline's rules have something to check, and no rule is broken.
+The codec encodes each kind of frame once. Then only values in the frame are replaced, so that ten million requests take minutes. The traffic is
+consistent: offsets and times increase, and consumers read the batches in order. The rules of the audit have something to check, and none is broken.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CONNECTIONS = 64
 RECORDS, RECORD_BYTES = 10, 150
 NS_PER_REQUEST = 50_000
 CORRELATION, OFFSET, END, PARTITION = 0x5A010203, 0x5A10111213141516, 0x5A20212223242526, 0x5A303132
-"""Placeholders in an encoded frame for a correlation id, two offsets and a partition. `Template.filled` replaces them."""
+"""Placeholders in an encoded frame, which `Template.filled` replaces: correlation id, offset of a batch or fetch, end offset, and partition."""
 WIDTHS = {CORRELATION: ">i", OFFSET: ">q", END: ">q", PARTITION: ">i"}
 TOPIC = "synthetic"
 PRODUCE_VERSION, FETCH_VERSION, HEARTBEAT_VERSION = 7, 11, 3
@@ -139,7 +139,7 @@ def entries(count: int, seed: int) -> Iterator[Exchange]:
 
 
 def write(folder: Path, count: int, seed: int = 1) -> int:
-    """Write a trace of `count` requests into the new folder `folder`, in files of 64 MB. Returns the size of its entries in bytes."""
+    """Write a synthetic trace of `count` requests into the new folder `folder`, in files of 64 MB. Returns the size of all its entries in bytes."""
     folder.mkdir(parents=True)
     meta = {
         "recorder": "synthetic",

@@ -57,8 +57,8 @@ STATIC_QUOTAS = (
 def check_options(brokers: int, memory_bytes: int, semantics: str) -> None:
     """Raise ValueError for cluster options that are out of range, with the allowed values in the message.
 
-    brokers: the number of brokers. memory_bytes: the limit of records in memory. semantics: what to follow where the KIPs and Kafka's code differ,
-    "kip" or "kafka".
+    brokers: the number of brokers. memory_bytes: how many bytes of records may be in memory. semantics: what to follow where the KIPs and Kafka's
+    code differ, "kip" or "kafka".
     """
     if not isinstance(brokers, int) or brokers < 1:
         raise ValueError(f"brokers must be at least 1 (got {brokers!r}); for example 3")
@@ -136,7 +136,7 @@ def new_elections(
 ) -> tuple[LeaderBalance, UncleanElection]:
     """Return the components that elect leaders at intervals: one moves leadership back to preferred replicas, one performs unclean elections.
 
-    They read their settings again at each check. timers: start the checks. actions: gives the time on the cluster's clock, in ms.
+    Both components read their settings again at each check. timers: start the checks. actions: has the time of the cluster's clock, in ms.
     """
     balance = LeaderBalance(
         controller,
@@ -172,8 +172,8 @@ def new_node(
     """Return a broker with its replica manager and the functions that create its group and transaction coordinators on first use.
 
     stores: the memory and files for records. rng: seeds the random numbers of this broker. group_seed: seeds the random member ids of its group
-    coordinator. change_isr: proposes new in-sync replicas to the controller. running: returns the broker with an id, None while it is stopped.
-    shared: the state that all brokers of the cluster share. log_manager: runs the log maintenance tasks of the cluster.
+    coordinator. change_isr: proposes new in-sync replicas to the controller. running: returns the broker with a given id, or None if that broker is
+    stopped. shared: the state that all brokers of the cluster share. log_manager: runs the log maintenance tasks of the cluster.
     """
     config = shared.config.for_broker(broker_id)
 
@@ -220,7 +220,7 @@ def attach_observers(
 
     journal: the list of the cluster's requests and events, which tests read. If the journal keeps details of requests (`DetailedJournal`), the
     observer that logs each connection and request (`RequestLog`) is attached, too. release_name: the emulated release, for log messages about refused
-    clients. timers: schedule later checks, for example whether a group that a client searched for still does not exist.
+    clients. timers: schedule checks for log messages, for example whether a group still does not exist a while after a client searched for it.
     """
     logs = ThrottleLog(), UndeliverableLog(), Diagnostics(release_name, timers, journal)
     for observer in (journal, *others, *logs):

@@ -145,7 +145,7 @@ class Cluster:
         self._next_producer_id_block = 0 if kept is None else kept.next_producer_id
         self.isr_changes = IsrChanges(self.controller, self.actions.soon)
         self.request_cost_ms: dict[str, float] = {}
-        """Maps API names such as "Metadata" to the handler time in ms that a test has set for one request. Used with a manual clock only."""
+        """Maps an API such as "Metadata" to the handler time in ms that a test has set for its requests. Used with a manual clock only."""
         self._ranges = release.ranges_of(self.release_name)
         self.nodes = [
             new_node(
@@ -287,7 +287,7 @@ class Cluster:
         return first_id
 
     def coordinator_of(self, group_id: str) -> int:
-        """Return the broker that coordinates a group: the leader of the group's partition of __consumer_offsets (M-8).
+        """Return the id of the broker that coordinates a group: the leader of the group's partition of __consumer_offsets (M-8).
 
         Creates the topic on first use. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if that fails, or while the partition has no leader.
         """
@@ -329,7 +329,7 @@ class Cluster:
             before.end()
 
     def set_request_cost(self, api: str, cost_ms: float) -> None:
-        """Set `cost_ms`, the handler time of each request of `api` (for example "Metadata") on a manual clock, which does not advance by itself.
+        """Set `cost_ms`, the handler time of each request of `api`, such as "Metadata". Used with a manual clock, which does not advance by itself.
 
         Raises ValueError for an unknown API and for a time that is negative or infinite.
         """

@@ -44,11 +44,11 @@ DEFAULT_REGEX_REFRESH_MS = 600_000
 
 
 def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -> Callable[[], GroupCoordinator]:
-    """Return a function that creates the group coordinator of one broker. The new coordinator has no groups.
+    """Return a function that creates the group coordinator of one broker, at first without groups.
 
-    The settings are read and checked before this function returns; only the returned function imports the modules of the coordinator. shared: the
-    state that all brokers of the cluster share. replicas: the broker's replicas, through which the coordinator writes to the offsets topic. rng:
-    generates member ids. Raises ConfigError for an assignor that this broker does not have.
+    This call reads and checks the settings. The modules of the coordinator are imported when the returned function is called. shared: the state that
+    all brokers of the cluster share. replicas: the broker's replicas, through which the coordinator writes to the offsets topic. rng: generates
+    member ids. Raises ConfigError for an assignor that this broker does not have.
     """
     get = shared.config.for_broker(replicas.broker_id)
     settings = GroupSettings(
@@ -92,7 +92,7 @@ def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -
 
 
 def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupSettings:
-    """Return one broker's settings of the new group protocol (KIP-848), or the defaults for a release before 3.7, which lacks these settings."""
+    """Return one broker's settings of the new group protocol (KIP-848). For a release before 3.7, which lacks these settings, return the defaults."""
     get, known = shared.config.for_broker(broker_id), shared.config.definitions.broker
     if "group.consumer.assignors" not in known:
         return ConsumerGroupSettings()
@@ -128,10 +128,10 @@ def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupS
 
 
 def check_bounds(get: BrokerConfig, *, is_release_4: bool) -> None:
-    """Check that the timeouts of consumer groups are between their minimum and maximum settings, as Kafka does at start (GN-67).
+    """Check that the session timeout and the heartbeat interval of consumer groups are between their minimum and maximum settings (GN-67).
 
-    is_release_4: whether the broker emulates Kafka 4.0 or later, where the heartbeat interval must be below the session timeout. Raises ConfigError
-    if a check fails. get: the settings of the broker.
+    Kafka checks this when a broker starts. get: the settings of the broker. is_release_4: whether the broker emulates Kafka 4.0 or later; the
+    heartbeat interval must then also be below the session timeout. Raises ConfigError if a check fails.
     """
     for name in ("heartbeat.interval.ms", "session.timeout.ms"):
         value, least, most = (get[f"group.consumer.{bound}{name}"] for bound in ("", "min.", "max."))
@@ -149,14 +149,14 @@ def check_bounds(get: BrokerConfig, *, is_release_4: bool) -> None:
 
 
 def items(text: str) -> list[str]:
-    """Return the items of a list setting, without blanks around them."""
+    """Split the value of a list setting at its commas, and return the items without blanks around them."""
     return [item.strip() for item in text.split(",")]
 
 
 def assignor_name(given: str) -> str:
-    """Return the name of an assignor, such as "range".
+    """Return the short name, such as "range", of an assignor that the setting `group.consumer.assignors` contains.
 
-    given: an entry of `group.consumer.assignors`: this name, or the name of Kafka's Java class (GN-36). Raises ConfigError for an assignor that this
+    given: an item of the setting, which is the short name or the name of Kafka's Java class (GN-36). Raises ConfigError for an assignor that this
     broker does not have.
     """
     name = given.removeprefix(KAFKAS_ASSIGNORS).removesuffix("Assignor").lower()
@@ -166,7 +166,7 @@ def assignor_name(given: str) -> str:
 
 
 class TransactionParts:
-    """The transaction coordinator of one broker and its components. Each is created, and its module imported, on first use.
+    """The transaction coordinator of one broker and the coordinator's components. Each object is created, and its module imported, on first use.
 
     running: a function that takes a broker id, and returns the broker with this id, or None while that broker is stopped.
     """

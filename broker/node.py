@@ -139,11 +139,11 @@ class SharedState(Protocol):
     def auto_create(self, name: str, mutations: MutationCharge | None = None) -> None:
         """Create a missing topic that a client requested. Raises KafkaError if that is not possible, for example for an illegal name.
 
-        mutations: the quota charge for its partitions, None for none.
+        mutations: the controller mutation quota to charge for the partitions of the topic; None to charge no quota.
         """
 
     def remember_config(self, owner: ConfigOwner, layer: Mapping[str, str]) -> None:
-        """Persist the settings of an owner before a change of them takes effect. Raises KafkaError KAFKA_STORAGE_ERROR (56) if that fails.
+        """Persist the settings of `owner` before changed settings take effect. Raises KafkaError KAFKA_STORAGE_ERROR (56) if that fails.
 
         owner: a broker id, -1 for all brokers, a group id, or the name of a client metrics subscription. layer: all settings, as text, that are set
         on the owner itself after the change.
@@ -332,7 +332,7 @@ class Node:
         return self.cluster.request_cost_ms.get(APIS[api_key].name, 0.0)
 
     def complain(self, about: str, message: object, now_ms: int) -> None:
-        """Log `message` at ERROR, at most once a minute for each problem. about: the name of the problem, which identifies repetitions."""
+        """Log `message` at ERROR, at most once a minute for each problem. about: the name of the problem; equal names are one problem."""
         if now_ms >= self._silent_until_ms.get(about, now_ms):
             self._silent_until_ms[about] = now_ms + COMPLAIN_EVERY_MS
             logger.error("broker %d: %s: %s", self.broker_id, about, message)

@@ -1,6 +1,6 @@
 """Broker addresses in responses: functions that find them, and that replace them in an encoded response.
 
-Proxies use this module to direct clients to themselves. It does not depend on sockets, nor on the reason for replacing an address.
+A proxy uses this module to put its own address in place of the brokers' addresses. The module uses no sockets and does not choose the new addresses.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def names_brokers(api_key: int) -> bool:
 
 
 def replaced(api_key: int, api_version: int, frame: memoryview, replace: Replace) -> bytes | None:
-    """Return a response frame with its broker addresses replaced, or None if it contains none.
+    """Return a response frame with its broker addresses replaced, or None if the response contains no broker address.
 
     frame: the response without its length prefix. The returned frame has no length prefix either. Raises ProtocolError if the frame cannot be
     decoded. api_key, api_version: those of the request. replace: maps (broker id, host, port) to the new (host, port).
@@ -83,9 +83,9 @@ def replaced(api_key: int, api_version: int, frame: memoryview, replace: Replace
 def capped(api_version: int, frame: memoryview) -> bytes | None:
     """Return an ApiVersions response with lower maximum versions for APIs whose responses contain broker addresses.
 
-    The maximum becomes the highest version that this package can decode, because otherwise the addresses could not be replaced. api_version: that of
-    the request. frame: the response without its length prefix. The returned frame has no length prefix either. Returns None if nothing has to change.
-    Raises ProtocolError if the frame cannot be decoded.
+    A maximum above the highest version that this package can decode is lowered to that version, because addresses in responses of a later version
+    could not be replaced. Returns None if no maximum is lowered. api_version: that of the request. frame: the response without its length prefix. The
+    returned frame has no length prefix either. Raises ProtocolError if the frame cannot be decoded.
     """
     _, at = decode_response_header(ApiKey.API_VERSIONS, api_version, frame, 0, len(frame))
     message_codec = codec(ApiKey.API_VERSIONS, response_version(ApiKey.API_VERSIONS, api_version, frame))

@@ -47,9 +47,9 @@ class Codec:
 
     @cached_property
     def decode_request(self) -> Decode:
-        """Return the function that decodes a request: ``(view, pos, end) -> (request, position after it)``.
+        """Return the function that decodes a request: ``(view, pos, end) -> (request, position after the request)``.
 
-        pos, end: the byte positions in ``view`` at which the request begins and ends, without its header.
+        pos, end: the positions in bytes at which the request begins and ends in ``view``. The request has no header.
         """
         return self.request.decode_flat
 
@@ -57,16 +57,16 @@ class Codec:
     def encode_request(self) -> Encode:
         """Return the function that encodes a request: ``(request, out, splices) -> None``.
 
-        out: the bytearray to which the bytes are appended. splices: the list to which records that are ranges of files are appended instead, as
-        (position in ``out``, range); None if all records must be bytes.
+        out: the bytearray to which the encoded bytes are appended. splices: a list for records that are in a file. The function does not copy such
+        records into ``out``, but appends (position in ``out``, range of the file) to this list. None if all records are bytes.
         """
         return self.request.encode_flat
 
     @cached_property
     def decode_response(self) -> Decode:
-        """Return the function that decodes a response: ``(view, pos, end) -> (response, position after it)``.
+        """Return the function that decodes a response: ``(view, pos, end) -> (response, position after the response)``.
 
-        pos, end: the byte positions in ``view`` at which the response begins and ends, without its header.
+        pos, end: the positions in bytes at which the response begins and ends in ``view``. The response has no header.
         """
         return self.response.decode_flat
 
@@ -74,8 +74,8 @@ class Codec:
     def encode_response(self) -> Encode:
         """Return the function that encodes a response: ``(response, out, splices) -> None``.
 
-        out: the bytearray to which the bytes are appended. splices: the list to which records that are ranges of files are appended instead, as
-        (position in ``out``, range); None if all records must be bytes.
+        out: the bytearray to which the encoded bytes are appended. splices: a list for records that are in a file. The function does not copy such
+        records into ``out``, but appends (position in ``out``, range of the file) to this list. None if all records are bytes.
         """
         return self.response.encode_flat
 

@@ -13,10 +13,10 @@ from typing import NoReturn
 
 
 def redirect(package: str) -> NoReturn:
-    """Run the module `kafkaproto.PACKAGE...` and exit, if the command line is `python -m PACKAGE...`.
+    """Run a module of the package under its full name and exit, if Python was started with `-m` and the module's short name.
 
-    package: `broker` or `pipeline`, the name under which Python found the module. Raises ImportError if the package is imported in any other way than
-    by `-m`; the message names the module to import instead.
+    For example, `python -m broker` runs `python -m kafkaproto.broker`. package: `broker` or `pipeline`. Raises ImportError if the package is imported
+    in another way; the message names the package to import instead.
     """
     if sys.argv[:1] == ["-m"]:  # once runpy has found the module, it replaces "-m" by the module's path
         module = _module_of_command_line()

@@ -29,7 +29,7 @@ from kafkaproto.messages.api_versions import ApiVersionsRequest, ApiVersionsResp
 from kafkaproto.versions import NO_VERSIONS, VersionRange
 
 API_VERSIONS_VERSION = 3
-"""The version of a client's first ApiVersions request: the lowest one with name and version of the client's software (KIP-511)."""
+"""The version of a client's first ApiVersions request: the lowest version whose request names the client's software (KIP-511)."""
 ALWAYS_KNOWN_VERSION = 0
 """The version in which a broker encodes the ApiVersions response if it does not support the version of the request (KIP-511)."""
 SOFTWARE = "kafkaproto", "1"
@@ -177,7 +177,7 @@ class Client:
         """Return the frame of the next request. version: None for the highest version that both sides support.
 
         A Produce request with acks=0 expects no response. Raises EncodeError if a value of the request cannot be encoded, and UnsupportedVersion if
-        the request has no such version or the two sides have no version in common.
+        the request has no such version, or client and broker have no version in common.
         """
         key = key_of(request)
         if version is None:
@@ -190,7 +190,7 @@ class Client:
         return data
 
     def version(self, api_key: int) -> int:
-        """Return the version in which requests of this API are sent. Raises UnsupportedVersion if the two sides have none in common."""
+        """Return the highest version of an API that client and broker both support. Raises NoCommonVersion if there is none or before `agree`."""
         agreed = self._agreed.get(api_key)
         if not agreed:
             raise NoCommonVersion(api_key, self._spoken.get(api_key, NO_VERSIONS))

@@ -65,7 +65,10 @@ EXAMPLES = {
 }
 
 ENCODE_USAGE = "%(prog)s [-h] (--api API | --data NAME) --version N [--response] [--file FILE] [--hex]"
-"""The usage of `encode`. argparse would show `--version` as optional, because the command itself reports a missing version, with the API's name."""
+"""The usage line in the help of `encode`, which shows `--version` as required.
+
+argparse would show the option as optional: it accepts a command line without the option, and then `encode` itself reports the missing version.
+"""
 
 Served = Callable[[str], Mapping[int, tuple[int, int]]]
 """A function that maps a release to the APIs that this project's broker serves with `--release`: API key to (lowest version, highest version)."""
@@ -184,7 +187,10 @@ def encode(options: argparse.Namespace) -> Iterator[str]:
 
 
 def _layout(options: argparse.Namespace) -> Message[Any]:
-    """Return the list of fields of the message that `--api` or `--data` selects. Raises CommandError or UnsupportedVersion if there is none."""
+    """Return the fields and wire types of the message or data that `--api` or `--data` selects.
+
+    Raises CommandError if the name is unknown, the version is missing, or options contradict each other; UnsupportedVersion for an unknown version.
+    """
     if options.version is None:
         api_or_structure = find_data_name(options.data) if options.api is None else APIS[find_key(options.api)].name
         raise CommandError(f"--version N is missing; give the version of {api_or_structure} as N")
@@ -256,8 +262,9 @@ def type_name(kind: WireType) -> str:
 def apis(options: argparse.Namespace) -> Iterator[str]:
     """Yield the lines of the table of APIs that `kafkaproto apis` prints.
 
-    Columns: key, name, lowest and highest version, the versions that this project's broker serves when it emulates the release given by --release,
-    first flexible version. With the option --data, the table lists the data inside messages and records instead of the APIs.
+    Columns: key, name, lowest and highest version, first flexible version. Without options, the versions are those of this package. With --release,
+    they are those of a release of Kafka, and one more column has the versions that this project's broker serves when it emulates the release. With
+    --data, the table lists the data inside messages and records instead of the APIs.
     """
     if options.data:
         yield from data_names(options.release)
@@ -275,8 +282,8 @@ def apis(options: argparse.Namespace) -> Iterator[str]:
 def api_table(offered: Mapping[int, tuple[int, int]], served: Mapping[int, tuple[int, int]] | None) -> Iterator[str]:
     """Yield the lines of the table of APIs.
 
-    offered: maps API keys to the (lowest, highest version) in a release of Kafka. served: the same for this project's broker when it emulates the
-    release; None omits this column.
+    offered: maps the key of each API in the table to (lowest version, highest version). served: maps API keys to the versions that this project's
+    broker serves, as (lowest version, highest version), for a column of its own; None omits this column.
     """
     marked = "" if served is None else f"{'this broker':<13}"
     yield f"{'key':>3}  {'name':<32} {'versions':<10}{marked}flexible from"
@@ -299,8 +306,8 @@ def data_names(release: str | None) -> Iterator[str]:
     """Yield the lines of a table of the data inside messages and records, such as ConsumerProtocolSubscription.
 
     Columns: the name of the data, its versions and, if the data is the key of a coordinator's record, the topic of this record. The version of such
-    a key is the int16 that precedes the key. release: the value of the option --release, None if the option is not given. Raises CommandError if it
-    is given, because --data and --release cannot be combined.
+    a key is the int16 that precedes the key. release: the value of the option --release, None if the option is not given. Raises CommandError if
+    `release` is given, because --data and --release cannot be combined.
     """
     if release:
         raise CommandError(

@@ -1,8 +1,8 @@
 """State that wire types share while a message is decoded (`Reading`) or encoded (`Writing`) field by field.
 
 An example is the memory that the rest of the message may take. The library construct passes an argument `context` to every wire type. For a field of
-a `Message`, this is a `Reading` or a `Writing`. If a user puts a wire type into a `construct.Struct`, it is a dictionary of the fields decoded so
-far, which the wire type ignores. This module does not depend on wire types.
+a `Message`, `context` is a `Reading` or a `Writing`. If a user puts a wire type into a `construct.Struct`, `context` is a dictionary of the fields
+decoded so far, and the wire type ignores it. This module does not depend on wire types.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ class Reading:
 
     - room: bytes of memory that the rest of the message may still take (`kafkaproto.memory`); infinite if no limit applies.
     - skip: a function that is called with ``(array type, number of items, stream, this Reading)`` at the start of an array. It moves the stream past
-      the valid items before the first invalid one, which is faster than decoding them, and returns their number. None to decode every item.
+      the valid items before the first invalid item, and returns the number of the valid items, which is faster than decoding. None if every item
+      must be decoded.
     - follow: a function that is called with ``(wire type, path, offset, size, value)`` for each encoded part of the message, in the order of the
       bytes, so that programs can show these parts. A part that is not the value of a field, such as a count, a null marker or a tag, has the wire
       type None; its value is a text or None. None to call nothing.
@@ -63,8 +64,8 @@ NO_MESSAGE = Reading()
 
 
 def reading(context: Any) -> Reading:
-    """Return the state that a wire type uses to decode. context: the argument that the library construct passes to it.
+    """Return the `Reading` that a wire type uses to decode. context: the argument that the library construct passes to the wire type.
 
-    This is the context itself if it is a `Reading`. Otherwise the wire type is used outside a message, and the state is `NO_MESSAGE`.
+    If `context` is a `Reading`, the result is `context`. Otherwise the wire type is used outside a message, and the result is `NO_MESSAGE`.
     """
     return context if type(context) is Reading else NO_MESSAGE

@@ -83,7 +83,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _request_frame(data: bytes) -> Iterator[str]:
-    """Yield the JSON of a request with or without its length prefix. API and version are taken from the request header."""
+    """Yield the lines of JSON for the request in `data`, whose header has API and version. A length prefix may precede the header."""
     length = int.from_bytes(data[:LENGTH_BYTES], "big", signed=True)
     if len(data) < LENGTH_BYTES or length < 0:
         return _request(data, 0)
@@ -124,10 +124,10 @@ def _request(data: bytes, start: int, left: int = 0) -> Iterator[str]:
 def _parts(
     api_codec: Codec, is_response: bool, data: bytes, start: int, *, with_header: bool, left: int = 0
 ) -> Iterator[str]:
-    """Yield the lines of a JSON output that shows the message in `data` from index `start` on.
+    """Yield the lines of a JSON object that describes the message at index `start` of `data`.
 
-    api_codec: the codec of the message's API and version. is_response: False for a request. with_header: whether a header precedes the message.
-    left: the number of input bytes after `data`. The JSON also states how many input bytes follow the message: those in the rest of `data`, plus
+    api_codec: the codec of the message's API and version. is_response: False for a request. with_header: whether a header precedes the message. left:
+    the number of input bytes that are not in `data`. If input bytes follow the message, the JSON states their number: the rest of `data`, plus
     `left`.
     """
     if is_response and with_header:
@@ -208,10 +208,10 @@ def _readable(data: bytes | None) -> str | dict[str, str] | None:
 
 
 def _output(shown: dict[str, Any], rows: Sequence[Mapping[str, Any]] | None, left: int) -> Iterator[str]:
-    """Yield the lines of the JSON output: an object with the entries of `shown`, the bytes left, and the message's fields.
+    """Yield the lines of a JSON object: the entries of `shown`, then `left` if it is not 0, then the list of the message's fields.
 
-    shown: what comes before the fields, such as the API and its version. rows: the fields, each printed on one line; None for no fields. left: the
-    number of bytes after the frame; 0 is not printed.
+    shown: the first entries of the object, such as the API and its version. rows: the fields, each printed on one line; None for an object without
+    such a list. left: the number of input bytes after the decoded ones.
     """
     if left:
         shown["left"] = left

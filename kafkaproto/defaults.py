@@ -19,9 +19,9 @@ Defaults = dict[str, Callable[[], Any]]
 """Maps the name of each field, in the order of the fields, to a function that creates the default value of this field."""
 
 UNMADE = "..."
-"""The Python source `...`, which generated decoders store in place of a nested struct until it is created.
+"""The Python source text of the placeholder that generated decoders store in place of a nested struct: an ellipsis.
 
-The struct is created when its attribute is first read.
+A new struct replaces the placeholder when the attribute with the struct is first read.
 """
 
 

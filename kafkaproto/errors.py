@@ -23,7 +23,7 @@ def shown(value: object) -> str:
 
 
 class ProtocolError(ConstructError):  # type: ignore[misc]  # construct ships no annotations
-    """Base of all exceptions of the codec. It is a ConstructError, so that code written for construct catches it."""
+    """Base of all exceptions of the codec. Derived from the library construct's `ConstructError`, so that handlers of that error catch it."""
 
 
 class DecodeError(ProtocolError):

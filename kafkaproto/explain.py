@@ -1,8 +1,8 @@
 """Explanation of a decoding failure: decodes the rejected message again, slowly, to find the invalid field and byte.
 
-The generated decoders (`kafkaproto.flat`) are fast and do not know in which field they failed; the slow decoder goes field by field. It would take
+The generated decoders (`kafkaproto.flat`) are fast and do not know in which field they failed. The slow decoder goes field by field, and would take
 minutes for a damaged frame of 100 MB. Therefore it decodes only the first invalid item of an array, after a generated decoder has skipped the valid
-items before. Arrays inside this item are handled in the same way. This module does not depend on any API.
+items before this item. Arrays inside the item are handled in the same way. This module does not depend on any API.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kafkaproto.wire_type import WireType
 
 
 class Window:
-    """A stream over a buffer that copies only the bytes that are read from it. Its positions are those of the buffer."""
+    """A stream over a buffer, which copies only the bytes that are read. A position in the stream is an index into the buffer."""
 
     def __init__(self, view: memoryview, position: int) -> None:
         self.view = view
@@ -65,10 +65,11 @@ def explain_decode_failure(layout: StructType[Any], view: flat.Buffer, pos: int,
 
 
 def skip_sound_items(array: ArrayType, count: int, stream: Window, context: Reading) -> int:
-    """Move the stream to the first item of an array that cannot be decoded, or behind the last item. Returns the number of items skipped.
+    """Skip the items at the start of an array that can be decoded. Returns the number of items skipped.
 
-    count: the number of items in the array. context: the state of the message. The skipped items reduce `context.room`, the memory left for the
-    message, as if they had been decoded.
+    stream: positioned at the first item of the array before the call, and after the skipped items afterwards. count: the number of items in the
+    array. context: its attribute `room`, the bytes of memory that decoding the message may still use, decreases as if the skipped items had been
+    decoded.
     """
     if array.is_numeric:
         size: int = array.item.size
@@ -84,8 +85,8 @@ def skip_sound_items(array: ArrayType, count: int, stream: Window, context: Read
 def skipper(item: WireType) -> Callable[..., tuple[int, int, float]]:
     """Return a fast function that finds the first invalid item of an array. item: the wire type of the items.
 
-    The function takes ``(view, position of the first item, end of the message, number of items, room)``, and returns (number of valid items before
-    the first invalid one, position after them, room left). room: bytes of memory that decoding may still use.
+    The function takes ``(view, position of the first item, end of the message, number of items, room)``. It returns (number of items before the first
+    invalid item, position after these items, room left). room: the bytes of memory that decoding may still use.
     """
     code = FlatCode(decoding=True, weighed=True)
     with code.block("for i in range(count):"):

@@ -40,10 +40,10 @@ HALF_OF_A_PAIR = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
 def replace_as_java_does(error: UnicodeError) -> tuple[str, int]:
-    """Decode invalid UTF-8 like Python's "replace", but replace an encoded surrogate by one U+FFFD, as Java does; Python uses three.
+    """Decode invalid UTF-8 like Python's error handler "replace", but with one U+FFFD for an encoded surrogate, as in Java; Python uses three.
 
-    A codec error handler is called at the first invalid byte, and returns (text, position at which to continue). This one decodes all bytes from
-    there to the end, because that is faster than a call for each invalid byte.
+    A codec error handler is called at the first invalid byte, and returns (text, position at which to continue). This handler decodes all bytes from
+    the first invalid byte to the end, because that is faster than a call for each invalid byte.
     """
     if not isinstance(error, UnicodeDecodeError):
         raise error
@@ -90,9 +90,9 @@ class FlatCode:
         return name
 
     def fixed(self, fmt: str, item: str) -> None:
-        """Add code for one value: a decoder assigns it to the variable ``item``, an encoder writes the expression ``item``. fmt: its `struct` format.
+        """Add code for one value: a decoder assigns it to the variable ``item``, an encoder writes the expression ``item``.
 
-        The value is only collected. Consecutive values become one call of `struct`, which is added when `line` or `text` is called.
+        The value is only collected: one call of `struct` for all consecutive values is added by `line` or `text`. fmt: the value's `struct` format.
         """
         self._run.append((fmt, item))
 
@@ -285,7 +285,7 @@ def uvarint(value: int) -> bytes:
 
 
 def long_string_length(length_plus_one: int) -> bytes:
-    """Return the length + 1 of a compact string as an unsigned varint. Raises ValueError above 32767 bytes."""
+    """Return the length + 1 of a compact string as an unsigned varint. Raises ValueError for a string of more than 32767 bytes."""
     if length_plus_one > MAX_STRING_BYTES + 1:
         raise ValueError(f"a string of {length_plus_one - 1} bytes is too long: the limit is {MAX_STRING_BYTES} bytes")
     return uvarint(length_plus_one)

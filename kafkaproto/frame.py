@@ -1,7 +1,7 @@
 """Frames of Kafka's protocol: an int32 length, then that many bytes. Plain functions over buffers, without sockets.
 
 An outgoing frame is built in place: `start_frame` reserves the length, header and message are appended, `finish_frame` fills the length in. Ranges of
-records that are sent from elsewhere (splices) count towards the length although their bytes are not in the buffer.
+records that are stored elsewhere, such as in a file, are not in the buffer, but count towards the length (splices).
 """
 
 from __future__ import annotations
@@ -70,8 +70,9 @@ def take_frame(received: bytearray) -> bytes | None:
 def read_frame(receive_into: Callable[[memoryview], int], buffer: memoryview | None = None) -> memoryview:
     """Read exactly one frame from a stream and return it without its length.
 
-    receive_into: `recv_into` of a socket. buffer: receives the frame instead of a new buffer; it must be long enough.
-    Raises EOFError if the stream ends before the frame does, DecodeError for a negative length.
+    receive_into: fills a view with received bytes and returns their number, as `recv_into` of a socket does. buffer: where to store the frame; it
+    must be at least as long as the frame. None for a new buffer. Raises EOFError if the stream ends before the frame does, DecodeError for a negative
+    length.
     """
     head = memoryview(bytearray(LENGTH_BYTES))
     _fill(head, receive_into, 0, LENGTH_BYTES, "a frame's length")
@@ -126,7 +127,7 @@ def spliced_parts(out: bytearray, splices: Splices) -> Iterator[memoryview | Byt
 class LeftOut:
     """A placeholder for the records in a message: the encoder writes the length of the records, but not their bytes.
 
-    The encoder also adds this object, with the position at which the bytes are missing, to its list of splices.
+    For each placeholder, the encoder appends (position in the output at which the bytes are missing, placeholder) to its argument `splices`.
     """
 
     __slots__ = ("records",)

@@ -16,7 +16,7 @@ SMALLEST_TABLE = 16
 HASH_BITS, SLOT_BITS = 32, 5
 ALL_BITS = (1 << HASH_BITS) - 1
 SMALL_MAP = 4
-"""An immutable `Map` of Scala with at most this many entries keeps their order; a larger one is a hash table."""
+"""An immutable `Map` of Scala with at most this many entries iterates in insertion order; a larger `Map` is a hash table."""
 Item = TypeVar("Item")
 
 
@@ -37,8 +37,8 @@ def hash_order(texts: Iterable[str], table: int = SMALLEST_TABLE) -> list[str]:
 def java_order(items: Iterable[Item], bits: Callable[[Item], int], table: int = SMALLEST_TABLE) -> list[Item]:
     """Return distinct items in the order of a Java `HashSet` or `HashMap` to which they were added one by one.
 
-    The order differs from Java's if more than eight items share a bucket of the table, which Java then keeps as a tree. bits: a function that returns
-    the 32 bits of an item's `hashCode()` in Java. table: the number of buckets of the empty set, a power of two.
+    Java turns a bucket with more than eight items into a tree; the order of such items differs from Java's. bits: a function that returns the 32 bits
+    of an item's `hashCode()` in Java. table: the number of buckets of the empty set, a power of two.
     """
     added = list(dict.fromkeys(items))
     while len(added) * 4 > table * 3:
@@ -78,7 +78,7 @@ def scala_map_order(items: Iterable[Item], bits: Callable[[Item], int]) -> list[
 
 
 def scala_copy_order(items: Iterable[Item], bits: Callable[[Item], int]) -> list[Item]:
-    """Return distinct items in the order of an immutable `Map` of Scala 2.13 that copies a mutable `HashMap`.
+    """Return distinct items in the order in which an immutable `Map` of Scala 2.13 iterates if it was copied from a mutable `HashMap`.
 
     bits: a function that returns the 32 bits of an item's `hashCode()` in Java.
     """

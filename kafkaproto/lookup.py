@@ -1,6 +1,6 @@
 """Helpers of the codec's commands: find definitions by name, and read input files. This module does not depend on the broker.
 
-A definition is that of an API, or of data inside messages or records, such as ConsumerProtocolAssignment.
+A definition describes the messages of an API, or data inside messages or records, such as ConsumerProtocolAssignment.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def find_key(api: str) -> int:
 
 
 def find_data(name: str, version: int) -> tuple[str, Message[Any]]:
-    """Return the exact name and the layout of one version of data inside messages or records. name: as the user wrote it.
+    """Return the exact name of a kind of data inside messages or records, and the wire layout of one of its versions.
 
-    Raises CommandError for an unknown name, and UnsupportedVersion for an unknown version.
+    name: the name as the user wrote it. Raises CommandError for an unknown name, and UnsupportedVersion for an unknown version.
     """
     known = find_data_name(name)
     return known, data_class(known).layout(version)
@@ -68,7 +68,7 @@ def find_data_name(name: str) -> str:
 
 
 def is_data(name: str) -> bool:
-    """Return whether data inside messages or records has this name. Case, hyphens, underscores and spaces do not matter."""
+    """Return whether `name` names a kind of data inside messages or records. Case, hyphens, underscores and spaces do not matter."""
     return plain(name) in {known.lower() for known in DATA}
 
 

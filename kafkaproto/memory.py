@@ -2,9 +2,9 @@
 
 A few bytes can describe large objects: an item of three bytes (an empty name, an empty list and no tags) takes two hundred bytes in Python. So a
 decoder has a budget, which grows with the size of the message (`room_for`). Before it decodes the items of an array, it deducts their memory from the
-budget; a message that exceeds it is rejected. `FREE` bytes of memory for each encoded byte are not deducted, because every value may take them.
-The *weight* of a wire type is the most memory that a value can take beyond a given number of bytes, such as `FREE`, for each of its encoded bytes.
-If a message type has no array that can exceed the limit, its decoder has no budget. Ordinary messages never reach the limit.
+budget; a message that exceeds it is rejected. `FREE` bytes of memory for each encoded byte are not deducted, because every value may take them. The
+*weight* of a wire type, for a number N such as `FREE`, is the most memory that a value can take beyond N bytes for each byte of its encoding. If a
+message type has no array that can exceed the limit, its decoder has no budget. Ordinary messages never reach the limit.
 
 Sizes are those of CPython, including the garbage collector's header of an object; `docs/explanation/memory.md` explains each constant, and a test
 compares them with `sys.getsizeof`. This module does not depend on wire types.
@@ -54,22 +54,23 @@ SHORTEST_BYTES = 34
 SMALL_NUMBER, LARGE_NUMBER = 32, 36
 MEMORYVIEW = 184
 UNKNOWN_TAG = 83
-"""The most memory in bytes that an unknown tag, a (number, bytes) pair, takes beyond `FREE` bytes for each of its encoded bytes."""
+"""The most memory in bytes that an unknown tag, a (number, bytes) pair, takes beyond `FREE` bytes for each byte of its encoding."""
 
 
 def room_for(size: int) -> int:
     """Return how many bytes of memory a decoder may deduct for the array items of a message of ``size`` bytes.
 
-    In addition, it may use 1 + `FREE` bytes of memory for each byte of the message without deducting them: 1 for a copy of the message, and `FREE`
-    for the decoded values.
+    In addition, the decoder may use 1 + `FREE` bytes of memory for each byte of the message without deducting them: 1 for a copy of the message, and
+    `FREE` for the decoded values.
     """
     return SLACK + ROOM_PER_BYTE * size
 
 
 def spend(context: Any, amount: int, path: str, offset: int) -> None:
-    """Deduct ``amount`` bytes from the memory that the message may still use. Raises DecodeError, naming path and offset, if too few are left.
+    """Deduct ``amount`` bytes from the memory that decoding a message may still use. Raises DecodeError if too few bytes are left.
 
-    context: the state (`Reading`) of the message that is being decoded, which contains this memory.
+    context: the state (`Reading`) of decoding the message; its attribute `room` is the memory left. path, offset: the field and the byte position,
+    for the error.
     """
     message = reading(context)
     message.room -= amount

@@ -105,9 +105,9 @@ class Message(StructType[T]):
     def decoder_text(self, copied: bool | None = None) -> tuple[str, FlatCode]:
         """Return the source text of the generated decoder, and the `FlatCode` that built it.
 
-        The `names` of the `FlatCode` are the objects to which the text refers, except two that the caller adds: `failures`, the exceptions
-        that the text catches, and `explain`, a function that returns the exception to raise instead.
-        copied: whether the decoder copies the message first; None for the default, `is_copied`.
+        `FlatCode.names` maps the names in the text to objects. The caller must add two entries: `failures`, the exceptions that the text catches, and
+        `explain`, a function that returns the exception to raise instead. copied: whether the decoder copies the message first; None for the default,
+        `is_copied`.
         """
         code = FlatCode(decoding=True, copied=self.is_copied if copied is None else copied, weighed=self.is_heavy)
         self.emit_decode(code, "message")
@@ -128,8 +128,8 @@ class Message(StructType[T]):
     def encoder_text(self) -> tuple[str, FlatCode]:
         """Return the source text of the generated encoder, and the `FlatCode` that built it.
 
-        The `names` of the `FlatCode` are the objects to which the text refers, except two that the caller adds: `failures`, the exceptions
-        that the text catches, and `explain`, a function that returns the exception to raise instead.
+        `FlatCode.names` maps the names in the text to objects. The caller must add two entries: `failures`, the exceptions that the text catches, and
+        `explain`, a function that returns the exception to raise instead.
         """
         code = FlatCode(decoding=False)
         self.emit_encode(code, "o")
@@ -194,7 +194,10 @@ class Message(StructType[T]):
 
     @contextmanager
     def naming_versions(self) -> Iterator[None]:
-        """Return a context that adds the message's versions to an EncodeError raised in it: wire types raise it without knowing the versions."""
+        """Return a context manager for slow encoding, which adds the message's versions to an EncodeError.
+
+        Wire types raise this error without knowing the versions. Another exception for an invalid value is replaced by such an EncodeError.
+        """
         try:
             yield
         except EncodeError as error:
@@ -207,7 +210,7 @@ class Message(StructType[T]):
     def _emitparse(self, code: Any) -> str:
         """Return Python source that calls this message's generated decoder. The method `compile` of the library construct inserts it.
 
-        code: construct's collection of what the compiled source needs; the decoder is added to it.
+        code: construct's object that collects what the compiled source needs; the decoder is added to this object.
         """
         code.linkedparsers[id(self)] = self._parse_flat
         return f"linkedparsers[{id(self)}](io)"
@@ -215,7 +218,7 @@ class Message(StructType[T]):
     def _emitbuild(self, code: Any) -> str:
         """Return Python source that calls this message's generated encoder. The method `compile` of the library construct inserts it.
 
-        code: construct's collection of what the compiled source needs; the encoder is added to it.
+        code: construct's object that collects what the compiled source needs; the encoder is added to this object.
         """
         code.linkedbuilders[id(self)] = self._build_flat
         return f"linkedbuilders[{id(self)}](obj, io)"

@@ -32,7 +32,7 @@ LOOP_SCOPES: tuple[LoopScope, ...] = ("function", "class", "module", "package", 
 _IN_LOOP = "_kafka_async_cluster_in_loop_of_"
 _WITH_ANYIO = "_kafka_async_cluster_with_anyio"
 _LASTING: weakref.WeakSet[Handle] = weakref.WeakSet()
-"""The clusters of fixtures with the scope class, module, package or session. The marker `kafka` of a single test cannot change them."""
+"""The clusters of fixtures with the scope class, module, package or session, which the marker `kafka` of a single test cannot change."""
 _CLUSTERS = pytest.StashKey[dict[str, "Handle"]]()
 
 
@@ -85,7 +85,7 @@ def _marked(request: pytest.FixtureRequest, make: Any) -> Any:
 
 @contextmanager
 def _naming_the_marker(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Return a context for the start of a test's cluster. If the test has the marker `kafka`, the error of a failed start names the marker.
+    """Return a context manager for the start of a test's cluster. If the test has the marker `kafka`, the error of a failed start names it.
 
     A TypeError, ValueError or KafkaError becomes a pytest.UsageError. If the test has no marker, or for other errors, the error is not changed.
     """
@@ -154,9 +154,9 @@ def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 def _new_fresh_in_loop() -> Any:
-    """Return a new asynchronous generator function for the fixture `kafka_async_cluster`.
+    """Return a new asynchronous generator function that starts a cluster, yields it and stops it (fixture `kafka_async_cluster`).
 
-    pytest-asyncio stores the loop scope on the function, so fixtures of different loop scopes cannot share a function.
+    pytest-asyncio stores the scope of the event loop on the function. So each loop scope needs a function of its own.
     """
 
     async def fresh_in_loop(request: pytest.FixtureRequest) -> AsyncIterator[Any]:

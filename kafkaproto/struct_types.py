@@ -48,12 +48,12 @@ class StructType(WireType, Generic[T]):
 
     @cached_property
     def is_heavy(self) -> bool:
-        """Return whether the decoder must limit the memory of an object, which can be much larger than the encoded bytes (`kafkaproto.memory`)."""
+        """Return whether decoding needs a memory limit, because an object can take much more memory than its encoding (`kafkaproto.memory`)."""
         return any(isinstance(part, ArrayType) and part.is_heavy for part in parts(self))
 
     @cached_property
     def loses_tags(self) -> bool:
-        """Return whether encoding must check an object for unknown tags, because this version is not flexible and cannot encode them."""
+        """Return whether encoding must check that an object has no unknown tags: this version is not flexible, so it cannot encode tags."""
         return self.tags is None and UNKNOWN_TAGS in self.defaults
 
     @cached_property
@@ -130,9 +130,9 @@ class StructType(WireType, Generic[T]):
 
     @cached_property
     def row(self) -> str | None:
-        """Return the format with which `struct` decodes all fields at once, so that an array of these structs is decoded in one pass.
+        """Return one `struct` format for all fields, with which an array of these structs is decoded in one pass.
 
-        None if the struct has a tag section, or a field without a fixed width.
+        None if the struct has a tag section, a field without a fixed width, or no fields.
         """
         formats = [wire_type.fmt for _, wire_type in self.fields if isinstance(wire_type, FixedWidth)]
         return "".join(formats) if formats and len(formats) == len(self.fields) and not self.tags else None
@@ -250,7 +250,6 @@ def parts(wire_type: WireType) -> Iterator[WireType]:
 def _root(cls: type, path: str) -> str:
     """Return the path of a struct as error texts show it: `path`, or the name of the class if the struct is a whole message.
 
-    path: the path of the struct that the package `construct` has passed to ``_parse`` or ``_build``. For a whole message, it is "(parsing)" or
-    "(building)".
+    path: the path that the library construct has passed to ``_parse`` or ``_build``: "(parsing)" or "(building)" for a whole message.
     """
     return cls.__name__ if path in ("(parsing)", "(building)") else path

@@ -1,8 +1,8 @@
-"""The first version of each API whose responses have a throttle time, and the first in which the Java client waits for that time.
+"""For each API: the first version whose response has a throttle time, and the first version in which the Java client waits for that time.
 
-Brokers before 2.0 delay a throttled response, so that the client need not wait again. Brokers since 2.0 send it at once and mute the connection,
-whatever the version of the request. The Java client therefore waits only in versions that no broker before 2.0 supports (KIP-124, KIP-219; T-1). This
-module does not depend on quotas.
+Brokers before 2.0 delay a throttled response, so that the client need not wait again. Brokers since 2.0 send a throttled response at once and mute
+the connection, whatever the version of the request. The Java client therefore waits only in versions that no broker before 2.0 supports (KIP-124,
+KIP-219; T-1). This module does not depend on quotas.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ CLIENT_WAITS_SINCE: dict[ApiKey, int] = {
     ApiKey.UNREGISTER_BROKER: 0,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: 0,
 }
-"""Maps an API to the first version in which the Java client itself waits (`AbstractResponse.shouldClientThrottle`).
+"""Maps an API to the first version in which the Java client itself waits for the throttle time (`AbstractResponse.shouldClientThrottle`).
 
 For an API that is not listed, the Java client never waits: the broker slows it down only by muting the connection.
 """

@@ -51,7 +51,7 @@ class VersionRange:
 
     @property
     def open_ended(self) -> bool:
-        """Return whether the range has no upper end, as `9+`. True for the empty range, too: `flexibleVersions` must be open-ended or `none`."""
+        """Return whether the range has no upper end, such as `9+`, or is empty (`none`). Only such a range is valid for `flexibleVersions`."""
         return not self or self.highest == OPEN_ENDED
 
     def within(self, other: VersionRange) -> bool:

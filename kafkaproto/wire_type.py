@@ -56,10 +56,10 @@ class WireType(Construct):  # type: ignore[misc]  # construct ships no annotatio
         raise NotImplementedError
 
     def weight(self, per_byte: int) -> int:
-        """Return W, where a decoded value takes at most ``per_byte`` * (its encoded size) + W bytes of memory.
+        """Return W: a decoded value takes at most ``per_byte`` * (encoded size of the value) + W bytes of memory.
 
-        per_byte: bytes of memory that are assumed for each encoded byte. W may be negative. The items of an array count neither in its memory nor
-        in its encoded size: they have their own W. Decoders use W to reject messages that would take too much memory (`kafkaproto.memory`).
+        per_byte: bytes of memory that are assumed for each encoded byte. W may be negative. For an array, neither the memory nor the encoded size
+        includes the items, each of which has its own W. Decoders use W to reject messages that would take too much memory (`kafkaproto.memory`).
         """
         raise NotImplementedError
 

@@ -46,5 +46,5 @@ def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[
 
 
 def entries(run: Run) -> Iterator[Entry]:
-    """Yield the exchanges (requests with responses) and events of a run (a recording), up to the first position that cannot be read."""
+    """Yield the exchanges (requests with responses) and events of a run (a recording), of each file up to the first byte that cannot be read."""
     return captures.entries(run) if run.capture else traces.RunReader(run).entries()

@@ -20,12 +20,12 @@ WINDOW_SECONDS = 60
 
 
 def start(spark: SparkSession, bootstrap: str, source: str, target: str, checkpoint: str) -> StreamingQuery:
-    """Start a query that counts a topic's records by windows of their timestamps, up to the present end of the topic, and return the query.
+    """Start and return a query that counts the records of a topic in windows of their timestamps, up to the present end of the topic.
 
-    bootstrap: host:port of brokers, separated by commas. source, target: names of the topics to read and to write. checkpoint: folder that stores
-    how far the source was counted. The query writes the count of a window as a record: the key is the start of the window in ms and the value is the
-    count, both as decimal text; the header "window" has the length of the window in seconds. Whenever a count has grown, it is written again, so that
-    the last record with a key is valid.
+    bootstrap: host:port of brokers, separated by commas. source, target: names of the topics to read and to write. checkpoint: folder that stores up
+    to which offsets the records were counted. The query writes the count of a window as a record: the key is the start of the window in ms and the
+    value is the count, both as decimal text; the header "window" has the length of the window in seconds. When the count of a window grows, the
+    query writes another record with the same key, so the last record with a key has the valid count.
     """
     events = (
         spark.readStream.format("kafka")

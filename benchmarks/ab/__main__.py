@@ -2,10 +2,10 @@
 
 instructions: instructions per request in virtual time, counted by callgrind; at most 3 % more.
 start: instructions until the broker is ready, and resident memory when idle; at most 3 % more.
-race: speeds in rows of the benchmark `benchmarks.race`, with the brokers of both commits in each round. The speed of the working tree is divided by
-that of the other commit in the same round; the median of this ratio over all rounds is at least 0.95.
+race: speeds over real sockets in several measurements, such as producing batches of 1 MB. Each round measures the brokers of both commits. The
+ratio of a round is the speed of the working tree divided by the speed of the other commit. The median ratio of all rounds is at least 0.95.
 
-`make ab BASE=<commit>` runs this program.
+A row is one measurement; its result is a row of the printed table. `make ab BASE=<commit>` runs this program.
 
 Exit status: 0 if every limit is kept; 1 if a limit is not kept or a row could not be measured; 2 for a wrong BASE or option, on a system other than
 Linux, or if valgrind is not installed.
@@ -32,7 +32,10 @@ ROUNDS = 30
 
 
 class Plan(NamedTuple):
-    """The names of the benchmark rows to measure, for each part of the comparison: instructions, start, race (speed over real sockets)."""
+    """What to measure. rows: maps each part of the comparison ("instructions", "start" or "race") to the names of its measurements.
+
+    rounds: how often each speed of the part "race" is measured. requests: number of requests whose instructions are counted in a measurement.
+    """
 
     rows: dict[str, list[str]]
     rounds: int
@@ -78,7 +81,7 @@ def _positive(text: str) -> int:
 
 
 def names() -> dict[str, list[str]]:
-    """Return the names of all benchmark rows, by part of the comparison: instructions, start, race (speed over real sockets)."""
+    """Return the names of all measurements, by part of the comparison: "instructions", "start" or "race" (speed over real sockets)."""
     from benchmarks.ab import sockets
 
     return {
@@ -89,7 +92,7 @@ def names() -> dict[str, list[str]]:
 
 
 def plan_of(options: argparse.Namespace) -> Plan:
-    """Return the benchmark rows that the command-line options select. Raises ValueError if no row matches."""
+    """Return the measurements that the command-line options select. Raises ValueError if no measurement matches."""
     try:
         pattern = re.compile(options.rows)
     except re.error as error:
@@ -111,9 +114,9 @@ def needs_valgrind(plan: Plan) -> bool:
 
 
 def on_both(base: Side, now: Side, count: Callable[[Side], dict[str, instructions.Count]]) -> list[Result]:
-    """Run `count` for the other commit (`base`) and the working tree (`now`) in parallel, and return a Result per benchmark row.
+    """Call `count` for the other commit (`base`) and the working tree (`now`) in parallel, and return a `Result` for each measurement.
 
-    count: returns the number of instructions by name of the row. The machine's load does not affect the number of instructions.
+    count: returns the number of instructions by name of the measurement. The machine's load does not affect the number of instructions.
     """
     with ThreadPoolExecutor(2) as pool:
         counts_base, counts_now = pool.map(count, (base, now))
@@ -130,7 +133,7 @@ def on_both(base: Side, now: Side, count: Callable[[Side], dict[str, instruction
 
 
 def compare(base: Side, now: Side, plan: Plan) -> list[Result]:
-    """Measure all benchmark rows of the plan on the other commit (`base`) and the working tree (`now`), and return a Result for each.
+    """Run all measurements of the plan with the other commit (`base`) and the working tree (`now`). Returns a `Result` for each measurement.
 
     Progress goes to stderr.
     """

@@ -22,7 +22,7 @@ _PART = re.compile(r"callgrind\.(\d+)\.(\d+)\Z")
 
 
 class Count(NamedTuple):
-    """The number of instructions that a benchmark row executed; None and the reason (`why`) if callgrind could not count them."""
+    """The number of instructions of one measurement. If callgrind could not count them, `instructions` is None and `why` is the reason."""
 
     instructions: float | None
     why: str = ""
@@ -31,8 +31,8 @@ class Count(NamedTuple):
 class Run(NamedTuple):
     """The result of a script that ran under callgrind.
 
-    stdout: the output of the script. parts: maps (process id, part number) to the number of instructions in that part of the process. Part 1
-    begins with the process, and each call of `getpriority` begins the next part. why: the last line of stderr if the script failed, else "".
+    stdout: the output of the script. parts: maps (process id, part number) to a number of executed instructions. Part 1 lasts from the start of the
+    process to the first call of `getpriority`, and each further part until the next call. why: last line of stderr if the script failed, else "".
     """
 
     stdout: str
@@ -46,19 +46,19 @@ def valgrind() -> str | None:
 
 
 def of_requests(side: Side, rows: Sequence[str], requests: int) -> dict[str, Count]:
-    """Return the instructions per request of each benchmark row of `workload.py`, or the reason why they could not be counted.
+    """Run measurements of `workload.py`. Returns the instructions per request of each, or the reason why they could not be counted.
 
-    side: the commit whose code is measured. rows: names of benchmark rows. requests: the number of requests that each row sends while instructions
-    are counted.
+    side: the commit whose code is measured. rows: the names of the measurements. requests: the number of requests that each measurement sends while
+    instructions are counted.
     """
     return request_counts(side, rows, requests, callgrind(side, "workload.py", "--requests", str(requests), *rows))
 
 
 def request_counts(side: Side, rows: Sequence[str], requests: int, run: Run) -> dict[str, Count]:
-    """Return for each row the instructions per request, or the reason why they were not counted.
+    """Return the instructions per request of each measurement in a finished run of `workload.py`, or the reason why they were not counted.
 
-    side: the commit whose code is measured. rows: names of benchmark rows. requests: number of requests that each row sent while instructions were
-    counted. run: a finished run of `workload.py`.
+    side: the commit whose code was measured. rows: the names of the measurements. requests: the number of requests that each measurement sent while
+    instructions were counted. run: the finished run.
     """
     counts = {}
     for line in run.stdout.splitlines():
@@ -74,10 +74,10 @@ def request_counts(side: Side, rows: Sequence[str], requests: int, run: Run) -> 
 
 
 def of_start(side: Side) -> dict[str, Count]:
-    """Return two counts of instructions, by name of the benchmark row: until the broker is ready, and until it has done its postponed work.
+    """Start a broker, and return two counts of instructions by name: until the broker is ready, and until it has also done its postponed work.
 
-    side: the commit whose code is measured. The broker is ready when it prints its first line. Postponed work is work that the broker leaves until it
-    is ready.
+    side: the commit whose code is measured. The broker is ready when it prints its first line. Postponed work is work that the broker does only after
+    this line.
     """
     _, parts, why = callgrind(side, "start.py", *START_OPTIONS)
     totals = [total for (_, part), total in sorted(parts.items()) if part in (1, 2)]

@@ -43,7 +43,7 @@ class Side(NamedTuple):
     python: Path
 
     def environment(self) -> dict[str, str]:
-        """Return the complete environment variables for a process of this side of the comparison. Only `PYTHONPATH` differs between the two sides."""
+        """Return all environment variables for a process with the code of this side. The two sides of a comparison differ only in `PYTHONPATH`."""
         return {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": os.environ.get("HOME", "/"),
@@ -106,7 +106,7 @@ def _side(name: str, folder: Path, checkout: Path) -> Side:
 
 
 def compile_modules(side: Side) -> None:
-    """Compile all modules of a commit (`side`) that have changed since they were compiled, because an installed broker has compiled modules, too."""
+    """Compile all changed modules of `side` to bytecode: an installed broker also has compiled modules. Raises SideError if this fails."""
     modules = [str(side.folder / name) for name in LINKED if (side.folder / name).exists()]
     command = [side.python, "-P", "-m", "compileall", "-q", *modules]
     completed = subprocess.run(command, env=side.environment(), capture_output=True, text=True, check=False)

@@ -21,9 +21,9 @@ IDLE = "idle memory, MB"
 
 
 class Row(NamedTuple):
-    """A measurement over real sockets, short enough for many rounds; its result is a row of the table of the comparison.
+    """A measurement of speed over real sockets, short enough for many rounds. Its result is a row of the printed table.
 
-    run: takes a broker's address and returns the measured speed; a larger number is better. brokers: number of brokers that the measurement needs.
+    run: takes the address of a broker and returns the measured speed; a larger number is better. brokers: number of brokers in the cluster.
     """
 
     name: str
@@ -57,11 +57,11 @@ def broker(side: Side, brokers: int = 1) -> Program:
 
 
 def raced(sides: Sequence[Side], rows: Sequence[Row], rounds: int) -> dict[str, dict[str, list[float]]]:
-    """Measure benchmark rows with the brokers of both commits. Returns the speed in each round, by name of the row and then of the side.
+    """Measure speeds with the brokers of both commits. Returns the speed in each round, by name of the measurement and then of the side.
 
-    sides: the two commits. Their order alternates from round to round, and client and broker run on different cores. Each round gives a ratio: the
-    speed of the working tree divided by that of the other commit. If the median ratio of a row is below the limit, the row is measured for as many
-    rounds again, and the result has all rounds: more rounds separate a real difference from the noise of a busy machine.
+    sides: the other commit and the working tree. Their order alternates from round to round, and client and broker run on different cores. Each round
+    gives a ratio: the speed of the working tree divided by the speed of the other commit. rows: the measurements. A measurement whose median ratio is
+    below the limit gets `rounds` further rounds, because more rounds separate a real difference from the noise of a busy machine.
     """
     speeds: dict[str, dict[str, list[float]]] = {}
     for brokers in sorted({row.brokers for row in rows}):

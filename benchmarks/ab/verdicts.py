@@ -1,4 +1,4 @@
-"""The limits of a comparison with another commit, and the table that says which benchmark rows keep them."""
+"""The limits in a comparison of the working tree with another commit, and the table that says which measurements keep their limit."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ OK, MISSED = "ok", "MISSED"
 
 
 class Result(NamedTuple):
-    """A benchmark row with the numbers of both sides: the other commit (`base`) and the working tree (`now`).
+    """The result of one measurement for the other commit (`base`) and the working tree (`now`): a row of the printed table.
 
-    base, now: the numbers as printed. ratio: now/base, None if it could not be measured. limit: the largest allowed ratio, or the smallest
-    if `larger_is_better`. why: the reason for a missing ratio.
+    row: name of the measurement. base, now: the two results as text. ratio: now/base, None if it could not be measured. limit: the largest allowed
+    ratio, or the smallest if `larger_is_better`. why: the reason for a missing ratio.
     """
 
     row: str
@@ -30,7 +30,7 @@ class Result(NamedTuple):
 
     @property
     def missed(self) -> bool:
-        """Return whether the row misses its limit or could not be measured."""
+        """Return True if the ratio is beyond its limit or could not be measured."""
         if self.ratio is None:
             return True
         return self.ratio < self.limit if self.larger_is_better else self.ratio > self.limit
@@ -43,7 +43,7 @@ class Result(NamedTuple):
 
 
 def at_most(row: str, base: float | None, now: float | None, limit: float, form: str, why: str = "") -> Result:
-    """Return the result of a benchmark row in which the smaller number is better.
+    """Return the `Result` of a measurement in which a smaller number is better. row: name of the measurement.
 
     base, now: the numbers of the other commit and of the working tree, None if not measured. limit: the largest allowed ratio now/base.
     form: format string for each number, such as "{:,.0f}". why: the reason for a missing number.
@@ -54,7 +54,7 @@ def at_most(row: str, base: float | None, now: float | None, limit: float, form:
 
 
 def paired(row: str, base: Sequence[float], now: Sequence[float]) -> Result:
-    """Return the result of a benchmark row: its ratio is the median of the ratios now/base of all rounds.
+    """Return the `Result` of a measurement of speed. The ratio is the median of the ratios now/base of all rounds. row: name of the measurement.
 
     base, now: the speeds of the other commit and of the working tree, one number for each round. Ratios are taken within a round because the
     machine's speed changes from round to round.

@@ -1,11 +1,11 @@
-"""The requests whose instructions are counted: each row exchanges one kind of request with a cluster in virtual time, without sockets.
+"""The requests whose instructions are counted. Each measurement (ROW) sends one kind of request to a cluster in virtual time, without sockets.
 
 The file is self-contained: it is started once for each of the two commits to compare, with that commit's folder on the path, and finds the modules of
-either commit. Every row runs in a forked process of its own, so that rows cannot influence each other and the imports are paid for once. A row first
-warms up and checks each response, then sends its requests between two calls of `getpriority`, at which callgrind dumps its counters. The garbage
-collector is off while requests are counted.
+either commit. Every measurement runs in a forked process of its own, so that measurements cannot influence each other and the modules are imported
+once. A measurement first warms up and checks each response, then sends its requests between two calls of `getpriority`, at which callgrind dumps its
+counters. The garbage collector is off while instructions are counted.
 
-Run it with the folder of a commit on the path: `PYTHONPATH=FOLDER python -P workload.py ROW...`. It prints one JSON object per row.
+Run it with the folder of a commit on the path: `PYTHONPATH=FOLDER python -P workload.py ROW...`. It prints one JSON object per measurement.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 WARM_UP = 40
-"""The number of requests before counting starts: Python specialises bytecode after a few runs, and the broker fills its caches."""
+"""The number of requests before instructions are counted: Python specialises bytecode only after a few runs, and the broker fills its caches."""
 REQUESTS = 100
 STEP_MS = 100
 """The time in ms by which the virtual clock advances in one step while a response is pending."""
 MOST_STEPS = 10_000
 SMALL_VALUE, LARGE_VALUE = 100, 16_000
 FAR_ABOVE = 1e12
-"""A quota in bytes per second that no benchmark row reaches."""
+"""A quota in bytes per second that is too high for any measurement of this module to reach."""
 SMALL_QUOTA = 100.0
 """A quota in bytes per second that is so small that a few requests exceed it."""
 THROTTLE_MS = 30_000
-"""The time in ms by which the clock advances to unmute all connections: no throttle time in a benchmark row is longer."""
+"""The time in ms by which the virtual clock advances to unmute all connections. No throttle time in a measurement is longer."""
 SESSION_PARTITIONS = 100
 TIMESTAMP_MS = 1_700_000_000_000
 """The time in ms since the epoch at which a `ManualClock` starts."""
@@ -45,11 +45,11 @@ HOMES = {
     "NewRecord": ("kafkaproto.records.batch",),
     "build_batch": ("kafkaproto.records.batch",),
 }
-"""Maps an object's name to the modules that may define it, the newest first. A commit that moves an object adds its new module here."""
+"""Maps the name of an object to the modules in which the object may be, the newest first. A commit that moves an object adds the new module here."""
 
 
 class WorkloadError(Exception):
-    """Raised for a benchmark row that cannot run with this commit, or that gets other responses than it is meant to measure."""
+    """Raised for a measurement that cannot run with the code of this commit, or that gets other responses than it is meant to measure."""
 
 
 def find(name: str) -> Any:
@@ -175,7 +175,7 @@ class Crowd(Peer):
 
 
 class Exchange(NamedTuple):
-    """The facts about a response that a row checks: throttle time, size of the records in bytes, and error codes other than 0."""
+    """The facts about a response that a measurement checks: throttle time, size of the records in bytes, and error codes other than 0."""
 
     throttle_ms: int
     record_bytes: int
@@ -183,11 +183,11 @@ class Exchange(NamedTuple):
 
 
 class Work(NamedTuple):
-    """One measurement of the benchmark (a row of its table) that is ready to run.
+    """A measurement that is ready to run.
 
-    key, version: API key and version of the request that is measured. frames: yields the frames of the next requests. step: sends one frame.
-    expected: takes the facts about a response and returns whether the broker did what the row measures, such as throttle the request. finish: called
-    once after the last request; its instructions are counted, too.
+    key, version: API key and version of the measured request. frames: yields the frames of the requests to send. step: sends one frame and waits for
+    the response. expected: takes the facts about a response, and returns whether the broker did what the measurement is for, such as throttle the
+    request. finish: called once after the last request; its instructions are counted, too.
     """
 
     peer: Peer
@@ -276,7 +276,7 @@ def fill(peer: Peer, value_bytes: int, batches: int) -> None:
 
 
 def again(peer: Peer, request: Any, key: int, expected: Callable[[Exchange], bool] = unthrottled) -> Work:
-    """Return a measurement (one row of the benchmark's table) that sends the same request over `peer` repeatedly.
+    """Return a measurement that sends the same request over the connection `peer` repeatedly.
 
     key: the API key of the request. expected: takes the facts about a response and returns whether the response is as intended.
     """
@@ -290,7 +290,7 @@ def again(peer: Peer, request: Any, key: int, expected: Callable[[Exchange], boo
 def produce_row(
     value_bytes: int, *, quota: float | None = None, recorded: bool = False, brokers: int = 1
 ) -> Callable[[], Work]:
-    """Return a function that prepares a measurement (one row of the benchmark's table) of produce requests.
+    """Return a function that prepares a measurement of produce requests.
 
     The function creates a cluster with a topic of one partition; the requests go to the leader of this partition. value_bytes: size of the one
     record value in each request. quota: in bytes per second; None for no quota. recorded: whether to record all traffic. brokers: number of brokers;
@@ -319,10 +319,10 @@ def leader(cluster: Any, brokers: int) -> Peer:
 def fetch_row(
     value_bytes: int, batches: int, *, quota: float | None = None, recorded: bool = False
 ) -> Callable[[], Work]:
-    """Return a function that prepares a measurement (one row of the benchmark's table) of fetches, each of which returns the whole log.
+    """Return a function that prepares a measurement of fetches, each of which returns the whole log.
 
-    value_bytes, batches: size of a value, and number of batches in the log. quota: in bytes per second; None for no quota. recorded: whether to
-    record all traffic.
+    value_bytes: size of each record's value. batches: number of batches in the log, of one record each. quota: in bytes per second; None for no
+    quota. recorded: whether to record all traffic.
     """
 
     def prepare() -> Work:
@@ -345,9 +345,9 @@ def throttled_row(peer: Crowd, request: Any, key: int) -> Work:
 
 
 def throttled_produce() -> Work:
-    """Return a measurement (one row of the benchmark's table) of produce requests that the broker throttles.
+    """Return a measurement of produce requests that the broker throttles.
 
-    A large request before the measured ones exceeds the quota, and the clock does not move, so that each measured request is throttled.
+    A large request before the measured requests exceeds the quota. The virtual clock does not move, so that each measured request is throttled.
     """
     peer = Crowd(cluster_with_topic())
     set_quota(peer, "producer_byte_rate", SMALL_QUOTA * 500)
@@ -358,7 +358,7 @@ def throttled_produce() -> Work:
 
 
 def throttled_fetch() -> Work:
-    """Return a measurement (one row of the benchmark's table) of fetches that the broker throttles.
+    """Return a measurement of fetches that the broker throttles.
 
     Without throttling, a fetch would return 2 KB. That is more than the quota allows in the whole time over which the broker measures the rate.
     """
@@ -527,11 +527,11 @@ def marker() -> None:
 
 
 def run(name: str, requests: int) -> dict[str, Any]:
-    """Run a benchmark row: warm up, then send `requests` requests between two calls of `marker`. name: the name of the row.
+    """Run a measurement: warm up, then send `requests` requests between two calls of `marker`. name: the name of the measurement.
 
-    Returns a description of the run as JSON values: the row, the process id, the file with the code of the virtual cluster (it shows which commit
-    ran), the numbers of requests and of responses between the calls, the number of checked responses, how many of these were throttled, and the size
-    in bytes of the records in the last response.
+    Returns a description of the run as JSON values: the name, the process id, the file with the code of the virtual cluster (it shows which commit
+    ran), the numbers of requests and of responses between the two calls, the number of checked responses, how many of the checked responses were
+    throttled, and the size in bytes of the records in the last response.
     """
     work = ROWS[name]()
     exchanges: list[Exchange] = []
@@ -574,9 +574,9 @@ def run(name: str, requests: int) -> dict[str, Any]:
 
 
 def run_apart(name: str, requests: int) -> None:
-    """Run a benchmark row in a forked process, and print its result or the reason for its failure, as JSON.
+    """Run a measurement in a forked process, and print its result or the reason for its failure, as JSON.
 
-    name: the name of the row. requests: the number of requests to send.
+    name: the name of the measurement. requests: the number of requests to send.
     """
     pid = os.fork()
     if pid:

@@ -1,4 +1,4 @@
-"""The cases of the codec benchmark (messages and kinds of work with records), and the minimum ratio of speeds that each must reach.
+"""The cases of the codec benchmark (messages and kinds of work with records), and the required ratios of other codecs' times to this codec's time.
 
 A case runs in a process of its own, in which all codecs alternate. This module does not depend on the names of other codecs.
 """
@@ -60,10 +60,10 @@ TOPIC_ID = bytes(range(1, 17))
 
 @dataclass(frozen=True)
 class MessageCase:
-    """One version of a message to measure.
+    """A benchmark case: a request or response in one version. make: returns the message. is_request: False for a response.
 
-    ``kio_decode``: minimum ratio of kio's decoding time to this codec's, None for no minimum; kio decodes in Rust. ``as_buffers``: whether to also
-    measure the encoding into a list of buffers, which does not copy the records.
+    kio_decode: minimum ratio of kio's decoding time to this codec's, None for no minimum; kio decodes in Rust. as_buffers: whether to also measure
+    the encoding into a list of buffers, which does not copy the records.
     """
 
     title: str
@@ -99,9 +99,9 @@ class RecordCase:
     mixed: bool = False
 
     def plain_records(self) -> list[tuple[bytes | None, bytes]]:
-        """Return (key, value) of a thousand records; a key and its value together have a hundred bytes.
+        """Return (key, value) of a thousand records. Key and value of a record together have a hundred bytes.
 
-        If `mixed` is true, a hundred is the average, and every tenth key is None.
+        If `mixed` is true, they have about a hundred bytes on average, and every tenth key is None.
         """
         if self.mixed:
             return [(None if i % 10 == 0 else b"k" * (i % 20), b"v" * (i * 37 % 181)) for i in range(RECORDS)]
@@ -176,9 +176,9 @@ def api_versions() -> ApiVersionsResponse:
 
 
 A_THOUSAND_STRUCTS, WITH_RECORDS, SMALL = 0.5, 1.0, None
-"""The minimum ratios of kio's decoding time to this codec's, for three kinds of messages; None for no minimum.
+"""The minimum ratio of kio's decoding time to this codec's, for three kinds of messages; None for no minimum.
 
-The kinds are messages with a thousand structs, messages with records, and small messages.
+The kinds are messages with a thousand structs or more, messages with records, and small messages.
 """
 MIN_ENCODE_RATIO = 2.0
 """The benchmark's requirement for encoding a message: kio's time divided by this codec's time must be at least this number."""

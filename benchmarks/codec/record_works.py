@@ -1,4 +1,4 @@
-"""Functions that do the same work with a record batch, for every codec that supports batches. Their results are compared before timing.
+"""Functions that do the same work with a record batch, one for each codec that supports batches. The results are compared before timing.
 
 Work that this project's codec does not support yet is reported and skipped.
 """
@@ -26,9 +26,9 @@ class NotSupportedYet(Exception):
 
 
 def record_works(case: RecordCase) -> dict[str, dict[str, Work]]:
-    """Return the functions to time, by kind of work and then by codec. Raises ValueError if the results of the codecs differ.
+    """Return the functions to time, by kind of work and then by codec. case: the kind of work and the sizes of the records.
 
-    case: the kind of work and the sizes of the records.
+    Raises ValueError if the results of the codecs differ, and NotSupportedYet if this project's codec lacks a function.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # kafka-python uses a deprecated part of importlib
@@ -41,7 +41,7 @@ def batch_for(case: RecordCase) -> bytes:
 
 
 def batch_readers() -> dict[str, Callable[[bytes], Any]]:
-    """Return the classes of other codecs that read batches, by name of the codec. A class takes the bytes of a batch; its objects yield records."""
+    """Return a class of each other codec, by name of the codec. It reads batches: an object made from the bytes of a batch yields the records."""
     from aiokafka.record import default_records as aiokafka_python
     from aiokafka.record._crecords import DefaultRecordBatch as AiokafkaC
     from kafka.record import default_records as kafka_python
@@ -82,10 +82,10 @@ def keys(case: RecordCase) -> dict[str, Work]:
 
 
 def columns(case: RecordCase) -> dict[str, Work]:
-    """Return functions that split a batch into columns, by the name of the codec. case: says which records the batch has.
+    """Return functions that split a batch into columns (offsets, timestamps, keys, values), by name of the codec.
 
-    This project's codec ("ours") has a function that does this, and makes arrays of numbers. Other codecs have no such function:
-    for them, the returned function reads all records and transposes them into one tuple per column.
+    case: says which records the batch has. This project's codec ("ours") has a function that returns columns. Other codecs have no such function:
+    for each of them, the returned function reads all records and transposes them into one tuple per column.
     """
     data = batch_for(case)
     columns_of = columns_function("columns")
@@ -103,7 +103,7 @@ def columns(case: RecordCase) -> dict[str, Work]:
 
 
 def build(case: RecordCase) -> dict[str, Work]:
-    """Return a dict of codecs to functions that build a batch from keys and values. case: says which keys and values."""
+    """Return functions that build a batch from keys and values, by name of the codec. case: says which keys, values and compression."""
     from aiokafka.record import default_records as aiokafka_python
     from aiokafka.record._crecords import DefaultRecordBatchBuilder as AiokafkaC
     from kafka.record import default_records as kafka_python
@@ -172,7 +172,7 @@ def checksum(case: RecordCase) -> dict[str, Work]:
 def keys_and_values(columns: Any) -> tuple[list[bytes | None], list[bytes | None]]:
     """Return (keys, values) of all records, as bytes or, for null, None.
 
-    columns: `kafkaproto.records.columns.Columns`, which has the decompressed records and the start and end of each key and value in them.
+    columns: a `kafkaproto.records.columns.Columns`: the decompressed records, and the byte positions of each key and value in them.
     """
     data = columns.payload
     ranges = (columns.key_starts, columns.key_ends), (columns.value_starts, columns.value_ends)

@@ -46,7 +46,7 @@ def ours(case: MessageCase, data: bytes) -> Directions:
 
 
 class Elsewhere:
-    """A stand-in for records in a file: the encoder takes their length and leaves a gap for them instead of copying them."""
+    """Takes the place of records in a file: the encoder writes the length of the records, and leaves a gap instead of copying the records."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data

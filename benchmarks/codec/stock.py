@@ -1,4 +1,4 @@
-"""A message layout made of construct's own classes only, as a user of construct would write it.
+"""Layouts of messages made only of classes of the library construct, as a user of this library would write them.
 
 The length of a nullable or compact value is a field of its own before the value, and tagged fields stay raw bytes: construct compiles
 this form best.

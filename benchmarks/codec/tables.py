@@ -1,6 +1,6 @@
 """The tables of docs/benchmarks.md about the codec, made from measured times in seconds.
 
-A table shows the time of each other codec divided by the time of this one, the least ratio required, and whether the ratio reaches it.
+A table shows ratios (the time of another codec divided by the time of this codec), the minimum ratio, and whether the ratio reaches the minimum.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ class Cell:
 
     @property
     def fastest_pure(self) -> float | None:
-        """Return the time of the fastest codec in pure Python divided by that of this project's codec, or None if no such codec supports the case."""
+        """Return the ratio of the fastest codec in pure Python; None if no codec in pure Python supports the case."""
         return min((self.ratios[name] for name in PURE if name in self.ratios), default=None)
 
     @property
     def required(self) -> dict[str, float]:
-        """Return the minimum of each codec's time divided by the time of this project's codec, by name of the codec.
+        """Return the minimum ratio of each other codec, by name. A ratio is the codec's time divided by the time of this project's codec.
 
-        The key ``Python`` stands for the fastest codec in pure Python. A codec without a minimum is left out.
+        The key ``Python`` stands for the fastest codec in pure Python. A codec without a minimum ratio is left out.
         """
         case = all_cases()[self.title]
         required = {"Python": MIN_PURE_RATIO}
@@ -81,7 +81,7 @@ class Cell:
         return required if least is None else {**required, native: least}
 
     def verdict(self) -> str:
-        """Return the required ratios as text. A required ratio that is not reached is marked as missed."""
+        """Return the minimum ratios as text, such as "Python ≥ 1". A minimum that the measured ratio does not reach is marked as missed."""
         words = []
         for name, least in self.required.items():
             ratio = self.fastest_pure if name == "Python" else self.ratios.get(name)
@@ -126,9 +126,9 @@ def sections(measured: Measured) -> list[Section]:
 def summary(all_cells: list[Cell]) -> Section:
     """Return the section that summarises all benchmark cases.
 
-    all_cells: for each case and kind of work, the time of each other codec divided by the time of this project's codec. The table has the median
-    and the lowest of the ratios to the fastest codec in pure Python, except those of encoding as buffers. For each codec with native code (aiokafka
-    in C, kio in Rust), it has the number of ratios that reach their required minimum.
+    all_cells: the ratios of each case and kind of work. The table has the median and the lowest of the ratios of the fastest codec in pure Python,
+    without those of encoding as buffers. For each codec with native code (aiokafka in C, kio in Rust), the table has the number of ratios that reach
+    their minimum.
     """
     pure = [cell.fastest_pure for cell in all_cells if cell.fastest_pure is not None and cell.kind != AS_BUFFERS]
     median, least = statistics.median(pure), min(pure)

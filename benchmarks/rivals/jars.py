@@ -95,7 +95,7 @@ def _fetched(name: str, coordinates_list: Sequence[Coordinates], version: str) -
 
 
 def clients_jar(version: str = KAFKA_VERSION) -> Path:
-    """Return the jar `kafka-clients`, which contains Kafka's message classes and the definitions of the messages."""
+    """Return the path of the jar `kafka-clients`, which contains Kafka's message classes and the JSON definitions of the messages."""
     return kafka_jars(version) / f"kafka-clients-{version}.jar"
 
 
@@ -133,7 +133,7 @@ def fetch_with_ivy(ivy: Path, coordinates: Coordinates, target: Path) -> None:
 
 
 def find_ivy() -> Path | None:
-    """Return the Ivy jar of the pyspark of this interpreter, or None."""
+    """Return the path of the Ivy jar in the pyspark that is installed for this interpreter; None if there is no such jar."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or not spec.origin:
         return None

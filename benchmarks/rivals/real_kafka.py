@@ -168,10 +168,10 @@ class KafkaCluster:
 
 
 def class_archive(version: str) -> Path:
-    """Return a file with Kafka's classes as the JVM holds them in memory (class-data sharing), written on first use.
+    """Return the path of a file with Kafka's classes as the JVM holds them in memory (class-data sharing). Writes the file on first use.
 
     With the file, a cluster starts in about half the time. Each release of Java has its own file, because Java prints a warning about the file of
-    another release. Raises NotStarted if Kafka does not start, and JarsMissing if it cannot be downloaded.
+    another release. version: the Kafka release. Raises NotStarted if Kafka does not start, and JarsMissing if Kafka cannot be downloaded.
     """
     archive = kafka_jars(version) / f"classes-{_jvm()}.jsa"
     if not archive.exists():
@@ -187,7 +187,7 @@ def class_archive(version: str) -> Path:
 
 @cache
 def _jvm() -> str:
-    """Return a short text that differs for different releases of Java."""
+    """Return a short text that identifies the installed release of Java: a hash of what `java -version` prints."""
     printed = subprocess.run(["java", "-version"], capture_output=True, check=True)
     return hashlib.sha256(printed.stderr).hexdigest()[:8]
 

@@ -143,7 +143,7 @@ class BrokerResource:
             self._check_min_insync_replicas(own)
 
     def _check_together(self, threads: Mapping[str, int], limits: Mapping[str, Mapping[str, int]]) -> None:
-        """Raise ConfigError if the new values of the broker's settings contradict each other, or if a value must not follow the previous one.
+        """Raise ConfigError if new values of the broker's settings contradict each other, or if Kafka forbids a change from the previous value.
 
         The new values are already in the cluster's settings. threads, limits: the previous values, as `_thread_counts` and `_limits_of_listeners`
         returned them before the change.
@@ -198,7 +198,7 @@ class BrokerResource:
         return addresses == self._cluster.controller.image.brokers[self._broker_id].listeners
 
     def _limits_of_listeners(self) -> dict[str, dict[str, int]]:
-        """Return, by listener and setting, the current limits of connections and numbers of threads that Kafka checks for each listener."""
+        """Return {listener: {setting: value}} for the limits of connections and the numbers of threads, which Kafka checks for each listener."""
         config = self._cluster.config.for_broker(self._checked_id)
         listeners = self._cluster.controller.image.brokers[self._checked_id].listeners
         return {

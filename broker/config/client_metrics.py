@@ -60,7 +60,7 @@ class Configured(Protocol):
     def remember_config(self, owner: ConfigOwner, layer: Mapping[str, str]) -> None:
         """Persist settings before they take effect. Raises KafkaError KAFKA_STORAGE_ERROR (56) if that fails.
 
-        owner: a group id, or the name of a client metrics subscription. layer: all settings, as text, that are set on it after the change.
+        owner: a group id, or the name of a client metrics subscription. layer: all settings, as text, that are set on the owner after the change.
         """
 
 

@@ -102,7 +102,7 @@ class ClusterConfig:
     def dynamic_setting(self, name: str) -> Setting:
         """Return the definition of a broker setting that a client changes at run time.
 
-        Accepts any name: a setting that Kafka does not know is a text without effect, as in Kafka 3.9.1.
+        Accepts any name: a setting that Kafka does not know can have any text as value, without effect, as in Kafka 3.9.1.
         """
         try:
             setting = self.broker_setting(name)

@@ -109,8 +109,8 @@ class Setting(NamedTuple):
 def text_or_list(name: str, known: Setting | None) -> Setting:
     """Return a definition of the setting `name` that accepts any text: of type list if Kafka's setting is a list, otherwise of type string.
 
-    A definition of type list also has Kafka's default, because a client can append items to a list that is not set: they are appended to the default.
-    known: Kafka's definition of the setting, None if there is none.
+    A definition of type list also has Kafka's default: if a client appends items to a list that is not set, they are appended to the default. known:
+    Kafka's definition of the setting, None if there is none.
     """
     if known is None or known.kind != "list":
         return Setting(name, "string")
@@ -118,7 +118,7 @@ def text_or_list(name: str, known: Setting | None) -> Setting:
 
 
 class Definitions:
-    """The definitions of all settings in one of two tables, by name: one for releases before 4.0, one for 4.0 and later.
+    """The definitions of all settings in one table, by name. There are two tables: one for releases before 4.0, one for 4.0 and later.
 
     broker: Kafka's broker settings, including those that can only be set on a running broker (`only_dynamic`), those that exist only in this broker,
     and those that Kafka 3.0 removed and this broker still supports. broker_name_of_topic: maps a topic setting to the broker setting whose value it
@@ -149,7 +149,7 @@ class Definitions:
 
     @property
     def other(self) -> Definitions:
-        """Return the other of the two tables, 3.9.1 or 4.2.0, to look up settings that this one lacks."""
+        """Return the other of the two tables, 3.9.1 or 4.2.0, to look up settings that this table lacks."""
         return _definitions(NEWER_TABLE if self.table == OLDER_TABLE else OLDER_TABLE)
 
 
@@ -169,7 +169,7 @@ def unit_ms(name: str) -> int:
 
 
 def _read(table: str) -> Iterator[tuple[str, Setting]]:
-    """Yield (scope, setting) for each line of the table file of settings named `table`.
+    """Yield (scope, setting) for each line of a table file. table: the Kafka version in the name of the file, "3.9.1" or "4.2.0".
 
     scope: "broker", "dynamic" (a broker setting that can only be set at run time), "topic" or "group". `tests/support/oracle/settings.py` makes the
     files and explains the columns.

@@ -21,7 +21,8 @@ MESSAGE_FORMAT_VERSION = "message.format.version"
 class Synonym(NamedTuple):
     """The value that a setting has in one layer, such as the dynamic settings of a broker or Kafka's defaults, as unparsed text.
 
-    name: the described setting, or one that Kafka uses if the described setting is not set, such as `log.retention.hours` for `log.retention.ms`.
+    name: the described setting, or the setting that Kafka uses if the described setting is not set, such as `log.retention.hours` for
+    `log.retention.ms`.
     """
 
     name: str
@@ -116,8 +117,8 @@ def _broker_synonyms(
 
     names: the setting, followed by its fallbacks in look-up order, such as `log.retention.ms`, `log.retention.minutes`. at_start: the settings given
     at start, as text. The result is ordered by layer (set at run time, given at start, default), and within a layer like `names`. As in Kafka's
-    `ConfigHelper.configSynonyms`, it begins with the first value of the setting itself, without the values of fallbacks before that. It is empty if
-    the setting itself has no value.
+    `ConfigHelper.configSynonyms`, values of fallbacks before the first value of the setting itself are omitted. The result is empty if the setting
+    itself has no value.
     """
     settings = [config.dynamic_setting(name) for name in names]
     # A setting with `only_dynamic` has no default to describe, and neither has a setting of one listener.
@@ -181,9 +182,9 @@ def effective_topic_values(
 ) -> Iterator[tuple[str, str | None, Source]]:
     """Yield (name, value, source) of each setting of a new topic, as CreateTopics returns them (`KafkaConfigSchema`).
 
-    The source is the layer that a value comes from. A value derived from a setting in minutes or hours has the source of that setting;
-    DescribeConfigs does not follow this rule. overrides: the settings of the topic itself. The value is None if no layer has one. broker_id: the
-    broker whose settings are the defaults.
+    The source is the layer that the value comes from; the value is None if no layer has a value. A value derived from a setting in minutes or hours
+    has the source of that setting; DescribeConfigs does not follow this rule. overrides: the settings of the topic itself. broker_id: the broker
+    whose settings are the defaults.
     """
     at_start = _given_at_start(config, broker_id)
     for name, setting in config.definitions.topic.items():

@@ -199,7 +199,7 @@ def change(resource: Resource, changes: Iterable[Change], strict_kip: bool, vali
 
 
 def applied(resource: Resource, changes: Iterable[Change], strict_kip: bool) -> dict[str, str]:
-    """Return the settings, as text, that a resource itself would have after all changes. Stores nothing.
+    """Return the settings, by name and as text, that would be set on a resource itself after all changes. Stores nothing.
 
     Raises KafkaError or ConfigError if a change is invalid. strict_kip: whether to follow the KIPs and documentation where they differ from Kafka's
     code (D10).
@@ -252,10 +252,10 @@ def _check_list(resource: Resource, setting: Setting, operation: int) -> None:
 
 
 def _edited(operation: int, held: str, text: str) -> str:
-    """Return the new text of a list setting. operation: APPEND or SUBTRACT. text: the items to append or subtract.
+    """Return the new text of a list setting after an APPEND or SUBTRACT (`operation`). text: the items to append or subtract.
 
-    held: the text before the operation: the one that is set on the resource itself, or Kafka's default if none is set. An empty item is appended
-    like any other; the later check of the new value rejects it.
+    held: the text before the operation: the value that is set on the resource itself, or Kafka's default if no value is set. An empty item in `text`
+    is appended like any other; a later check of the new text rejects it.
     """
     items = [item for item in java_split(held) if item]
     if operation == Operation.APPEND:

@@ -1,6 +1,6 @@
 """The effect of Kafka's settings in this broker: which have an effect, which values are rejected and why, and which exist only in this broker.
 
-A setting that no list here names is accepted and described by DescribeConfigs, and has no effect.
+A setting that is in none of this module's lists is accepted and described by DescribeConfigs, and has no effect.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ DIFFERENT_RANGES = {
     "default.replication.factor": "1..32767",
     "offsets.topic.replication.factor": "1..32767",
 }
-"""Maps a broker setting to the range of values that this broker accepts, as `lowest..highest`, if Kafka's ConfigDef names another range."""
+"""Maps a broker setting to the range of its values in this broker, as `lowest..highest`, if Kafka's ConfigDef has another range."""
 
 THREAD_COUNTS = (
     "background.threads",

@@ -70,9 +70,9 @@ def initial_features(release: str) -> Mapping[str, int]:
 
 
 def changed_levels(release: str, levels: Mapping[str, int]) -> dict[str, int]:
-    """Return, by feature, those of the cluster's current `levels` that differ from the levels of a new cluster of this release.
+    """Return, by feature, the current levels of a cluster that differ from the levels of a new cluster of this release.
 
-    A feature that is missing in `levels`, or that a new cluster does not finalize, counts as level 0.
+    levels: the current levels. A feature that is missing in `levels`, or that a new cluster does not finalize, counts as level 0.
     """
     initial = initial_features(release)
     return {

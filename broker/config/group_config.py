@@ -43,7 +43,7 @@ class GroupResource:
         """Accept the deletion of any setting `name`, even of one that does not exist."""
 
     def check(self, own: Mapping[str, str]) -> None:
-        """Check all settings that a group would have after a change. own: maps their names to their text.
+        """Check all settings that a group would have after a change. own: maps the names of these settings to their text.
 
         Raises ConfigError for an unknown name, an invalid value, a value outside the broker's limits, or a session timeout that is too short.
         """
@@ -81,8 +81,8 @@ class GroupResource:
 def check_value(setting: Setting, text: str, strict_kip: bool = False) -> None:
     """Raise ConfigError if the value `text` of a setting is invalid. The message is that of Kafka's `ConfigDef`.
 
-    For a value that Kafka accepts and this broker does not, the message is this broker's own. strict_kip: whether to follow the KIPs and
-    documentation where they differ from Kafka's code (D10).
+    If this broker rejects some values of the setting that Kafka accepts (`Setting.refusal`), the message is this broker's own. strict_kip: whether to
+    follow the KIPs and documentation where they differ from Kafka's code (D10).
     """
     try:
         parse(setting, text, strict_kip)

@@ -76,7 +76,10 @@ def listeners_of(config: BrokerConfig, host: str, port: int) -> list[Listener]:
 
 
 def _check_protocols(config: BrokerConfig, names: list[str]) -> None:
-    """Raise ConfigError unless the protocol map has PLAINTEXT for every listener in `names`: TLS and SASL are not supported."""
+    """Raise ConfigError unless each listener in `names` has the protocol PLAINTEXT, because this broker does not support TLS and SASL.
+
+    The protocols are those in `listener.security.protocol.map`.
+    """
     text = _given(config, "listener.security.protocol.map")
     protocols = {DEFAULT_NAME: "PLAINTEXT"}
     for part in (text or "").split(","):

@@ -1,8 +1,8 @@
 """The loggers of the broker as a config resource of type 8: their names, their levels, and changes of levels (KIP-412).
 
-They are Python's logger `kafkaproto`, which clients address as `root`, and the loggers below it. All brokers of a process share them. `change_levels`
-raises KafkaError INVALID_CONFIG (40) for an unknown logger or level, UNKNOWN_SERVER_ERROR (-1) for an unknown operation, and INVALID_REQUEST (42) for
-any other invalid change (AD-42).
+The loggers are Python's logger `kafkaproto`, which clients address as `root`, and all loggers below `kafkaproto`. All brokers of a process share the
+loggers. `change_levels` raises KafkaError INVALID_CONFIG (40) for an unknown logger or level, UNKNOWN_SERVER_ERROR (-1) for an unknown operation, and
+INVALID_REQUEST (42) for any other invalid change (AD-42).
 """
 
 from __future__ import annotations
@@ -93,5 +93,5 @@ def _logger(name: str) -> logging.Logger:
 
 
 def _name_of(level: int) -> str:
-    """Return the name of the Kafka level for a Python level: the lowest Kafka level that is equal or higher, otherwise FATAL."""
+    """Return the Kafka name of a Python level: the lowest of Kafka's levels that is equal or higher, or FATAL if all are lower."""
     return next((name for name in sorted(LEVELS, key=LEVELS.__getitem__) if LEVELS[name] >= level), "FATAL")

@@ -32,10 +32,10 @@ _LAGS = ("min.compaction.lag.ms", "max.compaction.lag.ms")
 
 
 def topic_rejection(config: ClusterConfig, overrides: Mapping[str, str], error: ConfigError) -> str:
-    """Return the message with which Kafka rejects the settings of a topic: unknown names first, then values, then contradictions.
+    """Return the message with which Kafka rejects the settings of a topic. Kafka checks first the names, then the values, then contradictions.
 
-    overrides: the settings of the topic itself. error: the error with which this broker rejected them. If Kafka would accept the settings, the
-    result is the message of `error`.
+    overrides: the settings of the topic itself. error: the error with which this broker rejected them. If Kafka would accept the settings, the result
+    is the message of `error`.
     """
     known = config.definitions.topic
     for name in hash_order(overrides):
@@ -72,7 +72,7 @@ def _has_empty_item_first(setting: Setting, text: str) -> bool:
 def _reason(setting: Setting, text: str) -> tuple[str, str]:
     """Return (value, reason) for Kafka's message "Invalid value <value> for configuration <name>: <reason>".
 
-    text: the rejected value. The returned value may differ from it: for a list, for example, it is the first item that is not allowed.
+    text: the rejected value. The returned value may differ from `text`: for a list, for example, it may be the first item that is not allowed.
     """
     if setting.name == _OFFSET_RESET:
         forms = "The value must be either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
@@ -135,7 +135,7 @@ def dynamic_rejection(reason: str) -> str:
 def scala_set(names: list[str], kind: str) -> str:
     """Format names as Scala writes an immutable set: a class name, and the names in parentheses, such as "Set(a, b)".
 
-    Up to four names have the class name `kind` and the order of a Java hash table, because Kafka copies them from one. Five or more names have the
+    Up to four names have the class name `kind`, and are in the order of the Java hash table from which Kafka copies them. Five or more names have the
     class name "HashSet" and the order of Scala's own hash table.
     """
     is_small = len(names) <= SMALL_SET

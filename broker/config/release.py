@@ -1,4 +1,4 @@
-"""The versions of each API that a Kafka release offers. The broker emulates one release, by default 3.9.
+"""Differences between Kafka releases: the versions of each API, and rules. The broker emulates one release, by default 3.9.
 
 The broker advertises only the APIs that it has handlers for, not all APIs of the release (M-9).
 """
@@ -30,7 +30,7 @@ def has_eligible_leader_replicas(release: str) -> bool:
 
 
 def marks_defaults(release: str) -> bool:
-    """Return whether DescribeConfigs v0 says which values are defaults: true before 2.7, whose generated classes leave `is_default` False (CF-1)."""
+    """Return whether a DescribeConfigs v0 response says which values are defaults: true before 2.7. Since then, `is_default` is False (CF-1)."""
     return _place(release) < _place("2.7")
 
 

@@ -19,7 +19,10 @@ Get = Callable[[str], Any]
 
 
 def unmet_requirement(get: Get) -> str | None:
-    """Return Kafka's message for the first requirement that the broker settings violate, None if they meet all. get: reads a setting."""
+    """Return Kafka's message for the first requirement that the broker settings violate, None if they meet all requirements.
+
+    get: returns the value of the broker setting with a given name.
+    """
     if get("log.roll.ms") < 1:
         return "log.roll.ms must be greater than or equal to 1"
     if get("log.roll.jitter.ms") < 0:

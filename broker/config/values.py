@@ -13,7 +13,7 @@ from kafkaproto.broker.config.java_text import java_double
 from kafkaproto.broker.config.release import DEFAULT_RELEASE
 
 _WHOLE_NUMBER = re.compile(r"[+-]?\d{1,20}\Z")
-"""Matches a whole number of up to 20 decimal digits, of any script, as Java's `Long.parseLong` reads it. Whoever uses it checks the range."""
+"""Matches a whole number of up to 20 decimal digits, also non-ASCII ones, as Java's `Long.parseLong` does. The range is not checked."""
 LISTENER_PREFIX = "listener.name."
 _SECURITY = ("ssl.", "sasl.", "principal.builder.class", "connections.max.reauth.ms")
 _HOST = re.compile(r"[0-9A-Za-z\-%._:]+\Z")
@@ -24,11 +24,11 @@ _BITS = {"short": 16, "int": 32, "long": 64}
 
 
 class ConfigError(ValueError):
-    """Raised for an invalid setting. The message is one line with the setting, the allowed values and the given one."""
+    """Raised for an invalid setting. The message is one line with the setting, the allowed values and the invalid value."""
 
 
 def parse(setting: Setting, text: str, strict_kip: bool = True) -> Any:
-    """Return the typed value of `text`. Raises ConfigError naming the setting, the allowed values and the given one.
+    """Return the typed value of `text`. Raises ConfigError, naming the setting, the allowed values and `text`, if it is invalid.
 
     strict_kip: whether to follow the KIPs and documentation where they differ from Kafka's code (D10).
     """
@@ -47,7 +47,7 @@ def parse(setting: Setting, text: str, strict_kip: bool = True) -> Any:
 
 
 def _check_text(setting: Setting, value: str, strict_kip: bool) -> None:
-    """Raise ConfigError if a value of kind string, list, password or class, or an item of a list, is not allowed.
+    """Raise ConfigError if the text of a setting of type string, list, password or class is not allowed. In a list, each item must be allowed.
 
     strict_kip: whether to follow the KIPs and documentation where they differ from Kafka's code (D10).
     """
@@ -127,7 +127,7 @@ def broker_setting(name: str, definitions: Definitions | None = None) -> Setting
 def custom_setting(name: str, known: Definitions) -> Setting:
     """Return a definition for a broker setting that Kafka does not know. Clients may set such a setting on a running broker, to any text.
 
-    known: the settings that Kafka knows. Exception: `listener.name.<listener>.<setting>` gets the definition of <setting> if Kafka knows <setting>.
+    known: the definitions of Kafka's settings. `listener.name.<listener>.<setting>` gets the definition of <setting> if `known` contains <setting>.
     """
     if not name.startswith(LISTENER_PREFIX):
         return Setting(name, "string", foreign=True)
@@ -139,7 +139,7 @@ def custom_setting(name: str, known: Definitions) -> Setting:
 
 
 def _of_listener(name: str, known: Definitions) -> Setting | None:
-    """Return the definition for `listener.name.<listener>.<setting>`, or None for other names.
+    """Return the definition for `listener.name.<listener>.<setting>`; None for another name, or if <setting> cannot be set for a listener.
 
     known: the definitions in which <setting> is looked up. A SASL mechanism may precede the setting (`ListenerConfigRegex`).
     """
@@ -216,7 +216,7 @@ def check_topic_settings(
 
 
 def connection_overrides(text: str) -> dict[str, int]:
-    """Return a dict of addresses to maximum numbers of connections, parsed from max.connections.per.ip.overrides.
+    """Return the maximum number of connections for each client address, parsed from `max.connections.per.ip.overrides`.
 
     Raises ConfigError if an entry is not `address:connections`.
     """

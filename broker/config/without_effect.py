@@ -76,7 +76,7 @@ REASONS: dict[str, str] = {
         r"metrics\..*"
     ),
 }
-"""Maps a reason to patterns of the settings that it concerns, separated by spaces."""
+"""Maps each reason to the names of the settings that have no effect for this reason: regular expressions, separated by spaces."""
 
 
 def reason_of(name: str) -> str | None:

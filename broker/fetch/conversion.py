@@ -1,4 +1,4 @@
-"""Conversion of records for clients with old Fetch versions: magic 2 needs version 4, zstd version 10 (F-31 to F-35, KIP-283).
+"""Conversion of records for clients with old Fetch versions, which lack magic 2 (below 4) or zstd (below 10) (F-31 to F-35, KIP-283).
 
 Records are converted when the response is built. Byte limits and min_bytes apply to the records as they are in the log, before the conversion
 (`KafkaApis.maybeConvertFetchedData`, `LazyDownConversionRecords`). This module does not depend on sessions or quotas.
@@ -73,9 +73,9 @@ def _converted(data: bytes, magic: int, offset: int) -> bytes:
     The result has the size of `data`: longer results are cut off, shorter ones padded. There are two exceptions. If the first converted batch alone
     is larger than `data`, the result is this whole batch. If no records are left to return, the result is a short padding.
 
-    A batch compressed with zstd cannot be converted: the result ends before this batch, or some batches earlier. If it would then have no records,
-    UnsupportedCompression is raised instead. Raises DecodeError for damaged records, and EncodeError for records that the older format cannot
-    represent.
+    A batch compressed with zstd cannot be converted. Batches are converted in chunks, and the result ends before the chunk that contains this batch.
+    If the result would then have no records, UnsupportedCompression is raised instead. Raises DecodeError for damaged records, and EncodeError for
+    records that the older format cannot represent.
     """
     result = bytearray()
     size_bytes = _PADDING_HEAD.size

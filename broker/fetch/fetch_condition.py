@@ -23,7 +23,7 @@ def must_respond_now(
     D. reading a partition failed; E. the client's log diverges from this broker's; F. a consumer is sent to a closer replica. An error before
     reading that concerns only some partitions does not prevent waiting.
 
-    min_bytes: the minimum to use instead of the one in `params`. results: those of the first read, one for each of `fetches`.
+    min_bytes: used instead of the field `min_bytes` of `params`. results: the results of the first read, one for each of `fetches`.
     """
     if params.max_wait_ms <= 0 or sum(r.size_bytes for r in results) >= min_bytes:
         return True
@@ -51,9 +51,10 @@ class FetchCondition:
 
     @property
     def watchers(self) -> list[dict[Watcher, None]]:
-        """Return one set of waiting requests for each partition of the fetch, as the keys of a dict.
+        """Return, for each partition of the fetch, the set of requests that wait for a change of the partition, as the keys of a dict.
 
-        A fetch that waits adds itself to each of these sets. When a partition changes, the requests in its set are checked again.
+        A fetch that waits adds itself to each of these sets. When a partition changes, the broker checks again whether the requests in the
+        partition's set must wait.
         """
         return [partition.watchers for _, partition in self._partitions]
 
@@ -68,10 +69,10 @@ class FetchCondition:
         """Return whether waiting for more records is pointless, because one of these cases applies to a partition of the fetch.
 
         A. The partition was deleted.
-        B. Its leadership or leader epoch changed.
+        B. The leadership or the leader epoch of the partition changed.
         C. The requested offset is below the log start offset, or above the limit up to which this client may read, such as the high watermark (D1).
-        D. The segment of the requested offset ends before that limit, so that one read cannot reach the limit. This case is ignored while the
-           replication quota throttles the partition (R-6).
+        D. The segment with the requested offset ends before the limit of case C, so that a read, which returns bytes of only one segment, cannot
+           reach this limit. This case is ignored while the replication quota throttles the partition (R-6).
         E. The client's log diverges from the log of this broker.
         F. The fetch comes from a follower that knows an outdated high watermark (D5).
         """

@@ -1,8 +1,8 @@
 """Reading of many partitions within byte limits (KIP-74), and the offsets that a client may read (`ReplicaManager.readFromLog`).
 
-There is a limit for the request and one for each partition. As long as no partition has returned bytes, the next partition may exceed
-both limits by one whole record batch, so that a consumer always makes progress (F-4 to F-13). This module does not depend on wire
-messages, sessions or client quotas.
+There is a limit for the request and one for each partition. The first partition that returns bytes returns at least one whole record batch, even if
+this batch exceeds both limits, so that a consumer always makes progress (F-4 to F-13). This module does not depend on wire messages, sessions or
+client quotas.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ class PartitionFetch:
 
 @dataclass(slots=True)
 class PartitionRead:
-    """The result of reading one partition. An offset that the response does not report is -1; so is preferred_read_replica if there is none.
+    """The result of reading one partition. An offset is -1 if the response does not report it. preferred_read_replica is -1 for none.
 
     records: bytes or a range of a file; None if the client's Fetch version does not support the format of the records. diverging_end: (epoch, end
-    offset of this epoch in the broker's log), to which the client must truncate its log; None if the logs do not diverge (F-26). lists_aborted:
-    whether the response has the list `aborted` of aborted transactions, even if it is empty; otherwise it has null (F-20).
+    offset of this epoch in the broker's log); the client must truncate its log to this end offset; None if the logs do not diverge (F-26).
+    lists_aborted: whether the response has the list `aborted` of aborted transactions, even if it is empty; otherwise it has null (F-20).
     """
 
     error_code: int = 0
@@ -121,8 +121,8 @@ class Reader:
     ) -> list[PartitionRead]:
         """Read all partitions in order (F-6 to F-11). Once the byte limit is reached, the results have no records, but still the current offsets.
 
-        params: the parameters of the Fetch request, such as its byte limit. fetches: its partitions; the results have the same order. image: the
-        metadata of the cluster, with which a closer replica is chosen for a consumer.
+        params: the parameters of the Fetch request, such as its byte limit. fetches: the requested partitions; the results have the same order.
+        image: the metadata of the cluster, from which a replica closer to a consumer is chosen.
         """
         remaining = params.max_bytes
         privileged = params.version >= FIRST_VERSION_WITH_PRIVILEGE
@@ -147,7 +147,8 @@ class Reader:
         """Read one partition, after the checks of leader epoch, leadership, replica membership and offset, in Kafka's order (F-24).
 
         params, fetch: the parameters of the Fetch request, and its entry for this partition. remaining: the bytes left of the request's limit.
-        privileged: whether the first batch may exceed the limits (F-7). image: the metadata of the cluster, by which a closer replica is chosen.
+        privileged: whether the first batch may exceed the limits (F-7). image: the metadata of the cluster, from which a replica closer to a
+        consumer is chosen.
         """
         if fetch.error:
             return PartitionRead(error_code=int(fetch.error), lists_aborted=True)

@@ -131,7 +131,7 @@ class Session:
 
 
 class SessionlessContext(Generic[K, R]):
-    """A fetch without a session, with epoch -1 or a version before 7: the response has all requested partitions (S-1)."""
+    """A fetch without a session: its epoch is -1 or its version is below 7. The response has all requested partitions (S-1)."""
 
     __slots__ = ("_requested", "names")
 
@@ -321,7 +321,7 @@ class SessionCache:
         return session.session_id
 
     def touch(self, session: Session, now_ms: int) -> None:
-        """Record that a session was used at `now_ms`: it becomes the last used one, and its number of partitions is stored."""
+        """Record that a session was used at `now_ms`: make it the most recently used session, and store its number of partitions."""
         session_id = session.session_id
         del self._sessions[session_id]
         self._sessions[session_id] = session

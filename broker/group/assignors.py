@@ -119,10 +119,11 @@ def _heterogeneous(members: Sequence[MemberSubscription], counts: Mapping[bytes,
 
 
 def _balance(topic_id: bytes, subscribers: Sequence[str], held: Mapping[str, list[Place]]) -> int:
-    """Move partitions of one topic, one by one, from their most loaded owner to the least loaded subscriber. Returns how many were moved.
+    """Move partitions of one topic, one by one, from the owner with the highest load to the subscriber with the lowest. Returns the number of moves.
 
-    The load of a subscriber is the number of its partitions of all topics. The moves end when the two loads differ by at most 1. held: maps each
-    subscriber to its partitions of all topics; it is updated.
+    Owners are the subscribers that have a partition of this topic. The load of a subscriber is the number of its partitions of all topics. The moves
+    end when the highest and the lowest load differ by at most 1. held: maps each subscriber to its partitions of all topics; each move changes this
+    dict.
     """
     moved = 0
     while True:

@@ -39,7 +39,7 @@ class GroupChanges:
 
     The journal is the list of requests, throttles and state changes that tests read.
 
-    Reports nothing, not even to the journal, while `group_changed` has no observer.
+    While the event `group_changed` has no observer, changes are not reported at all, not even in the journal.
     """
 
     def __init__(self, events: Events, broker_id: int = -1) -> None:
@@ -47,9 +47,9 @@ class GroupChanges:
         self._events = events
         self._seen: dict[str, _Seen] = {}
         self._notes: dict[str, dict[str | None, Cause]] = {}
-        """Maps group ids to the causes passed to `note` that no report has included yet.
+        """Maps a group id to the causes that `note` has stored since the last report of this group.
 
-        For each group, they are a dict of member ids to causes. The key None stands for the whole group.
+        The causes are a dict from member id to cause. The key None stands for the whole group.
         """
 
     def note(self, group_id: str, kind: CauseKind, member_id: str | None = None) -> None:
@@ -61,11 +61,11 @@ class GroupChanges:
             self._notes.setdefault(group_id, {}).setdefault(member_id, Cause(kind, member_id))
 
     def note_request(self, group: Group, member_id: str, before: Protocols, after: Protocols) -> None:
-        """Store why a current member of a classic group sent JoinGroup again, for the next report.
+        """Store the cause of a change for the next report, when a current member of a classic group sends JoinGroup again.
 
-        If the topics of its subscription changed, this change is the cause. Otherwise, if the group is Stable or CompletingRebalance, the cause is
-        that the member joined again. In other states, nothing is stored. before, after: the protocols that the member offered before and offers
-        now. The topics are read from the first protocol of each.
+        If the topics of the member's subscription changed, this change is the cause. Otherwise, if the group is Stable or CompletingRebalance, the
+        cause is that the member joined again. In other states, nothing is stored. before, after: the protocols that the member offered before this
+        request and in this request. The topics are read from the first protocol of each list.
         """
         if self._events.group_changed is None:
             return
@@ -89,8 +89,8 @@ class GroupChanges:
     def loaded(self, group: Group | ConsumerGroup, now_ms: int) -> None:
         """Publish that a group was loaded from the offsets topic.
 
-        If this object has already published a change of the group, the group was only loaded again to undo a change that could not be stored. The
-        method then publishes the difference from the last published state, as an ordinary change.
+        There is one exception. If this object has already published a state of the group, the group was loaded again only to undo a change that
+        could not be stored. The method then publishes an ordinary change, from the last published state to the loaded state.
         """
         if self._events.group_changed is None:
             return
@@ -218,8 +218,8 @@ def _causes(before: _Seen, after: _Seen, notes: dict[str | None, Cause]) -> tupl
 def _topics(group: ConsumerGroup) -> dict[bytes, tuple[str, int]]:
     """Return a dict that maps the id of each subscribed topic to (name, number of partitions).
 
-    Kafka 4.1 and later do not store the topics of a group. For a group that such a broker loaded, the name is "", and only the partitions in the
-    target assignment are counted.
+    Kafka 4.1 and later do not store the topics of a group. If the group was loaded from records without topics, each name is "", and only the
+    partitions in the target assignment are counted.
     """
     if group.topics:
         return {topic.topic_id: (name, topic.partition_count) for name, topic in group.topics.items()}

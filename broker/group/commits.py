@@ -100,9 +100,9 @@ class Commits:
     ) -> dict[PartitionKey, CommittedOffset | None]:
         """Return the committed offset of each partition for OffsetFetch, None for a partition without one. The state of the group does not matter.
 
-        partitions: None for all partitions that have a committed offset. Commits that are not replicated yet are ignored. require_stable: True looks
-        the group up in the newest state, False in the state up to the high watermark. In the latter, a group that was just created may be missing,
-        and one that was just removed may still exist (GC-66).
+        partitions: None for all partitions that have a committed offset. Commits that are not replicated yet are ignored. require_stable: True uses
+        the newest state of the group, False the state up to the high watermark. In the state up to the high watermark, a group that was just created
+        may be missing, and a group that was just removed may still exist (GC-66).
         """
         group = self._fetched(group_id, require_stable)
         offsets = {} if group is None else group.offsets
@@ -111,10 +111,10 @@ class Commits:
         return {key: offsets.get(key) for key in partitions}
 
     def _fetched(self, group_id: str, require_stable: bool) -> AnyGroup | None:
-        """Return the group whose offsets OffsetFetch returns; None if there is none.
+        """Return the group from which OffsetFetch reads committed offsets; None if this broker has no such group.
 
-        require_stable: True returns the newest state. False returns the state up to the high watermark of the group's partition. In that state, a new
-        group may not exist yet, and a group may still exist that `Registry.forget` removed from memory without writing tombstones (GC-66, GN-63).
+        require_stable: True uses the newest state. False uses the state up to the high watermark of the group's partition: a new group may be
+        missing there, and a group that `Registry.forget` removed without writing tombstones may still exist (GC-66, GN-63).
         """
         return self._groups.get_any(group_id) if require_stable else self._groups.get_visible(group_id)
 
@@ -138,7 +138,7 @@ class Commits:
         return _check_epoch(member, member_epoch)
 
     def unstable(self, group_id: str) -> frozenset[PartitionKey]:
-        """Return the partitions with a commit that is not replicated yet or that belongs to an open transaction (GO-29).
+        """Return the partitions of a group with a commit that is not replicated yet or that belongs to an open transaction (GO-29).
 
         An OffsetFetch with `require_stable` gets UNSTABLE_OFFSET_COMMIT for these partitions.
         """
@@ -171,10 +171,11 @@ class Commits:
         group.stable_waiters.append(look)
 
     def delete(self, group_id: str, keys: Iterable[PartitionKey], now_ms: int, reply: OffsetDeletionReply) -> None:
-        """Delete a group's committed offsets of the partitions `keys`. Before 4.0, an empty group is deleted together with its last offset (GC-64).
+        """Delete a group's committed offsets of the partitions `keys`.
 
-        `reply` gets an error code for each partition, or a single one for the whole group (GC-60). It is called at once, or, if the broker emulates
-        Kafka's new group coordinator (default from 4.0 on), when the tombstones are replicated.
+        Kafka's old group coordinator also deletes the group if it then has neither members nor offsets (GC-64). `reply` gets an error code for each
+        partition, or a single error code for the whole group (GC-60). `reply` is called at once, or, if the broker emulates Kafka's new group
+        coordinator (default from 4.0 on), when the tombstones are replicated.
         """
         results = self._delete(group_id, keys, now_ms)
         if isinstance(results, int):

@@ -210,7 +210,7 @@ class ConsumerCoordinator:
         return ConsumerHeartbeatResult(member_id=request.member_id, member_epoch=request.member_epoch)
 
     def remove(self, group_id: str, leaving: Sequence[LeavingMember], now_ms: int, reply: LeaveReply) -> None:
-        """Remove the members of a LeaveGroup request (GN-62). `reply` is called when the change is replicated, or with the error of the request.
+        """Remove the members of a LeaveGroup request (GN-62). `reply` is called when the change is replicated or has failed.
 
         Before 4.0, LeaveGroup removes only members that use the classic protocol; others get UNKNOWN_MEMBER_ID. leaving: the entries of the request,
         each with a member id, an instance id or both.

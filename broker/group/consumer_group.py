@@ -53,10 +53,10 @@ class ResolvedRegex(NamedTuple):
 class ConsumerMember:
     """One member of a consumer group.
 
-    topic_names, topic_regex: the topics that it subscribes to, by name and by regular expression; "" for no expression. assignor: the name of the
-    assignor that the member prefers; None for no preference. classic: None unless the member uses the classic protocol. session_timer: fires when the
-    member sends no heartbeat for too long. rebalance_timer: fires when it does not revoke partitions in time. join_timer, sync_timer: fire when a
-    member of the classic protocol does not join or sync in time (GN-59).
+    topic_names, topic_regex: the topic names and the regular expression that the member subscribes to; "" for no expression. assignor: the name of
+    the assignor that the member prefers; None for no preference. classic: None unless the member uses the classic protocol. session_timer: fires
+    when the member sends no heartbeat for too long. rebalance_timer: fires when the member does not revoke partitions in time. join_timer,
+    sync_timer: fire when a member of the classic protocol does not join or sync in time (GN-59).
     """
 
     member_id: str
@@ -96,7 +96,7 @@ class ConsumerGroup:
     """The end offset of the group's partition of `__consumer_offsets` when the group was created, or `ALWAYS` (-1).
 
     Read requests such as ConsumerGroupDescribe behave as if the group did not exist until the high watermark of that partition is above this offset.
-    `ALWAYS` means that the group is visible to them.
+    `ALWAYS` means that these requests always see the group.
     """
     members: dict[str, ConsumerMember] = field(default_factory=dict)
     static_ids: dict[str, str] = field(default_factory=dict)
@@ -123,11 +123,12 @@ class ConsumerGroup:
     metadata_hash: int = 0
     """The hash of `topics` that is stored with the group's epoch, from Kafka 4.1 on. 0 in earlier releases, which store the topics instead (GO-8)."""
     has_topics_record: bool = False
-    """Whether the log contains a record of the topics. Brokers from 4.1 on, which store a hash instead, delete this record."""
+    """Whether the offsets topic contains a record that lists the group's topics. From 4.1 on, brokers store a hash instead and delete this record."""
     seen_topics: Mapping[str, object] | None = None
-    """The cluster's topics, by name, when the group last looked for changed ones; None before the first time.
+    """The topics of the cluster, by name, at the group's last check for changed topics; None before the first check.
 
-        Every change of a topic creates a new mapping and a new object for the topic. So the operator `is` finds changed topics (GN-17).
+        The cluster replaces this mapping, and the object of the topic in it, whenever a topic changes. So the operator `is` finds changed topics
+        (GN-17).
     """
     owners: dict[Place, int] = field(default_factory=dict)
     """Maps each owned partition, as (topic id, partition index), to the member epoch of its owner (GN-21).
@@ -135,15 +136,15 @@ class ConsumerGroup:
     The owner is the member that has the partition, or that must still revoke it.
     """
     releasing: Mapping[Place, int] = field(default_factory=dict)
-    """Maps the partitions that a member gave up in the current request to the member epoch with which the member owned them (GN-32).
+    """Maps each partition that a member gives up in the current request to the member epoch with which this member owned it (GN-32).
 
-    A member gives up its partitions when it takes over the instance id of another member. No other member can get these partitions before the next
-    request.
+    A member gives up its partitions when it takes over the instance id of another member. While the broker handles that request, no other member can
+    get the given-up partitions.
     """
     fenced: set[str] = field(default_factory=set)
     """The ids of removed members whose next heartbeat gets FENCED_MEMBER_EPOCH instead of UNKNOWN_MEMBER_ID, until they join again."""
     unreconciled: set[str] = field(default_factory=set)
-    """The ids of the members that have not reached their target assignment. The group is not Stable while there is one."""
+    """The ids of the members that have not reached their target assignment. The group is Stable only if there are no such members."""
     offsets: dict[PartitionKey, CommittedOffset] = field(default_factory=dict)
     writing: Counter[PartitionKey] = field(default_factory=Counter)
     """The number of commits of each partition that are not effective yet: they are not replicated, or belong to an open transaction."""
@@ -166,9 +167,10 @@ class ConsumerGroup:
         return ConsumerGroupState.RECONCILING if self.unreconciled else ConsumerGroupState.STABLE
 
     def successor(self) -> ConsumerGroup:
-        """Return a new group without members, which takes the place of this removed group and has the same id.
+        """Return a new group without members and with the same id, which replaces this group after its removal from memory.
 
-        It holds the same objects for the committed offsets, the pending offsets, and the requests that wait for commits.
+        The new group shares three objects with this group: the committed offsets, the pending offsets, and the list of requests that wait for
+        commits.
         """
         return ConsumerGroup(
             self.group_id,
@@ -234,7 +236,7 @@ class ConsumerGroup:
     # ---- changes -------------------------------------------------------------------------------------------------------------
 
     def put(self, member: ConsumerMember) -> None:
-        """Add a member, or replace the member with the same id. It becomes the owner of the partitions that it has or must still revoke."""
+        """Add a member, or replace the member with the same id. The added member owns the partitions that it has or must still revoke."""
         before = self.members.get(member.member_id)
         if before is not None:
             self._forget(before)

@@ -46,7 +46,7 @@ def group_entry(group_id: str, epoch: int | None, metadata_hash: int = 0) -> Ent
 
 
 def topics_entry(group_id: str, topics: Mapping[str, SubscribedTopic] | None) -> Entry:
-    """Return the record of the subscribed topics that brokers before 4.1 store, or its tombstone if `topics` is None.
+    """Return the record of a group's subscribed topics, which brokers before 4.1 store; return its tombstone if `topics` is None.
 
     Brokers before 4.0 also store the racks of the partitions.
     """

@@ -14,7 +14,7 @@ from kafkaproto.broker.group.assignment import NOTHING, Assignment
 from kafkaproto.error_codes import ErrorCode
 
 JOINING, LEAVING, AWAY = 0, -1, -2
-"""The member epochs in a heartbeat with which a member joins, leaves for good, and, if it is static, leaves temporarily."""
+"""The member epochs that a heartbeat contains when a member joins, leaves for good, or (only a static member) leaves temporarily."""
 UNCHANGED_MS = -1
 
 

@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 
 class DeferredReplies:
-    """A queue of results and the functions that send them: `put` adds one, `flush` calls each function with its result, in order.
+    """A queue of (function, result) pairs: `put` adds a pair; `flush` calls each function with its result, in order, and empties the queue.
 
-    If such a function calls `flush` again, the inner call sends the remaining results.
+    If one of these functions calls `flush` again, the inner call handles the remaining pairs.
     """
 
     __slots__ = ("_queue",)

@@ -1,6 +1,6 @@
 """Empty consumer groups that a rejected JoinGroup removes from the coordinator's memory, as in Kafka (GN-63).
 
-Kafka removes such a group before it notices that the request is to be rejected, so that no record of the removal is written. Corresponds to
+Kafka first removes such a group from memory, then rejects the request, and therefore writes no record of the removal. Corresponds to
 `GroupMetadataManager.maybeDeleteEmptyConsumerGroup`.
 """
 
@@ -13,10 +13,10 @@ from kafkaproto.broker.group.storage import GroupStorage
 
 
 class ForgottenGroups:
-    """The removed groups of one coordinator: empty consumer groups that it removed from memory, but for which it wrote no tombstones.
+    """Removed groups: empty consumer groups that one coordinator removed from memory without writing tombstones for them.
 
-    A rejected JoinGroup removes a group in this way. The group's committed offsets return when a group with the same id is created again. storage:
-    gives the end offset and the high watermark of a group's partition of `__consumer_offsets`.
+    A rejected JoinGroup removes a group in this way. If a new group with the same id is created, the new group gets the removed group's committed
+    offsets. storage: returns the end offset and the high watermark of a group's partition of `__consumer_offsets`.
     """
 
     def __init__(self, storage: GroupStorage) -> None:
@@ -24,14 +24,14 @@ class ForgottenGroups:
         self._groups: dict[str, ConsumerGroup] = {}
         """Maps group ids to removed groups that have offsets, as long as no new group has the same id."""
         self._visible: dict[str, tuple[ConsumerGroup, int]] = {}
-        """Maps the id of each removed group that read requests may still show to a pair (group, end offset).
+        """Maps group ids to (removed group, end offset), for the removed groups that the responses to read requests may still contain.
 
-        The offset is the end of the group's partition when the group was removed. Requests show the group until the high watermark is above this
-        offset.
+        The end offset is that of the group's partition when the group was removed. Responses contain the group until the high watermark is above
+        this offset.
         """
 
     def __iter__(self) -> Iterator[ConsumerGroup]:
-        """Iterate over the removed groups that have offsets, committed or still being committed. The groups may change meanwhile."""
+        """Iterate over a copy of the removed groups that have offsets, committed or still being committed. Groups may be removed meanwhile."""
         return iter([*self._groups.values()])
 
     def add(self, group: ConsumerGroup) -> None:
@@ -51,7 +51,7 @@ class ForgottenGroups:
         return self._groups.get(group_id)
 
     def take(self, group_id: str) -> ConsumerGroup | None:
-        """Remove a group from this object because its id is used again, and return it; None if no group with offsets has this id."""
+        """Remove a group from this object because a new group has the same id. Return the group; None if no group with offsets has this id."""
         return self._groups.pop(group_id, None)
 
     def visible(self) -> list[ConsumerGroup]:

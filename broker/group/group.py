@@ -87,8 +87,8 @@ class Group:
     created_at: int = ALWAYS
     """The end offset of the group's partition of `__consumer_offsets` when the group was created, or `ALWAYS` (-1).
 
-    Requests such as DescribeGroups see the group when the high watermark of that partition is above this offset. `ALWAYS` means that they see it
-    already.
+    Requests such as DescribeGroups see the group when the high watermark of that partition is above this offset. `ALWAYS` means that these requests
+    always see the group.
     """
     protocol_type: str | None = None
     protocol_name: str | None = None
@@ -102,7 +102,7 @@ class Group:
     static_ids: dict[str, str] = field(default_factory=dict)
     """Maps group instance ids to member ids."""
     pending: dict[str, Timer] = field(default_factory=dict)
-    """Maps member ids to timers. The ids were given to new members, who must join again with their id before the timer fires."""
+    """Maps each member id that was given to a new member to a timer. The new member must join again with this id before the timer fires."""
     owing_sync: dict[str, None] = field(default_factory=dict)
     """The ids of members that have received the JoinGroup response of this generation and have not sent SyncGroup yet, as the keys of a dict."""
     new_member_added: bool = False
@@ -190,7 +190,8 @@ class Group:
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
         """Return whether a new member with this protocol type and these protocols can join.
 
-        The protocol type must equal that of the group, unless the group is empty. All members must have at least one protocol in common.
+        An Empty group accepts every new member that names a protocol type and a protocol. Otherwise the protocol type must equal that of the group,
+        and the new member must offer a protocol that all members support.
         """
         if self.state is GroupState.EMPTY:
             return bool(protocol_type) and bool(protocols)
@@ -280,9 +281,10 @@ class Group:
     def choose_protocol(self) -> str | None:
         """Return the protocol with the most votes; None if there are no members, or if a member offers no protocol that all support.
 
-        Each member votes for the first of its protocols that all members support. A protocol counts as supported by all if it is offered as often as
-        there are members. As in Kafka, a member that offers it twice counts twice (GC-27). Among protocols with equally many votes, the first in the
-        order of Kafka's hash table wins: a Java table in the new group coordinator (default from 4.0 on), a Scala table in the old one.
+        Each member votes for the first of its protocols that all members support. As in Kafka, only offers are counted: all members support a
+        protocol if the number of offers equals the number of members, even if one member offers the protocol twice (GC-27). Among protocols with
+        equally many votes, the first in the order of Kafka's hash table wins: a Java table in the new group coordinator (default from 4.0 on), a
+        Scala table in the old coordinator.
         """
         common = self._common_protocols()
         voted = [member.vote(common) for member in self.members.values()]

@@ -83,7 +83,7 @@ def to_consumer_group(classic: Group, topics: Mapping[str, Topic], *, is_release
 def check_upgrade(classic: Group, settings: ConsumerGroupSettings) -> None:
     """Check that a classic group with members may be converted to the new protocol (GN-54, GN-55).
 
-    Raises KafkaError GROUP_ID_NOT_FOUND (69) if it may not.
+    Raises KafkaError GROUP_ID_NOT_FOUND (69) if the conversion is not allowed.
     """
     if not settings.may_upgrade:
         reason = "because online upgrade is disabled."
@@ -99,7 +99,7 @@ def check_upgrade(classic: Group, settings: ConsumerGroupSettings) -> None:
 
 
 def entries_of(group: ConsumerGroup) -> list[Entry]:
-    """Return the records that store a converted group, in the order in which Kafka writes them."""
+    """Return the records that store a group of the new protocol which was converted from a classic group, in the order in which Kafka writes them."""
     members = group.members.values()
     return [
         *(stored_as.member_entry(group.group_id, member) for member in members),
@@ -159,10 +159,10 @@ def decode_subscription(metadata: bytes) -> ConsumerProtocolSubscription:
 
 
 def encode_assignment(assignment: Assignment, names: Mapping[bytes, str], subscription: bytes = b"") -> bytes:
-    """Return an assignment encoded as consumers decode it.
+    """Return an assignment encoded as a ConsumerProtocolAssignment, which consumers of the classic protocol decode.
 
-    The version is that of the member's encoded `subscription`, 0 if this is empty. names: maps topic ids to names; topics without a name are left
-    out.
+    subscription: the member's encoded subscription, from which the version of the assignment is taken; version 0 is used if `subscription` is empty.
+    names: maps topic ids to names; topics without a name are left out.
     """
     newest = max(ConsumerProtocolAssignment.layouts)
     version = _VERSION.unpack_from(subscription)[0] if len(subscription) >= _VERSION.size else 0

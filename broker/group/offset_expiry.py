@@ -17,7 +17,7 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 
 
 class ExpiringGroups(Protocol):
-    """Interface of the groups of one coordinator, which `Registry` implements."""
+    """Interface of the collection of one coordinator's groups, with the methods that `OffsetExpiry` uses. `Registry` implements it."""
 
     def __iter__(self) -> Iterator[AnyGroup]: ...
 
@@ -50,9 +50,9 @@ class OffsetExpiry:
         a. In a classic group that had members and has none now, retention counts from the time when the last member left.
         b. In a stable classic group of consumers, offsets of subscribed topics are kept. For other topics retention counts from each commit.
         c. In a classic group that never had members, retention counts from each commit.
-        d. In a group of the new protocol (KIP-848), offsets of subscribed topics are kept; others expire as in b, in any state of the group.
-        e. In other classic groups nothing expires: during a rebalance, with another protocol than that of consumers, or if a subscription cannot be
-           decoded.
+        d. In a group of the new protocol (KIP-848), in any state, offsets of subscribed topics are kept. For other topics retention counts from each
+           commit.
+        e. In other classic groups nothing expires: the group rebalances, its protocol type is not "consumer", or a subscription cannot be decoded.
         """
         retention_ms = self._rebalance.settings.offsets_retention_ms
         none: frozenset[str] = frozenset()

@@ -32,10 +32,11 @@ def _overview(group: AnyGroup) -> GroupOverview:
 
 
 def described(group: AnyGroup | None, group_id: str, *, keeps_assignments: bool) -> GroupDescription:
-    """Describe a classic group. If `group` is None or of the new protocol, it is described as Dead.
+    """Describe a classic group. If `group` is None or uses the new protocol, the state in the description is Dead.
 
-    As in Kafka, the metadata of the members is empty unless the group is stable. keeps_assignments: whether a group that rebalances shows the
-    assignments of the generation before, as in Kafka's new group coordinator (default from 4.0 on); otherwise its assignments are empty, too (GC-52).
+    As in Kafka, the metadata of the members is empty unless the group is stable. keeps_assignments: whether the members of a rebalancing group keep
+    the assignments of the previous generation, as in Kafka's new group coordinator (default from 4.0 on); otherwise their assignments are empty, too
+    (GC-52).
     """
     if not isinstance(group, Group):
         return GroupDescription(group_id, UNKNOWN_GROUP)
@@ -58,8 +59,8 @@ def described(group: AnyGroup | None, group_id: str, *, keeps_assignments: bool)
 def described_any(group: AnyGroup | None, group_id: str, *, keeps_assignments: bool) -> GroupDescription:
     """Describe a group of any protocol in the form of a classic one. If `group` is None, the state in the description is Dead.
 
-    keeps_assignments: whether a classic group that rebalances shows the assignments of the generation before, as in Kafka's new group coordinator
-    (default from 4.0 on); otherwise its assignments are empty (GC-52).
+    keeps_assignments: whether the members of a rebalancing classic group keep the assignments of the previous generation, as in Kafka's new group
+    coordinator (default from 4.0 on); otherwise their assignments are empty (GC-52).
     """
     if isinstance(group, ConsumerGroup):
         return described_consumer(group)

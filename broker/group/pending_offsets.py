@@ -1,9 +1,9 @@
 """The offsets that producers committed to a group in transactions that are still open (TX-43).
 
-When a transaction commits, its offsets become committed offsets of the group, except those that a newer offset of the same partition has replaced. An
-offset replaces the older ones when it becomes a committed offset: at once if it is committed outside a transaction, otherwise when its transaction
-commits. When a transaction aborts, its offsets are dropped. The time of an operation does not depend on the number of other producers and
-partitions. This module does not depend on coordinators or logs.
+When a transaction commits, those of its offsets that have not been replaced become committed offsets of the group. An offset that becomes a
+committed offset, in this way or outside a transaction, replaces the older pending offsets of the same partition. When a transaction aborts, its
+offsets are dropped. The time of an operation does not depend on the number of other producers and partitions. This module does not depend on
+coordinators or logs.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 class PendingOffsets:
     """The pending offsets of one group, by producer id and partition. They are numbered in the order in which they are added.
 
-    An offset that becomes a committed offset of the group replaces the older pending offsets of its partition: these are ignored when their
-    transactions commit.
+    An offset that becomes a committed offset of the group replaces the pending offsets with lower numbers of its partition. A replaced offset is
+    ignored when its transaction commits.
     """
 
     __slots__ = ("_by_producer", "_last_number", "_producers", "_replaced")
@@ -26,15 +26,14 @@ class PendingOffsets:
         self._by_producer: dict[int, dict[PartitionKey, tuple[int, CommittedOffset]]] = {}
         """Maps a producer id to its pending offsets: a dict of partitions to (number, offset). `remove` may leave this inner dict empty.
 
-        The number counts the offsets in the order in which they were added to this object.
+        `add` numbers all pending offsets of this object consecutively.
         """
         self._producers: dict[PartitionKey, int] = {}
         """Maps each partition with pending offsets to the number of producers that have a pending offset of this partition."""
         self._replaced: dict[PartitionKey, int] = {}
-        """Maps a partition to a number: its pending offsets up to this number have been replaced by a committed offset.
+        """Maps a partition to a number: a committed offset has replaced the pending offsets of this partition up to and including this number.
 
-        The number counts the offsets in the order in which they were added to this object. The replaced offsets are ignored when their transactions
-        commit.
+        `add` numbers all pending offsets of this object consecutively. A replaced offset is ignored when its transaction commits.
         """
         self._last_number = 0
 

@@ -88,9 +88,9 @@ class Rebalance:
             self.prepare(group, now_ms)
 
     def take_request(self, group: Group, member: Member, request: JoinRequest, reply: JoinReply | None) -> None:
-        """Store the protocols and timeouts from the JoinGroup request of a current member, and the function that sends its response later.
+        """Store the protocols and timeouts from the JoinGroup request of a current member, and the function `reply` that sends the response later.
 
-        An earlier JoinGroup of the member that still waits gets REBALANCE_IN_PROGRESS. reply: the function, called at the end of the join phase; None
+        If an earlier JoinGroup of the member still waits, that request gets REBALANCE_IN_PROGRESS. reply: called at the end of the join phase; None
         if the calling code sends the response itself, so that the request does not wait.
         """
         self.changes.note_request(group, member.member_id, member.protocols, request.protocols)
@@ -247,10 +247,10 @@ class Rebalance:
         _stop_sync_timer_if_settled(group)
 
     def store_assignment(self, group: Group, assignments: dict[str, bytes], now_ms: int) -> None:
-        """Store the assignment that the leader sent. If that succeeds, the group becomes stable; otherwise it rebalances (GC-39).
+        """Store the assignment that the leader sent. If it can be stored, the group becomes stable; otherwise the group rebalances (GC-39).
 
-        The waiting SyncGroup requests get their assignments or the error. assignments: maps member ids to encoded assignments; a member without an
-        entry gets empty bytes (GC-38).
+        Each waiting SyncGroup request gets the assignment of its member, or the error. assignments: maps member ids to encoded assignments; a member
+        without an entry gets empty bytes (GC-38).
         """
         generation_id = group.generation_id
 

@@ -93,7 +93,7 @@ class GroupRecord(NamedTuple):
 def offset_entry(
     group_id: str, key: PartitionKey, committed: CommittedOffset | None, versions: RecordVersions
 ) -> Entry:
-    """Return the record of a committed offset. If `committed` is None, it is a tombstone.
+    """Return the record of a committed offset, or a tombstone for the offset if `committed` is None.
 
     versions: the versions in which the emulated release writes its records.
     """
@@ -108,7 +108,7 @@ def offset_entry(
 
 
 def group_entry(group_id: str, group: StoredGroup | None, versions: RecordVersions) -> Entry:
-    """Return the record of a classic group's generation. If `group` is None, it is a tombstone.
+    """Return the record of a classic group's generation, or a tombstone for the group if `group` is None.
 
     versions: the versions in which the emulated release writes its records.
     """

@@ -35,7 +35,7 @@ class Registry:
         self._groups: dict[str, Group] = {}
         self._consumers: dict[str, ConsumerGroup] = {}
         self.resume_consumer: Callable[[ConsumerGroup, int], None] = lambda group, now_ms: None
-        """Starts the timers of a consumer group that was loaded; set by the coordinator of consumer groups."""
+        """A function of (group, time in ms) that starts the timers of a loaded consumer group. The coordinator of consumer groups sets it."""
         self.changes = rebalance.changes
         """Reports the changes of groups to observers."""
         self._rebalance = rebalance
@@ -61,11 +61,11 @@ class Registry:
         return self._groups.get(group_id) or self._consumers.get(group_id)
 
     def get_visible(self, group_id: str) -> AnyGroup | None:
-        """Return the group that a read request, such as DescribeGroups, sees; None if it sees none.
+        """Return the group with this id as read requests, such as DescribeGroups, see it; None if they see no group.
 
-        With Kafka's new group coordinator (default from 4.0 on), these requests read the state up to the high watermark (GC-66, GN-63). They see a
-        new group only after a later record of its partition is replicated. A group that `forget` removed stays visible to them until a later record
-        of its partition is replicated.
+        With Kafka's new group coordinator (default from 4.0 on), these requests read the state up to the high watermark (GC-66, GN-63). A new group
+        is visible only after a later record of the group's partition is replicated. A group that `forget` removed stays visible until a later record
+        of the group's partition is replicated.
         """
         group = self.get_any(group_id)
         if group is not None and group.created_at >= 0:
@@ -76,7 +76,7 @@ class Registry:
         return group or self.forgotten.get_visible(group_id)
 
     def visible(self) -> list[AnyGroup]:
-        """Return all groups that ListGroups shows."""
+        """Return all groups that read requests such as ListGroups see: those that `get_visible` returns."""
         live = [group for group in self if self.get_visible(group.group_id) is group]
         names = {group.group_id for group in live}
         return [*live, *(group for group in self.forgotten.visible() if group.group_id not in names)]
@@ -205,7 +205,7 @@ class Registry:
         return self._rebalance.settings.group_max_size
 
     def reload(self, group_id: str, now_ms: int, *, is_new: bool = False) -> None:
-        """Undo a change that was not stored: load the group again from its records. is_new: whether the change created the group."""
+        """Undo a change that could not be stored: load the group again from its records, or drop it if the change created the group (`is_new`)."""
         group = self.get_any(group_id)
         if group is not None:
             _end(group, self._rebalance, now_ms)

@@ -16,11 +16,12 @@ class Result(Protocol):
 
 
 class OffsetsToStore(dict[PartitionKey, CommittedOffset]):
-    """The offset to store for each partition of a request.
+    """A dict with the offset to store for each partition of an offset commit, which may name a partition more than once.
 
-    If a request repeats a partition, Kafka's old group coordinator stores the partition's last offset. The new one (default from 4.0 on) stores the
-    last offset whose metadata is not too long, or simply the last offset if all metadata is too long. too_long: maps each repeated partition to one
-    boolean for each of its offsets, in the order of the request: whether the metadata is too long. With the old coordinator, this dict is empty.
+    If a request repeats a partition, Kafka's old group coordinator stores the partition's last offset. The new coordinator (default from 4.0 on)
+    stores the last offset whose metadata is not too long, or the last offset if the metadata of each is too long. too_long: maps each repeated
+    partition to a list of booleans: for each offset of the partition, in the order of the request, whether the metadata is too long. With the old
+    coordinator, `too_long` is empty.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ UNKNOWN_MEMBER_ID = ""
 UNKNOWN_GROUP = "Dead"
 """The state that is reported for an unknown group."""
 ALWAYS = -1
-"""The value of a group's `created_at` (an offset) if every request sees the group, for example because its creation is replicated."""
+"""A value for a group's `created_at`, instead of an offset: every request sees the group, for example because its creation is replicated."""
 
 Protocols = tuple[tuple[str, bytes], ...]
 """A member's protocols as (name, metadata) pairs, in the member's order of preference."""
@@ -48,9 +48,9 @@ class JoinedMember(NamedTuple):
 
 @dataclass(slots=True)
 class JoinResult:
-    """The result of a JoinGroup. members: empty unless the member that gets the result is the leader.
+    """The result of a JoinGroup. members: empty unless the result goes to the group leader.
 
-    skip_assignment: whether that member is a leader that keeps the current assignment and must not compute a new one (KIP-814).
+    skip_assignment: whether the result goes to a leader that must keep the current assignment and not compute a new one (KIP-814).
     """
 
     member_id: str

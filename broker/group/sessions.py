@@ -1,6 +1,6 @@
 """Session timeouts of members, and timeouts of member ids that were given to new members but not used yet.
 
-This module only sets the timers. `rebalance` decides what happens when one fires. Corresponds to Kafka's `DelayedHeartbeat`.
+This module only sets the timers. The module `rebalance` decides what happens when a timer fires. Corresponds to Kafka's `DelayedHeartbeat`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def cancel_all(group: Group) -> None:
 class Sessions:
     """The session timers of the members of all groups.
 
-    member_expired: a function called when a member's session times out. id_expired: a function called when a new member did not join in time with the
-    member id that it was given. The last argument of both is the time in ms.
+    member_expired: called with (group, member, time in ms) when the member's session times out. id_expired: called with (group, member id, time in
+    ms) when a new member did not join in time with the member id that it was given.
     """
 
     def __init__(

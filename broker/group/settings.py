@@ -62,6 +62,6 @@ class ConsumerGroupSettings:
     def has_new_coordinator(self) -> bool:
         """Return whether Kafka's new group coordinator serves all groups.
 
-        It always does from 4.0 on. Before, it does if `group.coordinator.new.enable` is set or the new protocol is enabled.
+        True from 4.0 on. Before 4.0, true if `group.coordinator.new.enable` is set or the new protocol (KIP-848) is enabled.
         """
         return self.is_on or self.is_new_coordinator or self.is_release_4

@@ -49,7 +49,7 @@ class StaticMembers:
     def restart(
         self, group: Group, member: Member, new_id: str, request: JoinRequest, now_ms: int, reply: JoinReply
     ) -> None:
-        """Handle the join of a restarted static member, which has no member id. It gets the id `new_id`; `reply` is called with the result.
+        """Handle a JoinGroup without a member id from a new process of a static member. The member gets the id `new_id`; `reply` gets the result.
 
         a. In a stable group whose protocol stays the same, the member keeps its assignment. It gets the result when the new id is stored (GC-34).
         b. During the join phase the request waits, like those of the other members, until the phase ends.

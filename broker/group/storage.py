@@ -123,10 +123,10 @@ class Loaded(NamedTuple):
 
 
 class GroupStorage:
-    """Writes groups and offsets to `log`. partition_of: returns the partition of a group; -1 if there is no offsets topic.
+    """Writes groups and offsets to the offsets topic, `log`. partition_of: returns a group's partition index; -1 if the topic does not exist.
 
-    is_new_coordinator: whether the broker emulates Kafka's new group coordinator (default from 4.0 on), which also stores classic groups without a
-    generation. Without a log, as in tests of the coordinator alone, every write succeeds at once.
+    is_new_coordinator: whether the broker emulates Kafka's new group coordinator (default from 4.0 on), which also stores classic groups before
+    their first generation. If `log` is None, as in tests of the coordinator alone, every write succeeds at once.
     """
 
     def __init__(

@@ -29,8 +29,8 @@ def subscribed_topics(metadatas: Iterable[bytes]) -> frozenset[str] | None:
 def have_impossible_size(metadatas: Iterable[bytes]) -> bool:
     """Return whether decoding the subscriptions in order fails with ImpossibleSize, an error that Kafka's coordinator does not handle.
 
-    Decoding stops at the first invalid subscription. The result is False if that one has another error, or if all are valid. metadatas: the encoded
-    subscriptions.
+    Decoding stops at the first invalid subscription. The result is False if that subscription has another error, or if all subscriptions are valid.
+    metadatas: the encoded subscriptions.
     """
     try:
         _all_topics(metadatas)

@@ -107,7 +107,7 @@ class TransactionalCommits:
 
 
 def _refusal_of_consumer(group: ConsumerGroup, request: TransactionalCommit, *, is_release_4: bool) -> int:
-    """Return the error code with which a group of the new protocol (KIP-848) refuses an offset commit, or 0 if it is allowed (TX-42).
+    """Return the error code with which a group of the new protocol (KIP-848) refuses an offset commit, or 0 if the commit is allowed (TX-42).
 
     is_release_4: whether the rules of Kafka 4.0 apply. They allow a commit that names no member, even if the group has members.
     """
@@ -127,7 +127,7 @@ def _names_no_member(request: TransactionalCommit) -> bool:
 
 
 def _refusal(group: Group, request: TransactionalCommit) -> int:
-    """Return the error code for a commit that a classic group must reject, or 0 if it is allowed (TX-42)."""
+    """Return the error code for an offset commit that a classic group must reject, or 0 if the commit is allowed (TX-42)."""
     if request.generation_id < 0 and _names_no_member(request):
         return ErrorCode.NONE
     if group.is_in(GroupState.EMPTY) and request.generation_id < 0:

@@ -53,7 +53,7 @@ class Transitions:
     def advance_epoch(self, group: ConsumerGroup, entries: list[Entry], *, bumps: bool) -> None:
         """Start a new epoch if the subscribed topics changed, or if `bumps` is true, for example for a new subscription (GN-16, GN-17).
 
-        Kafka 4.0 and later also start one if the group has no epoch yet. entries: the list to which the record of the new epoch is added.
+        Kafka 4.0 and later also start an epoch if the group has none yet. entries: the list to which the record of the new epoch is added.
         """
         image, seen = self.topics.image(), group.seen_topics
         group.seen_topics = image
@@ -92,7 +92,7 @@ class Transitions:
         *,
         bumps: bool,
     ) -> None:
-        """Start a new epoch if necessary, and compute the epoch's target assignment if it has none yet. Then move a member towards its target.
+        """Start a new epoch if necessary, and compute the current epoch's target assignment if it is missing. Then move `member` towards its target.
 
         A new epoch is necessary if `bumps` is true or the subscribed topics changed. changes: what the request changed about `member`. owned: the
         partitions that the request reports as owned, None if it reports none. entries: the list to which the records of the changes are added.
@@ -115,9 +115,9 @@ class Transitions:
     def assign(self, group: ConsumerGroup, new_assignor: str | None, entries: list[Entry], *, were_equal: bool) -> None:
         """Compute the target assignment of the current epoch, and add its records to `entries` (GN-18, GN-48).
 
-        new_assignor: the assignor that the current request prefers, if no member preferred it before; otherwise None. were_equal: whether all members
-        are treated as if they had the subscription of one member, the first in Kafka's hash table (GN-38). Kafka does so after some requests that
-        made equal subscriptions different (`_were_equal`).
+        new_assignor: the assignor that the current request prefers, if no member preferred it before; otherwise None. were_equal: whether to treat
+        all members as if they had the subscription of one member, the first in Kafka's hash table (GN-38). Kafka does this if the current request
+        has made equal subscriptions different (see `_were_equal`).
         """
         members = [
             MemberSubscription(
@@ -339,11 +339,12 @@ def _have_changed(names: Iterable[str], before: Mapping[str, object], after: Map
 
 
 def _were_equal(group: ConsumerGroup, member: ConsumerMember, changes: Changes) -> bool:
-    """Return whether all members had the same subscription before the current request. If so, Kafka ignores the new differences (GN-38).
+    """Return whether all members had the same subscription before the current request. If so, Kafka ignores that they differ now (GN-38).
 
     False if there were no members, if the request neither changed a regular expression nor added a member, or if the common subscription contained
-    both topic names and a regular expression. member: the member that sent the request. It is ignored if the request added it; otherwise its previous
-    regular expression and its present topic names are compared with those of the others. changes: what the request changed.
+    both topic names and a regular expression. member: the member that sent the request. If the request added this member, only the other members are
+    compared. Otherwise the member's previous regular expression and present topic names are compared with those of the others. changes: what the
+    request changed.
     """
     if changes.regex_before is None and not changes.is_new:
         return False

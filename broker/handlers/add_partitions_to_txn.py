@@ -1,7 +1,7 @@
 """AddPartitionsToTxn (key 24, versions 0-5): add partitions to the transaction of a producer, or verify that they are part of it.
 
-v2 returns PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; v3 is flexible; v4 is sent by brokers, with many transactions, and may only verify
-partitions (KIP-890); v5 changes no layout.
+v2 returns PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; v3 is flexible; v4 is for brokers, takes many transactions, and has a flag that asks
+only for verification (KIP-890); v5 changes no layout.
 Behaviour: no partition is added if one of them is unknown, or if a client (v0 to v3) names a partition of an internal topic. In a request that only
 verifies, a partition outside the transaction gets error TRANSACTION_ABORTABLE (TX-19 to TX-23).
 """
@@ -83,7 +83,7 @@ def add_partitions_to_txn(exchange: Exchange, request: AddPartitionsToTxnRequest
 def _handle(
     exchange: Exchange, transaction: AddPartitionsToTxnTransaction, done: Callable[[Results, int], None]
 ) -> None:
-    """Add or verify the partitions of one transaction. `done` is called once, with the results of its topics and the current time (ms).
+    """Add or verify the partitions of one transaction. `done` is called once, with the transaction's results by topic and the current time (ms).
 
     As in Kafka, if the request adds partitions, and all of them exist and are permitted, the results list the topics and partitions exactly as the
     request does, with repetitions. Otherwise each partition is listed once (TX-19).

@@ -1,8 +1,8 @@
-"""AlterConfigs (key 33, versions 0-2): replace all settings that are set on a topic, broker or group itself.
+"""AlterConfigs (key 33, versions 0-2): replace all settings that a topic, broker or group overrides.
 
 v2 is flexible.
-Behaviour: each resource has one result, and its settings are replaced completely or not at all. A setting that the request does not contain is
-removed. IncrementalAlterConfigs changes single settings instead (KIP-339).
+Behaviour: each resource has one result, and its settings are replaced completely or not at all. A setting that the request does not contain is no
+longer overridden. IncrementalAlterConfigs changes single settings instead (KIP-339).
 """
 
 from __future__ import annotations

@@ -153,7 +153,8 @@ def _subscription(exchange: Exchange, name: str) -> Iterable[Described]:
 def _described(setting: SubscriptionSetting) -> Described:
     """Return one setting of a client metrics subscription in the form in which DescribeConfigs describes every setting.
 
-    The list of synonyms contains only the setting's own value. It is empty if the setting is not set, or if Kafka does not know it (`kind` is None).
+    The list of synonyms contains only the value that the subscription sets. The list is empty if the subscription does not set the value, or if
+    Kafka does not know the setting (`setting.kind` is None).
     """
     source = Source.CLIENT_METRICS if setting.is_set else Source.DEFAULT
     synonyms = (Synonym(setting.name, setting.value, source),) if setting.is_set and setting.kind else ()

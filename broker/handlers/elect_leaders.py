@@ -3,10 +3,10 @@
 v1 adds unclean elections and a top-level error; v2 is flexible.
 Behaviour: if the list of partitions is null, the broker runs the elections that are needed. The response then names every topic of the cluster, but
 only the partitions that needed an election; for most topics it names none. If the list is not null, the response has each listed partition with an
-error code. The code is 0 after an election, and ELECTION_NOT_NEEDED (84) if the right leader was already there. PREFERRED_LEADER_NOT_AVAILABLE (80)
-means that the preferred replica cannot lead, ELIGIBLE_LEADERS_NOT_AVAILABLE (83) that no replica can, UNKNOWN_TOPIC_OR_PARTITION (3) that the
-partition is unknown. With an unknown kind of election, all listed partitions get error INVALID_REQUEST (42), with a timeout of 0 or less
-REQUEST_TIMED_OUT (AD-43). An empty list needs no election (AD-47).
+error code. The code is 0 after an election, and ELECTION_NOT_NEEDED (84) if the preferred replica already led or, for an unclean election, if there
+was a leader. PREFERRED_LEADER_NOT_AVAILABLE (80) means that the preferred replica cannot lead, ELIGIBLE_LEADERS_NOT_AVAILABLE (83) that no replica
+can, UNKNOWN_TOPIC_OR_PARTITION (3) that the partition is unknown. With an unknown kind of election, all listed partitions get error INVALID_REQUEST
+(42), with a timeout of 0 or less REQUEST_TIMED_OUT (AD-43). An empty list needs no election (AD-47).
 """
 
 from __future__ import annotations

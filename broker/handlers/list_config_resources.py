@@ -22,7 +22,7 @@ from kafkaproto.messages.list_config_resources import (
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 TYPES = GROUP, CLIENT_METRICS, BROKER_LOGGER, BROKER, TOPIC
-"""The types of resources that a request can list. The response is always in this order, as in Kafka."""
+"""The types of resources that a request can list. As in Kafka, the response lists the resources by type, in this order of types."""
 FIRST_VERSION_WITH_TYPES = 1
 
 

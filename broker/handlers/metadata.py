@@ -151,7 +151,7 @@ def _topic(exchange: Exchange, request: MetadataRequest, image: Image, topic: To
 def _add_operations(topic_response: MetadataResponseTopic, request: MetadataRequest) -> None:
     """Add the authorised operations to a topic of the response if the request asks for them.
 
-    As in Kafka, the caller does this for missing topics and illegal names, too (M-1).
+    As in Kafka, the operations are added to missing topics and to topics with illegal names, too (M-1).
     """
     if request.include_topic_authorized_operations:
         topic_response.topic_authorized_operations = ALL_TOPIC_OPERATIONS

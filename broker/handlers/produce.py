@@ -92,8 +92,8 @@ def _produce_in_transaction(
 ) -> Outcome | Delayed:
     """Verify the transaction with its coordinator, and then append the records (TX-26, TX-27).
 
-    topics: the topics of the request, with their names. While the request waits for the coordinator, it keeps a copy of its records, because the
-    connection reuses the receive buffer.
+    topics: the topics of the request, with their names. If the request must wait for the coordinator, its records are copied, because the connection
+    reuses the receive buffer.
     """
     batches: dict[tuple[str, int], BatchHeader] = {}
     for topic in topics:
@@ -145,8 +145,9 @@ def _append_all(
 ) -> Outcome | Delayed:
     """Append the records of all partitions. Returns the outcome, or the delayed request if it must wait for replication.
 
-    topics: the topics of the request, with their names. verification: the result of the verification. Partitions that have an error in it, or whose
-    transaction has ended, are not appended. delayed: the delayed request if it has already waited for verification, otherwise None.
+    topics: the topics of the request, with their names. verification: the result of the transaction's verification. Nothing is appended to a
+    partition that has an error in this result, or whose transaction has ended. delayed: the delayed request if it has already waited for
+    verification, otherwise None.
     """
     response = ProduceResponse()
     awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]] = []
@@ -176,7 +177,7 @@ def _named_once(topics: Sequence[TopicProduceData]) -> list[TopicProduceData]:
 
 
 def _with_names(image: Image, topics: Sequence[TopicProduceData]) -> list[TopicProduceData]:
-    """Set the names of topics that the request names by id, and return them. Those with unknown ids get no name and come last (P-24)."""
+    """Set the names of topics that the request identifies by id. Return the topics; topics with unknown ids have no name and come last (P-24)."""
     for topic in topics:
         topic.name = image.topic_names.get(topic.topic_id, "")
     return sorted(topics, key=lambda topic: not topic.name)
@@ -210,7 +211,7 @@ def _append(
     verification: Verification,
     now_ms: int,
 ) -> tuple[PartitionProduceResponse, AwaitedAppend | None]:
-    """Append the records of one partition. Returns the partition's response and the replication to wait for; None if there is nothing to wait for.
+    """Append the records of one partition. Returns (the partition's response, the replication to wait for; None for none).
 
     The checks, in Kafka's order: A. the partition exists; B. the request version may carry these bytes (P-4); C. the transaction is verified (TX-28);
     D. acks is valid (P-5); E. the topic is not internal; F. this broker leads the partition; G. enough replicas are in sync; H. the transaction has

@@ -109,11 +109,11 @@ def _commit(
 def _checked(
     exchange: Exchange, request: TxnOffsetCommitRequest, results: dict[PartitionKey, int], offsets: OffsetsToStore
 ) -> Reply:
-    """Return the response to a request after the coordinator has stored or refused its offsets.
+    """Return the response to a request whose offsets the coordinator has stored or refused.
 
-    results: maps (topic, partition) to an error code. offsets: the offsets that the coordinator was asked to store. If the broker emulates Kafka's
-    new group coordinator (default from 4.0 on), and the request names a partition more than once, each entry of this partition is checked: an entry
-    with too long metadata gets OFFSET_METADATA_TOO_LARGE (12), unless it already has another error.
+    results: maps (topic, partition) to an error code. offsets: the offsets of the request, as they were passed to the coordinator. If the broker
+    emulates Kafka's new group coordinator (default from 4.0 on), and the request names a partition more than once, each entry of this partition is
+    checked: an entry with too long metadata gets OFFSET_METADATA_TOO_LARGE (12), unless this entry already has another error.
     """
     reply = _response(exchange, request, results, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     assert isinstance(reply.message, TxnOffsetCommitResponse)

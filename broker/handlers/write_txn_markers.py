@@ -31,7 +31,7 @@ Results = list[dict[PartitionKey, int]]
 
 
 def _failed(exchange: Exchange, request: WriteTxnMarkersRequest, error_code: int) -> Reply:
-    """Return the response to a request that fails as a whole. As in Kafka, it lists the last marker of each producer id only."""
+    """Return the response to a request that fails as a whole. As in Kafka, the response lists only the last marker of each producer id."""
     markers = zip(request.markers, _keys(request), strict=True)
     return _listed({marker.producer_id: dict.fromkeys(keys, int(error_code)) for marker, keys in markers})
 

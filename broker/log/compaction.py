@@ -50,7 +50,7 @@ class Cleaned(NamedTuple):
 
 
 Shared = dict[object, Cleaned]
-"""Maps the input of a cleaning to its result during one cleaning round, so that replicas with identical batches are cleaned once.
+"""Maps the input of a cleaning to the result of the cleaning. Used during one cleaning round, so that identical replicas are cleaned once.
 
 Key: an opaque tuple of the store, the positions of the batches, the producers and the settings.
 """
@@ -137,7 +137,7 @@ def _latest_start_ms(log: ReplicaLog, limits: CleaningLimits, dirty: Sequence[Lo
 
 
 def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) -> bool:
-    """Clean all cleanable segments, even if the share of dirty bytes is too low for a cleaning to be due. Returns whether there was any to clean.
+    """Clean all cleanable segments, even if the share of dirty bytes is too low for a cleaning to be due. Returns False if there are none.
 
     limits: the topic's compaction settings. shared: results of cleaning other replicas of the partition in this round. A result for the same batches
     is used again; otherwise the result for this log is added. Raises StorageError if the cleaned batches cannot be written; then nothing has changed.
@@ -270,7 +270,7 @@ class _Cleaner:
         return _thinned(header, listed, self._now_ms + self._delete_retention_ms)
 
     def _emptied(self, header: BatchHeader) -> bytes | None:
-        """Return the empty batch that replaces a batch without remaining records; None if that was not the last batch of its producer.
+        """Return the empty batch that replaces a batch without remaining records; None if the replaced batch is not its producer's last.
 
         The empty batch keeps the producer's epoch and sequence number in the log. header: the header of the batch that is replaced.
         """

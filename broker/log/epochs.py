@@ -21,8 +21,8 @@ class EpochStart(NamedTuple):
 class EpochEnd(NamedTuple):
     """The result of looking up a leader epoch: the largest known epoch not above it, and the offset at which that epoch ends.
 
-    If the epoch is below the earliest known one, the result is this epoch itself and the start offset of the earliest. Both fields are -1 if the
-    epoch is -1 or above the latest known one.
+    If the requested epoch is below the earliest known epoch, the result has the requested epoch and the start offset of the earliest known epoch.
+    Both fields are -1 if the requested epoch is -1 or above the latest known epoch.
     """
 
     epoch: int
@@ -33,9 +33,9 @@ UNDEFINED_END = EpochEnd(UNDEFINED_EPOCH, UNDEFINED_OFFSET)
 
 
 class EpochCache:
-    """The leader epochs of a log, with their start offsets. Both epoch and start offset increase strictly from entry to entry.
+    """The leader epochs of a log, with their start offsets. Each epoch is larger and starts at a higher offset than the epoch before it.
 
-    `latest` is the newest epoch, -1 if empty.
+    `latest` is the newest epoch, -1 if there are no epochs.
     """
 
     __slots__ = ("_entries", "latest")
@@ -48,7 +48,7 @@ class EpochCache:
         return list(self._entries)
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """Record that `epoch` begins at `start_offset`, for a new leader or the first batch of another epoch (E-3).
+        """Record that `epoch` begins at `start_offset`, because the replica became leader or got the first batch of this epoch (E-3).
 
         Earlier entries with an equal or higher epoch or start offset are removed (E-4). Assigning the latest epoch again at the same or a later
         offset has no effect.
@@ -65,8 +65,8 @@ class EpochCache:
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEnd:
         """Return the largest known epoch not above `epoch`, and its end offset (E-3).
 
-        The latest epoch ends at `log_end_offset`. An epoch below the earliest is returned with the start offset of the earliest. Epoch -1,
-        and an epoch above the latest, give (-1, -1).
+        The latest epoch ends at `log_end_offset`. If `epoch` is below the earliest known epoch, the result is `epoch` and the start offset of the
+        earliest known epoch. If `epoch` is -1 or above the latest epoch, the result is (-1, -1).
         """
         if epoch == UNDEFINED_EPOCH or epoch > self.latest:
             return UNDEFINED_END

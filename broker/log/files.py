@@ -1,7 +1,7 @@
 """Segment files of clusters that have no data directory: files in memory within the memory budget, then temporary files on disk.
 
-A file closes when the last reference to it is gone. A response that is still being sent refers to its file by a `FileRange`, so it can send the
-bytes even if the log has dropped them.
+A file closes when the last reference to it is gone. A response that is still being sent refers to its file by a `FileRange`. The response can
+therefore send the bytes even if the log has dropped them.
 
 A memory file returns its bytes to the memory budget when it closes, not before. This module does not depend on positions of a log, batches or
 offsets.
@@ -20,8 +20,8 @@ _PAGE_BYTES = 4096
 class MemoryBudget:
     """Counts the bytes of records in memory and the open segment files of a cluster, and holds the limit of each count.
 
-    Bytes in plain memory and in memory files count alike. `file_limit` is half of the process's descriptor limit,
-    so that segment files never take the descriptors that connections need.
+    Records in memory files count like other records in memory. `file_limit` is half of the process's descriptor limit, so that segment files never
+    take the descriptors that connections need.
     """
 
     __slots__ = ("file_limit", "limit_bytes", "open_files", "spill", "used_bytes")
@@ -45,9 +45,9 @@ class MemoryBudget:
 
 
 class SegmentFile(FileIO):
-    """An open file without a name, usable with `os.pwrite`, `os.pread` and `loop.sendfile`.
+    """An open segment file, usable with `os.pwrite`, `os.pread` and `loop.sendfile`.
 
-    `reserved_bytes` is how much of the memory budget the file uses (0 for a file on disk). Each read and write names its offset in the file.
+    `reserved_bytes` is how much of the memory budget the file uses (0 for a file on disk). Every read and write passes an offset in the file.
     """
 
     def __init__(self, fd: int, budget: MemoryBudget, reserved_bytes: int) -> None:
@@ -88,8 +88,8 @@ class SegmentFile(FileIO):
 class FileRange:
     """A range of `length` bytes of `file` from `offset` on. A response sends it with `loop.sendfile` or reads it with `pread`.
 
-    lease: the part of the spill file (the file that small segments share) that contains the range; None for any other file. The part is not reused
-    while this object refers to it.
+    lease: the part that contains the range, if `file` is the spill file, which small segments share; None for any other file. This part of the spill
+    file is not reused while this object refers to the part.
     """
 
     __slots__ = ("file", "lease", "length", "offset")

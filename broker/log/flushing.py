@@ -10,12 +10,12 @@ NO_FLUSH = (1 << 63) - 1
 
 
 class FlushState:
-    """What one store must flush, and when. The limits may change at any time.
+    """When the store of one partition, which holds the bytes of the log, must be flushed to the disk. The limits may change at any time.
 
-    limit_records: after this number of appended records, the files are flushed (flush.messages). limit_ms: after this time since the last flush, the
-    next periodic check flushes the files (flush.ms). Both are `NO_FLUSH` for no limit. unflushed_records: the number of records appended since the
-    last flush, counted only while `limit_records` is set. flushed_ms: when the log was last flushed, or created. flushed_position: all bytes of the
-    store before this position are on the disk.
+    limit_records: the number of appended records after which the store is flushed (flush.messages). limit_ms: the time since the last flush after
+    which the next periodic check flushes the store (flush.ms). Both are `NO_FLUSH` for no limit. unflushed_records: the number of records appended
+    since the last flush, counted only while `limit_records` is set. flushed_ms: when the store was last flushed, or created. flushed_position: all
+    bytes of the store before this byte position are on the disk.
     """
 
     __slots__ = ("flushed_ms", "flushed_position", "limit_ms", "limit_records", "unflushed_records")
@@ -28,7 +28,7 @@ class FlushState:
         self.flushed_position = 0
 
     def flushed(self, start: int, end: int, now_ms: int | None = None) -> None:
-        """Record that the bytes from position `start` to `end`, the end of the store, were flushed. now_ms: the time, None if it is unknown."""
+        """Record that the store was flushed from byte position `start` to its end, position `end`. now_ms: the time of the flush, None if unknown."""
         self.unflushed_records = 0
         if now_ms is not None:
             self.flushed_ms = now_ms
@@ -36,7 +36,7 @@ class FlushState:
             self.flushed_position = end
 
     def due_ms(self, end: int) -> int | None:
-        """Return when the time limit requires the next flush; None if it requires none. end: the position of the end of the store."""
+        """Return when flush.ms requires the next flush; None if there is no limit or all bytes are flushed. end: the byte at which the store ends."""
         if self.limit_ms >= NO_FLUSH or self.flushed_position >= end:
             return None
         return self.flushed_ms + self.limit_ms

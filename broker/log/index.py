@@ -19,7 +19,7 @@ _STRIDE = 1024  # entries whose largest timestamp is computed by one call, at C 
 class SparseIndex:
     """The index of a partition's store: finds where in the store, in bytes, the batch with a given offset or timestamp begins.
 
-    Entries are added in the order of positions. The store removes the oldest ones together with the bytes that they point to.
+    Entries are added in the order of positions. The store removes the oldest entries together with the bytes to which these entries point.
     """
 
     __slots__ = ("_base_offsets", "_max_timestamps", "_next_entry_position", "_positions")
@@ -74,8 +74,8 @@ class SparseIndex:
     def spans_reaching(self, start: int, end: int, timestamp: int) -> Iterator[tuple[int, int]]:
         """Yield the ranges of positions, from `start` up to `end`, that may contain a batch with max_timestamp >= `timestamp` (ms).
 
-        A range is (start, end), end exclusive; ranges are in order of positions. The batches before the first index entry in the range are always
-        included, because the entry with their largest timestamp lies before `start`.
+        A range is (start, end), end exclusive; ranges are in order of positions. The batches from `start` to the first index entry are always
+        included, because the index entry with their largest timestamp lies before `start`.
         """
         low = bisect_left(self._positions, start)
         high = bisect_left(self._positions, end, low)
@@ -88,9 +88,9 @@ class SparseIndex:
     def spans_of_latest(self, start: int, end: int) -> list[tuple[int, int]]:
         """Return at most three (start, end) ranges of positions, in order and end exclusive, that may contain the batch with the largest timestamp.
 
-        The ranges lie between `start` and `end`. They are the batches before the first index entry, the batches of the entry with the
-        largest timestamp (the earliest of several), and the batches of the last entry. The last entry is always scanned, because its
-        timestamp may belong to a batch after `end`.
+        The ranges lie between `start` and `end`. An index entry stands for the batches from its position up to the next entry. The three ranges
+        contain the batches before the first entry, the batches of the entry with the largest timestamp (the first of several), and the batches of
+        the last entry. The last entry is always included, because its timestamp may belong to a batch after `end`.
         """
         low = bisect_left(self._positions, start)
         last = bisect_left(self._positions, end, low) - 1

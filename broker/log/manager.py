@@ -26,10 +26,10 @@ logger = logging.getLogger("kafkaproto.log")
 
 
 class Replica(Protocol):
-    """A replica as log maintenance sees it. `replication.partition.Partition` implements this interface.
+    """Interface of a replica, with what log maintenance uses. `replication.partition.Partition` implements this interface.
 
-    cleaning: the topic's settings for compaction, such as min.compaction.lag.ms; None if the topic is not compacted. expiry:
-    when the oldest segment expires, as the latest check computed it. It is None before the first check, and again after segments were deleted.
+    cleaning: the topic's settings for compaction, such as min.compaction.lag.ms; None if the topic is not compacted. expiry: when the oldest segment
+    expires, as the latest retention check computed; None before the first check, and after segments were deleted.
     """
 
     topic: str
@@ -40,9 +40,9 @@ class Replica(Protocol):
     expiry: Expiry | None
 
     def expired(self, now_ms: int) -> None:
-        """Check the waiting requests of this replica again, because its log start offset was raised by deleting expired segments.
+        """Check the requests that wait for this replica again, because retention has deleted segments and raised the log start offset.
 
-        If the replica is a follower, it reports the new offset to the leader in its next fetch.
+        If the replica is a follower, the next fetch reports the new log start offset to the leader.
         """
 
 
@@ -53,9 +53,9 @@ Replicas = Callable[[], Iterable[Replica]]
 class LogTask(ABC):
     """A periodic maintenance task for all replicas, such as retention or compaction.
 
-    A check does the work that is due, and schedules the next check for the earliest time at which more work may be due. If no work is expected, it
-    schedules none. interval: the name of the setting with the time between two checks in ms. looked: a function that each check calls before it
-    starts the work. This call allows the next append or change of settings to schedule a further check of every task.
+    A check does the work that is due, and schedules the next check for the earliest time at which more work may be due. If no work is expected, no
+    check is scheduled. interval: the name of the setting with the time between two checks in ms. looked: a function that each check calls before the
+    work. After that call, the next append or change of settings schedules a check of every task again (see `LogManager.wake`).
     """
 
     interval: str

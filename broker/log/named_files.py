@@ -22,7 +22,7 @@ FEWEST_OPEN = 8
 
 
 class FilePool:
-    """The open segment files of this process. limit: how many may be open at once, at least 8; None for half of the file descriptor limit."""
+    """The open segment files of this process. limit: how many files may be open at once, at least 8; None for half of the file descriptor limit."""
 
     def __init__(self, budget: MemoryBudget, limit: int | None = None) -> None:
         self._budget = budget
@@ -78,7 +78,7 @@ class SegmentFolder:
         self.pool = pool
 
     def path_of(self, base: int, is_cleaned: bool) -> Path:
-        """Return the path of the file for the segment that begins at position `base` of the partition's store. is_cleaned: for compacted segments."""
+        """Return the path of the file for a segment. base: the segment's first byte in the partition's store. is_cleaned: whether it is compacted."""
         return self.path / f"{base:020d}.{'cleaned' if is_cleaned else 'log'}"
 
     def segments(self) -> list[SegmentOnDisk]:

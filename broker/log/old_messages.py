@@ -28,7 +28,7 @@ from kafkaproto.records.lz4_header import with_right_checksum
 from kafkaproto.records.message_set import read_message
 
 _CODES = {"crc": ErrorCode.CORRUPT_MESSAGE, "key": ErrorCode.UNKNOWN_SERVER_ERROR}
-"""Maps an invalid field of an inner message (a message inside a compressed message) to Kafka's error code.
+"""Maps the name of an invalid field in an inner message (a message inside a compressed message) to Kafka's error code.
 
 The error code for any other field is INVALID_RECORD (87).
 """

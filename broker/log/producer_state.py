@@ -74,7 +74,7 @@ class ProducerEntry:
 
 
 class Verification:
-    """The verification of a producer's transaction that has no batch in this log yet: `VerificationStateEntry` (KIP-890).
+    """The verification that a transaction needs before its first batch is appended to this log: `VerificationStateEntry` in Kafka (KIP-890).
 
     epoch: the newest producer epoch among the batches that arrived for this transaction. lowest_sequence: the smallest first sequence number among
     the batches of this epoch; the transaction must not begin with a larger one. adds_partitions: whether the coordinator adds the log's partition to
@@ -107,7 +107,7 @@ class ProducerStates:
         self.producers: dict[int, ProducerEntry] = {}
         self.transactions = TransactionIndex()
         self.verifications: dict[int, Verification] = {}
-        """Maps producer ids to the verification of a transaction that has no batch in this log yet."""
+        """Maps a producer id to the verification of the producer's transaction, while this log has no batch of the transaction."""
 
     def check(self, header: BatchHeader) -> RememberedBatch | None:
         """Check whether a client's batch with a producer id may be appended. Changes nothing.
@@ -280,15 +280,15 @@ class ProducerStates:
         return min([*idle, *(verification.since_ms for verification in self.verifications.values())], default=None)
 
     def before(self, offset: int) -> dict[int, ProducerEntry]:
-        """Return a dict that maps producer ids to states, for the producers whose state depends on the log below `offset`.
+        """Return the states of the producers whose state depends on the log below `offset`, as a dict by producer id.
 
-        These producers have a stored batch, a last marker or an open transaction that begins below `offset`. Their states are persisted before
-        the log start is raised to `offset`, because they cannot be rebuilt once the batches are gone.
+        Such a producer has a stored batch, a last marker or the start of an open transaction below `offset`. The states are persisted before the log
+        start is raised to `offset`, because they cannot be rebuilt once the batches are gone.
         """
         return {i: entry for i, entry in self.producers.items() if entry.first_offset < offset}
 
     def restore(self, producers: Mapping[int, ProducerEntry]) -> None:
-        """Add copies of the states in `producers`, which maps producer ids to states. They replace states with the same ids."""
+        """Add copies of the states in `producers`, a dict by producer id. A copy replaces the present state of the same producer."""
         for producer_id, original in producers.items():
             self.producers[producer_id] = original.copy()
         self.transactions.restore_open(

@@ -46,7 +46,7 @@ class Appended(NamedTuple):
 class LogSlice(NamedTuple):
     """The result of a read: `records` holds `size_bytes` bytes of batches. The last batch may be incomplete (F-9).
 
-    `first_batch_bytes` is the full size of the first batch, also if the byte limit cut it or left it out. It is 0 if the read found no batch.
+    `first_batch_bytes` is the full size of the first batch, even if the byte limit cut this batch or left it out; 0 if the read found no batch.
     """
 
     records: Region
@@ -72,8 +72,8 @@ NOTHING = LogSlice(b"", 0, 0)
 class LogState(NamedTuple):
     """The state of a log apart from its bytes, as it is persisted.
 
-    at: the position in the store where the partition's bytes ended when this state was saved; recovery reads the batches after it to bring the state
-    up to date. runs: the ranges of the store that contain the batches of this log.
+    at: the byte position at which the partition's store ended when this state was saved. Recovery reads the batches after this position to bring the
+    state up to date. runs: the ranges of the store that contain the batches of this log.
     """
 
     at: int
@@ -94,8 +94,8 @@ class Keeper(Protocol):
     def begun(self, state: LogState) -> None:
         """Persist the state of the log when its replica becomes leader.
 
-        Never raises: if the write fails, `appending` writes the state before the next append. If the process ends before that, recovery rebuilds
-        nearly all of the state from the batches.
+        Never raises: if the write fails, `appending` writes the state before the next append. If the process ends before that append, recovery
+        rebuilds nearly all of the state from the batches.
         """
 
     def appending(self) -> None:
@@ -211,8 +211,8 @@ class ReplicaLog:
     def drop_uncommitted_high_watermark(self) -> None:
         """Lower the high watermark to the log end if the high watermark is higher. Called when this replica becomes leader.
 
-        A follower may receive the leader's high watermark before the records below it. If the follower then becomes leader, it never gets these
-        records.
+        A follower may receive the leader's high watermark before the records below it. If the follower becomes leader before it receives these
+        records, it never gets them.
         """
         if self.high_watermark > self.log_end_offset:
             self._report_truncation("watermark", self.high_watermark, self.log_end_offset)
@@ -254,7 +254,7 @@ class ReplicaLog:
         Starts a new segment first if the active one is too old. `batch` is one whole batch, `header` the header that the producer sent. from_client:
         False for a batch that a coordinator writes in the transaction of a producer; its sequence numbers are not checked.
         Raises InvalidBatch if the epoch, sequence number or transaction of the producer does not allow the batch (P-19, P-20, TX-33, TX-34, TX-48),
-        StorageError if the store cannot write; then nothing has changed.
+        and StorageError if the store cannot write; the log is then unchanged.
         """
         if header.producer_id >= 0:
             original = None
@@ -460,7 +460,7 @@ class ReplicaLog:
     def end_offset_for_epoch(self, epoch: int) -> EpochEnd:
         """Return the largest known epoch not above `epoch`, and the offset at which it ends in this log (E-3).
 
-        An epoch below the earliest is returned with the start offset of the earliest. Epoch -1, and an epoch above the latest, give (-1, -1).
+        If `epoch` is below the earliest epoch, the result is `epoch` and the earliest epoch's start offset; if -1 or above the latest, (-1, -1).
         """
         return self.epochs.end_offset_for(epoch, self.log_end_offset)
 
@@ -542,8 +542,8 @@ class ReplicaLog:
     def replace_below(self, offset: int, cleaned: Iterable[OffsetRange], aborted: Iterable[AbortedTransaction]) -> None:
         """Replace the batches whose last offset is below `offset` by the compacted batches in `cleaned`. Sets `first_dirty_offset` to `offset`.
 
-        aborted: the aborted transactions that have both a batch and their marker in `cleaned`. A transaction whose marker is gone must not be listed:
-        a reader would skip what its producer wrote afterwards. Raises StorageError if a leader cannot persist the change; then nothing has changed.
+        aborted: the aborted transactions with a batch and a marker in `cleaned`. A transaction without its marker must not be listed: consumers
+        would skip later records of its producer. Raises StorageError if a leader cannot persist the change; then nothing has changed.
         """
         runs = self.runs.replaced_below(offset, cleaned)
         left = self.producers.transactions.cleaned_below(offset, aborted)

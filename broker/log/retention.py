@@ -42,10 +42,10 @@ def expire(log: ReplicaLog, limits: RetentionLimits, now_ms: int) -> bool:
 
 
 class Expiry(NamedTuple):
-    """The time at which the oldest segment of a log expires by age: `at_ms`, None if never. Appends to this segment may postpone it.
+    """The time `at_ms` at which the oldest segment of a log expires by age; None if never. Appends to this segment may postpone this time.
 
-    log_start_offset, log_end_offset, limits: the log's offsets and retention limits when the time was computed. `holds` compares them with the
-    current ones. log_end_offset is -1 if the log had no segment that can expire.
+    log_start_offset, log_end_offset, limits: the log's offsets and retention limits when `at_ms` was computed. `holds` compares these values with
+    the present values. log_end_offset is -1 if the log had no segment that could expire.
     """
 
     at_ms: int | None
@@ -56,8 +56,8 @@ class Expiry(NamedTuple):
     def holds(self, log: ReplicaLog, limits: RetentionLimits) -> bool:
         """Return whether `at_ms` is still the time at which the oldest segment of the log expires, so that it need not be computed again.
 
-        This is so if limits and log start offset are unchanged, and the log end offset is not lower than before. Returns False if the log had no
-        segment that could expire, because it may have one now.
+        True if the limits and the log start offset are unchanged, and the log end offset is not lower than before. Always False if the log had no
+        segment that could expire, because the log may have such a segment now.
         """
         unchanged = self.log_start_offset == log.log_start_offset and self.limits == limits
         return unchanged and 0 < self.log_end_offset <= log.log_end_offset
@@ -73,7 +73,7 @@ def next_expiry(log: ReplicaLog, limits: RetentionLimits) -> Expiry:
 def newest_ms(store: Store, segment: LogSegment) -> int:
     """Return the largest timestamp of a segment (`LogSegment.largestTimestamp`).
 
-    If no batch has a timestamp, it is the time of the last append.
+    If no batch of the segment has a timestamp, the result is the time of the last append to the segment.
     """
     largest = max(largest_timestamp(store, start, end) for start, end in segment.parts)
     return largest if largest >= 0 else max(store.segment_at(start).untimed_ms for start, _ in segment.parts)

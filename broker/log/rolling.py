@@ -13,11 +13,11 @@ NO_LIMIT_MS = (1 << 63) - 1
 
 
 class SegmentTime:
-    """Decides when the active segment of one store is too old. The store identifies segments by numbers that only increase.
+    """Decides when the active segment of one partition's store is too old. The store identifies its segments by increasing numbers.
 
-    `segment_ms` (segment.ms) and `jitter_ms` (segment.jitter.ms) may change at any time. For each new segment, `draw`
-    returns a random number from 0 to 1. This number times `jitter_ms`, or times `segment_ms` if that is smaller, is the jitter of the segment.
-    The jitter then stays the same; the maximum age of the segment is the current `segment_ms` minus its jitter.
+    The maximum age of a segment is the current `segment_ms` (segment.ms) minus the jitter of the segment. The jitter is computed once, when the
+    segment starts: a random number from 0 to 1, which `draw` returns, times the smaller of `jitter_ms` (segment.jitter.ms) and `segment_ms`. Both
+    settings may change at any time.
     """
 
     __slots__ = ("_began_ms", "_first_timestamp", "_number", "_shorter_by_ms", "draw", "jitter_ms", "segment_ms")

@@ -105,13 +105,14 @@ class Runs:
         return 0 if begins_segment else self._deleted_bytes
 
     def forget_deleted(self) -> None:
-        """Set `deleted_bytes` to 0. Called when Kafka, too, would have deleted all batches before the log start, for example after compaction."""
+        """Set `deleted_bytes` to 0. Called when Kafka would no longer store any batch before the log start, for example after compaction."""
         self._deleted_bytes = 0
 
     def extend(self, position: int, size_bytes: int, base_offset: int, end_offset: int) -> None:
         """Add a batch to the end of this replica's log.
 
-        position, size_bytes: its place in the store, in bytes. base_offset, end_offset: its offsets, end exclusive.
+        position, size_bytes: where the batch begins in the store, and its size, in bytes. base_offset, end_offset: the batch's first offset, and the
+        offset after its last offset.
         """
         runs = self._runs
         if runs and runs[-1].end == position:
@@ -127,7 +128,7 @@ class Runs:
     def locate(self, offset: int) -> Place:
         """Return the first batch whose last offset is not below `offset`, as its run, position in the store, size and base offset.
 
-        The log must have such a batch.
+        The caller makes sure that such a batch exists.
         """
         runs = self._runs
         if offset >= self._tail_offset:  # most fetches read the last batch
@@ -171,9 +172,10 @@ class Runs:
     def upper_bound(self, offset: int, size_bytes: int) -> int:
         """Return an offset above all records of a read: `size_bytes` bytes that begin with the batch that holds `offset`.
 
-        The result may be higher than necessary, as in Kafka (`fetchUpperBoundOffset`), because only batches with an entry in the store's sparse index
-        are known. It is the last offset of the first such batch after these bytes. If the run or the segment ends before such a batch, it is the end
-        offset of the run or, if the segment ends first, the base offset of the batch after the segment.
+        The result may be higher than necessary, as in Kafka (`fetchUpperBoundOffset`), because only batches with an entry in the store's sparse
+        index are known. The result is the last offset of the first batch after these bytes that has an entry. If the segment ends before such a
+        batch, the result is the base offset of the batch after the segment. If the run (a range of the replica's batches) ends first, the result is
+        the end offset of the run.
         """
         place = self.locate(offset)
         run, segment_end = place.run, self.store.segment_end(place.position)

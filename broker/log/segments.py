@@ -1,4 +1,4 @@
-"""The four kinds of segment in a store, which hold the bytes of a range of positions.
+"""The segments of a store, in four kinds. Each segment has the bytes of a store from one position up to another.
 
 `MemorySegment` keeps small segments in plain memory, `FileSegment` has a memory file or a temporary file of its own,
 `PieceSegment` uses a piece of the spill file that all partitions share, and `NamedSegment` is a file in a data
@@ -30,13 +30,12 @@ NO_LIMIT_BYTES = (1 << 63) - 1
 class Segment(Protocol):
     """Interface of a segment of the store: the bytes at positions from `base` up to `end`, exclusive.
 
-    Methods take offsets in bytes, counted from the segment's first byte. `end` is valid once the segment is sealed; until then only the store knows
-    the end.
+    An offset is counted in bytes from the segment's first byte; a position is counted from the store's first byte. `end` is valid once the segment
+    is sealed; until then only the store knows the end.
 
-    One segment of the log, as Kafka defines it, can be stored as several store segments like this one. `carried_bytes` is how many bytes of the
-    same log segment are in earlier store segments, 0 if the log segment begins here. `untimed_ms` is the time (ms of the broker's clock) of the
-    last append of a batch without a timestamp, -1 if there was none. `has_leftover` is True if the file still has bytes of a failed append after
-    the end.
+    One segment of the log, as Kafka defines it, can be stored as several store segments. `carried_bytes`: how many bytes of that log segment are
+    in earlier store segments, 0 if the log segment begins here. `untimed_ms`: the time (ms of the broker's clock) of the last append of a batch
+    without a timestamp, -1 if there was none. `has_leftover`: whether the file still has bytes of a failed append after the end.
     """
 
     base: int
@@ -59,7 +58,7 @@ class Segment(Protocol):
         """Force the bytes to the disk (fsync), if the segment must survive the process. Raises OSError if that fails."""
 
     def flush_append(self, start: int) -> None:
-        """Flush the append at offset `start`, which must be the last one. Raises OSError if the flush fails; then the append is undone."""
+        """Flush the bytes of the last append, which begins at offset `start`. If the flush fails, undo the append and raise OSError."""
 
     def seal(self, end: int) -> None:
         """End the segment at position `end`: no more bytes are appended. Raises StorageError if bytes of a failed append cannot be removed."""
@@ -100,10 +99,10 @@ class _Extent:
         self.end = end
 
     def drop(self) -> None:
-        """Do nothing: the file is released when the last reference to it is gone."""
+        """Do nothing: the file is closed and freed once no object refers to the file."""
 
     def close(self) -> None:
-        """Call `drop`, because the bytes do not outlive the process. `NamedSegment`, whose file does, overrides this method."""
+        """Call `drop`, because the bytes do not outlive the process. `NamedSegment` overrides this method to keep its file."""
         self.drop()
 
 
@@ -139,7 +138,7 @@ class MemorySegment(_Extent):
         return self.read(start, length)
 
     def read(self, start: int, length: int) -> bytes:
-        """Return a copy of `length` bytes from offset `start`. It is no view, because a view would keep the bytearray from growing."""
+        """Return a copy of `length` bytes from offset `start`. A view would keep the bytearray of the segment from growing."""
         return b"" if self._bytes is None else bytes(memoryview(self._bytes)[start : start + length])
 
     def moved_to(self, file: SegmentFile) -> FileSegment:
@@ -240,7 +239,7 @@ class PieceSegment(_Extent):
 
 
 class NamedSegment(_Extent):
-    """Bytes in a file of a data directory. The file is created by the first append; `path` is None before.
+    """Bytes in a file of a data directory. The first append creates the file; until then `path` is None.
 
     The pool of open files may close the file at any time; the segment opens it again by its path. `is_cleaned` is True if
     compaction writes the segment. A failed append must leave no bytes in the file, because recovery would read them as records after a restart.
@@ -257,7 +256,7 @@ class NamedSegment(_Extent):
 
     @classmethod
     def from_disk(cls, folder: SegmentFolder, on_disk: SegmentOnDisk, now_ms: int) -> NamedSegment:
-        """Return a segment for a file that an earlier process left in a data directory. now_ms: stands for the unknown time of its last append."""
+        """Return a segment for a file that an earlier process left in a data directory. now_ms: used as the unknown time of the last append."""
         segment = cls(on_disk.base, 0, folder, on_disk.is_cleaned)
         segment.path, segment.end, segment.untimed_ms = on_disk.path, on_disk.base + on_disk.size_bytes, now_ms
         return segment
@@ -303,7 +302,7 @@ class NamedSegment(_Extent):
         self.end = end
 
     def truncate(self, end: int) -> None:
-        """Remove the bytes from position `end` of the store on. Raises OSError if the file cannot be shortened."""
+        """End the segment at position `end` of the store, and remove all later bytes of the file. Raises OSError if the file cannot be shortened."""
         if self.path is not None:
             os.ftruncate(self._open(self.path).fileno(), end - self.base)
         self.end = end
@@ -332,7 +331,7 @@ class NamedSegment(_Extent):
             self.path = None
 
     def _undo(self, start: int) -> None:
-        """Remove the bytes of a failed append from offset `start` on. If that fails too, set `has_leftover`, so that they are removed later."""
+        """Remove all bytes from offset `start` on, after a failed append. If that fails, set `has_leftover`, so that a later call removes them."""
         self._fd = -1
         self.has_leftover = True
         with suppress(OSError, StorageError):

@@ -1,9 +1,9 @@
-"""The bytes of one partition, appended once and shared by all its replicas.
+"""The bytes of one partition, stored once for all replicas of the partition.
 
 A position is a logical byte address: it never changes its meaning and is never used again. The bytes are in segments of four kinds (see
 `segments`) without a gap between them. A segment starts in plain memory, moves to a memory file when it exceeds 64 KiB, and continues on
 disk when the memory budget is used up. In a data directory every segment is a named file. A batch is in one segment, and a read never
-crosses the end of a segment (F-14). The store also holds the sparse index of its batches, and removes entries together with their bytes.
+crosses the end of a segment (F-14). The store also has a sparse index of its batches; index entries are removed together with their batches.
 This module does not depend on epochs or the content of a batch, nor on replicas: to the store a replica is a numbered reader that needs the
 bytes from some position on.
 """
@@ -145,7 +145,7 @@ class Store:
         self._use_last_segment()
 
     def flush_append(self, position: int, records: int, now_ms: int) -> None:
-        """Count `records` appended at `position`, and fsync if flush.messages is reached. If fsync fails, undo the append and raise StorageError."""
+        """Count `records` new records at `position`; fsync if flush.messages is reached. If this fails, undo the append and raise StorageError."""
         unflushed_records = self.flush_state.unflushed_records + records
         if unflushed_records < self.flush_state.limit_records:
             self.flush_state.unflushed_records = unflushed_records
@@ -199,10 +199,10 @@ class Store:
             self.segment_number = number
 
     def _start_segment(self, carried_bytes: int, *, is_cleaned: bool) -> None:
-        """End the last store segment, or drop it if it is empty, and start a new one. A log segment can consist of several store segments.
+        """Start a new store segment, after ending the last store segment. An empty last store segment is dropped.
 
-        carried_bytes: how many bytes of the log segment to continue are in earlier store segments; 0 if a new log segment begins here.
-        is_cleaned: whether compaction writes the new store segment. Raises StorageError if the last one cannot be ended; then appends still go to it.
+        carried_bytes: how many bytes of the current log segment are in earlier store segments; 0 to begin a new log segment. is_cleaned: whether
+        compaction writes the new store segment. Raises StorageError if the last store segment cannot be ended; then no new one is started.
         """
         last = self.last
         if last.base == self.end_position:
@@ -268,7 +268,7 @@ class Store:
     # Releasing space
 
     def add_reader(self) -> int:
-        """Add a replica of the partition as a reader, and return the reader's number. Until `reader_needs` is called, no bytes are kept for it."""
+        """Add a replica of the partition as a reader, and return the reader's number. Bytes are kept for the reader once `reader_needs` is called."""
         self._needs.append(NOTHING_NEEDED)
         return len(self._needs) - 1
 
@@ -279,7 +279,7 @@ class Store:
 
     @contextmanager
     def temporary_readers(self) -> Iterator[None]:
-        """Return a context in which no bytes are dropped. The readers (replicas) that `add_reader` adds while it is open are removed at its end."""
+        """Return a context in which no bytes are dropped. The end of the context removes all readers that `add_reader` added in it."""
         readers = len(self._needs)
         self.reader_needs(self.add_reader(), 0)
         try:

@@ -56,9 +56,9 @@ def largest_timestamp(store: Store, start: int, end: int) -> int:
 
 
 def latest(runs: Runs, log_start_offset: int) -> FoundRecord | None:
-    """Return the first record with the largest timestamp in the log; None if the log has no record (L-7).
+    """Return the first of the records with the largest timestamp; None if there are no records (L-7).
 
-    runs: the ranges of the store that contain the log's batches. log_start_offset: the search begins with the batch that contains this offset.
+    runs: the ranges of the store that contain the log's batches. log_start_offset: only the batch with this offset and later batches are searched.
     """
     store = runs.store
     best: tuple[int, BatchHeader] | None = None

@@ -1,7 +1,8 @@
 """The transactions in one replica's log: which are open, which ended but are not replicated yet, and which were aborted.
 
-They decide the last stable offset (TX-53) and the aborted transactions in a fetch response (TX-54, F-20). Corresponds to `ongoingTxns` and
-`unreplicatedTxns` of Kafka's `ProducerStateManager`, and to its `TransactionIndex`. This module does not depend on the log or producers.
+These transactions determine the last stable offset (TX-53) and the aborted transactions in a fetch response (TX-54, F-20). Corresponds to
+`ongoingTxns` and `unreplicatedTxns` of Kafka's `ProducerStateManager`, and to Kafka's `TransactionIndex`. This module does not depend on the log or
+producers.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class TransactionIndex:
     def truncate(self, offset: int, producer_ids: Collection[int]) -> None:
         """Remove the transactions that ended at `offset` or later, and the open transactions of `producer_ids`, because the log was truncated.
 
-        The remaining batches of these producers must then be read again, because they may belong to transactions that are still open.
+        The caller must then read the remaining batches of `producer_ids` again, because these batches may belong to transactions that are still open.
         """
         self._open = {first: i for first, i in self._open.items() if i not in producer_ids}
         self._unreplicated = {first: marker for first, marker in self._unreplicated.items() if marker < offset}
@@ -81,15 +82,15 @@ class TransactionIndex:
         del self._aborted[bisect_left(self._aborted, offset, key=attrgetter("last_offset")) :]
 
     def cleaned_below(self, offset: int, remaining: Iterable[AbortedTransaction]) -> list[AbortedTransaction]:
-        """Return the aborted transactions that the log would have after a compaction of its part below `offset`. Changes nothing.
+        """Return the aborted transactions that the log would have if it were compacted below `offset`. Changes nothing.
 
-        The result is `remaining`, followed by the transactions whose marker is at `offset` or later. remaining: the transactions that would still
-        have both a batch and their marker in the compacted part.
+        The result is `remaining`, followed by the aborted transactions whose marker is at `offset` or later. remaining: the aborted transactions of
+        which both a batch and the marker would remain below `offset`.
         """
         return [*remaining, *self._aborted[bisect_left(self._aborted, offset, key=attrgetter("last_offset")) :]]
 
     def drop_before(self, log_start_offset: int) -> None:
-        """Remove the transactions that ended before the log start."""
+        """Remove the ended transactions whose marker is below `log_start_offset`."""
         del self._aborted[: bisect_left(self._aborted, log_start_offset, key=attrgetter("last_offset"))]
         self.replicated(log_start_offset)
 

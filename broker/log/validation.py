@@ -77,7 +77,7 @@ class TopicLimits:
 
     @property
     def judges_records(self) -> bool:
-        """Return whether every record of a batch must be checked: for a key if the topic is compacted, for its timestamp if the topic limits it."""
+        """Return whether all records must be checked: that they have keys if the topic is compacted, their timestamps if the topic limits them."""
         if self.compact:
             return True
         return (
@@ -101,9 +101,9 @@ def validate(produced: Buffer, produce_version: int, limits: TopicLimits, now_ms
 
 
 def judge(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
-    """Validate one whole batch of magic 2 against its topic's settings, and return it ready to be appended. Raises InvalidBatch if a check fails.
+    """Validate one whole batch of magic 2, and return the batch ready to be appended. Raises InvalidBatch if a check fails.
 
-    If the topic uses LogAppendTime, `now_ms` is written into the batch (P-12). limits: the settings of the topic.
+    limits: the settings of the topic. If the topic uses LogAppendTime, `now_ms` is written into the batch (P-12).
     """
     header = _checked_header(batch, limits)
     _check_claims(header)
@@ -130,7 +130,7 @@ def only_batch(data: Buffer, version: int) -> memoryview:
     """Return the single batch of magic 2 that a Produce request of `version` 3 or later carries for a partition (P-4).
 
     An incomplete batch after the first is ignored. Raises InvalidBatch if `data` does not contain exactly one such batch, or if `version` does not
-    allow the compression type of the batch. The Produce response then has no log start offset, because the checks do not look at the partition.
+    allow the compression type of the batch. After such an error, the Produce response has log start offset -1.
     """
     produced = memoryview(data)
     size_bytes = _batch_size(produced, 0)
@@ -324,8 +324,8 @@ def _with_clients_time(batch: memoryview, header: BatchHeader) -> Valid:
 def _recompressed(batch: memoryview, header: BatchHeader, codec: Compression, limits: TopicLimits) -> Valid:
     """Return the batch with its records compressed with `codec`, the topic's codec (P-12).
 
-    Raises InvalidBatch if the records are damaged, or if the recompressed batch is larger than max.message.bytes. If the batch is marked
-    LogAppendTime, each record gets the batch's time as its timestamp, which is what consumers would see. limits: the topic's settings.
+    Raises InvalidBatch if the records are damaged, or if the recompressed batch is larger than max.message.bytes. If the batch has the
+    timestamp type LogAppendTime, each record gets the timestamp of the batch, as consumers would see it. limits: the topic's settings.
     """
     fixed_ms = header.max_timestamp if header.is_log_append_time else None
     rebuilt = build_batch(
@@ -354,7 +354,7 @@ def _opened(batch: memoryview, header: BatchHeader) -> Iterator[Record]:
 
 
 def _refused_early(error_code: ErrorCode, message: str) -> InvalidBatch:
-    """Return the error for a failed check that uses only the request. The Produce response then has log start offset -1 (P-2).
+    """Return the error for a check that fails before the partition is accessed. The Produce response then has log start offset -1 (P-2).
 
     message: the text for the client.
     """

@@ -33,11 +33,11 @@ def assign(
 ) -> list[tuple[int, ...]]:
     """Return the replicas of each partition as broker ids, the preferred leader first.
 
-    partitions: how many partitions to assign. first: the number of the first of them, when partitions are added to a topic. racks: maps the ids of
-    all brokers to racks, None for a broker without one. down: the ids of stopped brokers: they never lead, and become followers only after the
-    running brokers of their rack. At least one broker must be running.
-    The running brokers lead partitions in turn. Each time that all of them have had a turn, the order of followers is rotated by one. So the
-    partitions of one leader have different first followers, and if that leader stops, the other brokers share its partitions.
+    partitions: how many partitions to assign. first: the number of the first of these partitions, above 0 if they are added to a topic. racks: maps
+    the ids of all brokers to racks, None for a broker without a rack. down: the ids of stopped brokers: they never lead, and become followers only
+    after the running brokers of their rack. At least one broker must be running.
+    The running brokers lead partitions in turn. Each time that all running brokers have had a turn, the order of followers is rotated by one. So the
+    partitions of one leader have different first followers. If the leader stops, its partitions are spread over the other brokers.
     """
     order = by_turns_of_racks(racks)
     leaders = [broker_id for broker_id in order if broker_id not in down]

@@ -133,8 +133,8 @@ class Controller:
     ) -> Topic:
         """Return the topic enlarged to `count` partitions, without changing anything.
 
-        assignments: the replicas of each new partition, None to place them. counted: a function that is called with the number of new partitions once
-        that number is known to be valid, before their replicas are checked; its errors are passed on.
+        assignments: the replicas of each new partition, None to place them. counted: a function that is called with the number of new partitions,
+        before the replicas are checked and only if the number is valid. An error that this function raises is passed on.
         Raises KafkaError with one of the errors of CreatePartitions: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
         INVALID_REPLICA_ASSIGNMENT or POLICY_VIOLATION.
         """
@@ -275,7 +275,7 @@ class Controller:
     def ensure_internal(self, name: str) -> Topic:
         """Return the internal topic `name`, creating it if it does not exist.
 
-        Raises KafkaError INVALID_REPLICATION_FACTOR (38) if too few brokers are registered. Stopped ones count, as for every new topic (GO-2).
+        Raises KafkaError INVALID_REPLICATION_FACTOR (38) if too few brokers are registered. Stopped brokers count, too (GO-2).
         """
         existing = self.image.topics.get(name)
         if existing is not None:
@@ -308,8 +308,7 @@ class Controller:
     def _follow(self, image: Image, changed: Sequence[str]) -> None:
         """Make `image` the current metadata image after an event that cannot be rejected, such as the stop of a broker.
 
-        Unlike after a change that a client requests, the image takes effect even if it cannot be persisted. changed: the names of the topics that
-        differ.
+        The image takes effect even if it cannot be persisted. changed: the names of the topics that differ from the previous image.
         """
         image = with_eligible(self.image, image, changed, self._config)
         if self._remember_if_possible is not None:

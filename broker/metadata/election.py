@@ -22,9 +22,9 @@ def among_the_living(image: Image, p: PartitionState, unclean: bool) -> Partitio
     c. an eligible leader replica
     d. any replica, in the order of the replicas, if `unclean` (unclean.leader.election.enable) is true
 
-    In cases c and d the new leader is the only member of the ISR. If there is no such replica, the partition has no leader. Its ISR is
-    then empty if the feature of eligible leader replicas (KIP-966) is enabled; otherwise the first member of the ISR remains in it, although that
-    broker does not run.
+    In cases c and d the new leader is the only member of the ISR. If none of a to d finds a replica, the partition has no leader. The ISR is then
+    empty if the feature of eligible leader replicas (KIP-966) is enabled. Otherwise the ISR keeps its first member, although the broker of that
+    replica does not run.
     """
     alive = image.is_alive
     isr = tuple(r for r in p.isr if alive(r)) or (() if ELIGIBLE_LEADER_REPLICAS in image.features else p.isr[:1])
@@ -44,18 +44,19 @@ def among_the_living(image: Image, p: PartitionState, unclean: bool) -> Partitio
 def isr_order(old: Sequence[int], new: Set[int], release: str) -> tuple[int, ...]:
     """Return the in-sync replicas `new`, which a leader has proposed, in the order in which Kafka lists them (M-13).
 
-    old: the present in-sync replicas. The order is that of the set in which Kafka's leader collects the proposed replicas
-    (`CommittedPartitionState.isr`). Before 4.2, up to four replicas are listed with those in `old` first, in the order of `old`; more than four are
-    in the order of a Scala hash table. From 4.2 on, the order is that of a Java `HashSet`, which is ascending for ids below 16.
+    old: the present in-sync replicas. release: the Kafka release that the broker emulates. The order is that of the set in which Kafka's
+    leader collects the proposed replicas (`CommittedPartitionState.isr`). Before 4.2, up to four replicas are ordered as in `old`, with added ids at
+    the end; more replicas have the order of a Scala hash table. From 4.2 on, the order is that of a Java `HashSet`: ascending for ids below 16.
     """
     distinct = [*(r for r in old if r in new), *sorted(new - set(old))]
     return tuple(java_order(distinct, int) if is_release_4_2(release) else scala_map_order(distinct, int))
 
 
 def with_eligible(old: Image, new: Image, changed: Sequence[str], config: ClusterConfig) -> Image:
-    """Return `new` with the eligible leader replicas of its changed partitions updated; unchanged in releases without them (AD-7).
+    """Return `new` with the eligible leader replicas of its changed partitions updated (AD-7).
 
-    old, new: the metadata before and after a change. changed: the names of the topics that differ.
+    If the emulated Kafka release has no eligible leader replicas, `new` is returned unchanged. old, new: the metadata before and after a change.
+    changed: the names of the topics that differ.
     """
     if not has_eligible_leader_replicas(config.release):
         return new

@@ -1,6 +1,7 @@
-"""Eligible leader replicas (KIP-966): replicas that left the in-sync replicas of a partition but have all its committed records (AD-7).
+"""Eligible leader replicas (KIP-966): replicas that are no longer in sync, but have all committed records of their partition (AD-7).
 
-A partition with fewer in-sync replicas than min.insync.replicas commits nothing, so a replica that leaves the ISR then stays eligible to lead.
+While the ISR is smaller than min.insync.replicas, the partition commits nothing. A replica whose leaving makes or keeps the ISR this small therefore
+misses no committed record, and stays eligible to lead.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def updated(old: Image, new: Image, changed: Sequence[str], config: ClusterConfi
 
 
 def removed(image: Image, names: Iterable[str]) -> Image:
-    """Return the image without the eligible leader replicas and last leaders of the named topics."""
+    """Return the image without the eligible leader replicas and the last known leaders of the partitions of the topics `names`."""
     changed = {}
     for topic in (image.topics[name] for name in names):
         partitions = tuple(_with(p, (), ()) for p in topic.partitions)
@@ -45,10 +46,10 @@ def removed(image: Image, names: Iterable[str]) -> Image:
 
 
 def _updated(before: PartitionState, after: PartitionState, min_isr: int) -> PartitionState:
-    """Return `after` with new values of `eligible` (eligible leader replicas) and `last_known` (its last leader, if its ISR is empty).
+    """Return `after` with new values of `eligible` (eligible leader replicas) and `last_known` (the last leader, if the ISR is empty).
 
     before, after: the partition before and after a change. After an unclean election both values are empty. min_isr: the topic's
-    min.insync.replicas, 0 without the feature (KIP-966).
+    min.insync.replicas, 0 if the feature (KIP-966) is disabled.
     """
     if (before.isr, before.leader, before.replicas) == (after.isr, after.leader, after.replicas):
         return after

@@ -16,7 +16,7 @@ from kafkaproto.hash_order import hash_order
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 LOWEST_METADATA_VERSION = 4
-"""The lowest level of `metadata.version` that can be set before Kafka 4.0: that of 3.3-IV0. The brokers report support for lower levels, too."""
+"""The lowest level of `metadata.version` that clients can set before Kafka 4.0: that of 3.3-IV0. Brokers also report lower levels as supported."""
 METADATA_CHANGES = (1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23)
 """The levels of `metadata.version` that add metadata (`MetadataVersion.didMetadataChange`).
 

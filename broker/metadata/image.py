@@ -27,8 +27,8 @@ class PartitionState:
     """One partition: `replicas` in order of preference, `isr` a subset of them, `leader` one of them or -1 for none.
 
     leader_epoch grows with every change of leader (M-6), partition_epoch with every change. During a reassignment `adding` are the new
-    replicas and `removing` those that will be removed; both are among `replicas`. `eligible` are the eligible leader replicas, and `last_known`
-    has the last leader of a partition without in-sync replicas; both are empty in releases without them (AD-7).
+    replicas and `removing` those that will be removed; both are among `replicas`. `eligible` are the eligible leader replicas. `last_known`
+    has the last leader if `isr` is empty, otherwise nothing. Kafka releases without eligible leader replicas use neither (AD-7).
     """
 
     index: int

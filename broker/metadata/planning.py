@@ -143,8 +143,8 @@ def plan_partitions(
 ) -> Topic:
     """Return the topic enlarged to `count` partitions, without changing anything.
 
-    assignments: the replicas of each new partition, None to place them. counted: a function that is called with the number of new partitions once
-    that number is known to be valid, before their replicas are checked; its errors are passed on.
+    assignments: the replicas of each new partition, None to place them. counted: a function that is called with the number of new partitions,
+    before the replicas are checked and only if the number is valid. An error that this function raises is passed on.
     Raises KafkaError with one of the errors of CreatePartitions: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
     INVALID_REPLICA_ASSIGNMENT or POLICY_VIOLATION.
     """

@@ -29,9 +29,9 @@ def begun(state: PartitionState, target: Sequence[int]) -> PartitionState:
 def settled(state: PartitionState) -> PartitionState:
     """Return the partition with its reassignment completed if all added replicas are in sync; otherwise unchanged.
 
-    At least one of the replicas that stay must be in sync, too. Completing the reassignment removes the old replicas. The leader may be among them,
-    so that a new election may be needed. If a replica is removed, the leader epoch grows, so that requests that still have the old epoch can be
-    rejected (`triggerLeaderEpochBumpForReplicaReassignmentIfNeeded`).
+    The reassignment is not completed while none of the remaining replicas is in sync. Completing it removes the old replicas. If the leader is one of
+    the old replicas, the caller must elect another leader. If any replica is removed, the leader epoch grows, so that requests with the old epoch can
+    be rejected (`triggerLeaderEpochBumpForReplicaReassignmentIfNeeded`).
     """
     if not (state.adding or state.removing):
         return state

@@ -1,6 +1,6 @@
 """The acceptor of a listener: admits new connections one after another, as Kafka's acceptor thread does (W-12, W-13).
 
-A new connection is a socket that the kernel has accepted and the broker does not read yet. If a connection must wait, all later ones wait behind it.
+A new connection is a socket that the kernel has accepted and the broker does not read yet. While a connection waits, all later ones wait, too.
 A rejected connection is closed, at once or after a throttle time. Methods get the present time as an argument, and timers end the waits.
 This module does not depend on asyncio. It corresponds to Kafka's `Acceptor` and `ConnectionQuotas.inc`.
 """
@@ -82,7 +82,7 @@ class Acceptor:
     def _may_pass(self, now_ms: int) -> bool:
         """Return whether the rate limit and max.connections admit the first waiting connection now.
 
-        The first call for a connection counts it in the connection rate and reports if it must wait.
+        The first call for a connection counts the connection in the connection rate. That call also reports a connection that must wait.
         """
         if self._until_ms is None:
             wait_ms = self._quotas.arrived(self.listener, now_ms)

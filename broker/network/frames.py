@@ -2,7 +2,7 @@
 
 All connections of an event loop share one receive buffer. A connection owns memory only for bytes that it cannot handle yet. That memory
 grows with the bytes that arrived, not with the announced length (W-1): it is at most twice the unhandled bytes plus a constant. A frame
-is a view that is valid until the next call of its reader. This module does not depend on headers, sockets or time.
+is a view, valid until the next call of a method of its `FrameReader`. This module does not depend on headers, sockets or time.
 """
 
 from __future__ import annotations
@@ -153,9 +153,9 @@ class FrameReader:
             self._pool.give_back(own)
 
     def _room_for(self, left: int) -> int:
-        """Return the size of the buffer for an incomplete frame of which `left` bytes have arrived.
+        """Return the size in bytes of the buffer for an incomplete frame of which `left` bytes have arrived.
 
-        The size is 64 + max(2 * `left`, FIRST_BUFFER_BYTES). The maximum is not more than the whole frame, if the frame's length has arrived.
+        The size is 64 + max(2 * `left`, FIRST_BUFFER_BYTES). Once the frame's length has arrived, the size is at most 64 + the frame's whole size.
         """
         size = max(2 * left, FIRST_BUFFER_BYTES)
         if left >= LENGTH_BYTES:

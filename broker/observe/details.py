@@ -32,8 +32,8 @@ TopicName = Callable[[bytes], str]
 class Result(NamedTuple):
     """The result for one item of a request. partition: the partition number; None if the item is a topic, resource, group or key.
 
-    error: the name of the error code, "NONE" without an error, or "no response". offset: depending on the API, the base offset of a Produce, the
-    fetch offset of a Fetch, or the offset found or committed; None if the API has no offset.
+    error: the name of the error code, "NONE" without an error, or "no response". offset: the base offset for Produce, the fetch
+    offset for Fetch, and the committed or found offset for other APIs; None if the API has no offset.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Result(NamedTuple):
 class Details(NamedTuple):
     """The details of one request and its response: the group, the error and the results for partitions or other items.
 
-    group_id: the group id, or the key of a FindCoordinator request; several are joined by commas. None if the request contains none.
+    group_id: the group ids in the request, or the keys of a FindCoordinator request, joined by commas; None if there are none.
     error: the name of the error of the whole response, "NONE" without an error.
     """
 
@@ -99,8 +99,8 @@ def error_name(error_code: int) -> str:
 class RequestDetails(NamedTuple):
     """The details taken from a request: its group, and its partitions with their offsets.
 
-    group_id: the group id, or the key of a FindCoordinator request; None if there is none. offsets: maps (topic, partition) to the offset
-    in the request, or to None if the API sends no offset.
+    group_id: the group ids in the request, or the keys of a FindCoordinator request, joined by commas; None if there are none. offsets: maps
+    (topic, partition) to the offset in the request, or to None if the API sends no offset.
     """
 
     group_id: str | None = None
@@ -154,9 +154,9 @@ def _group_of(request: Any) -> str | None:
 def _items(message: Any, parent: str, topic_name: TopicName) -> Iterator[tuple[str, Any, int | None]]:
     """Yield (name, item, partition number) for each partition in a message, and (name, item, None) for each other list item with an error code.
 
-    The name is that of the topic, resource or group. An item with an error code field can contain further items, as a topic of a Metadata response
-    contains partitions. Of these inner items, only those with an error or an offset are yielded. The outer item is yielded if it has an error, or
-    if no inner item is yielded. parent: the name for items without a name, "" for a whole message. topic_name: returns the name of a topic id.
+    The name is that of the topic, resource or group. An outer item with an error code field can contain inner items: a topic in a Metadata response
+    contains partitions. Such an inner item is yielded only if it has an error or an offset. The outer item is yielded if it has an error, or if none
+    of its inner items is yielded. parent: the name for items without a name, "" for a whole message. topic_name: returns the name of a topic id.
     """
     for attribute in _list_fields(cast(Any, type(message))):
         for item in getattr(message, attribute) or ():

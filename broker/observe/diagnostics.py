@@ -38,12 +38,12 @@ EVERY_MS = 60_000
 REMEMBERED_CLIENTS = 1000
 """The maximum number of remembered pairs (client, what was refused), each of which is logged at most once a minute.
 
-Beyond it, the oldest pairs are forgotten; these can be logged more often.
+When there are more pairs, the oldest pair is forgotten. A forgotten pair can be logged again within the same minute.
 """
 SEARCHES, SEARCHED_MS = 3, 2000
-"""A client is checked if it sends 3 FindCoordinator requests for one group within 2000 ms.
+"""If a client sends 3 FindCoordinator requests for one unknown group within 2000 ms, the broker checks 2000 ms later whether the group exists.
 
-The check runs after another 2000 ms: if the group still does not exist, the broker logs the client.
+If the group still does not exist, the broker logs the client, unless the client reads without joining a group.
 """
 LONGEST_NAME = 100
 """The maximum number of characters of a client id, group id or transactional id in a log line; longer ids are shortened."""
@@ -76,8 +76,8 @@ UNSERVED = {"consumer protocol": CONSUMER_PROTOCOL, "SASL": SASL}
 READS_OR_JOINS = (ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FETCH, ApiKey.OFFSET_COMMIT, ApiKey.JOIN_GROUP)
 """The APIs that a consumer uses to read partitions without joining its group, and JoinGroup, with which a member of a classic group joins.
 
-Repeated FindCoordinator requests of a client are not logged if the client has also sent a request of these APIs. A rejected JoinGroup suffices: the
-coordinator may have rejected it only because it was still loading the group.
+Repeated FindCoordinator requests of a client are not logged if the client has also sent a request of these APIs. Even a rejected JoinGroup counts:
+the coordinator may have rejected the request only because the group was still being loaded.
 """
 LATEST_REQUESTS = 2000
 """How many of the cluster's last requests are searched for requests with which a client reads, or tries to join its group."""

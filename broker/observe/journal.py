@@ -50,7 +50,7 @@ class RequestSeen(NamedTuple):
     client_address: str
     """The address of the client, without its port."""
     client_id: str | None
-    """The client id in the request's header; None if it has none."""
+    """The client id in the request's header; None if the header has none."""
     api_key: int
     """The number of the API; `api` is its name."""
     api_version: int
@@ -94,12 +94,12 @@ def _seconds(elapsed_ms: int) -> str:
 
 @dataclass(slots=True, repr=False)
 class ThrottleSeen:
-    """One decision to throttle a client, with its reason and its end.
+    """One throttle of a client: when and why it began, and when it ended.
 
     at_ms: when the client was throttled, which is when the mute begins (T-6), in milliseconds of the cluster's clock. reason: the
     exceeded quota with its measured values (`ThrottleReason`), or the rule that forced the throttle (`ForcedThrottle`). held: whether the
-    response itself was delayed instead of muting the connection (releases before 2.0). ended_ms: when the broker unmuted the connection, sent
-    the held response, or the connection closed; None while the throttle lasts.
+    response itself was delayed instead of muting the connection (releases before 2.0). ended_ms: when the throttle ended: the broker unmuted the
+    connection or sent the delayed response, or the connection closed; None while the throttle lasts.
     """
 
     at_ms: int
@@ -108,7 +108,7 @@ class ThrottleSeen:
     connection_id: int
     """The number of the connection, counted from 1 in each cluster."""
     client_id: str | None
-    """The client id in the request's header; None if it has none."""
+    """The client id in the request's header; None if the header has none."""
     api_key: int
     """The number of the API; `api` is its name."""
     api_version: int

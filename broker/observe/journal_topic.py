@@ -94,8 +94,8 @@ class Reached:
         """Store, after a fetch response, how far a client has read in a partition.
 
         index: the partition number. broker_id: the broker that sent the response. connection_id: the connection on which it was sent. end: the offset
-        after the records that the client has read. If this makes more than 10,000 stored offsets, all offsets of one partition are removed: the
-        partition that was added first.
+        after the records that the client has read. If more than 10,000 offsets are then stored, all offsets of one partition are removed: of the
+        partition whose first offset was stored earliest.
         """
         clients = self._of.setdefault((topic, index), {})
         self._count += client_id not in clients

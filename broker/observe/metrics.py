@@ -113,8 +113,8 @@ _RATE_NAMES = {"Produce": "byte-rate", "Fetch": "byte-rate", "Request": "request
 def _of_clients(node: Node, now_ms: int) -> Values:
     """Yield the metrics of the produce, fetch and request quotas, for each client identity (user, client id or both).
 
-    These are byte-rate or request-time and, if the client was throttled recently, throttle-time. The metric exempt-request-time follows, one for
-    all clients together, if a request quota is configured.
+    Each identity has the metric byte-rate or request-time and, if one of its clients was throttled recently, throttle-time. If a request quota is
+    configured, the last metric is exempt-request-time, measured for all clients together.
     """
     for sensor in node.quotas.metrics(now_ms):
         yield _RATE_NAMES[sensor.quota], sensor.quota, _identity(sensor), sensor.rate

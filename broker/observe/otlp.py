@@ -74,7 +74,7 @@ def _attributes(point: memoryview, number: int) -> Iterator[tuple[str, str]]:
 
 
 def _messages(data: memoryview, number: int) -> Iterator[memoryview]:
-    """Yield each value of field `number`, which contains strings or embedded messages, as bytes. data: a protobuf message."""
+    """Yield the bytes of each value of field `number` in the protobuf message `data`. The values must be strings or embedded messages."""
     return (value for at, value in _fields(data) if at == number and isinstance(value, memoryview))
 
 

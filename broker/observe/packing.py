@@ -43,11 +43,11 @@ This bounds the memory of collected entries. If the queue of the trace writer is
 class Traced:
     """What the trace contains about one request and its response, collected from the arrival of the request until the response is sent.
 
-    kept: the request's frame without records, and the length in bytes of each records field in the request. wait_ns: how long the request was
-    parked in purgatory, in ns; while the request is parked, the time at which it was parked, multiplied by -1. ready_ns: when the response was
-    encoded, 0 before that. Then throttle_ms, flags, out and splices are set, too. flags: a sum of 1 if the request got a response, 2 if the broker
-    delayed the response, 4 if the broker closes the connection. out: the response with its length prefix, but without the records in `splices`.
-    splices: for each records field, its position in `out` and its records.
+    kept: (the request's frame without records, the length in bytes of each records field in the request). wait_ns: for how many ns the request was
+    parked in purgatory; while the request is still parked, the time at which it was parked, multiplied by -1. ready_ns: when the response was
+    encoded, 0 before that. throttle_ms, flags, out and splices are set at the same time as ready_ns. flags: a sum of 1 if the request got a response,
+    2 if the broker delayed the response, 4 if the broker closes the connection. out: the response with its length prefix, without records. splices:
+    (position in `out`, records) of each records field of the response.
     """
 
     __slots__ = (
@@ -94,16 +94,16 @@ _ONE_LOG = struct.Struct(">HHi")
 Waiting = bytes | Traced | tuple[Callable[..., bytes], tuple[Any, ...]]
 """A trace entry that has been collected, in one of three forms.
 
-Bytes are an entry that is encoded already. `Traced` is a request with its response, which is encoded later. A tuple is a change of a log's
-offsets, which is encoded later, too: (function that encodes it, arguments of this function). The second argument is the entry's sequence number.
+Bytes are an entry that is encoded already. `Traced` is a request with its response, which is encoded later. A tuple (encoding function,
+arguments of that function) is a change of a log's offsets, which is encoded later, too. The second argument is the entry's sequence number.
 """
 
 
 class StateOfOne(NamedTuple):
-    """The function that encodes the trace entries about the offsets of one log (`State`), and its constant arguments: `head`, `log`, `name`.
+    """An encoder of the trace entries about the offsets of one log: the function `pack` and its constant arguments `head`, `log` and `name`.
 
-    pack: the function. It returns the same bytes as `kafkaproto.trace.format.encoded`, but is faster. Its arguments, in order: head, seq, broker,
-    clock_ms, at_ns, log, flags, high watermark, last stable offset, log start offset, log end offset, name.
+    pack: returns the same bytes as `kafkaproto.trace.format.encoded` does for a `State` entry, but is faster. The arguments, in order: head, seq,
+    broker, clock_ms, at_ns, log, flags, high watermark, last stable offset, log start offset, log end offset, name.
     head: the encoded length and kind of the entry. log: the encoded number of logs (1), length of the topic name, and partition. name: the encoded
     topic name.
     """
@@ -124,10 +124,10 @@ def state_of_one(topic: str, partition: int) -> StateOfOne:
 
 
 class Moves:
-    """What is needed to encode the trace entries about one replica's offsets. Each change of the offsets gets an entry.
+    """The encoder of the trace entries about one replica's offsets, with its state. Each change of the offsets gets an entry.
 
-    packing: encodes these entries. flags: 1 (`BEGINS`) if the next entry is the first one about this replica, otherwise 0. log: a weak reference
-    to the replica's log.
+    packing: the encoding function with its constant arguments. flags: 1 (`BEGINS`) if the next entry is the first one about this replica, otherwise
+    0. log: a weak reference to the replica's log.
     """
 
     __slots__ = ("flags", "log", "packing")

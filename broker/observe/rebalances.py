@@ -38,7 +38,7 @@ class RebalanceSeen:
     members: tuple[str, ...]
     """The ids of the group's members when the group was in the state `state`."""
     causes: tuple[Cause, ...]
-    """What caused the rebalance: members that joined, left or timed out, changed subscriptions, changed topics."""
+    """What caused the rebalance, such as a member that joined, left or timed out, a changed subscription or a changed topic."""
     duration_ms: int | None = None
     """How long the rebalance took until the group was Stable or Empty, in milliseconds.
 
@@ -75,10 +75,12 @@ class RebalanceHistory(Observer):
         """Add a rebalance to the history, or update the current one, after a change of a group.
 
         a. A rebalance starts when a classic group enters PreparingRebalance, and with each new generation or group epoch.
-        b. Exception: while members of a classic group join, the current rebalance continues. The generation that they join becomes its `to_epoch`.
-        c. Other changes update the current rebalance. It is complete when the group is Stable or Empty, and ends unfinished if the group is Dead.
+        b. Exception: while members of a classic group join, the current rebalance continues. The generation that starts when all have joined becomes
+           the `to_epoch` of this rebalance.
+        c. Other changes update the current rebalance. The rebalance is complete when the group is Stable or Empty. It ends unfinished if the group is
+           Dead, unless a consumer group is Dead only because its coordinator unloads it.
         d. If a new coordinator loads the group, the current rebalance continues if its `to_epoch` is the loaded generation or group epoch.
-           Otherwise it ends unfinished.
+           Otherwise the current rebalance ends unfinished.
         """
         current = self._current(change.group_id)
         kinds = {cause.kind for cause in change.causes}
@@ -108,7 +110,7 @@ class RebalanceHistory(Observer):
             current.duration_ms = now_ms - current.at_ms
 
     def _current(self, group_id: str) -> RebalanceSeen | None:
-        """Return the rebalance of a group that is still in progress; None if there is none."""
+        """Return the rebalance that is in progress in a group; None if no rebalance is in progress."""
         entries = self._of_group.get(group_id)
         is_current = entries and entries[-1].duration_ms is None and entries[-1].state != _DEAD
         return entries[-1] if entries and is_current else None

@@ -21,13 +21,13 @@ logger = logging.getLogger("kafkaproto.quota")
 
 EVERY_MS = 1000
 REMEMBERED = 1000
-"""When so many quota entities and rules are remembered, those whose last log line is over a second old are dropped."""
+"""When this number of quota entities and rules is remembered, those without a log line in the last second are forgotten."""
 
 
 class ThrottleLog(Observer):
     """Logs a throttle if its quota entity, or its forced-throttle rule, had no log line in the last second.
 
-    The line also says how many throttles were not logged since the previous line.
+    The line also says how many throttles of this quota entity or rule were not logged since its previous line.
     """
 
     def __init__(self) -> None:

@@ -53,7 +53,7 @@ class TransactionHistory(Observer):
             current.duration_ms = now_ms - current.at_ms
 
     def _current(self, transactional_id: str) -> PastTransaction | None:
-        """Return the transaction of a transactional id that is not complete yet; None if there is none."""
+        """Return the transaction of a transactional id whose markers are not all written yet; None if there is no such transaction."""
         entries = self._of_id.get(transactional_id)
         return entries[-1] if entries and entries[-1].duration_ms is None else None
 

@@ -12,7 +12,7 @@ logger = logging.getLogger("kafkaproto.quotas")
 
 
 def undeliverable_text(facts: Mapping[str, Any]) -> str:
-    """Return a sentence that says of which partition a client can never fetch the next batch, why, and how to fix it.
+    """Return a sentence about a client that can never fetch the next batch of a partition: which partition, why, and how to fix this.
 
     facts: the details of the event "undeliverable", as `report_undeliverable` in `requests.undeliverable` lists them.
     """

@@ -115,7 +115,7 @@ class ClusterPersistence:
     def go_on(self) -> None:
         """Restore the state that the previous process persisted, so that the cluster goes on where that process ended.
 
-        All parts of the cluster must exist when it is called. Brokers that were stopped run again.
+        All parts of the cluster must exist when this method is called. Brokers that the previous process had stopped run again.
         """
         cluster, metadata_log = self._cluster, self.metadata_log
         left = metadata_log.left
@@ -177,7 +177,7 @@ class ClusterPersistence:
             self.metadata_log.note_if_possible(records.group_gone(group_id))
 
     def _forget_deleted_topics(self) -> None:
-        """Delete committed offsets of topics that no longer exist. There are some if a process was killed while it deleted a topic (GO-25)."""
+        """Delete committed offsets of topics that no longer exist. Such offsets exist if a process was killed while deleting the topic (GO-25)."""
         cluster = self._cluster
         topics = {topic for _, _, offsets in cluster.groups.offsets() for topic, _ in offsets}
         for topic in sorted(topics - cluster.controller.image.topics.keys()):
@@ -237,7 +237,7 @@ class ClusterPersistence:
                     yield records.log(topic.topic_id, state.index, log.state())
 
     def _log_of(self, topic: Topic, state: PartitionState) -> ReplicaLog | None:
-        """Return the log of the partition's leader or, without a leader, of another replica, preferably an in-sync one; None if there is none."""
+        """Return the log of a partition's leader. Without a leader, return that of another replica, preferably in sync; None if there is none."""
         for broker_id in (state.leader, *state.isr, *state.eligible, *state.replicas):
             node = self._cluster.nodes[broker_id] if broker_id >= 0 else None
             partition = None if node is None else node.replicas.find(topic.name, state.index)
@@ -260,10 +260,10 @@ class ClusterPersistence:
             self.metadata_log.note_if_possible(record)
 
     def remember_quotas(self, changed: Sequence[tuple[QuotaEntity, str, float | None]]) -> None:
-        """Persist changed quotas. Quotas that are set before or while the state of the previous process is restored are not persisted.
+        """Persist changed quotas. Does nothing until the quotas of the previous process have been restored.
 
-        These are the quotas from the broker's settings, such as `quota.producer.default`, and the restored quotas. changed: (entity, key of the
-        quota, new value) for each quota; the value is None if the quota was removed.
+        So neither restored quotas nor quotas from the broker's settings, such as `quota.producer.default`, are persisted. changed: (entity, key of
+        the quota, new value) for each quota; the value is None if the quota was removed.
         """
         if not self._quotas_restored:
             return

@@ -29,9 +29,9 @@ from kafkaproto.error_codes import ErrorCode
 
 logger = logging.getLogger("kafkaproto.persistence")
 LEAST_GROWTH_BYTES = 4 << 20
-"""By how many bytes the metadata log must have grown since it was last rewritten, before it is rewritten again to make it shorter.
+"""The metadata log is rewritten, to make it shorter, only after it has grown by at least this number of bytes since the last rewrite.
 
-The log must also have more than doubled in size.
+The log must also have more than doubled in size since then.
 """
 
 

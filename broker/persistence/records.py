@@ -25,12 +25,12 @@ ALL_BROKERS = -1
 
 
 class MetadataState:
-    """The state after replaying records in order.
+    """The state of a cluster that results from replaying the records of its metadata log in order.
 
     life: the number of the last process that has used the data directory, from 1; 0 for none. was_closed: whether this process stopped properly.
     configs: maps owners (a broker id, -1 for all brokers, a group id, or the name of a client metrics subscription) to their settings. quotas: maps
-    (entity, key) to the value of the quota, None if it was removed; None also removes a quota that the settings of the next process
-    define. features: the levels that differ from those of a new cluster. scram: maps (user, mechanism) to credentials. groups: maps a group id to
+    (entity, key) to the value of the quota. None means that the quota was removed, even if the settings of the next process define this
+    quota. features: the levels that differ from those of a new cluster. scram: maps (user, mechanism) to credentials. groups: maps a group id to
     (protocol type, committed offsets). logs: maps (topic id, partition) to what the metadata log contains about the log of this partition.
     """
 
@@ -173,7 +173,7 @@ def features(levels: Mapping[str, int]) -> MetadataRecord:
 def scram(before: Credentials, after: Credentials) -> MetadataRecord:
     """Return the metadata record for a change of SCRAM credentials from `before` to `after`.
 
-    It contains the new and changed credentials, and the keys of the deleted ones.
+    The record contains the new and changed credentials, and the keys of the deleted credentials.
     """
     changed = {key: credential for key, credential in after.items() if before.get(key) != credential}
     rows = [[*key, c.salt.hex(), c.stored_key.hex(), c.server_key.hex(), c.iterations] for key, c in changed.items()]

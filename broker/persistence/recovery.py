@@ -1,8 +1,8 @@
 """Recovery of one partition after a restart: of its bytes (the store) and of the log that consists of them.
 
-`recover` starts with the last state of the log that the metadata records contain. It reads all batches in the segment files in the order of their
-byte positions, checks each, and truncates the files at the first damaged one. Batches that were appended after that state are added to the log. This
-module does not depend on topics, replicas or other partitions.
+`recover` starts with the last state of the log in the metadata log. It reads all batches in the segment files in the order of their byte positions,
+checks each batch, and truncates the files at the first damaged batch. Batches that were appended after the last state was persisted are added to the
+log. This module does not depend on topics, replicas or other partitions.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from kafkaproto.records.headers import in_memory, walk_headers
 
 
 class LogStart(NamedTuple):
-    """A change of the log start offset in the metadata log.
+    """A recorded change of a partition's log start offset, read from the metadata log.
 
-    at: the position after the last byte of the partition that had been written before the change. producers: maps producer ids to the states of
-    those producers whose batches the change removed.
+    at: the end of the partition's bytes at the time of the change, as a byte position in the store. producers: maps producer ids to states, for the
+    producers whose state depends on batches that the change removed.
     """
 
     at: int
@@ -82,9 +82,9 @@ def recover(store: Store, facts: LogFacts, verify: bool, now_ms: int) -> Recover
 def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], now_ms: int) -> list[NamedSegment]:
     """Return the segments in `folder` in order, and delete the others: empty files and the files of an unfinished compaction.
 
-    runs: the ranges of byte positions at which the log has batches, as the metadata log contains them. They are updated when a compaction ends, so a
-    file that compaction wrote outside of these ranges is the output of an unfinished compaction. now_ms: taken as the time of the last append to
-    each segment, because the real time is unknown.
+    runs: the ranges of byte positions at which the log has batches, as the metadata log contains them. The ranges are recorded again when a
+    compaction ends, so a file that compaction wrote outside of them is the output of an unfinished compaction. now_ms: taken as the time of the
+    last append to each segment, because the real time is unknown.
     """
     kept = []
     for on_disk in folder.segments():
@@ -188,9 +188,8 @@ class _Files:
     def cut(self, position: int, needed: Sequence[OffsetRange]) -> int:
         """Remove bytes from `position` on, because the log is damaged there. Returns how many bytes were removed.
 
-        The segment that contains `position` is truncated there, unless compaction wrote it. Later segments are deleted, unless compaction wrote
-        them or they overlap a range in `needed`. The removed byte positions are not used again. needed: the ranges of byte positions whose batches
-        must stay.
+        The segment that contains `position` is truncated there. Later segments are deleted, unless they overlap a range in `needed`. Segments that
+        compaction wrote do not change. The removed byte positions are not used again. needed: the ranges of byte positions whose batches must stay.
         """
         cut_bytes = 0
         kept: list[NamedSegment] = []
@@ -217,10 +216,10 @@ class _Files:
 
 
 def _kept_runs(store: Store, files: _Files, runs: Sequence[OffsetRange]) -> tuple[list[OffsetRange], int | None]:
-    """Return the runs of the log up to its first damaged batch, and the byte position of this batch; None if no batch is damaged.
+    """Return (the log's runs before its first damaged batch, the byte position of that batch). The position is None if no batch is damaged.
 
-    A run is a range of byte positions in the store, with its offsets. Adds the batches to the index of the store. files: the partition's segment
-    files. runs: the runs of the log as last recorded, in the order of their offsets.
+    A run is a range of byte positions in the store, with the offsets of its batches. The function also adds the batches to the index of the store.
+    files: the partition's segment files. runs: the log's runs in its last persisted state, in the order of their offsets.
     """
     first = files.first_position
     there = [] if first is None else [run._replace(start=max(run.start, first)) for run in runs if run.end > first]
@@ -251,7 +250,7 @@ def _take_tail(log: ReplicaLog, files: _Files, facts: LogFacts) -> int:
     """Append the batches that were written after the log's last persisted state. Returns the number of damaged bytes that were removed.
 
     If the offset of a batch is below the end of the log, a new leader had truncated the log to this offset before it appended the batch. The log is
-    then truncated here, too. files: the partition's segment files. facts: the log's persisted state, and the later changes of its start offset.
+    then truncated here, too. files: the partition's segment files. facts: the log's persisted state, and the later changes of the log start offset.
     """
     starts = deque(facts.starts)
     for segment in files.segments:

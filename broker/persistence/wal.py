@@ -20,7 +20,7 @@ from kafkaproto.records import checksum
 MetadataRecord = dict[str, Any]
 _HEAD = struct.Struct(">II")
 _BEGINNING = b'{"'
-"""The bytes with which the JSON of every record begins. They help to find complete records behind damaged bytes."""
+"""The bytes with which the JSON of every record begins. The broker searches for these bytes to find complete records behind damaged bytes."""
 
 
 class WriteAheadLog:

@@ -49,9 +49,9 @@ class _Pending(NamedTuple):
 class ProxyConnection:
     """Processes the bytes that client and broker send, and returns the bytes to forward.
 
-    number: the number of the connection. broker: a function that returns the broker's id, -1 while unknown. replace: a function of (broker id, host,
-    port) that returns the (host, port) of the proxy for this broker, for responses to this client. next_seq: a function that returns the next
-    sequence number of the trace. tell: a function that stores an entry of the trace.
+    number: the number of the connection. broker: a function that returns the broker's id, -1 while unknown. replace: a function called
+    with (broker id, host, port) of each broker in a response; it returns the (host, port) of the proxy for that broker, which the client gets
+    instead. next_seq: a function that returns the next sequence number of the trace. tell: a function that stores an entry of the trace.
     """
 
     def __init__(
@@ -240,7 +240,7 @@ def _is_request(message: memoryview) -> bool:
 
 
 def _unsupported(correlation_id: int) -> bytes:
-    """Return the response of a broker to ApiVersions in an unsupported version (KIP-511)."""
+    """Return the response with which a broker rejects an ApiVersions request of an unsupported version (KIP-511)."""
     known = APIS[ApiKey.API_VERSIONS]
     ranges = [ApiVersion(known.key, known.min_version, known.max_version)]
     refusal = ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, ranges)

@@ -290,10 +290,10 @@ Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def _both_ways(connection: ProxyConnection, client: Ends, broker: Ends) -> str:
-    """Forward bytes in both directions until the broker closes. Returns a text that says whether client or broker closed first.
+    """Forward bytes in both directions until the broker closes its connection. Returns, as text, which of the two sides closed first.
 
-    client, broker: the streams of each side. A client that has closed its sending direction still gets its responses. Raises NotKafka if either side
-    does not use Kafka's protocol, OSError if a connection breaks.
+    client, broker: the (reader, writer) of the connection to each side. If the client closes only its sending direction, it still gets the remaining
+    responses. Raises NotKafka if either side does not use Kafka's protocol, OSError if a connection breaks.
     """
     requests = asyncio.ensure_future(_requests(connection, client, broker[1]))
     responses = asyncio.ensure_future(_responses(connection, broker[0], client[1]))

@@ -15,11 +15,11 @@ _LEADING_ZEROS = re.compile(r"(?<![0-9a-fA-F])0+(?=[0-9a-fA-F])")
 
 
 def parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """Parse an IPv4 or IPv6 address as Java does without a name server; None if `text` is not an address.
+    """Parse an IPv4 or IPv6 address as Java does, without a name server. Returns None if `text` is not an address.
 
-    An IPv4 address has one to four decimal numbers, of which the last fills the remaining bytes: "1.2.3" is 1.2.0.3. Leading zeros do not make a
-    number octal. An IPv6 address may be in brackets and have a zone, which is ignored. An IPv4-mapped one (`::ffff:1.2.3.4`)
-    is returned as the IPv4 address.
+    An IPv4 address has one to four decimal numbers; the last number fills the remaining bytes: "1.2.3" is 1.2.0.3. Leading zeros do not make a
+    number octal. An IPv6 address may be in brackets and have a zone; the zone is ignored. For an IPv4-mapped IPv6 address (`::ffff:1.2.3.4`), the
+    IPv4 address is returned.
     """
     if _IPV4.fullmatch(text):
         return _parse_ipv4(text)

@@ -49,7 +49,7 @@ class ForcedThrottle:
     hits: int = field(default=0, init=False)
     """The number of requests throttled so far."""
     rule_id: int = field(default=0, init=False)
-    """The number of the rule in its cluster, 0 before it is added to one."""
+    """The number of the rule, counted from 1 in each cluster; 0 before the rule is added to a cluster."""
 
     def __str__(self) -> str:
         return f"forced by rule {self.rule_id}"
@@ -96,7 +96,7 @@ class ForcedThrottles:
 
     def __init__(self) -> None:
         self.active: list[ForcedThrottle] = []
-        """The rules that are neither used up nor cancelled. While the list is empty, a request costs one check."""
+        """The rules that are neither used up nor cancelled. While the list is empty, forced throttles cost each request only one check."""
         self._ids = itertools.count(1)
 
     def add(self, rule: ForcedThrottle) -> ForcedThrottle:

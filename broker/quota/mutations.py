@@ -127,9 +127,9 @@ class MutationCharge:
         self.throttle_ms = 0
 
     def take(self, partitions: int) -> None:
-        """Take tokens for creating or deleting `partitions` partitions.
+        """Take tokens for creating or deleting `partitions` partitions. Does nothing if no quota is configured.
 
-        Raises KafkaError THROTTLING_QUOTA_EXCEEDED (89), and takes nothing, if the bucket is below zero and the request version has this error.
+        Raises KafkaError THROTTLING_QUOTA_EXCEEDED (89), without taking tokens, if the bucket is below zero and the request version has this error.
         """
         if not self._quotas.enabled:
             return

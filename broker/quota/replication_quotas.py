@@ -98,7 +98,7 @@ class ReplicationQuota:
 
 
 _RESPONSE_BYTES = 16
-"""The bytes that count against the quota for a Fetch response without partitions: 12 of its body (v13 to v17), 4 that `FetchResponse.sizeOf` adds."""
+"""The bytes that a Fetch response without partitions takes from the quota: 12 for the body (v13 to v17), 4 that `FetchResponse.sizeOf` adds."""
 _TOPIC_BYTES = 18
 _PARTITION_BYTES = 36
 
@@ -107,7 +107,7 @@ def response_bytes(partitions: list[tuple[str, int]]) -> int:
     """Return how many bytes are counted against the replication quota for a response to a follower (R-5).
 
     partitions: (topic, size of the records in bytes) for each throttled partition in the response. The size is computed, because leader and
-    follower exchange no encoded response here. It is the size of a response with topic ids, which Kafka's followers use.
+    follower exchange no encoded response in this broker. The result is the size of a response with topic ids, as Kafka's followers get it.
     """
     total = _RESPONSE_BYTES
     topics: list[int] = []

@@ -133,8 +133,8 @@ class BoundClient(Generic[S]):
 class ClientSensors(Generic[S]):
     """The sensors of one type of quota: the measurements of each client identity (user, client id or both).
 
-    name: the type, such as "Produce". key: the key of its quotas, such as "producer_byte_rate". store: the cluster's configured quotas; each change
-    after the constructor has read them must be passed to `quota_changed`. unlimited: the limit for clients without a quota. enabled: False until a
+    name: the type, such as "Produce". key: the key of its quotas, such as "producer_byte_rate". store: the cluster's configured quotas. The
+    constructor reads them; pass each later change to `quota_changed`. unlimited: the limit for clients without a quota. enabled: False until a
     quota of the type is configured; until then nothing is recorded (Q-1). A client is (user, client id); the client id None counts as "". Times are
     in ms.
     """

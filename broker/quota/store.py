@@ -1,7 +1,7 @@
 """The client quotas of the whole cluster, and the rules for altering and describing them (KIP-546, Q-19 to Q-21).
 
-Quotas are configuration and the same on every broker; each broker measures their use on its own (`client_quotas`, Q-0). This module does not
-depend on wire messages or on a clock. It corresponds to Kafka's `ClientQuotaControlManager` and `ClientQuotasImage`.
+The quotas are the same on every broker. Each broker measures separately what clients use (`client_quotas`, Q-0). This module does not depend on
+wire messages or on a clock. It corresponds to Kafka's `ClientQuotaControlManager` and `ClientQuotasImage`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class AlterationResult:
 
 
 class MatchType(IntEnum):
-    """Which names of entities a filter component matches: one name, the default entity or any, numbered as in DescribeClientQuotas."""
+    """What a filter component of DescribeClientQuotas matches: the entity with a given name, the default entity, or any. The numbers are Kafka's."""
 
     EXACT = 0
     DEFAULT = 1

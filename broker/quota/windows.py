@@ -98,8 +98,8 @@ class SampledRate:
     def measured_window_ms(self, now_ms: int) -> int:
         """Return the time in ms by which `measure` divides the sum of the values (Q-4).
 
-        As in Kafka, this is at least the duration of `samples` - 1 windows, even if the first event was just now: the time before it is counted as
-        windows without events.
+        As in Kafka, this is at least the duration of `samples` - 1 windows, even directly after the first event. The time before the first event then
+        counts as windows without events.
         """
         if not self._sums:
             self._open_slot(now_ms)

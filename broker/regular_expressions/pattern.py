@@ -12,7 +12,7 @@ from kafkaproto.broker.regular_expressions.parser import parse
 from kafkaproto.broker.regular_expressions.program import Check, Edge, Jump, Program, Read
 
 MOST_CACHED_POSITIONS: Final = 1_000_000
-"""The maximum number of instruction indexes in all cached states of one pattern together. Beyond it, the cache is cleared."""
+"""The maximum number of instruction indexes in all cached states of one pattern together. When there are more, the cache is cleared."""
 
 
 def compile_pattern(text: str, longest: int) -> Pattern:

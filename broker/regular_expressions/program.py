@@ -17,7 +17,7 @@ class ExpressionError(Exception):
 
 
 class Edge(Enum):
-    """A condition on a position between two characters, such as a word boundary."""
+    """A condition on a position in the text, before, between or after characters, such as a word boundary."""
 
     START = auto()
     END = auto()
@@ -28,7 +28,7 @@ class Edge(Enum):
 
 
 class Read(NamedTuple):
-    """Instruction: read one character, which must be in the set, and continue with the next instruction."""
+    """Instruction: read one character, which must be in `characters`, and continue with the next instruction."""
 
     characters: Characters
 
@@ -40,7 +40,7 @@ class Jump(NamedTuple):
 
 
 class Check(NamedTuple):
-    """Instruction: continue with the next instruction if a condition is true at the current position."""
+    """Instruction: continue with the next instruction if the condition `edge` is true at the current position in the text."""
 
     edge: Edge
 

@@ -46,13 +46,13 @@ class Awaited(ABC):
 
     @abstractmethod
     def has_come(self) -> bool:
-        """Return whether the partition has reached the required offset. May set `error_code`, for example if too few replicas are in sync by then."""
+        """Return whether the partition has reached the required offset. If so, may set `error_code`, for example if too few replicas are in sync."""
 
 
 class AwaitedAppend(Awaited):
     """A wait for the high watermark to reach `required_offset`.
 
-    The error is NOT_ENOUGH_REPLICAS_AFTER_APPEND (20) if fewer than min.insync.replicas are then in sync.
+    If fewer than min.insync.replicas replicas are in sync when this happens, the error is NOT_ENOUGH_REPLICAS_AFTER_APPEND (20).
     """
 
     __slots__ = ("required_offset",)

@@ -4,10 +4,10 @@ There is one fetcher per pair of brokers, the follower's and the leader's. A fet
 purgatory. An append at the leader completes the parked fetch while the append is handled, unless a setting or a test delays the follower. The next
 fetch acknowledges the records.
 
-While nothing is appended, Kafka's follower sends an empty fetch every replica.fetch.wait.max.ms. This fetcher sends none, so it needs no timer for
-them. Before the leader uses the time at which the follower was last caught up, `note_idle_fetches` reports the empty fetches that Kafka's follower
-would have sent. The fetcher does send them while the leader's replication quota is active, because the quota counts every response (R-5), and while
-it leaves out partitions.
+While nothing is appended, Kafka's follower sends an empty fetch every replica.fetch.wait.max.ms. This fetcher sends no empty fetches, so it
+needs no timer. Before the leader uses the time at which the follower was last caught up, `note_idle_fetches` reports the empty fetches that Kafka's
+follower would have sent. Exceptions, in which the fetcher does send empty fetches: while the leader's replication quota is active, because the quota
+counts every response (R-5), and while a fetch leaves out partitions.
 
 Throttled partitions wait as in Kafka. While the leader's quota is exceeded, a throttled partition gets no records before the wait of the parked fetch
 is over (R-6). While the follower's quota is exceeded, fetches leave the partition out. If a fetcher leaves out every partition, it builds its next
@@ -117,7 +117,7 @@ class ReplicaFetcher:
         return followed.overrides
 
     def release(self, topic: str, index: int) -> None:
-        """Remove a test's stop offset (hold) and delay for a partition, and fetch the partition at once. Does nothing if it is not followed."""
+        """Remove a test's stop offset (hold) and delay for a partition, and fetch the partition at once. No effect on partitions not followed."""
         followed = self._followed.get((topic, index))
         if followed is None:
             return
@@ -239,7 +239,7 @@ class ReplicaFetcher:
         self._park(now_ms)
 
     def _receive(self, now_ms: int) -> list[FollowedPartition]:
-        """Receive the leader's response. Returns the partitions in it: those marked `due`, except those that are delayed, held or left out."""
+        """Receive the leader's response. Returns the `due` partitions, which are fetched next, except those delayed or held by a test or left out."""
         remaining = self._settings.response_max_bytes
         moved = False
         received: list[FollowedPartition] = []

@@ -42,8 +42,8 @@ class FetcherOverrides:
 class FollowedPartition:
     """The leader's and the follower's replica of one partition, and the state of the fetches between them.
 
-    due: whether the leader's next response is to include the partition. ready_ms: the time in ms before which no response includes it, because a test
-    has set a delay; 0 for none. requested: whether the fetch in progress includes the partition. left_out: whether the follower's
+    due: whether the leader's next response is to include the partition. ready_ms: until this time in ms, no response includes the partition, because
+    a test has set a delay; 0 without a delay. requested: whether the fetch in progress includes the partition. left_out: whether the follower's
     quota keeps the partition out of fetches (R-7). lag: how many offsets the follower was behind the leader's high watermark after the last response
     with records, None before the first response. reported: (high watermark, log start offset) in the last response, None before the first one and
     after the partition was left out.
@@ -116,14 +116,14 @@ class FollowedPartition:
         return known is not None and known.high_watermark != self.leader.log.high_watermark
 
     def starts_later(self) -> bool:
-        """Return whether the follower must raise its log start: it is below the leader's log start, and below its own high watermark and log end."""
+        """Return whether the follower's log start is too low: below the leader's log start and the follower's own high watermark and log end."""
         log = self.follower.log
         return log.log_start_offset < min(self.leader.log.log_start_offset, log.high_watermark, log.log_end_offset)
 
     # ---- quotas --------------------------------------------------------------------------------------------------------------
 
     def is_throttled(self, leader_quota: ReplicationQuota, now_ms: int) -> bool:
-        """Return whether the leader sends no records now: the replica is throttled, not in sync, and the quota is exceeded (R-4)."""
+        """Return whether the leader sends no records: the follower is listed as throttled and not in sync, and `leader_quota` is exceeded (R-4)."""
         return (
             leader_quota.active
             and self.follower.broker_id not in self.leader.isr
@@ -134,7 +134,7 @@ class FollowedPartition:
     def exceeds(self, follower_quota: ReplicationQuota, now_ms: int) -> bool:
         """Return whether the next fetch must leave the partition out (R-7).
 
-        Returns True if the replica is throttled and lags behind the leader, and the follower's replication quota is exceeded.
+        Returns True if the follower's replica is listed as throttled, `follower_quota` is exceeded, and `lag` is unknown or above 0.
         """
         return (
             follower_quota.active
@@ -144,7 +144,7 @@ class FollowedPartition:
         )
 
     def charge(self, follower_quota: ReplicationQuota, size_bytes: int, now_ms: int) -> None:
-        """Count `size_bytes` received bytes in the quota if the follower's replica is listed as throttled, whether it is in sync or not (R-7)."""
+        """Count `size_bytes` received bytes in `follower_quota` if the follower's replica is listed as throttled, whether in sync or not (R-7)."""
         if follower_quota.active and follower_quota.lists(*self.name):
             follower_quota.record(size_bytes, now_ms)
 

@@ -1,6 +1,6 @@
-"""The follower replicas of one broker: one fetcher for each broker that leads some of their partitions.
+"""Fetches the records of one broker's follower replicas, with one fetcher for each broker that leads partitions of these replicas.
 
-Tests can stop the fetches of a partition at an offset (a hold), delay them, and cut the link to a leading broker.
+Tests can stop the fetches of a partition at an offset (a hold), delay the fetches, and cut the link to a leading broker.
 
 Corresponds to `ReplicaFetcherManager` in Kafka. This module does not depend on wire messages, clients or how a leader appends.
 """

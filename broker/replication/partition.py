@@ -1,7 +1,7 @@
-"""One replica of a partition on one broker: leader or follower, in-sync replicas, the high watermark (`Partition`, `Replica`).
+"""One replica of a partition on one broker: its role, its in-sync replicas and its high watermark.
 
-A leader learns the positions of its followers only from their fetches (N-11). This module works with offsets and broker ids. It does not depend on
-wire messages, connections or quotas.
+Corresponds to `Partition` and `Replica` in Kafka. A leader learns only from the fetches of its followers which offsets they have reached (N-11). This
+module works with offsets and broker ids. It does not depend on wire messages, connections or quotas.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ UNKNOWN_OFFSET = -1
 
 
 class Watcher(Protocol):
-    """Interface of a delayed operation, which checks whether it is complete when a partition has changed."""
+    """Interface of a delayed operation. When a partition changes, `check` completes the operation if its condition is met."""
 
     def check(self, now_ms: int) -> None: ...
 
@@ -30,7 +30,7 @@ class Watcher(Protocol):
 class FollowerFetcher(Protocol):
     """Interface of a follower's fetcher, with the methods that a partition calls when its leader, offsets or settings change.
 
-    A fetch without new records waits at the leader; `refetch_soon` makes the fetcher send another one.
+    A fetch without new records waits at the leader. After `refetch_soon`, the partition is fetched again when this wait times out.
     """
 
     def leader_changed(self, partition: Partition, now_ms: int) -> None: ...
@@ -71,8 +71,8 @@ class Follower:
         """Record a fetch of this follower, and when the follower was last caught up (N-11).
 
         offset: the fetch offset. log_start_offset: where the follower's log starts. leader_end: the leader's log end offset at the time `now_ms` of
-        the fetch. If `offset` has reached `leader_end`, the follower is caught up at `now_ms`. If it has only reached what was the leader's log end
-        at the previous fetch, the follower was caught up at the time of that fetch. Otherwise `caught_up_ms` stays unchanged.
+        the fetch. If `offset` has reached `leader_end`, the follower is caught up at `now_ms`. If `offset` has only reached the leader's log end
+        offset at the previous fetch, the follower was caught up at the time of the previous fetch. Otherwise `caught_up_ms` stays unchanged.
         """
         if offset >= leader_end:
             self.caught_up_ms = max(self.caught_up_ms, now_ms)
@@ -93,7 +93,7 @@ class Follower:
 class Partition:
     """The replica of one partition on broker `broker_id`.
 
-    watchers: delayed operations to check when the partition changes. fetchers: maps broker ids to the followers' fetchers (leaders only).
+    watchers: delayed operations to check when the partition changes. fetchers: maps the broker ids of followers to their fetchers (leaders only).
     """
 
     __slots__ = (
@@ -153,7 +153,7 @@ class Partition:
         self.is_leader = False
         self.gone = False
         self.held_from = (0, 0)
-        """The pair (time in ms when this replica was created, bytes that producers had written to the partition by then), for `bytes_in_rate`."""
+        """(time in ms when this replica was created, total bytes appended to the partition by then). `bytes_in_rate` measures from here."""
         self.replicas: tuple[int, ...] = ()
         self.isr: frozenset[int] = frozenset()
         self.followers: dict[int, Follower] = {}
@@ -214,7 +214,7 @@ class Partition:
 
     @property
     def effective_min_isr(self) -> int:
-        """Return the value of min.insync.replicas, at most the replication factor (P-7, since 3.7)."""
+        """Return min.insync.replicas, but at most the replication factor (P-7, since 3.7)."""
         return min(self.min_isr, len(self.replicas))
 
     def check_leader_epoch(self, current_leader_epoch: int) -> int:
@@ -249,9 +249,9 @@ class Partition:
         self.changed()
 
     def follower_fetched(self, follower_id: int, offset: int, log_start_offset: int, now_ms: int) -> None:
-        """Record that a follower fetched at `offset`, so it has all records below. May advance the high watermark and extend the ISR.
+        """Record that a follower fetched from `offset` on, which shows that it has all records before `offset`.
 
-        log_start_offset: where the follower's log starts.
+        May advance the high watermark, and may add the follower to the ISR. log_start_offset: where the follower's log starts.
         """
         follower = self.followers.get(follower_id)
         if follower is None:
@@ -320,7 +320,7 @@ class Partition:
         return meant
 
     def low_watermark(self) -> int:
-        """Return the smallest log start of all live replicas, -1 while that of a follower is unknown (`lowWatermarkIfLeader`)."""
+        """Return the smallest log start offset of all live replicas; -1 until every live follower has reported its own (`lowWatermarkIfLeader`)."""
         starts = [f.log_start_offset for i, f in self.followers.items() if self._is_alive(i)]
         return min([self.log.log_start_offset, *starts])
 
@@ -364,7 +364,7 @@ class Partition:
     # ---- waiting requests -----------------------------------------------------------------------------------------------------
 
     def changed(self) -> None:
-        """Schedule a check of requests in purgatory and of followers' fetches, because an offset or the leadership of this replica changed."""
+        """Schedule a check of the client requests and follower fetches that wait for this replica, because its offsets or its role have changed."""
         if not self._woken and (self.watchers or self.fetchers):
             self._woken = True
             self._soon(self._wake)

@@ -124,9 +124,9 @@ class ReplicaManager:
                 self._apply_topic(topic)
 
     def _list_throttled(self, name: str, configs: Mapping[str, str]) -> None:
-        """Store which replicas of a topic on this broker are throttled, according to the topic's settings `configs` (R-1).
+        """Record to which of this broker's replicas of a topic the replication quotas apply, according to the topic's settings `configs` (R-1).
 
-        Fetches in purgatory are not completed by this change (R-12).
+        Fetches that already wait in purgatory keep waiting (R-12).
         """
         before = self.leader_quota.active
         self.leader_quota.list_topic(name, partitions_on(configs.get(LEADER_REPLICAS, ""), self.broker_id))
@@ -134,7 +134,7 @@ class ReplicaManager:
         self._leader_quota_changed(before)
 
     def limit_replication(self) -> None:
-        """Set the leader's and the follower's replication quota to the broker's settings. Bytes counted before count against the new rate (R-2)."""
+        """Set the rates of both replication quotas from the broker's settings. Bytes measured earlier count against the new rates, too (R-2)."""
         before = self.leader_quota.active
         self.leader_quota.limit(self._config[LEADER_RATE])
         self.follower_quota.limit(self._config[FOLLOWER_RATE])
@@ -163,7 +163,7 @@ class ReplicaManager:
                     self._actions.soon(lambda _: self._actions.soon(self._watch_all))
 
     def apply_following(self, changed: Sequence[str]) -> None:
-        """Let this broker's replicas of the topics `changed` fetch from their new leaders. Called once every broker knows which replicas lead."""
+        """Make this broker's replicas of the topics `changed` follow their new leaders. Call it after every broker has done `apply_roles`."""
         for name in changed:
             for partition in self._by_topic.get(name, {}).values():
                 self.following.follow(partition)
@@ -229,7 +229,7 @@ class ReplicaManager:
     # ---- following -----------------------------------------------------------------------------------------------------------
 
     def release(self, topic: str, index: int) -> None:
-        """Remove the delay and the stop offset that a test has set for this broker's fetches of a partition, even if it does not follow it now."""
+        """Remove a test's delay and stop offset (hold) for this broker's fetches of a partition, even if the broker does not follow it now."""
         self.following.release(topic, index)
 
     def cut_link(self, leader_id: int, cut: bool, now_ms: int) -> None:

@@ -92,10 +92,11 @@ _BUILT_IN: dict[str, type[LeaderSelector] | type[RackAwareReplicaSelector]] = {
 
 
 def load_selector(name: str | None, settings: Mapping[str, object]) -> ReplicaSelector | None:
-    """Return the selector for a value of `replica.selector.class`: the name of a class of Kafka or `package.module:Class`; None if it is unset (N-1).
+    """Return the selector that `replica.selector.class` names; None if this setting has no value (N-1).
 
-    settings: passed to the method `configure` of a Python class, if it has one. Raises ValueError, which names the possible values, for a class
-    that cannot be loaded, created or configured, or that has no method `select`.
+    name: the value of the setting: the name of a class of Kafka, or `package.module:Class` for a Python class. settings: passed to the method
+    `configure` of the Python class, if the class has this method. Raises ValueError, which names the possible values, for a class that cannot be
+    loaded, created or configured, or that has no method `select`.
     """
     if not name:
         return None

@@ -15,9 +15,10 @@ from kafkaproto.broker.runtime.events import Events
 
 
 class Shelf(Protocol):
-    """Interface of a data directory: gives each partition a folder for its segment files and a keeper that persists the state of its log.
+    """Interface of a data directory, which keeps the segment files and the log states of all partitions.
 
-    After a restart of the broker's process, `restore` brings back the segments and the state of a log.
+    `folder` returns the place for a partition's segment files. `keeper` returns the object that persists the state of a partition's log. After a
+    restart of the process, `restore` returns the persisted state of a log and brings back its segments.
     """
 
     def folder(self, topic_id: bytes, index: int) -> SegmentFolder: ...
@@ -25,7 +26,7 @@ class Shelf(Protocol):
     def keeper(self, topic_id: bytes, index: int) -> Keeper: ...
 
     def restore(self, topic_id: bytes, index: int, store: Store) -> LogState | None:
-        """Add the partition's segments on the disk to its new store. Returns the persisted state of the log, None if there is none."""
+        """Add a partition's segments on the disk to `store`, the partition's new store. Returns the persisted log state, None if there is none."""
 
     def volume(self) -> tuple[int, int]:
         """Return (total bytes, usable bytes) of the file system of the data directory; (-1, -1) if it cannot be read."""
@@ -50,7 +51,7 @@ class Stores:
         self._left: dict[tuple[bytes, int], LogState] = {}
 
     def new_log(self, topic_id: bytes, origin: Origin, segment_bytes: int) -> ReplicaLog:
-        """Return the log of a new replica. It has the state that the previous process persisted for this partition, if there is one.
+        """Return the log of a new replica, with the state that an earlier process persisted for the partition, if there is one.
 
         origin: the replica that the log belongs to. segment_bytes: the size in bytes at which a segment is full.
         """
@@ -85,7 +86,7 @@ class Stores:
         return self.budget.limit_bytes, max(0, self.budget.limit_bytes - self.budget.used_bytes)
 
     def began(self) -> None:
-        """Drop the restored log states from memory. Called at the end of the start, when every replica has its log.
+        """Drop the restored log states from memory, because the cluster has started and every replica has its log.
 
         Replicas that are created later start with an empty log.
         """

@@ -41,9 +41,9 @@ class TopicSettings(NamedTuple):
     down_converts: bool
 
     def apply_to(self, partition: Partition) -> bool:
-        """Apply these settings to a replica. Returns whether log maintenance must check the replica's log again, because a limit changed.
+        """Apply these settings to a replica. Returns whether log maintenance must check the replica's log again.
 
-        These are the limits of retention, compaction and the time between flushes. An empty log need not be checked.
+        A check is needed if the limits of retention, the limits of compaction or `flush.ms` have changed, and the log is not empty.
         """
         flush_state = partition.log.store.flush_state
         before = partition.retention, partition.cleaning, flush_state.limit_ms
@@ -61,7 +61,7 @@ class TopicSettings(NamedTuple):
 
 
 def settings_of(topic: Topic, config: BrokerConfig) -> TopicSettings:
-    """Return the settings of a topic: its own, and the broker's for those that the topic does not set."""
+    """Return the settings of a topic: those that the topic sets itself, and the broker's values for all others."""
 
     def value(name: str) -> Any:
         return config.topic(topic.configs, name)

@@ -82,7 +82,10 @@ class TransactionMarkers:
 
 
 def _unchanged(batch: memoryview, _limits: TopicLimits, _now_ms: int) -> Valid:
-    """Return a marker without any check. It replaces the validation of produced batches, because a topic's limits do not apply to markers."""
+    """Accept a marker without any check, because a topic's limits do not apply to markers. batch: the encoded marker.
+
+    `ReplicaManager.append` gets this function instead of the one that validates produced batches.
+    """
     return Valid(batch, read_header(batch))
 
 

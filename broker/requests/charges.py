@@ -1,7 +1,7 @@
 """Charges requests to their clients' quotas, in Kafka's order (T-2 to T-5, Q-11 to Q-16, R-5; `KafkaApis`, `RequestHandlerHelper`).
 
-A produce is charged its bytes and then its handler time, a fetch its handler time and then its bytes, any other request its handler time. This
-module does not depend on connections: the throttling strategy mutes the connection for `throttle_ms`, or delays the response.
+A Produce request is charged its bytes and then its handler time, a Fetch request its handler time and then its bytes, any other request its handler
+time. This module does not depend on connections: the throttling strategy mutes the connection for `throttle_ms`, or delays the response.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class Peer(Protocol):
     listener_name: str
     client_address: str
     client_port: int
-    """The port of the client's socket; 0 if there is none."""
+    """The port of the client's socket; 0 if the client has no socket."""
     client_software: tuple[str, str]
     """(name, version) of the client's software, from its last ApiVersions request; ("unknown", "unknown") before the first one."""
     principal: str
@@ -76,9 +76,10 @@ class Exchange:
     """What the traffic recorder stores about the request until its response is sent; None if nothing is recorded."""
 
     def open_mutations(self, strict: bool) -> MutationCharge:
-        """Return the object by which a handler charges created or deleted partitions to the client's controller mutation quota (Q-18).
+        """Return a new object with which a handler charges created or deleted partitions to the client's controller mutation quota (Q-18).
 
-        strict: whether the client's version of the API knows THROTTLING_QUOTA_EXCEEDED (89), so that the request can be rejected with it.
+        strict: whether topics are rejected with THROTTLING_QUOTA_EXCEEDED (89) while the quota is exceeded, because the client's version of the API
+        knows this error. If False, the client is only throttled.
         """
         self.mutations = self.node.cluster.mutations.begin(self.peer.principal, self.client_id, strict, self.now_ms)
         return self.mutations

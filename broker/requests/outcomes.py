@@ -17,7 +17,7 @@ class Charge(Enum):
     """Which client quotas a request is charged to (KIP-13, KIP-124). The handler chooses the kind of charge, and `requests.charges` applies it."""
 
     TIME = auto()
-    """The request is charged its handler time only: all APIs except Produce and Fetch."""
+    """The request is charged its handler time only: all client APIs except Produce and Fetch."""
     PRODUCE = auto()
     """The request is charged its bytes, then its handler time (Q-11); with acks=0 its bytes only (T-3)."""
     FETCH = auto()

@@ -1,8 +1,8 @@
 """The path of every request: decode it, dispatch it to its handler, charge it and send the response (`KafkaApis`).
 
 A. `decode` reads header and body, or refuses the connection (W-3, W-5);
-B. `dispatch` calls the handler, which returns its outcome, or a `Delayed` with a later outcome;
-C. `settle` lets the broker's strategy charge quotas, throttle, encode and send (`requests.throttling`).
+B. `dispatch` calls the handler, which returns its outcome, or a `Delayed` if the request must wait for its outcome;
+C. `settle` lets the broker's throttling strategy charge the quotas, throttle the client, and encode and send the response (`requests.throttling`).
 
 This module does not depend on asyncio, or on the meaning of an API.
 """
@@ -104,10 +104,10 @@ def decode(node: Node, peer: Peer, frame: memoryview, now_ms: int) -> Decoded:
 
 
 def _decode_unsupported(node: Node, peer: Peer, frame: memoryview, key: int, version: int, now_ms: int) -> Decoded:
-    """Return the decoded request for an ApiVersions request in an unsupported version: it is treated as version 0 (W-3, KIP-511).
+    """Decode the header of an ApiVersions request in an unsupported version, and treat the request as version 0 (W-3, KIP-511).
 
-    key, version: the API key and the version in the frame. The client can choose a lower version from the response. The request header must be
-    complete; the body is not decoded. Raises Refused for any other API, and if the header cannot be decoded.
+    key, version: the API key and the version in the frame. The body is not decoded. The response tells the client which versions it can use. Raises
+    Refused for any other API, and if the header cannot be decoded.
     """
     registration = node.apis.get(ApiKey.API_VERSIONS)
     if key != ApiKey.API_VERSIONS or registration is None:

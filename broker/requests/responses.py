@@ -1,4 +1,4 @@
-"""Encodes responses without copying their records, which stay ranges of the log.
+"""Encodes responses. Records in the files of a log are not copied: the encoded response refers to ranges of these files.
 
 Values known only after encoding, such as the throttle time, are written into the encoded bytes.
 """
@@ -17,7 +17,7 @@ from kafkaproto.header import start_response
 Frame = tuple[bytearray, list[tuple[int, Any]], int]
 """An encoded response: (bytes, splices, size in bytes without the length field).
 
-The bytes begin with the length field. A splice is (position in the bytes, range of a log to insert there).
+The bytes begin with the length field. A splice is (position in the bytes, records to insert there: bytes, or a range of a log's file).
 """
 
 _THROTTLE_TIME = Struct(">i")
@@ -114,9 +114,10 @@ def send(exchange: Exchange, frame: Frame, throttle_ms: int, held: bool) -> None
 
 
 def send_nothing(exchange: Exchange, close: bool, throttle_ms: int, held: bool) -> None:
-    """Complete a produce with acks=0 on its connection, without a response.
+    """Complete a Produce request with acks=0 on its connection, without a response.
 
-    close: whether to close the connection. held: True if the request was already delayed by `throttle_ms`; otherwise the connection is muted.
+    close: whether to close the connection. held: True if the request was already delayed by `throttle_ms` (releases before 2.0); otherwise the
+    connection is muted for that time.
     """
     events = exchange.node.events
     if events.request_unanswered is not None:

@@ -70,7 +70,7 @@ def report_undeliverable(exchange: Exchange, message: FetchResponse, reason: obj
 
 
 def note_delivered(exchange: Exchange, message: FetchResponse) -> None:
-    """Forget the batches that this client could not fetch because of its quota, in each partition of which the response has records.
+    """For each partition with records in the response, forget the batch that the client could not fetch because of its quota.
 
     exchange: the Fetch request. message: the response, which is sent with its records. Later batches of these partitions cause no new warning.
     """

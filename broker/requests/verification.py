@@ -20,8 +20,8 @@ NO_SEQUENCE = -1
 class Verification(NamedTuple):
     """The result of a verification.
 
-    errors: an error code for each partition, 0 for none. ended: partitions whose batches the leader must reject (TX-30). The transaction was open in
-    these partitions, so they needed no verification. Then it ended in them, before the coordinator responded about the other partitions.
+    errors: an error code for each partition, 0 for none. ended: partitions whose batches the leader must reject (TX-30). In these partitions the
+    transaction was already open, so they needed no verification. But the transaction ended while the coordinator verified the other partitions.
     """
 
     errors: Mapping[PartitionKey, int]

@@ -1,4 +1,4 @@
-"""Three clocks with one interface: the current time in milliseconds since the epoch (1970, UTC), as in Kafka's records.
+"""Three clocks with one interface. Their time is in milliseconds since the epoch (1970, UTC), like the timestamps of Kafka's records.
 
 Other modules get the time only from these clocks. Nothing in this module sleeps or waits.
 """

@@ -28,8 +28,8 @@ class Observer:
     The cluster: `topic_changed`, `group_changed`, `transaction_changed`, `quota_changed`, `broker_changed`, `telemetry_pushed`, `noted`,
     `cleared`.
 
-    Times are in milliseconds of the cluster's clock. An `exchange` is a request in progress (`requests.exchange.Exchange`), a `peer` its
-    connection. Methods run inside the broker's loop: they must not wait, change the cluster or keep a frame. An exception in a method is logged
+    Times are in milliseconds of the cluster's clock. An `exchange` is a request in progress (`requests.exchange.Exchange`), a `peer` its connection.
+    Methods run inside the broker's loop: they must not wait, change the cluster or use a `frame` after the call. An exception in a method is logged
     and has no other effect.
     """
 
@@ -65,7 +65,8 @@ class Observer:
         """Handle the event that a request was decoded and its handler is about to run.
 
         frame: valid during the call only; the request body is `frame[body_at:body_end]`. api: the codec of the API and version
-        (`kafkaproto.api.Codec`). request: the decoded message. Both are None if the version is unsupported but the broker responds (KIP-511).
+        (`kafkaproto.api.Codec`). request: the decoded message. `api` and `request` are None if the version is unsupported but the broker responds
+        (KIP-511).
         """
 
     def feature_requested(self, exchange: Any, feature: str, names: Sequence[str]) -> None:
@@ -87,8 +88,8 @@ class Observer:
     def throttled(self, exchange: Any, throttle_ms: int, reason: Any, held: bool) -> None:
         """Handle the event that a client is throttled for `throttle_ms`.
 
-        reason: the exceeded quota (`quota.sensors.ThrottleReason`), or the rule that forced the throttle (`quota.forced.ForcedThrottle`). held:
-        True if the broker delays the response itself (releases before 2.0), False if it mutes the connection.
+        reason: the exceeded quota (`quota.sensors.ThrottleReason`), or the rule that forced the throttle (`quota.forced.ForcedThrottle`). held: True
+        if the broker holds the response back for that time (releases before 2.0), False if it mutes the connection.
         """
 
     def throttle_ended(self, connection_id: int, now_ms: int) -> None:
@@ -100,7 +101,7 @@ class Observer:
     def response_built(self, exchange: Any, message: Any) -> None:
         """Handle the event that a response message is about to be encoded. `response_ready` follows.
 
-        message: the response. If it responds to a throttled fetch, its topics are not sent.
+        message: the response. From release 2.0 on, the topics of the response to a throttled fetch are removed after this event.
         """
 
     def response_ready(
@@ -122,8 +123,8 @@ class Observer:
     def request_unanswered(self, exchange: Any, throttle_ms: int, closes: bool, held: bool) -> None:
         """Handle the event that a produce request with acks=0 is complete and gets no response.
 
-        closes: whether the request failed, so that the broker closes its connection (P-14). held: how a throttle of `throttle_ms` works. If True, the
-        broker has waited that long before this event (releases before 2.0); if False, it reads no further request of the connection for that time.
+        closes: whether the request failed, so that the broker closes its connection (P-14). held: True if the broker has delayed this event by
+        `throttle_ms` (releases before 2.0), False if it reads no further request of the connection for `throttle_ms` after this event.
         """
 
     def response_sent(self, exchange: Any) -> None:

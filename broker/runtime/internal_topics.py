@@ -1,4 +1,4 @@
-"""Records of internal topics, and the errors of coordinators: what the group and the transaction coordinator have in common.
+"""What the group and the transaction coordinator share: the form of records in internal topics, and the errors after a failed append.
 
 This module does not depend on groups, transactions or the log.
 """
@@ -21,7 +21,7 @@ _NOT_COORDINATOR: dict[int, int] = dict.fromkeys(
     (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR), ErrorCode.NOT_COORDINATOR
 )
 LOG_ERRORS: dict[int, int] = _NOT_AVAILABLE | _NOT_COORDINATOR
-"""Maps an error of the log to the error that a client of a coordinator gets instead (GC-39, GO-23, TX-7)."""
+"""Maps the error code of a failed append to an internal topic to the code that the coordinator's client gets (GC-39, GO-23, TX-7)."""
 
 
 class KeyedRecord(Protocol):

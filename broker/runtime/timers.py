@@ -1,6 +1,6 @@
 """Timers: a heap of deadlines and callbacks. This module has no clock: the time is an argument.
 
-Timers with equal deadlines fire in the order in which they were set, so that a run with one seed replays exactly.
+Timers with equal deadlines fire in the order in which they were set, so that two simulations with the same seed behave exactly the same.
 """
 
 from __future__ import annotations

@@ -151,9 +151,9 @@ class Channel(asyncio.BufferedProtocol):
         return transport.get_write_buffer_size() == 0 and not transport.is_closing()
 
     async def _send(self, buffers: Sequence[object]) -> None:
-        """Send a response. If an error occurs in the middle of it, the connection is aborted.
+        """Send a response in parts. If an error occurs after some parts are sent, the connection is aborted.
 
-        buffers: the response, as bytes and file ranges in order. Large file ranges are sent by sendfile, everything else by write.
+        buffers: the response, as bytes and file ranges in order. Large file ranges are sent by sendfile if it is enabled, everything else by write.
         """
         transport = self._transport
         try:

@@ -93,10 +93,10 @@ def _default_addresses(container: str | None, variables: Mapping[str, str]) -> l
 
 
 def addresses_in_container(folder: str, variables: Mapping[str, str]) -> list[tuple[str, int]]:
-    """Return (host, port) of each address on which broker 0 listens if the command is `kafkaproto broker --container FOLDER`.
+    """Return (host, port) of each address of broker 0 to check, if the broker was started by `kafkaproto broker --container FOLDER`.
 
-    folder: FOLDER, which may contain a file `server.properties`. variables: the environment variables of that broker. Raises ConfigError if a
-    setting in the file or in a variable is invalid.
+    For a listener on every address of the machine, the host is 127.0.0.1. folder: FOLDER, which may contain a file `server.properties`. variables:
+    the environment variables of that broker. Raises ConfigError if a setting in the file or in a variable is invalid.
     """
     options = broker_parser().parse_args(["--container", folder])
     config = ClusterConfig(settings_of_options(options, variables, _ignore), release=options.release).for_broker(0)

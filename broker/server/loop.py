@@ -79,7 +79,7 @@ class BrokerLoop:
         self.activity += 1
 
     def leave(self, now_ms: int) -> None:
-        """Finish the handling of one input, which began with `enter`: run the actions that it has queued, and set the timer for the next deadline."""
+        """Finish the handling of an input that began with `enter`: run the actions that it queued, and set the timer for the next deadline."""
         self._actions.run(now_ms)
         # The entry may be that of a cancelled timer. Most timers are cancelled, and a turn without work costs less than a search for the next one.
         earliest = self._timers.earliest_entry_ms()

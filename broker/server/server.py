@@ -27,7 +27,7 @@ logger = logging.getLogger("kafkaproto.server")
 BACKLOG = 512
 """How many connections may wait to be accepted if `socket.listen.backlog.size` is not set. Kafka's 50 are too few for parallel test suites."""
 BUFFER_OPTIONS = {"socket.send.buffer.bytes": socket.SO_SNDBUF, "socket.receive.buffer.bytes": socket.SO_RCVBUF}
-"""Maps settings to the buffer options of a listener, which its connections inherit. Without a value, or with -1, the system picks the size."""
+"""Maps broker settings to socket options of a listener, which its connections inherit. If a setting is unset or -1, the system picks the size."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 HIGHEST_PORT = 65535
 FREE_PORT_TRIES = 16
@@ -36,9 +36,9 @@ FREE_PORT_TRIES = 16
 class Server(Observer):
     """The listening sockets of a cluster. `await start()` opens all, `await stop()` closes everything. `bootstrap` has the addresses.
 
-    host, port: for brokers without the setting `listeners`. Broker 0 listens on `port`, the others on the ports after it; 0 picks free ports.
-    sendfile: whether to send large file ranges through sendfile; None uses sendfile only on Linux. trace: a folder for a trace of all traffic, from
-    the first connection on; None for no trace.
+    host, port: for brokers without the setting `listeners`. Broker 0 listens on `port`, broker 1 on the next port, and so on; with port 0, each
+    broker gets a free port. sendfile: whether to send large file ranges through sendfile; None uses sendfile only on Linux. trace: a folder for a
+    trace of all traffic, from the first connection on; None for no trace.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class Server(Observer):
         self.loop.call(lambda: self.cluster.set_listeners(node.broker_id, advertised))
 
     async def _serve(self, node: Node) -> None:
-        """Start to accept clients on the bound ports. Raises ConfigError if another process has bound the same port and listened first."""
+        """Start to accept clients on the bound ports. Raises ConfigError if another process is already listening on one of these ports."""
         servers = self._open.get(node.broker_id, [])
         for i, server in enumerate(tuple(servers)):
             if self._open.get(node.broker_id) is not servers:
@@ -167,7 +167,7 @@ class Server(Observer):
         return server
 
     async def _bind_free_port(self, node: Node, listener: Listener) -> asyncio.Server:
-        """Bind a port that is free on all addresses of the listener's host name, such as localhost, and return the server."""
+        """Bind a port that is free on every IP address of the listener's host name, such as localhost. Returns the asyncio server with this port."""
         for _ in range(FREE_PORT_TRIES):
             server = await self._bind_port(node, listener, 0)
             ports = {bound.getsockname()[1] for bound in server.sockets}
@@ -227,9 +227,9 @@ class Server(Observer):
 
 @contextlib.contextmanager
 def _naming_listener(node: Node, listener: Listener, port: int) -> Iterator[None]:
-    """Return a context manager that replaces an OSError, raised while an address is opened, by a ConfigError that names broker and address.
+    """Return a context manager for opening a listener: it replaces an OSError by a ConfigError that names the broker and the address.
 
-    listener: the listener that has the host of the address. port: the port of the address.
+    port: the port to open, which can differ from the port of `listener`. The host is that of `listener`.
     """
     try:
         yield

@@ -31,11 +31,11 @@ def settings_of_options(
     - with `--container`: the file `server.properties` in its folder, if there is one
     - the files of `--config`, in the given order
     - with `--container`: environment variables
-    - `--host` and `--port`, which replace all listeners of the sources before
+    - `--host` and `--port`: if one of these options is given, all listeners of the sources above are ignored
     - `-c`
 
-    variables: the environment variables. warn: a function called with one line for each unknown setting of a file or variable. Raises ConfigError
-    if a file cannot be read, a setting is invalid, or several brokers would listen on one port.
+    variables: the environment variables. warn: a function called with one line for each unknown setting of a file or variable. Raises ConfigError if
+    a file cannot be read, a setting is invalid, or several brokers would listen on one port.
     """
     definitions = definitions_of(options.release)
     paths = list(options.config)
@@ -97,7 +97,7 @@ def _check_shared_ports(listeners: str, brokers: int, settings: Mapping[str, str
 
 
 def log_settings_without_effect(config: ClusterConfig, from_command_line: Sequence[str]) -> None:
-    """Log the settings that have no effect: a warning for each setting of `-c`, and one line for all other settings.
+    """Log the settings that have no effect: one warning for each such setting of `-c`, and one line that lists all other such settings.
 
     from_command_line: the names of the `-c` settings, as "<name>" or "<broker id>.<name>".
     """

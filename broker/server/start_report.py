@@ -1,6 +1,6 @@
 """The start report of `kafkaproto broker`: release, brokers, topics, recovered data, how to stop, where the documentation is.
 
-This module also creates the topics of `--topic`, and logs a warning if an existing topic differs from its option.
+This module also creates the topics of `--topic`, and logs a warning if a topic in the data directory differs from its `--topic` option.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kafkaproto.releases import versions
 logger = logging.getLogger("kafkaproto")
 
 MOST_LINES = 20
-"""The maximum number of brokers, and of topics, that the start report lists, one per line. For further ones it gives only the number."""
+"""The maximum number of brokers, and of topics, that the start report lists. If there are more, a last line gives the number of the others."""
 NOT_SERVED = {"share groups": ApiKey.SHARE_GROUP_HEARTBEAT, "streams groups": ApiKey.STREAMS_GROUP_HEARTBEAT}
 """Maps each kind of group that this broker lacks (KIP-932, KIP-1071) to the key of one of its APIs.
 
@@ -48,7 +48,8 @@ class TopicOption(NamedTuple):
 def create_topics(cluster: Cluster, topics: Sequence[TopicOption]) -> None:
     """Create the topics of `--topic`. Raises ConfigError if a topic cannot be created.
 
-    A topic that is already in the data directory is left unchanged; if it differs from its option, the difference is logged.
+    A topic that is already in the data directory is left unchanged. If its number of partitions or replicas differs from the option, a warning is
+    logged.
     """
     names = [option.name for option in topics]
     if repeated := next((name for name in names if names.count(name) > 1), None):

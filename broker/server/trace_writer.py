@@ -85,9 +85,10 @@ class TraceWriter:
         self._thread.start()
 
     def put(self, data: bytes, entries: int = 1) -> None:
-        """Queue encoded entries as one byte string, or drop them if the queue is full. entries: their number.
+        """Queue encoded entries for the thread, or drop them if the queue is full. Never waits.
 
-        Never waits: a deque's append and pop are atomic, so there is no lock.
+        data: the entries, joined to one byte string. entries: the number of entries in `data`. No lock is needed, because a deque's append and pop
+        are atomic.
         """
         put_bytes = self._put_bytes + len(data)
         if len(self._queue) >= self._queue_pieces or put_bytes - self._taken_bytes > self._queue_bytes:

@@ -25,7 +25,7 @@ RECORDED = (
 
 
 TOGETHER = 64
-"""The number of collected entries at which all of them are encoded in one go. After about 0.05 seconds, a smaller number is encoded, too."""
+"""The number of collected entries at which they are encoded, all in one go. Fewer entries are encoded, too, after about 0.05 seconds."""
 WAIT_S = 0.05
 
 

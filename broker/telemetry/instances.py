@@ -71,8 +71,8 @@ class TelemetryPush(NamedTuple):
 class Instance:
     """A client that sends metrics, and the subscription that applies to it.
 
-    version: the value of the cluster's `client_metrics_version`, which counts changes to subscriptions, when the subscription of this client was
-    computed. If the cluster's value has risen since, a new object replaces this one. connection_id: the connection whose request created this object.
+    version: the cluster's `client_metrics_version`, which counts changes to subscriptions, at the time when this client's subscription was computed.
+    If the cluster's number has risen since, a new object replaces this one. connection_id: the connection whose request created this object.
     requested_ms: when the client last requested the subscription. pushed_ms: when the client last pushed metrics. A request or push that comes too
     early does not change these times.
     """
@@ -146,7 +146,7 @@ class TelemetryInstances:
     ) -> TelemetryPush | None:
         """Accept metrics that a client pushes, and return them; None if the push is empty. Raises KafkaError if the push is rejected (AD-15).
 
-        attributes, connection_id: the attributes and the connection to store if the client is not stored yet.
+        attributes, connection_id: the client's attributes and connection, which are stored if the broker does not know the client yet.
         """
         if request.client_instance_id in RESERVED_IDS:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
@@ -171,8 +171,8 @@ class TelemetryInstances:
     def _refusal(self, instance: Instance, request: PushRequest, now_ms: int) -> int:
         """Return the error code with which a push is rejected, or 0 if it is accepted.
 
-        Every push starts a new push interval, even if it is rejected, with two exceptions: a push before the current interval has passed, and a
-        push after one that the client marked as terminating.
+        Every push starts a new push interval, even if it is rejected, with two exceptions: a push before the current interval has passed, and a push
+        that follows a terminating push of the same client.
         """
         if instance.is_terminating:
             return ErrorCode.INVALID_REQUEST
@@ -194,10 +194,10 @@ class TelemetryInstances:
                 del self._instances[key]
 
     def _instance(self, key: bytes, attributes: ClientAttributes, connection_id: int, now_ms: int) -> Instance:
-        """Return the `Instance` of the client with the client instance id `key`, and extend its expiry. Creates it if it is missing or expired.
+        """Return the `Instance` of a client, and extend its expiry. Creates a new one if the client has none, or only an expired one.
 
-        If any subscription to client metrics has changed since the `Instance` was created, it is replaced by a new `Instance` with a newly computed
-        subscription, `connection_id` and the attributes of the old one. attributes: used only if the old one is missing or expired.
+        key: the client instance id. If a subscription to client metrics has changed since the `Instance` was created, a new one replaces it. The new
+        one has a newly computed subscription, `connection_id`, and the attributes of the replaced one. attributes: used only if nothing is replaced.
         """
         version = self._config.cluster.client_metrics_version
         instance = self._instances.get(key)

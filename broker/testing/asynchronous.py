@@ -163,8 +163,8 @@ class AsyncTestCluster(Handle):
     ) -> GroupSeen:
         """Wait until a group of either protocol has `members` members and the state `state`, and return it. None accepts any value.
 
-        state: such as "Stable" or "Empty"; in a classic group also "PreparingRebalance", in a KIP-848 group also "Assigning" or "Reconciling".
-        Raises TypeError for an argument of a wrong type, ValueError for an unknown state and for a number of members that the state excludes, and
+        state: such as "Stable" or "Empty"; in a classic group also "PreparingRebalance", in a KIP-848 group also "Assigning" or "Reconciling". Raises
+        TypeError for an argument of a wrong type, ValueError for an unknown state or an impossible combination, such as 2 members and "Empty", and
         TimeoutError after `timeout_s` seconds.
         """
         return cast(GroupSeen, await self._wait_state(groups.for_group(group_id, members, state), timeout_s))
@@ -236,7 +236,7 @@ def async_cluster(
     """Return a cluster for the running event loop.
 
     topics: maps names to numbers of partitions, or to the arguments of `create_topic`. config: maps Kafka's broker settings to values;
-    `1.broker.rack` is for broker 1 only. host, port: where broker 0 listens; the others take the ports after it, 0 picks free ports.
-    options: see `Options`.
+    `1.broker.rack` is the setting `broker.rack` of broker 1 only. host, port: broker 0 listens on `port`, broker 1 on the next port, and so on; with
+    port 0, each gets a free port. options: see `Options`.
     """
     return AsyncTestCluster(arguments_of(brokers, topics, config, host, port, options))

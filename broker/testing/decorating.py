@@ -103,11 +103,11 @@ def _with_cluster(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the (positional, keyword) arguments of a call, with the cluster added as the parameter `kafka`.
 
-    signature: the signature of the decorated function. outer: the same signature without `kafka`. made: the cluster. arguments, named: the
-    positional and keyword arguments without the cluster.
+    signature: the signature of the decorated function. outer: the same signature without `kafka`. made: the cluster. arguments, named: the positional
+    and keyword arguments without the cluster.
 
-    If `kafka` is positional-only, raises TypeError if the other arguments do not match `outer`, because the cluster could take the place of a
-    missing argument. In other cases, the call of the function raises this error.
+    If `kafka` is positional-only, raises TypeError for arguments that do not match `outer`: otherwise the cluster could take the place of a missing
+    argument. If `kafka` is another kind of parameter, this function checks nothing, because Python raises the TypeError at the call.
     """
     parameter = signature.parameters[PARAMETER]
     place = list(signature.parameters).index(PARAMETER)

@@ -34,8 +34,8 @@ _VERSION_BYTES = 2
 class MemberSeen(NamedTuple):
     """A member of a group.
 
-    assignment: the partitions that the member may read. In a classic group they are known only while the group is Stable, and only if its protocol
-    type is "consumer".
+    assignment: the partitions that the member may read. For a classic group, it is empty unless the group is Stable and its protocol type is
+    "consumer".
     """
 
     member_id: str
@@ -52,7 +52,7 @@ class MemberSeen(NamedTuple):
     member_epoch: int | None = None
     """The member epoch (KIP-848): -2 for a static member that has left temporarily. None in a classic group."""
     target: tuple[PartitionKey, ...] = ()
-    """The partitions of the member's target assignment (KIP-848); in a classic group its assignment."""
+    """The partitions of the member's target assignment (KIP-848). In a classic group, the same partitions as in `assignment`."""
     pending_revocation: tuple[PartitionKey, ...] = ()
     """The partitions that the member must revoke and has not revoked yet (KIP-848); empty in a classic group."""
 
@@ -88,7 +88,7 @@ class GroupSeen(NamedTuple):
 
 
 def group_ids(cluster: Cluster) -> list[str]:
-    """Return the ids of all groups, broker by broker."""
+    """Return the ids of all groups. The groups of one coordinator follow each other."""
     return [listed.group_id for listed in cluster.groups.list_groups()]
 
 

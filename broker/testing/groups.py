@@ -63,7 +63,7 @@ class GroupMethods(Base):
     def rebalances(self, group_id: str) -> list[RebalanceSeen]:
         """Return the last 100 rebalances of a group, oldest first, each with its causes. A deleted group keeps its rebalances.
 
-        Raises ValueError, which names the existing groups, if there is and was no such group.
+        Raises ValueError, which names the existing groups, if the group does not exist and has never existed.
         """
 
         check_text("group_id", group_id, "readers")
@@ -92,11 +92,11 @@ class GroupMethods(Base):
     def fence_member(self, group_id: str, member_id: str) -> None:
         """Fence a member of a KIP-848 group, or a static member of a classic group.
 
-        A member of a KIP-848 group is removed, and its next heartbeat gets FENCED_MEMBER_EPOCH (110). If the coordinator moves before that
-        heartbeat, the member gets UNKNOWN_MEMBER_ID (25), because the new coordinator does not know of removed members.
+        A member of a KIP-848 group is removed, and its next heartbeat gets FENCED_MEMBER_EPOCH (110). If the coordinator moves before that heartbeat,
+        the member gets UNKNOWN_MEMBER_ID (25), because the new coordinator does not know of removed members.
 
-        In a classic group, the coordinator acts as though a second process had joined with the member's `group.instance.id`. This process, which
-        does not exist, sends nothing more. The next request of the fenced member gets FENCED_INSTANCE_ID (82).
+        In a classic group, the coordinator acts as though a second process had joined with the member's `group.instance.id`. There is no such
+        process, so no request of the new member follows. The next request of the fenced member gets FENCED_INSTANCE_ID (82).
 
         Raises ValueError if there is no such group or member, and for a dynamic member of a classic group.
         """
@@ -133,7 +133,8 @@ class GroupMethods(Base):
     def lag(self, group_id: str) -> dict[PartitionKey, int]:
         """Return how far the committed offset of each (topic, partition) is behind the high watermark, in offsets.
 
-        Partitions without a committed offset are left out. Raises KafkaError GROUP_ID_NOT_FOUND (69) if the group has no committed offsets.
+        Partitions without a committed offset are left out. Raises KafkaError GROUP_ID_NOT_FOUND (69) if the group has no committed offsets, and
+        another KafkaError if a partition has been deleted or has no leader.
         """
         check_text("group_id", group_id, "readers")
 
@@ -162,7 +163,7 @@ class Wait(NamedTuple):
 def for_group(group_id: str, members: int | None, state: str | None) -> Wait:
     """Return a condition that is true when a group has `members` members and the state `state`; None accepts any value.
 
-    Raises TypeError or ValueError for arguments of a wrong type, an unknown state, and a number of members that the state cannot have.
+    Raises TypeError or ValueError for arguments of a wrong type, an unknown state, and impossible combinations, such as 2 members and "Empty".
     """
     check_text("group_id", group_id, "readers")
     if members is not None:

@@ -118,7 +118,10 @@ class Handle(TopicMethods, QuotaMethods, GroupMethods, TransactionMethods, Broke
         return "\n".join([*map(str, reversed(latest)), *histories, *dict.fromkeys(warnings)])
 
     def conversations(self, count: int = 10) -> str:
-        """Return the last `count` requests of each client id as text, newest last, after a line with the client id and its number of requests."""
+        """Return the last `count` requests of each client id as text, one per line, oldest first.
+
+        Before the requests of a client id there is a line with the client id and the number of all its requests in the journal.
+        """
         check_int("count", count, 0, example=10)
         by_client: dict[str, list[RequestSeen]] = {}
         for seen in self.journal.requests():

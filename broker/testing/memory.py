@@ -165,7 +165,7 @@ class MemoryClient:
         return self._client.next_id
 
     def frame(self, request: Any, version: int, correlation_id: int = 0) -> bytes:
-        """Return the bytes of a request, length first, without sending it. Call `expect` before you send it, if a response is expected."""
+        """Return the bytes of a request, length first, without sending them. If a response is expected, call `expect` before you send the bytes."""
         return request_frame(request, version, correlation_id, self.client_id)
 
     def next_frame(self, request: Any, version: int) -> bytes:
@@ -183,7 +183,7 @@ class MemoryClient:
         self._client.sent[correlation_id] = api_key, version
 
     def send_bytes(self, data: bytes, *, patch_length: bool = False) -> None:
-        """Send any bytes. While the broker does not read from the connection, they wait, as in the kernel's buffer.
+        """Send any bytes. While the broker does not read from the connection, the bytes are buffered, as the kernel would buffer them.
 
         patch_length: True if `data` is one frame with a wrong length prefix, which this method corrects before sending.
         """

@@ -85,7 +85,7 @@ def arguments_of(
     port: int,
     options: Options,
 ) -> Arguments:
-    """Check and return the arguments of `kafkaproto.testing.cluster`. options: its further keyword arguments, by name.
+    """Check and return the arguments of `kafkaproto.testing.cluster`. options: the keyword arguments that `Options` lists.
 
     Raises TypeError for an unknown option or a wrong type, ValueError for a value out of range.
     """

@@ -26,10 +26,10 @@ class QuotaMethods(Base):
     ) -> None:
         """Set client quotas: producer_byte_rate, consumer_byte_rate, request_percentage, controller_mutation_rate. None removes a quota.
 
-        client_id, user: the client to which the quotas apply; `DEFAULT` stands for all without a quota of their own. ip: an IP address, which
-        cannot be combined with a client id or user and has only the quota connection_creation_rate. Raises KafkaError INVALID_REQUEST (42) for an
-        invalid key, value or entity, and then sets nothing. Raises TypeError for a name that is neither a str nor `DEFAULT`, and if no quota is
-        given.
+        client_id, user: the client to which the quotas apply; `DEFAULT` stands for all client ids or users that have no quota of their own. ip: an IP
+        address, which cannot be combined with a client id or user and has only the quota connection_creation_rate. Raises KafkaError INVALID_REQUEST
+        (42) for an invalid key, value or entity, and then sets nothing. Raises TypeError for a name that is neither a str nor `DEFAULT`, and if no
+        quota is given.
         """
         for kind, name in (("client_id", client_id), ("user", user), ("ip", ip)):
             if not isinstance(name, str | Default | None):
@@ -68,7 +68,7 @@ class QuotaMethods(Base):
         return self._run(lambda: self.state.forced_throttles.add(rule))
 
     def cancel_throttle(self, rule: ForcedThrottle) -> None:
-        """Stop a forced throttle. Connections that it has already muted stay muted until their throttle time is over.
+        """Stop a forced throttle. Connections that are muted because of it stay muted until their throttle time is over.
 
         rule: the object that `force_throttle` returned.
         """

@@ -32,7 +32,8 @@ class TelemetryMethods(Base):
     def telemetry(self, client_id: str | None = None) -> list[TelemetrySeen]:
         """Return the metrics that clients pushed to the brokers, oldest push first. Needs `kafkaproto.client.telemetry.enable=true`.
 
-        The cluster keeps the last 1,000 pushes with at most 16 MiB. client_id: only those of clients with this `client.id`; None for all.
+        client_id: the `client.id` of the clients whose pushes to return; None for all. The cluster keeps the last 1,000 pushes, or fewer if they have
+        more than 16 MiB together.
         """
         if client_id is not None:
             check_text("client_id", client_id, "orders-service")

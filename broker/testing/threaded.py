@@ -60,17 +60,17 @@ class ClockHandle:
     def advance(self, delta_ms: int) -> None:
         """Let `delta_ms` milliseconds pass at once: throttles, long polls and session timeouts end at their exact times.
 
-        Returns when the consequences are complete. Raises TypeError on the system clock and ValueError for a negative time.
+        Returns when the brokers have handled everything that became due. Raises TypeError on the system clock and ValueError for a negative time.
         """
         check_int("delta_ms", delta_ms, 0, example=30_000)
         self._owner.wait(self._owner.server.loop.advance(delta_ms))
 
 
 class TestCluster(Handle):
-    """A cluster in a thread, made by `cluster()`. Any thread may call its methods; a condition of `wait_for` may call those that only read.
+    """A cluster in a thread, made by `cluster()`. Any thread may call its methods.
 
-    It runs from `start` to `stop`, in a `with` block, or during each call of a function that it decorates. `async with` runs the same
-    cluster in the running event loop instead and gives an `AsyncTestCluster`.
+    A condition of `wait_for` may call only methods that read. The cluster runs from `start` to `stop`, in a `with` block, or during each call of a
+    function that it decorates. `async with` runs the same cluster in the running event loop instead and gives an `AsyncTestCluster`.
     """
 
     __test__ = False  # pytest: not a test class
@@ -259,8 +259,8 @@ class TestCluster(Handle):
     ) -> GroupSeen:
         """Wait until a group of either protocol has `members` members and the state `state`, and return it. None accepts any value.
 
-        state: such as "Stable" or "Empty"; in a classic group also "PreparingRebalance", in a KIP-848 group also "Assigning" or "Reconciling".
-        Raises TypeError for an argument of a wrong type, ValueError for an unknown state and for a number of members that the state excludes, and
+        state: such as "Stable" or "Empty"; in a classic group also "PreparingRebalance", in a KIP-848 group also "Assigning" or "Reconciling". Raises
+        TypeError for an argument of a wrong type, ValueError for an unknown state or an impossible combination, such as 2 members and "Empty", and
         TimeoutError after `timeout_s` seconds.
         """
         return cast(GroupSeen, self._wait_state(groups.for_group(group_id, members, state), timeout_s))
@@ -343,7 +343,7 @@ def _detach(watch: Watch, events: Events, loop: asyncio.AbstractEventLoop, threa
 
 
 async def _finish_calls() -> None:
-    """Wait before the broker's loop stops, so that threads whose calls still run in it get their results. Waits for at most one second."""
+    """Wait until the calls that other threads run in the broker's loop have returned, at most one second. Called before the loop stops."""
     calls = asyncio.all_tasks() - {asyncio.current_task()}
     if calls:
         await asyncio.wait(calls, timeout=1)
@@ -366,7 +366,8 @@ def cluster(
     """Return a cluster that runs in a thread. Use it in `with`, with `start()` and `stop()`, in `async with`, or as a decorator.
 
     topics: maps names to numbers of partitions, or to the arguments of `create_topic`. config: maps Kafka's broker settings to values;
-    `1.broker.rack` is for broker 1 only. host, port: where broker 0 listens; the others take the ports after it, 0 picks free ports.
-    options: see `Options`. Raises TypeError or ValueError for invalid arguments; settings are checked when the cluster starts.
+    `1.broker.rack` is the setting `broker.rack` of broker 1 only. host, port: broker 0 listens on `port`, broker 1 on the next port, and so on; with
+    port 0, each gets a free port. options: see `Options`. Raises TypeError or ValueError for invalid arguments; settings are checked when the cluster
+    starts.
     """
     return TestCluster(arguments_of(brokers, topics, config, host, port, options))

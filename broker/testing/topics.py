@@ -141,13 +141,13 @@ class TopicMethods(Base):
     ) -> list[tuple[int, int]]:
         """Write records as a producer with acks=1 does, and return (partition, offset) of each. No client library is needed.
 
-        values: bytes, text or None, or (key, value) pairs of them, or `NewRecord`. partition: None to choose one by key, and round-robin for
-        values without a key. compression: the codec with which the batches are compressed. The values of a partition are written in one batch, or
-        in several if `max.message.bytes` or `segment.bytes` demands it. A topic that does not exist is created if `auto.create.topics.enable`
-        allows it.
+        values: one item for each record: its value (bytes, text or None), a pair (key, value) of these types, or a `NewRecord`. partition: None to
+        choose one by key, and round-robin for records without a key. compression: the codec with which the batches are compressed. The records of a
+        partition are written in one batch, or in several if `max.message.bytes` or `segment.bytes` demands it. A topic that does not exist is created
+        if `auto.create.topics.enable` allows it.
 
-        Raises TypeError for values of other types, and KafkaError, for example MESSAGE_TOO_LARGE (10) for a value that no batch can hold. After
-        these errors nothing is written. Only after KAFKA_STORAGE_ERROR (56), because the store is full, may some batches be written already.
+        Raises TypeError for values of other types, and KafkaError, for example MESSAGE_TOO_LARGE (10) for a value that no batch can hold. After these
+        errors nothing is written. Only after KAFKA_STORAGE_ERROR (56), because the store is full, may some batches be written already.
         """
         check_text("topic", topic, "orders")
         if partition is not None:
@@ -172,7 +172,7 @@ class TopicMethods(Base):
         self._run(lambda: self.state.log_manager.retention.run(self.state.actions.now_ms))
 
     def compact(self, topic: str, partition: int) -> None:
-        """Compact every replica of a partition now, however small the share is that has not been compacted yet.
+        """Compact every replica of a partition now, even if its log has too few new records for a regular compaction.
 
         Compacts the oldest segments, up to the first segment that may not be compacted now: the active segment, a segment that ends above the last
         stable offset, or a segment that was not compacted yet and has a record younger than `min.compaction.lag.ms`.

@@ -41,13 +41,13 @@ class TransactionSeen(NamedTuple):
     producer_id: int
     """The id that the coordinator gave to the producer."""
     epoch: int
-    """The epoch of the producer; a producer with an older one is fenced."""
+    """The current epoch of the producer. A producer with an older epoch is fenced."""
     partitions: tuple[PartitionKey, ...]
     """The partitions of the open transaction, including those of `__consumer_offsets`; empty when the transaction is complete."""
     timeout_ms: int
     """The `transaction.timeout.ms` of the producer."""
     started_ms: int
-    """When the transaction started, in ms of the cluster's clock; -1 before the first one."""
+    """When the last transaction started, in ms of the cluster's clock; -1 if none has started (from 4.0 on: since the last InitProducerId)."""
     coordinator: int
     """The id of the broker that coordinates the transactional id."""
 
@@ -69,7 +69,7 @@ class TransactionMethods(Base):
     """A base class of test clusters, with the methods that read and change transactions."""
 
     def transactions(self, state: str | None = None) -> dict[str, TransactionSeen]:
-        """Return all transactional ids with their transactions. state: only those in this state, such as "Ongoing"; None for all."""
+        """Return the transactions by transactional id. state: return only transactions in this state, such as "Ongoing"; None for all."""
         if state is not None:
             check_choice("state", state, _STATES, "Ongoing")
         transactions = self._run(lambda: _all(self.state))
@@ -81,7 +81,7 @@ class TransactionMethods(Base):
             return self._run(lambda: _seen(*_find(self.state, transactional_id)))
 
     def past_transactions(self, transactional_id: str) -> list[PastTransaction]:
-        """Return the last 100 transactions of a transactional id, oldest first, each with its partitions, its end and the cause.
+        """Return the last 100 transactions of a transactional id, oldest first, each with its partitions, how it ended, and why.
 
         The transactions of an expired id are still returned. Raises ValueError, which names the existing ids, for an id that never existed.
         """
@@ -96,7 +96,7 @@ class TransactionMethods(Base):
             return self._read(find)
 
     def producers(self, topic: str, partition: int = 0) -> list[ProducerSeen]:
-        """Return the idempotent and transactional producers that wrote to a partition. Raises KafkaError if there is no such partition."""
+        """Return the idempotent and transactional producers that wrote to a partition. Raises KafkaError for a missing or leaderless partition."""
 
         def find() -> list[ProducerSeen]:
             producers = leader_of(self.state, topic, partition).log.producers.producers
@@ -105,7 +105,7 @@ class TransactionMethods(Base):
         return self._run(find)
 
     def last_stable_offset(self, topic: str, partition: int = 0) -> int:
-        """Return the offset up to which consumers with `isolation.level=read_committed` can read. Raises KafkaError if there is no such partition."""
+        """Return the offset up to which `read_committed` consumers can read. Raises KafkaError if the partition does not exist or has no leader."""
         return self._run(lambda: leader_of(self.state, topic, partition).log.last_stable_offset)
 
     def pending_offsets(self, group_id: str) -> dict[PartitionKey, int]:

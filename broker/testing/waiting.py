@@ -12,10 +12,10 @@ __tracebackhide__ = is_hidden
 
 
 MOST_CHECKS = 10
-"""The most checks of a `wait_for` condition in a row if each check causes an event. After them the wait fails with RuntimeError.
+"""The maximum number of consecutive checks of a `wait_for` condition, if each check causes the next one. Then the wait fails with RuntimeError.
 
-Each event leads to another check, so that a condition that changes the cluster each time would be checked without end. A condition that only reads
-may cause a few events, too: before a read, the cluster may run timers that are due.
+A check causes another check if the condition causes an event. Without a limit, a condition that changes the cluster would be checked forever. A
+condition that only reads may cause a few events, too: before a read, the cluster may run timers that are due.
 """
 
 
@@ -76,7 +76,7 @@ class Watch(Observer):
         )
 
     def end(self, error: Exception) -> None:
-        """Stop checking the condition. If it was not fulfilled before, `error` is raised in the waiting test."""
+        """Stop checking the condition. If the condition has not been fulfilled, the waiting test raises `error`."""
         if not self._future.done():
             self._future.set_exception(error)
 
@@ -92,7 +92,7 @@ class Watch(Observer):
 
 
 def end_waits(events: Events) -> None:
-    """Raise RuntimeError in all `wait_for...` calls in progress, because the cluster stops. events: the cluster's events; the waits observe them."""
+    """Raise RuntimeError in all `wait_for...` calls in progress, because the cluster stops. events: the events to which the waits are attached."""
     for watch in events.observers:
         if isinstance(watch, Watch):
             watch.end(

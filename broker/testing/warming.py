@@ -1,6 +1,7 @@
 """Loading of the modules for consumer groups before the first client needs them: request handlers and message layouts.
 
-The first start of a cluster in a process does this. Without it, the first consumer group would take over ten times as long as the second.
+The pytest plugin does this, or the first start of a cluster in a thread. Otherwise, the first consumer group of a process would take over ten times
+as long as the second.
 """
 
 from __future__ import annotations

@@ -60,9 +60,9 @@ class _Ending:
 
 
 class Completion:
-    """Writes the markers of the transactions of one coordinator, and then their completed states.
+    """Completes the transactions of one coordinator: writes a marker to each partition, and then stores the completed state.
 
-    completion_ms: a function that returns how many ms pass from the stored decision of a transaction until its markers are written.
+    completion_ms: a function that returns how many ms pass between storing the decision to commit or abort and writing the markers.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Producer ids, which each broker takes from blocks of its own (TX-11)."""
+"""Producer ids. Each broker assigns them from blocks of ids that the controller reserves for this broker (TX-11)."""
 
 from __future__ import annotations
 

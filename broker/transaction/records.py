@@ -1,4 +1,4 @@
-"""The records of `__transaction_state`: the state of transactional ids, between objects and the bytes of key and value (TX-4).
+"""The records of `__transaction_state`: encodes and decodes the stored state of transactional ids (TX-4).
 
 Corresponds to Kafka's `TransactionLog`.
 """

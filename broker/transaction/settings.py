@@ -6,7 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 DEFAULT_COMPLETION_MS = 1
-"""Default time in ms from the response to EndTxn to the markers: the median in Kafka 3.9.1 (`python -m tests.oracle.transaction_completion`)."""
+"""Default number of ms between the response to EndTxn and the writing of the markers.
+
+This is the median in Kafka 3.9.1, measured by `python -m tests.oracle.transaction_completion`.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ _ERRORS: dict[int, int] = LOG_ERRORS | {
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-"""Maps errors of the log to those that clients of the transaction coordinator get instead (TX-7)."""
+"""Maps the error code of a failed append to the transaction topic to the code that the coordinator's client gets (TX-7)."""
 
 
 class StateLog(Protocol):
@@ -84,7 +84,8 @@ class TransactionStore:
     def get(self, transactional_id: str) -> Transaction | None:
         """Return the transaction of a transactional id, None if the id does not exist.
 
-        Raises KafkaError NOT_COORDINATOR (16) or COORDINATOR_LOAD_IN_PROGRESS (14) if this broker cannot know whether it exists (TX-3).
+        Raises KafkaError NOT_COORDINATOR (16) if this broker does not coordinate the id, COORDINATOR_LOAD_IN_PROGRESS (14) if it has not loaded the
+        id's partition yet (TX-3).
         """
         refusal = self._ownership.refusal(transactional_id)
         if refusal:
@@ -143,9 +144,10 @@ class TransactionStore:
         self._append(transaction, None, now_ms, written)
 
     def change(self, led: Mapping[int, int], partition_count: int, now_ms: int) -> None:
-        """Handle a change of this broker's partitions: load those that it leads now, and unload those that it no longer leads.
+        """Handle a change of the partitions that this broker leads: load the new ones, and unload those that it no longer leads.
 
-        led: maps the partitions that it leads to their leader epochs. partition_count: how many partitions the topic has; 0 if it does not exist.
+        A partition whose leader epoch has changed is loaded again. led: maps each partition that this broker leads to its leader epoch.
+        partition_count: how many partitions the transaction topic has; 0 if the topic does not exist.
         """
         kept = [index for index, epoch in led.items() if self._epochs.get(index, epoch) == epoch]
         if len(kept) < len(led):

@@ -134,9 +134,9 @@ class Transaction:
     def prepare_epoch(self, timeout_ms: int, expected_epoch: int | None, now_ms: int) -> TransactionData:
         """Set the pending state with the producer's next epoch for InitProducerId (TX-13). Returns this state.
 
-        timeout_ms: the transaction timeout in the request. expected_epoch: the epoch in the request, None for none. If it is the epoch before
-        the current one, the request is a repetition, and the current epoch is kept. For any other epoch that is not current, KafkaError
-        PRODUCER_FENCED (90) is raised.
+        timeout_ms: the transaction timeout in the request. expected_epoch: the epoch in the request, None for none. If it is the epoch before the
+        current one, the request is a repetition, and the current epoch is kept. Any other epoch that is not current raises KafkaError PRODUCER_FENCED
+        (90), unless the transactional id has no epoch yet.
         """
         data = self.data
         if expected_epoch is None:
@@ -180,7 +180,8 @@ class Transaction:
     def prepare_fence(self, cause: Cause) -> TransactionData:
         """Set the pending state that shuts out the producer before its transaction is aborted (TX-16). Returns this state.
 
-        The epoch in this state is one higher, unless the epoch is already LAST_EPOCH, or an earlier fence could not be stored (`has_failed_fence`).
+        The epoch in the pending state is the current epoch plus 1. It is the current epoch if that is LAST_EPOCH already, or if an earlier fence
+        could not be stored (`has_failed_fence`).
 
         cause: FENCED for a newer producer, TIMED_OUT for a timeout.
         """

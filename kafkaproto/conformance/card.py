@@ -1,6 +1,6 @@
-"""The result table of a conformance run in Markdown: a row per test with its rules, and a column per cluster with outcome and duration.
+"""The result table of a conformance run, in Markdown. This module is a pytest plugin, which prints the table after the run.
 
-A pytest plugin: `-p kafkaproto.conformance.card` prints the table after the run.
+Each row is a test, with the numbers of the rules that the test proves. Each tested cluster has a column with the outcome and duration of the test.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Place(NamedTuple):
-    """The position of a test's outcome in the result table. name: the row. subject: the column, which is the name of the tested cluster."""
+    """The place of a test's outcome in the result table. name: the name of the row. subject: the name of the column, that of the tested cluster."""
 
     name: str
     subject: str

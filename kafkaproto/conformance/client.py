@@ -26,7 +26,8 @@ class Closed(Exception):
 class Answer:
     """A response and its arrival time.
 
-    elapsed_ms: the time since its request was sent, in ms on the clock of the cluster under test. data: the frame without its length prefix.
+    elapsed_ms: the time from sending the request to the arrival of the response, in ms on the clock of the cluster under test. data: the response
+    frame without its length prefix.
     """
 
     message: Any

@@ -76,7 +76,7 @@ class ConsumerGroup(Group):
 
     @property
     def stores_topics(self) -> bool:
-        """Return whether the broker stores the names and racks of a group's topics, as releases before 4.1 do. Later ones store only a hash."""
+        """Return whether the records of a group contain the group's topics, as before Kafka 4.1. Later records contain a hash of the topics."""
         release = release_of(self._ranges)
         return not self.is_release_4 or (release is not None and releases().index(release) < releases().index("4.1"))
 
@@ -85,7 +85,8 @@ class ConsumerGroup(Group):
     ) -> Topic:
         """Create a topic whose partitions members can own, and wait until the coordinator knows it.
 
-        name: by default a new one. assignment: maps partitions to broker ids, the leader first; by default broker 0 has every partition.
+        name: by default a new one. assignment: maps each partition to broker ids, the leader first. By default, each partition has one replica, on
+        broker 0.
         """
         topic = new_topic(self.subject, partitions, assignment=assignment, name=name)
         self._ids[topic.name] = topic.topic_id
@@ -119,10 +120,10 @@ class ConsumerGroup(Group):
         timeout_ms: int = -1,
         **fields: Any,
     ) -> Any:
-        """Send a heartbeat and return the response. None or, for `timeout_ms`, -1 leaves the member's value unchanged.
+        """Send a heartbeat and return the response.
 
-        owned: the partitions that the member owns. names: the topics that the member subscribes to. timeout_ms: the member's rebalance timeout.
-        fields: further fields of the request.
+        owned: the partitions that the member owns; None if unchanged. names: the topics that the member subscribes to; None if unchanged. timeout_ms:
+        the member's rebalance timeout; -1 if unchanged. fields: further fields of the request.
         """
         request = ConsumerGroupHeartbeatRequest(
             self.id,
@@ -194,7 +195,7 @@ class ConsumerGroup(Group):
         return group.group_state, group.group_epoch, group.assignment_epoch
 
     def targets(self) -> dict[str, dict[str, list[int]]]:
-        """Return the target assignments as a dict of member id to topic name to partitions."""
+        """Return the target assignments as {member id: {topic name: partitions}}."""
         return {
             member.member_id: {t.topic_name: sorted(t.partitions) for t in member.target_assignment.topic_partitions}
             for member in self.described().members
@@ -206,9 +207,9 @@ class ConsumerGroup(Group):
 
 
 def refusal(response: Any) -> tuple[int, str | None]:
-    """Return (error code, error message) of the response to a rejected heartbeat, and check that all its other fields have their defaults.
+    """Return (error code, error message) of the response to a rejected heartbeat. The message is None if the broker sent none.
 
-    The message is None if the broker sent none.
+    Checks that member id, member epoch, heartbeat interval and assignment in the response have their defaults.
     """
     fields = (response.member_id, response.member_epoch, response.heartbeat_interval_ms, response.assignment)
     assert fields == (None, 0, 0, None), response

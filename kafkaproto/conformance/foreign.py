@@ -33,7 +33,10 @@ DELETE_VERSION, DELETE_WITHIN_MS = 3, 10_000
 
 @contextmanager
 def skip_if_not_served() -> Iterator[None]:
-    """Return a context that skips the test if the broker does not serve the version of a request sent inside. The skip message names the version."""
+    """Return a context in which NotServed, the error for a request in a version that the broker does not serve, skips the test.
+
+    The skip message names the version.
+    """
     try:
         yield
     except NotServed as error:
@@ -56,7 +59,7 @@ class Foreign(WallClock):
     """A cluster that the suite did not start. Only the addresses of its brokers are known."""
 
     takes_settings = True
-    """Whether brokers of this kind can be started with the settings of a profile. If False, only tests of profile "default" run on the cluster."""
+    """Whether the brokers can be started with settings. If False, tests that require another settings profile than "default" are skipped."""
 
     def __init__(self, bootstrap: list[tuple[str, int]], semantics: str, name: str = "foreign") -> None:
         super().__init__()
@@ -146,7 +149,7 @@ class Foreign(WallClock):
         """Do nothing: no broker needs a restart after a test, because the suite cannot stop brokers that it did not start."""
 
     def stop(self) -> None:
-        """Delete the topics that the tests created, as far as the brokers allow it. The cluster keeps running."""
+        """Delete the topics that the tests created, and ignore errors. The cluster keeps running."""
         request = DeleteTopicsRequest(topic_names=self.names, timeout_ms=DELETE_WITHIN_MS)
         for broker_id in range(
             len(self.bootstrap)
@@ -209,9 +212,10 @@ def check_reachable(brokers: list[tuple[str, int]], semantics: str) -> None:
 
 
 def check(subject: Foreign, profile: str, needs: Needs) -> None:
-    """Skip the test unless the cluster meets all `needs` of the test. The reason for skipping names the unmet ones.
+    """Skip the test if the cluster does not meet all requirements of the test. The reason for skipping names the requirements that are not met.
 
-    profile: the name of the broker settings that the test's module requires.
+    profile: the name of the settings profile that the test's module requires. If `subject.takes_settings` is False, `needs` is ignored, and the test
+    is skipped unless the profile is "default".
     """
     if subject.takes_settings:
         if lacks := missing(subject, needs):

@@ -12,14 +12,14 @@ from kafkaproto.coordinator_records import read_record
 from kafkaproto.records.record import Record
 
 CLASSIC_GROUP, GROUP, TOPICS, MEMBER, ASSIGNMENT_EPOCH, TARGET, CURRENT, REGEX = 2, 3, 4, 5, 6, 7, 8, 16
-"""The types of group records, as numbered in their keys."""
+"""The types of records about a group. Each type is the int16 at the start of the record's key."""
 
 
 class GroupLog:
     """Reads the records of a group in its partition of the offsets topic.
 
-    Each call of `new` or `kinds` returns only the records written since the last call of either or, for the first call, since this object was
-    created.
+    Each call of `new` or `kinds` returns only the records that were written since the previous call of one of these two methods. The first call
+    returns the records that were written since this object was created.
     """
 
     def __init__(self, group: Group) -> None:

@@ -173,7 +173,8 @@ class Group:
 class Client:
     """A client of a group. It keeps the member id and the generation of its last successful join.
 
-    version: the version of its JoinGroup requests. From 4 on, a dynamic member must join a second time with the id that it gets; `enter` does this.
+    version: the version of the client's JoinGroup requests. From version 4 on, the coordinator first gives a dynamic member a member id, and the
+    member joins with a second request that has this id. `enter` sends both requests.
     """
 
     def __init__(
@@ -236,7 +237,7 @@ class Client:
         return self.joined()
 
     def send_enter(self) -> None:
-        """Send the JoinGroup of a new member, twice if the coordinator requires a member id."""
+        """Send the JoinGroup of a new member without waiting for the response. If the coordinator requires a member id, get the id first."""
         if self.version >= 4 and self.instance is None:
             assert self.join().error_code == 79
         self.send_join()
@@ -285,7 +286,7 @@ class Client:
         return int(self.ask(HeartbeatRequest(self.group.id, **(fields | changes)), 3).error_code)
 
     def commit(self, offsets: Offsets, version: int = 8, **changes: Any) -> dict[tuple[str, int], int]:
-        """Commit offsets and return the errors by topic and partition.
+        """Commit offsets, and return a dict of (topic, partition) to error code.
 
         changes: fields of the request. By default, the request has the member id, instance id and generation of this client.
         """
@@ -298,7 +299,7 @@ class Client:
 def commit(
     group: Group, offsets: Offsets, version: int = 8, timestamp: int = -1, **fields: Any
 ) -> dict[tuple[str, int], int]:
-    """Commit offsets and return the error codes by topic and partition.
+    """Commit offsets, and return a dict of (topic, partition) to error code.
 
     timestamp: the commit time in ms, which only version 1 of the request contains; -1 for the broker's time. fields: further fields of the request,
     such as the member id. By default the request names no member, like a commit of a client that is not in the group.
@@ -331,7 +332,7 @@ def enter_together(*clients: Client) -> None:
 
 
 def make_stable(*clients: Client) -> None:
-    """Let clients join and synchronise a group until it is stable. Client number i, counted from 0, gets the assignment `a<i>`."""
+    """Let clients join and synchronise a group until it is stable. The first client gets the assignment b"a0", the second b"a1" and so on."""
     enter_together(*clients)
     assignments = {client.member_id: b"a%d" % i for i, client in enumerate(clients)}
     for client in clients[1:]:

@@ -1,4 +1,4 @@
-"""Internal topics in conformance tests: reads the records of a partition, moves the first partition, and changes settings."""
+"""Helpers for internal topics in conformance tests: read the records of a partition, reassign partition 0, and set a topic setting."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def reassign(topic: Topic, *replicas: int) -> None:
 
 @contextmanager
 def topic_setting(topic: Topic, name: str, value: str) -> Iterator[None]:
-    """Return a context in which the topic setting `name` has a value. At its end the setting is deleted."""
+    """Return a context in which the topic setting `name` has this value. At the end of the context, the setting is deleted."""
 
     def alter(operation: int, text: str | None) -> None:
         resource = AlterConfigsResource(TOPIC, topic.name, [AlterableConfig(name, operation, text)])

@@ -1,4 +1,4 @@
-"""Detection of the group conversions that a cluster allows (`group.consumer.migration.policy`, GN-54)."""
+"""Finds out whether a cluster converts groups between the classic and the new protocol (`group.consumer.migration.policy`, GN-54)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from kafkaproto.conformance.test_group_migration import NOT_FOUND, REBALANCE, Co
 
 
 class Allowed(NamedTuple):
-    """The conversions of groups that a cluster allows.
+    """The conversions of groups between the classic and the new protocol (KIP-848) that a cluster allows.
 
-    upgrade: whether a member of the new protocol may join a classic group, which converts the group. downgrade: whether the group is converted back
-    when the last member of the new protocol leaves.
+    upgrade: whether a member of the new protocol may join a classic group, which becomes a consumer group. downgrade: whether a consumer group
+    becomes a classic group when the last member of the new protocol leaves.
     """
 
     upgrade: bool
@@ -21,9 +21,9 @@ class Allowed(NamedTuple):
 
 
 def allowed(subject: Subject) -> Allowed:
-    """Find out which group conversions the cluster allows, by trying an upgrade and a downgrade of a new group.
+    """Find out whether the cluster upgrades classic groups and downgrades consumer groups, by trying each with a new group.
 
-    Also checks that a group that is not converted keeps its type, classic or consumer, and still works.
+    If a group is not converted, also checks that the group keeps its type, classic or consumer, and that its classic member can still use the group.
     """
     return Allowed(_upgrades(subject), _downgrades(subject))
 

@@ -1,11 +1,12 @@
-"""Requirements that a test has on the cluster under test, and the functions that find those that the cluster does not meet.
+"""Requirements that a test has on the cluster under test, and functions that find the requirements that a cluster does not meet.
 
 A test declares its requirements with a marker:
 
     @pytest.mark.needs("fetch.max.bytes", racks=True)
 
 A module can set this marker for all its tests with `pytestmark`. If a test in the module has its own marker, the requirements of both apply.
-The positional arguments are names of settings that must have the values of the test's profile.
+The positional arguments are names of broker settings. The cluster must have the values of these settings in the profile, the settings file, of the
+test's module.
 
 at_least: maps the name of a setting to the lowest sufficient value. brokers: the number of brokers needed. A test that connects to every broker that
 it needs can omit `brokers`, because a connection to a missing broker skips the test. racks: whether broker N must be in rack rN. offsets_topic:

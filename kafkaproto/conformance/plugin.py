@@ -6,8 +6,9 @@ At any time at most one cluster of each kind runs.
 
 The marker `releases` names the releases of Kafka to which a test applies, for example `releases(first="4.0")` or `releases(before="4.0")`. A module
 can set the marker for all its tests with `pytestmark`. If the release of a kind of cluster is known in advance, the plugin does not collect tests
-whose marker excludes the release. It then reports a test that skips itself as failed, because the test's marker should exclude the release. If the
-cluster is given by its address, the plugin recognises the release by the API versions that the cluster offers, and skips tests for other releases.
+whose marker excludes the release. If a collected test then skips itself, the plugin reports the test as failed, because the test's marker should
+exclude the release. If the cluster is given by its address, the plugin recognises the release by the API versions that the cluster offers, and skips
+tests for other releases.
 """
 
 from __future__ import annotations
@@ -185,10 +186,10 @@ def profile_of(module: Any) -> str:
 
 @pytest.fixture(scope="session")
 def _running_clusters() -> Iterator[dict[tuple[str, str], Subject]]:
-    """Yield a dict of the running clusters, which is empty at first, and stop these clusters at the end of the test session.
+    """Yield a dict of (name of the `Kind`, name of the settings profile) to running cluster. Stops the clusters at the end of the test session.
 
-    It maps (name of the `Kind`, name of the settings profile) to a cluster. The fixture `running_cluster` starts and adds clusters; before that it
-    stops a cluster of the same kind with another profile.
+    The dict is empty at first. The fixture `running_cluster` starts clusters and adds them to the dict. Before it starts a cluster, it stops a
+    cluster of the same kind with another profile.
     """
     running: dict[tuple[str, str], Subject] = {}
     yield running
@@ -198,7 +199,7 @@ def _running_clusters() -> Iterator[dict[tuple[str, str], Subject]]:
 
 @pytest.fixture(scope="module")
 def running_cluster(request: pytest.FixtureRequest, _running_clusters: dict[tuple[str, str], Subject]) -> Subject:
-    """Return a running cluster of the test's kind, with the settings of the module's profile. Starts it if necessary."""
+    """Return a running cluster of the test's kind, with the settings of the module's profile. Starts the cluster if there is none."""
     kind: Kind = request.param
     profile = profile_of(request.node)
     if (kind.name, profile) not in _running_clusters:

@@ -135,10 +135,10 @@ class Topic:
         return self.subject.connect(self.leader(index), client_id)
 
     def fill(self, *batches: bytes, index: int = 0, acks: int = -1) -> list[Any]:
-        """Append batches to partition `index`, one request for each, waiting for each response. Returns the partition's responses.
+        """Append batches to partition `index`, with one request after another. Returns the partition's response to the request of each batch.
 
-        A new leader may reject a request because it does not know yet that it is the leader, although another broker reports it as such. These
-        requests are sent again. acks: as in a Produce request.
+        A request that gets NOT_LEADER_OR_FOLLOWER is sent again: a new leader may not know yet that it leads, although another broker reports it as
+        the leader. acks: as in a Produce request.
         """
         partition_responses: list[Any] = []
         has_zstd = any(read_header(data).compression == Compression.ZSTD for data in batches)
@@ -167,10 +167,10 @@ def new_topic(
     name: str | None = None,
     **configs: str,
 ) -> Topic:
-    """Create a topic and wait until every broker knows its leaders. Settings are keywords, with dots written as underscores.
+    """Create a topic and wait until every broker knows its leaders. configs: topic settings, with underscores for the dots in their names.
 
-    name: by default a new one. assignment: maps partitions to broker ids, the leader first. Without it there are `partitions` partitions, each with
-    `replication` replicas, and broker 0 leads all of them, so that one connection is enough.
+    name: by default a new one. assignment: maps each partition to broker ids, the leader first. By default, the topic has `partitions` partitions
+    with `replication` replicas each, and the cluster's first broker leads all partitions, so that one connection is enough.
     """
     name = name or subject.new_name()
     if assignment is None:
@@ -223,8 +223,8 @@ def _create(subject: Subject, name: str, assignment: dict[int, list[int]], confi
 def _wait_until_known(topic: Topic, assignment: dict[int, list[int]]) -> None:
     """Wait until every broker reports the leaders in `assignment`, and each leader accepts requests for its partitions.
 
-    Both are necessary, because a broker reports a new topic before it opens the topic's log. assignment: maps partitions to broker ids, the leader
-    first.
+    Knowing the leaders is not enough, because a broker reports a new topic before it opens the topic's log. assignment: maps each partition to broker
+    ids, the leader first.
     """
     for _ in range(ROUNDS):
         entries = [topic.metadata(broker_id) for broker_id in range(len(topic.subject.bootstrap))]
@@ -281,7 +281,8 @@ def follow(topic: Topic, broker_id: int, offset: int, **more: Any) -> Any:
 def read(topic: Topic, offset: int, version: int | None = None, broker_id: int | None = None, **more: Any) -> Any:
     """Fetch the topic's first partition as a consumer, and return the partition's response.
 
-    version: by default the served version closest to 11 that has the fields of `more`. broker_id: the broker to fetch from, by default the leader.
+    version: by default the served version closest to 11 whose requests have fields for all of `more`. broker_id: the broker to fetch from, by default
+    the leader.
     more: further arguments of `wire.fetch`.
     """
     if version is None:
@@ -379,9 +380,9 @@ def alter_quotas(
 
 @contextmanager
 def limited(subject: Subject, *changes: tuple[Entity, dict[str, float]]) -> Iterator[None]:
-    """Return a context in which client quotas are set. They are removed at its end.
+    """Return a context in which client quotas are set. At the end of the context, the quotas are removed.
 
-    changes: (entity, dict of quota names to values).
+    changes: (entity, dict of quota names to values) of each entity.
     """
     for result in alter_quotas(subject, *changes):
         assert result.error_code == 0, result

@@ -127,7 +127,8 @@ class Complete:
 class Newer(Complete):
     """A cluster whose release is known and newer than 3.9. Tests may use the API versions of this release.
 
-    If a test asks for versions that the release does not serve, the test is wrong, and NotServed is raised. release: for example "4.2".
+    If the release serves no version that a test can use, `version` raises NotServed: the test needs a marker that excludes the release. release: for
+    example "4.2".
     """
 
     release: str

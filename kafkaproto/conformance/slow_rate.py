@@ -1,6 +1,6 @@
 """A direct implementation of Kafka's quota rate (Q-2 to Q-6), without the caches that make the broker's own implementation fast.
 
-Tests compare a broker's throttle times with those of this module. The module imports nothing of the broker, so that both do not have the same faults.
+Tests compare a broker's throttle times with those of this module. The module imports nothing of the broker, so it cannot share the broker's faults.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SlowRate:
         self.slots[self.current].last_ms = now_ms
 
     def measure(self, now_ms: int) -> tuple[float, int]:
-        """Reset expired samples, and return (rate per second, length in ms of the interval over which the rate is measured) (Q-3 to Q-5)."""
+        """Reset expired samples (time windows), and return (rate per second, length in ms of the interval of this rate) (Q-3 to Q-5)."""
         if not self.slots:
             self.slots.append(_Sample(now_ms))
         for sample in self.slots:

@@ -54,7 +54,7 @@ def test_leader_returns_the_in_sync_replica_in_the_client_rack_as_preferred_repl
 def test_leader_redirects_consumers_only_to_followers_that_have_the_fetch_offset(subject: Subject) -> None:
     """The leader redirects consumers to a follower only for offsets up to the offset of the follower's last fetch.
 
-    The test sends these fetches with the follower's id.
+    The test stops the follower from fetching, and sends fetches with the follower's broker id instead.
     """
     topic = scene(subject, 2)
     with held(subject, topic, 1):

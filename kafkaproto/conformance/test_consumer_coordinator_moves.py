@@ -27,7 +27,7 @@ def move(group: ConsumerGroup, before: int, after: int) -> None:
 
 
 def members(group: ConsumerGroup) -> dict[str, tuple[str | None, int, list[int], list[int]]]:
-    """Return (instance id, member epoch, assigned partitions, partitions of the target assignment) of each member by its id.
+    """Return a dict of member ids to (instance id, member epoch, assigned partitions, partitions of the target assignment).
 
     The values are those of ConsumerGroupDescribe. The instance id is None for a dynamic member.
     """
@@ -43,9 +43,9 @@ def members(group: ConsumerGroup) -> dict[str, tuple[str | None, int, list[int],
 
 @pytest.mark.rule("GN-22", "GN-26", "GO-11", "GO-12")
 def test_new_coordinator_assigns_partitions_only_after_the_old_owner_revoked_them(subject: Subject) -> None:
-    """The coordinator moves when it has asked member A to revoke partitions for member B, and A has not done so yet.
+    """The coordinator moves while member A still owns partitions that A must revoke, so that member B can get them.
 
-    The new coordinator assigns the partitions to B only after A has revoked them.
+    The new coordinator assigns these partitions to B only after A has revoked them.
     """
     group = ConsumerGroup(subject, 0)
     before = group.coordinator()

@@ -234,7 +234,7 @@ def test_member_that_rejoins_before_revoking_partitions_gets_an_empty_assignment
 
 
 def fetch_as(group: ConsumerGroup, member_id: str | None, epoch: int) -> tuple[int, list[Any]]:
-    """Fetch all offsets of a group with OffsetFetch version 9, in the name of a member. Returns (error, topics of the response)."""
+    """Fetch all offsets of a group with OffsetFetch version 9. Returns (error code, topics of the response). member_id: None for no member."""
     [group_result] = group.ask(
         OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group.id, member_id, epoch, None)]), 9
     ).groups

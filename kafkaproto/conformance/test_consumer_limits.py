@@ -62,7 +62,7 @@ def test_consumer_group_member_without_successful_heartbeats_is_removed(subject:
 
 @pytest.mark.rule("GN-30", "GN-35")
 def test_static_member_that_left_with_epoch_minus_2_is_removed_at_session_timeout(subject: Subject) -> None:
-    """The session timeout starts at the last heartbeat before the member leaves. After the removal, another member can join with the instance id."""
+    """The heartbeat with epoch -2 does not restart the session timeout. After the removal, another member can join with the instance id."""
     group = ConsumerGroup(subject)
     assert group.enter("A", instance_id="i1") == (1, ALL)
     start_ms = subject.now_ms()

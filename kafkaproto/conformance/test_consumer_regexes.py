@@ -33,7 +33,7 @@ def group(subject: Subject) -> ConsumerGroup:
 def join(group: ConsumerGroup, member_id: str, regex: str, *names: str) -> Any:
     """Send the first heartbeat of a member that subscribes to the regular expression `regex`, and return the response.
 
-    names: topics to which it also subscribes by name.
+    names: topics to which the member also subscribes by name.
     """
     return group.heartbeat(member_id, 0, [], list(names) or None, TIMEOUT_MS, subscribed_topic_regex=regex)
 

@@ -75,9 +75,9 @@ def magics(data: bytes) -> set[int]:
 
 
 def whole(data: bytes) -> int:
-    """Return how many bytes of a response's records are complete messages; an incomplete one may follow them.
+    """Return how many bytes at the start of a response's records are complete messages. An incomplete message may follow.
 
-    Raises DecodeError if the bytes after them are not the start of a message.
+    Raises DecodeError if the bytes after the complete messages are not the start of a message.
     """
     return entries.complete_bytes(data)
 

@@ -112,7 +112,7 @@ def test_describe_configs_v0_marks_no_value_as_the_default(subject: Subject) -> 
 
 @pytest.mark.rule("CF-1", "CF-7")
 def test_describe_configs_lists_all_values_of_a_broker_setting_by_precedence(subject: Subject) -> None:
-    """The value of the broker comes first, then that of all brokers, then the default."""
+    """The synonyms of a setting list first the value set for one broker, then the value set for all brokers, then Kafka's default."""
     name = "log.cleaner.max.compaction.lag.ms"
     most = str(2**63 - 1)
     [before] = described(subject, BROKER, NODE, [name]).values()

@@ -32,9 +32,9 @@ EARLIEST, LATEST, MAX_TIMESTAMP = -2, -1, -3
 
 
 def known(topic: Topic) -> Any:
-    """Return the result for partition 0 of the leader's ListOffsets response for the latest offset, or None if the result has an error.
+    """Ask the leader for the latest offset of partition 0. Returns the partition's entry in the ListOffsets response; None after an error.
 
-    A new leader returns an error until it knows the high watermark; tests wait until this function returns something.
+    A new leader returns an error until it knows the high watermark. Tests call this function until the result is not None.
     """
     result = list_offsets(topic, LATEST)
     return None if result.error_code else result

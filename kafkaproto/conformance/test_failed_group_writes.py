@@ -61,7 +61,7 @@ def test_offset_commit_and_sync_group_fail_while_too_few_replicas_are_in_sync(su
 
 @pytest.mark.rule("GO-23")
 def test_offset_commit_that_exceeds_max_message_bytes_of_its_topic_is_rejected(subject: Subject) -> None:
-    """Before Kafka 4, the coordinator returns INVALID_COMMIT_OFFSET_SIZE (28); the coordinator written in Java returns UNKNOWN_SERVER_ERROR."""
+    """Kafka's old group coordinator (in Scala) returns INVALID_COMMIT_OFFSET_SIZE (28), the new one (in Java) UNKNOWN_SERVER_ERROR."""
     topic = new_topic(subject).name
     group = Group(subject)
     assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}

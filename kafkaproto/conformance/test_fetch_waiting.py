@@ -128,9 +128,9 @@ def test_parked_fetch_completes_below_min_bytes_when_the_log_rolls_to_a_new_segm
 
 @pytest.mark.rule("F-29")
 def test_fetch_that_ends_at_a_segment_end_or_byte_limit_completes_without_waiting(subject: Subject) -> None:
-    """A fetch does not wait for more data if it reads up to the end of a segment that is not the last, because a read stops there.
+    """A fetch that reaches the end of a segment other than the last does not wait for more data, because no fetch reads beyond a segment's end.
 
-    It does not wait either if more bytes are available than the request's limit permits.
+    A fetch does not wait either if more bytes are available than the request's limit permits.
     """
     topic = new_topic(subject, 2, segment_bytes="1000")
     topic.fill(*[batch_of_bytes(800)] * 2)

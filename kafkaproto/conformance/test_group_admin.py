@@ -115,7 +115,7 @@ def test_list_groups_returns_only_groups_that_the_broker_coordinates(subject: Su
 
 @pytest.mark.rule("GC-8", "GC-11", "GC-59", "GO-27", "SN-17")
 def test_delete_groups_deletes_a_group_without_members_and_its_offsets(subject: Subject) -> None:
-    """DeleteGroups rejects unknown groups and groups with members. After the last member has left, it deletes the group (scenario SN-17)."""
+    """DeleteGroups rejects unknown groups and groups with members, and deletes a group whose last member has left (scenario SN-17)."""
     topic = new_topic(subject)
     group, stable = Group(subject), Group(subject, 0)
 

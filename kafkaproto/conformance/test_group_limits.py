@@ -29,7 +29,7 @@ def test_new_member_extends_the_initial_delay_up_to_the_rebalance_timeout(
 ) -> None:
     """A second member extends the delay, but the whole delay does not exceed the rebalance timeout (scenario SN-7 with two members).
 
-    rebalance_ms: the rebalance timeout of the members. expected_ms: the expected delay of the JoinGroup responses.
+    rebalance_ms: the rebalance timeout of both members. expected_ms: the expected time from the first JoinGroup request to both responses.
     """
     group = Group(subject)
     a, b = (group.client(version=3, rebalance_ms=rebalance_ms) for _ in range(2))
@@ -47,7 +47,7 @@ def test_new_member_extends_the_initial_delay_up_to_the_rebalance_timeout(
 
 @pytest.mark.rule("GC-23", "GC-24", "SN-7")
 def test_member_that_joins_after_the_initial_delay_starts_a_second_rebalance(subject: Subject) -> None:
-    """A is the only member of generation 1. When B joins, B's response arrives only after A has joined again (scenario SN-7 with a late member)."""
+    """Member A is alone in generation 1. The response to member B's join arrives only after A has joined again (SN-7 with a late member)."""
     group = Group(subject)
     a, b = (group.client(version=3, rebalance_ms=300_000) for _ in range(2))
     a.send_join()

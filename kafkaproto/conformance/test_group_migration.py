@@ -76,7 +76,7 @@ class Consumer(Client):
 
 
 def stable(group: ConsumerGroup, **options: Any) -> Consumer:
-    """Return a client that is the only member of a stable classic group and owns all partitions of the topic.
+    """Return a client that is the only member of a stable classic group and owns all partitions of the group's topic.
 
     options: further arguments of `Consumer`.
     """

@@ -1,7 +1,7 @@
-"""Tests of ListGroups and other requests that read groups. With the coordinator in Java, they see the state up to the high watermark (GC-66).
+"""Tests of when ListGroups and similar requests show a change of a group, with Kafka's new group coordinator (in Java) (GC-66).
 
-So a response shows a change of a group only when the record of the change is replicated. If the change writes no record, a response shows it when the
-next record in the group's partition of the offsets topic is replicated.
+A response shows a change only when the record of the change is replicated, that is, below the high watermark. If the change writes no record, a
+response shows the change when the next record in the group's partition of the offsets topic is replicated.
 """
 
 from __future__ import annotations

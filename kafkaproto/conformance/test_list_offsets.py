@@ -1,4 +1,4 @@
-"""Tests of ListOffsets: ends of a log, timestamps, the largest timestamp, permitted brokers and clients, and each version's features."""
+"""Tests of ListOffsets: log ends, timestamps, which brokers respond to which clients, and what each version supports."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_list_offsets_response_repeats_duplicate_topics_of_the_request_before_4_
 @pytest.mark.releases(first="4.0")
 @pytest.mark.rule("L-10")
 def test_list_offsets_response_has_one_entry_per_topic_from_release_4_on(subject: Subject) -> None:
-    """The request has two entries for one topic, the response has one entry. The test ignores the order, because Kafka orders by a hash table."""
+    """The request has two entries for one topic, the response one. The test ignores the order of the response, which is that of a hash table."""
     a, b = new_topic(subject, 2), new_topic(subject)
     assert sorted((name, sorted(i)) for name, i in entries_of(subject, (a, 0), (b, 0), (a, 1))) == [
         (a.name, [0, 1]),

@@ -196,7 +196,7 @@ def test_describe_cluster_returns_the_cluster_id_and_all_brokers_with_their_rack
 
 
 NEGATIVE_HASH = "consumers", "orders-group", "my-group", "polygenelubricants"
-"""Group ids whose hash in Java is negative. The hash of the last one is the smallest possible number."""
+"""Group ids whose hash in Java is negative. The hash of the last group id is the smallest int32."""
 
 
 @pytest.mark.needs("offsets.topic.num.partitions", offsets_topic=True)

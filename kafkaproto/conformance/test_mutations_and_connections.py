@@ -67,9 +67,10 @@ def about(subject: Subject, actual_ms: int, expected: int) -> bool:
 @pytest.mark.needs(at_least={"connections.max.idle.ms": MAX_IDLE_MS})
 @pytest.mark.rule("Q-18")
 def test_create_topics_from_version_6_rejects_topics_above_the_mutation_quota(subject: Subject) -> None:
-    """The client has 11 tokens, one for each partition. Three topics of 5 partitions are created, because one remaining token is enough for a topic.
+    """The client has 11 tokens, and each new partition costs a token. The request has four topics of 5 partitions.
 
-    No token is left for the fourth topic, which is rejected with error THROTTLING_QUOTA_EXCEEDED (89).
+    Three topics are created, because one remaining token is enough for a topic. No token is left for the fourth topic, which is rejected with error
+    THROTTLING_QUOTA_EXCEEDED (89).
     """
     with mutating(subject) as connection:
         begun_ms = subject.now_ms()
@@ -196,7 +197,7 @@ def test_connections_above_max_connections_per_ip_are_closed_immediately(subject
 def test_connections_above_the_ip_connection_rate_are_delayed_and_then_closed(subject: Subject) -> None:
     """At one connection a second, measured over ten seconds, the broker serves ten connections from an address.
 
-    It delays the eleventh by up to a second, and then closes it unserved. Connections from other addresses are served.
+    The broker delays the eleventh connection by up to a second, and then closes it without a response. Connections from other addresses are served.
     """
     address = "127.0.0.13"
     with limited(subject, ({"ip": address}, {"connection_creation_rate": 1.0})):

@@ -30,9 +30,9 @@ Kafka 4 does not support this version. There the test waits until the retention 
 
 @pytest.mark.rule("GO-14", "GO-24", "GC-14", "SN-26")
 def test_committed_offsets_expire_for_empty_groups_and_for_unsubscribed_topics(subject: Subject) -> None:
-    """Offsets of subscribed topics do not expire (scenario SN-26).
+    """Offsets of topics that a member of the group subscribes to do not expire (scenario SN-26).
 
-    Other offsets expire when the retention time has passed since their commit, or since their group became empty.
+    Other offsets expire when the retention time has passed since their commit. If the group's last member has left, the retention time starts then.
     """
     t1, t2 = new_topic(subject).name, new_topic(subject).name
     group, alone = Group(subject), Group(subject)

@@ -60,7 +60,7 @@ def requests(first: str, second: str) -> list[Requested]:
 def test_before_kafka_4_0_offset_fetch_returns_a_partition_named_twice_only_once(subject: Subject) -> None:
     """The coordinator in Scala (default before 4.0) returns each topic and partition once, in the order of an immutable `Map` of Scala.
 
-    The one in Java returns the topics and partitions as the request has them, including repeated ones.
+    The coordinator in Java returns the topics and partitions as the request has them, including repeated ones.
     """
     group = Group(subject)
     first, second = (new_topic(subject, partitions=9).name for _ in range(2))

@@ -35,7 +35,7 @@ UNKNOWN_SERVER_ERROR = -1
 @pytest.mark.rule("GC-19", "GC-48")
 @pytest.mark.parametrize("leave", LEAVES)
 def test_kip_848_coordinator_starts_a_rebalance_when_a_pending_member_leaves(subject: Subject, leave: Leave) -> None:
-    """A pending member leaves a stable group, or one in the sync phase. The Java coordinator starts a rebalance; the old one starts none.
+    """A pending member leaves a stable group, or a group in the sync phase. Only the coordinator in Java then starts a rebalance.
 
     A pending member has got its member id, but has not joined with it. leave: a function that removes the pending member from the group.
     """
@@ -66,9 +66,10 @@ def test_group_has_the_state_empty_after_its_only_pending_member_leaves(subject:
 
 @pytest.mark.rule("GC-52")
 def test_describe_groups_in_a_rebalance_has_old_assignments_only_with_kip_848(subject: Subject) -> None:
-    """In a rebalance, DescribeGroups returns the old member's previous assignment with the Java coordinator, and none with the older one.
+    """A new member joins a group of one member. DescribeGroups then has the old member's assignment only with the coordinator in Java.
 
-    Both members join, but do not send SyncGroup. Then a second rebalance starts, in which both coordinators return no assignment for any member.
+    Both members join, but do not send SyncGroup. Then a second rebalance starts, in which DescribeGroups has no assignment for any member with either
+    coordinator, in Java or in Scala.
     """
     kept = b"a0" if has_new_coordinator(subject) else b""
     assert described_in_rebalances(subject) == [

@@ -28,8 +28,9 @@ def described(
 ) -> tuple[int, list[dict[str, str | None]] | None]:
     """Send DescribeClientQuotas and return (error, entities); entities is None if the response has no list.
 
-    Each entity is a dict of types to names. components: (entity type, match type, name) of each filter component; the match type is 0 for the given
-    name, 1 for the default entity, 2 for any. strict: whether entities with other types than those of the components are excluded.
+    Each entity is a dict of entity types, such as "user", to names; None is the name of the default entity. components: (entity type, match type,
+    name) of each filter component; the match type is 0 for the given name, 1 for the default entity, 2 for any. strict: whether entities with other
+    types than those of the components are excluded.
     """
     request = DescribeClientQuotasRequest([ComponentData(*component) for component in components], strict)
     response = subject.ask_once(request, 1)
@@ -159,9 +160,9 @@ def test_invalid_quota_alteration_is_rejected_and_other_entities_are_altered(
 @pytest.mark.rule("Q-20")
 def test_empty_and_repeated_quota_entities_are_rejected_with_the_message_of_kafka(subject: Subject) -> None:
     def errors(*entries: tuple[list[tuple[str, str | None]], list[str]]) -> list[tuple[int, str | None]]:
-        """Validate an alteration of quotas, and return (error code, message) of each result.
+        """Validate changes of quotas with AlterClientQuotas, and return (error code, message) of each result.
 
-        entries: the components of an entity and the keys of its quotas, for each entity.
+        entries: ([(entity type, name)], names of quotas to set) of each entity. The name None stands for the default entity.
         """
         requested = [
             AlterClientQuotasRequestEntryData(

@@ -43,7 +43,7 @@ def bound_of(subject: Subject, topic: Topic, client_id: str) -> float:
 @pytest.mark.needs(at_least={"socket.request.max.bytes": REQUEST_MAX_BYTES})
 @pytest.mark.rule("Q-8")
 def test_client_is_throttled_by_the_most_specific_of_eight_user_and_client_quotas(subject: Subject) -> None:
-    """The levels of KIP-55 are set from the least to the most specific; each new level applies to the clients that it matches."""
+    """The test sets quotas of the eight levels of KIP-55 one after another. Each applies to the clients for which no more specific one is set."""
     topic = new_topic(subject)
     arguments = [subject.new_name("given") for _ in LEVELS]
     winners = (  # the bounds of a named and an unnamed client after each added level

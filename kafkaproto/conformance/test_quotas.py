@@ -48,9 +48,9 @@ class Payer:
         self.connection = self.subject.connect(0, self.client_id)
 
     def produce(self, request_bytes: int, acks: int = 1) -> int:
-        """Send a Produce request of this size in bytes. Returns the throttle time in ms in the response, after comparing it with its expected value.
+        """Send a Produce request of this size in bytes. Returns the throttle time in the response, in ms.
 
-        acks: the required acknowledgements in the request.
+        Checks that the throttle time has the expected value. acks: the required acknowledgements in the request.
         """
         now_ms = round(self.subject.now_ms())
         request = produce_of_bytes(self.connection, self.topic.name, request_bytes, acks=acks)
@@ -90,7 +90,7 @@ def test_first_request_above_10_seconds_of_byte_quota_is_throttled_for_the_exces
 
 
 class Step(NamedTuple):
-    """One request of a scenario: client `who` sends it `at_ms` milliseconds after the start.
+    """One request of a scenario. `at_ms` milliseconds after the start, the client with the name `who` in `BOUNDS` sends it.
 
     request_bytes: the size of the request. exact_ms: the throttle time of the request if the test advances the clock.
     """
@@ -102,10 +102,10 @@ class Step(NamedTuple):
 
 
 BOUNDS = {"burst": 1000.0, "rested": 1000.0, "steady": 500.0, "quiet": 1000.0}
-"""Maps the client ids of the requests in `TIMELINE` to the clients' quotas in bytes per second.
+"""Maps the name of a client to the client's quota in bytes per second. The clients send the requests of `TIMELINE`.
 
-burst: sends again when the throttle time of its first request, 5 s, is over. rested: sends again 6 s after the throttle time of its first
-request, 5 s, is over. steady: stays within its quota, then sends one larger request. quiet: sends nothing.
+burst and rested: the first request is throttled for 5 s. burst sends a second request right after these 5 s, rested sends it 6 s later. steady: stays
+within its quota, then sends one larger request. quiet: sends nothing.
 """
 TIMELINE = sorted(
     [

@@ -28,7 +28,7 @@ PROFILE = "lag"
 FORGIVEN_MS = 2000
 """The minimum time in ms for which sent bytes count towards the quota: replication.quota.window.num (2) windows of one second.
 
-Bytes are added to a sample for up to a second, and the sample counts until 2 s after its last bytes. So its first bytes count up to 3 s.
+A sample collects the bytes of up to a second, and counts until 2 s after its last bytes. So the first bytes of a sample may count for 3 s.
 """
 LEADERS, FOLLOWERS = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
@@ -52,7 +52,7 @@ def alter(subject: Subject, kind: int, name: str, broker_id: int = 0, **values: 
 
 
 def described(subject: Subject, kind: int, name: str, key: str, broker_id: int = 0) -> tuple[str | None, int] | None:
-    """Return (value, source) of the setting `key`, or None if the broker does not report it.
+    """Return (value, config source) of the setting `key` from DescribeConfigs, or None if the response does not have the setting.
 
     kind, name: the type and name of the resource. broker_id: the broker that gets the request.
     """

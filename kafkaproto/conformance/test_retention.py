@@ -277,7 +277,7 @@ def test_log_below_the_dirty_ratio_is_compacted_after_max_compaction_lag(subject
 @pytest.mark.needs("log.cleaner.backoff.ms")
 @pytest.mark.rule("TX-54", "TX-55")
 def test_compaction_of_an_aborted_transaction_keeps_later_committed_records(subject: Subject) -> None:
-    """When the cleaner has removed the records of an aborted transaction, Fetch responses no longer list it in their aborted transactions.
+    """When the cleaner has removed the records of an aborted transaction, Fetch responses no longer list the transaction as aborted.
 
     A read_committed fetch still returns the records of the producer's next transaction, which is committed.
     """

@@ -24,7 +24,7 @@ MISSING = RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not
 MECHANISM = UNKNOWN_MECHANISM, "Unknown SCRAM mechanism"
 NO_NAME = UNACCEPTABLE_CREDENTIAL, "Username must not be empty"
 Upsert = tuple[Any, ...]
-"""A credential to set: (user, mechanism, iterations, salt, salted password), or a shorter tuple; the missing values have defaults."""
+"""A credential to set: (user, mechanism, iterations, salt, salted password). Values at the end may be left out, and then have defaults."""
 
 
 def alter(

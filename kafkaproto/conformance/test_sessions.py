@@ -78,9 +78,9 @@ def outcome(response: Any) -> tuple[int, int, list[Any]]:
 @pytest.mark.rule("S-1", "S-2", "S-3", "S-4", "S-14")
 @pytest.mark.parametrize("version", [7, 12, 13, 17])
 def test_fetch_session_id_is_unknown_after_the_session_is_replaced_or_closed(subject: Subject, version: int) -> None:
-    """Wrong session ids and epochs get errors and do not change the session. A renewed session has a new id, and a closed session is unknown.
+    """Wrong session ids and epochs get errors and do not change the session. A session that replaces another session has a new id.
 
-    Corresponds to Kafka's test `FetchSessionTest.testFetchRequests`.
+    The ids of replaced and of closed sessions are unknown to the broker. Corresponds to Kafka's test `FetchSessionTest.testFetchRequests`.
     """
     topic = new_topic(subject, 2)
     both = (topic.name, 0, 0), (topic.name, 1, 0)
@@ -273,8 +273,8 @@ def test_throttled_incremental_fetch_is_empty_and_the_next_fetch_returns_the_dat
     """A batch exceeds what the quota allows in ten seconds. The fetch of it is throttled and returns nothing; the next request returns the batch.
 
     The next request is sent at once, and is served when the throttle time is over. The broker computes the rate over ten seconds plus the time since
-    the client's first fetch, which opened the session. The more time has passed since then, the lower the rate, and the shorter the throttle time: it
-    is shorter by at most the time that has passed.
+    the client's first fetch, which opened the session. So the throttle time is shorter than with a rate over exactly ten seconds, by at most the time
+    since the first fetch.
     """
     topic = new_topic(subject)
     session = Session(topic)

@@ -41,8 +41,8 @@ def test_static_member_that_returns_with_another_subscription_starts_a_group_epo
 ) -> None:
     """Static member A leaves temporarily. B joins with A's instance id and subscribes to another topic.
 
-    B gets the partitions of that topic at once. A's partitions are free at once, too, so C, which subscribes to A's topic, gets them with its next
-    heartbeat.
+    B gets the partitions of that topic at once. The partitions of A's topic become free at once, too. Member C, which subscribes to A's topic, gets
+    them with C's next heartbeat.
     assignor: the assignor that all members prefer.
     """
     group = ConsumerGroup(subject)
@@ -65,8 +65,8 @@ def test_static_member_that_returns_with_another_subscription_starts_a_group_epo
 def test_member_takes_over_the_instance_id_and_partitions_of_an_absent_member(subject: Subject) -> None:
     """Member B owns all partitions. Static member A has left temporarily, and B joins again with A's instance id.
 
-    B thereby gives up its own partitions and gets A's target assignment. What B gave up becomes free only after this join, so the response to the
-    join has no partitions. The response to B's next heartbeat has the partitions of A's target assignment.
+    With this join, B gives up all partitions and gets A's target assignment. The partitions that B gives up become free only after the join, so the
+    response to the join has no partitions. The response to B's next heartbeat has the partitions of A's target assignment.
     """
     group = ConsumerGroup(subject)
     assert group.enter("B", instance_id="i2") == (1, ALL)

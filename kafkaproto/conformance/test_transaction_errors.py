@@ -36,14 +36,14 @@ class MisdirectedGroup(Group):
 
 
 def like(producer: Producer, producer_id: int, epoch: int) -> Producer:
-    """Return a producer with the same transactional id, and with another producer id or epoch."""
+    """Return a producer with the transactional id of `producer`, and with the given producer id and epoch."""
     other = Producer(producer.subject, producer.id)
     other.producer_id, other.epoch = producer_id, epoch
     return other
 
 
 def errors(producer: Producer, topic: Topic, group: Group) -> dict[str, list[int]]:
-    """Send each request of a transactional producer in each version. Returns the errors by API, in the order of versions.
+    """Send each request of a transactional producer in several versions. Returns {name of the API: error codes, lowest version first}.
 
     topic: the requests name its first partition. group: the requests commit offsets of this group.
     """

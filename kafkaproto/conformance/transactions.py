@@ -36,7 +36,7 @@ TRANSACTION_TOPIC = "__transaction_state"
 NONE = -1
 TIMEOUT_MS = 60_000
 PRODUCE_TIMEOUT_MS = 10_000
-"""How long a Produce request may wait for the followers of a topic that was just created."""
+"""The time in ms that a Produce request may wait for the followers of a topic that was just created."""
 LOADING = (14, 15, 16)
 CONCURRENT_TRANSACTIONS = 51
 EPOCH_BUMPING_END_TXN = 5
@@ -220,7 +220,7 @@ class Producer:
         return response.error_code, response.producer_id, response.producer_epoch
 
     def describe(self, broker_id: int | None = None) -> Any:
-        """Send DescribeTransactions for the producer's transactional id, and return its entry in the response.
+        """Send DescribeTransactions for the producer's transactional id, and return the entry of this id in the response.
 
         broker_id: the broker that gets the request, by default the coordinator.
         """

@@ -1,4 +1,4 @@
-"""Functions that build record batches and Produce, Fetch and Metadata requests, some with an exact size in bytes, or inspect responses."""
+"""Functions that build record batches and requests (Produce, Fetch, Metadata), some of an exact size, and functions that inspect responses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FETCH_VERSION = 11
 
 
 class Client(Protocol):
-    """Interface of a connection, reduced to what this module uses: the client id in the headers of the requests."""
+    """The part of a connection that this module uses: the client id, which is in the headers of the connection's requests."""
 
     @property
     def client_id(self) -> str | None: ...

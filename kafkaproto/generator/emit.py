@@ -64,10 +64,7 @@ def module(messages: list[Message], sources: str) -> str:
 
 
 def class_names(messages: list[Message]) -> dict[str, dict[str, str]]:
-    """Map each message name to a map from struct name to class name.
-
-    The class name is the struct name. If structs of several messages have the same name, each is prefixed by its message's name.
-    """
+    """Return {message name: {struct name: class name}}. A struct name that several messages have is prefixed by the message name."""
     occurrences: dict[str, int] = {}
     for message in messages:
         for struct in message.structs:
@@ -125,7 +122,7 @@ DATA_TEXTS = {
     "SnapshotHeaderRecord": "Value of the first control record in a snapshot of a KRaft quorum's log (KIP-630)",
     "VotersRecord": "Value of the control record that lists the voters of a KRaft quorum (KIP-853)",
 }
-"""Maps the names of definitions to the start of the generated class's docstring. Keys and values of coordinators' records are not listed."""
+"""Maps the name of a definition to the start of the generated class's docstring. Keys and values of coordinators' records have no entry."""
 
 
 def docstring(struct: Struct, message: Message, names: dict[str, str]) -> str:
@@ -178,7 +175,7 @@ def versions_text(versions: VersionRange) -> str:
 
 
 def flexible_text(message: Message) -> str:
-    """Return in words which versions of a message are flexible: none, all, or all from a first one on."""
+    """Return in words which versions of a message are flexible: none, all, or all versions from a certain version on."""
     if not message.flexible:
         return "not flexible (KIP-482)"
     if message.flexible.lowest > message.versions.lowest:
@@ -231,7 +228,7 @@ def default_text(field: Field, names: dict[str, str]) -> str:
 
 
 def layout_texts(message: Message, layouts: Layouts) -> Iterator[str]:
-    """Yield the source text of each wire layout of a message, in the order of versions; then that of the dict from versions to layouts.
+    """Yield the source text of each wire layout of a message, in the order of versions; last that of a dict that maps versions to layouts.
 
     The layouts of nested structs precede the layouts that contain them.
     """
@@ -249,7 +246,10 @@ def layout_texts(message: Message, layouts: Layouts) -> Iterator[str]:
 
 
 def struct_layouts(layouts: Layouts, name: str, version: int, written: set[str]) -> Iterator[str]:
-    """Yield the text of a struct's layout in one version, after those of nested structs. Omits layouts in `written`, and adds the yielded ones."""
+    """Yield the source text of a struct's wire layout in one version, after the layouts of its nested structs.
+
+    written: the names of the layouts that were yielded before; these layouts are omitted. The names of the layouts yielded now are added.
+    """
     layout = layouts.of(name, version)
     if layout.constant in written:
         return

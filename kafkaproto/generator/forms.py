@@ -48,14 +48,14 @@ FORMS: dict[str, tuple[dict[str, Any], set[str]]] = {
     "struct": ({"name": str, "versions": str, "about": str, "fields": list}, {"name", "versions", "fields"}),
     "field": (FIELD_FORM, {"name", "type"}),
 }
-"""Maps each part of a definition to its allowed keys with their JSON types, and to its required keys. Other keys are errors."""
+"""Maps "message", "struct" and "field" to (the keys that such a JSON object may have, with the types of their values; its required keys)."""
 
 
 def check_form(source: Any, form: str, where: str) -> None:
-    """Check the keys in one part of a definition, and the JSON types of their values, recursively.
+    """Check the keys of a message, struct or field in a definition, the JSON types of their values, and the objects inside.
 
-    form: the kind of the part, a key of `FORMS`. where: path of the part for the error message. Raises SpecError for a missing or unknown key and for
-    a value of another type. source: the part, as parsed JSON.
+    source: the object, as parsed JSON. form: the kind of the object, a key of `FORMS`. where: the path of the object around it, for the error
+    message. Raises SpecError for a missing or unknown key and for a value of another type.
     """
     known, needed = FORMS[form]
     if not isinstance(source, dict):

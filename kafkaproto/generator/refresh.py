@@ -29,12 +29,15 @@ DATA_JARS = {
     "kafka-transaction-coordinator": "__transaction_state",
     "kafka-share-coordinator": "__share_group_state",
 }
-"""The jars of the newer release that define data inside messages and records. Maps a jar to the topic of its records, "" for none."""
+"""The jars of the newer release with definitions of data inside messages and records.
+
+Maps the name of a jar to the topic whose records its definitions describe; "" for no topic.
+"""
 
 OLDER_DATA = {"OffsetCommitKey": "kafka-group-coordinator"}
-"""Maps the name of data whose definition is taken from the older release to the jar with the definition.
+"""The data whose definition is taken from the older release. Maps the name of the data to the name of the jar with the definition.
 
-The older release has one definition for all versions of this data; the newer release splits them into two definitions with different names.
+The older release has one definition for all versions of this data; the newer release has two, under different names.
 """
 
 MESSAGE_FACTS = ("apiKey", "type", "name", "validVersions", "flexibleVersions")
@@ -69,11 +72,11 @@ DEFINITION = re.compile(r"common/message/\w+\.json")
 NO_DATA = re.compile("(Request|Response|Header)$|^Legacy")
 """Matches the names of definitions that the generator does not take from a jar as data: requests, responses, headers and `Legacy...`.
 
-The newer release splits the definition of some data in two, and the one with the first versions has a name that starts with "Legacy". The generator
-takes the undivided definition from the older release instead (`OLDER_DATA`).
+For some data, the newer release has two definitions; the name of the definition with the first versions starts with "Legacy". The generator takes the
+single definition with all versions from the older release instead (`OLDER_DATA`).
 """
 BROKER_REQUEST = re.compile(r'"listeners": \[[^]]*"broker"')
-"""Matches a request that a broker's listeners accept. Requests that only ZooKeeper brokers accepted are not matched."""
+"""Matches the JSON text of a request's definition if its "listeners" contain "broker"; requests for ZooKeeper brokers only have "zkBroker"."""
 
 Json = dict[str, Any]
 
@@ -81,8 +84,8 @@ Json = dict[str, Any]
 def facts(definition: str) -> Json | None:
     """Return the facts of a message definition: names, types, versions, defaults and flags, without Kafka's prose.
 
-    definition: Kafka's JSON with comments. Returns None if the definition has no usable version. An unstable latest version is omitted, because
-    brokers offer it only if a setting enables it.
+    definition: Kafka's JSON with comments. An unstable latest version is omitted, because brokers offer it only if a setting enables it. Returns None
+    if no version is left.
     """
     source = json.loads(re.sub(r"^\s*//.*$", "", definition, flags=re.MULTILINE))
     versions = VersionRange.parse(source["validVersions"])
@@ -104,9 +107,9 @@ def facts(definition: str) -> Json | None:
 
 
 def served(jar: Path) -> dict[str, Json]:
-    """Return the facts (see `facts`) of those message definitions in a jar that brokers need, by name.
+    """Return the facts (see `facts`) of the definitions in a jar that brokers need, by name: headers, requests and responses.
 
-    They are the headers and the messages of all APIs that a broker's listeners accept.
+    The requests and responses are those of all APIs that a broker's listeners accept.
     """
     result = {}
     with zipfile.ZipFile(jar) as archive:
@@ -126,8 +129,8 @@ def served(jar: Path) -> dict[str, Json]:
 def data(older: Path, newer: Path) -> dict[str, Json]:
     """Return the definitions for ``schemas/data``, by name: data inside messages and records, reduced by `facts` to what the project uses.
 
-    older, newer: the folders with the jars of the two releases. The definition of the key of a record in a coordinator's topic also
-    has the name of the topic, and the name of the definition of the record's value.
+    older, newer: the folders with the jars of the two releases. If a definition describes the key of a record in a coordinator's topic, the topic's
+    name and the name of the definition of the record's value are added to the definition.
     """
     texts = {name: (text, topic) for jar, topic in DATA_JARS.items() for name, text in _data_of(newer, jar).items()}
     texts |= {name: (_data_of(older, jar)[name], DATA_JARS[jar]) for name, jar in OLDER_DATA.items()}

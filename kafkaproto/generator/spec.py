@@ -43,9 +43,9 @@ class Type:
 class Field:
     """One field of a struct. ``default`` is the Python value that the field has by default.
 
-    The default of an array or struct is None for null; otherwise it is ``()``: an empty list, or a struct in which each field has its own default.
-    ``name`` is the Python name, ``wire_name`` is Kafka's name. ``tag`` is None for a field that is never tagged; ``flexible`` is None unless the
-    definition gives the field flexible versions of its own.
+    For an array or struct, ``default`` is None for null, or ``()`` for an empty list or a struct in which each field has its own default. ``name`` is
+    the Python name, ``wire_name`` is Kafka's name. ``tag`` is None for a field that is never tagged; ``flexible`` is None unless the definition gives
+    the field flexible versions of its own.
     """
 
     name: str
@@ -71,9 +71,10 @@ class Struct:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A whole definition. ``structs`` contains every nested struct, inner ones first, and the message itself as the last one.
+    """A parsed definition. ``structs`` contains every nested struct, inner ones first, and as the last item the message itself.
 
-    If the message is the key of a coordinator's record, ``topic`` and ``value`` name the record's topic and the definition of its value.
+    If the definition describes the key of a coordinator's record, ``topic`` is the topic of the record, and ``value`` is the name of the definition
+    of the record's value.
     """
 
     name: str
@@ -180,7 +181,7 @@ class _Parser:
         return field
 
     def nested(self, where: str, field: Field, source: Json, versions: VersionRange) -> None:
-        """Parse the struct that is the type of a field, unless it is a common struct that an earlier field has parsed already.
+        """Parse the struct that is the type of a field. A common struct that was already parsed for an earlier field is not parsed again.
 
         where: the path of the field, for errors. source: the definition of the field. versions: the versions of the field.
         """
@@ -214,8 +215,8 @@ class _Parser:
     def default(self, where: str, field_type: Type, text: Any, nullable: str | None, versions: VersionRange) -> Any:
         """Return the default of a field as a Python value. Raises SpecError if the default is invalid.
 
-        where: path of the field for the error message. text: the default in the definition: text, number, boolean, or None if it has none. nullable:
-        the versions in which the field may be null, as text. versions: the versions of the field.
+        where: path of the field for the error message. text: the default as the definition has it: text, number or boolean; None if the definition
+        has no default. nullable: the versions in which the field may be null, as text. versions: the versions of the field.
         """
         if text == "null":
             if not versions.within(VersionRange.parse(nullable or "none")):

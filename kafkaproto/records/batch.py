@@ -183,9 +183,10 @@ def batches(buffer: Buffer) -> Iterator[Batch]:
 def whole(
     buffer: Buffer, read: Callable[[Buffer, int], H], kinds: Mapping[int, int]
 ) -> Iterator[tuple[int, H, memoryview]]:
-    """Yield (position in the buffer, header, bytes as a view) of each batch. Raises DecodeError on reaching an incomplete batch.
+    """Yield (position, header, bytes as a view) of each batch or message in a buffer. Raises DecodeError on reaching an incomplete one.
 
-    read: decodes a header and raises DecodeError for an invalid one. kinds: maps each accepted magic to the smallest size of a batch in bytes.
+    read: decodes the header at a position of the buffer, and raises DecodeError if it is invalid. kinds: maps each accepted magic to the smallest
+    valid size of a batch or message in bytes.
     """
     view = memoryview(buffer)
     end = 0
@@ -313,16 +314,17 @@ def build_batch(
 ) -> bytes:
     """Return a batch of the records with its checksum, at consecutive offsets unless ``offset_deltas`` is given.
 
-    ``compression_level`` is the level of gzip, lz4 or zstd; None stands for Kafka's default level (`compress`).
+    ``compression_level`` is the level of gzip, lz4 or zstd; None stands for Kafka's default level (`compress`). ``producer_id``, ``producer_epoch``
+    and ``base_sequence`` are -1 if the producer is not idempotent; ``leader_epoch`` is -1 if it is unknown.
 
     ``offset_deltas`` are the offsets minus ``base_offset``. ``last_offset_delta`` is written into the header. It may be larger than the delta of the
     last record, if a cleaner removed later records; None stands for the delta of the last record.
 
-    ``attributes`` are the bits beside the compression kind (`TRANSACTIONAL`, `CONTROL`, `LOG_APPEND_TIME`). ``max_timestamp``, in ms, is the append
-    time if the batch has one; by default it is the records' largest timestamp. ``delete_horizon_ms`` (KIP-534) becomes the base timestamp, and the
-    attribute bit that says so is set. Raises EncodeError if there are no records, because producers send no empty batch, and for values that do not
-    fit. ``producer_id``, ``producer_epoch`` and ``base_sequence`` are written into the header; -1 means that the producer is not idempotent. A
-    ``leader_epoch`` of -1 means that it is unknown.
+    ``attributes`` are the bits beside the compression kind (`TRANSACTIONAL`, `CONTROL`, `LOG_APPEND_TIME`). ``max_timestamp``, in ms, is written into
+    the header: with `LOG_APPEND_TIME` the append time; None stands for the records' largest timestamp. ``delete_horizon_ms`` (KIP-534) is written as
+    base timestamp, and an attribute bit marks it as delete horizon.
+
+    Raises EncodeError if there are no records, because producers send no empty batch, and for values that do not fit.
     """
     listed = list(new_records)
     if not listed:
@@ -361,8 +363,9 @@ def build_batch(
 def build_empty_batch(header: BatchHeader) -> bytes:
     """Return a batch without records. A cleaner keeps such a batch to preserve a producer's last sequence number.
 
-    header: the header of the batch that had the records. It is copied except for length, record count and checksum, and without base timestamp,
-    compression and delete horizon (``DefaultRecordBatch.writeEmptyHeader``). Raises EncodeError for a header whose numbers do not fit.
+    header: the header of the batch that had the records. The result has the same header, but with length, record count and checksum of an empty
+    batch, and without base timestamp, compression and delete horizon (``DefaultRecordBatch.writeEmptyHeader``). Raises EncodeError for a header whose
+    numbers do not fit.
     """
     empty = header._replace(
         batch_length=HEADER_BYTES - PREFIX_BYTES,

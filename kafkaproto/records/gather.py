@@ -195,9 +195,9 @@ def _same_size(b: bytes, model: int, pos: int, stride: int, width: int, most: in
 
 @cache
 def _short() -> tuple[Ints, Ints]:
-    """Return two tables for decoding short varints: the value of the varint, and its width in bytes.
+    """Return two tables for decoding varints of one or two bytes: the decoded number, and the number of bytes of the varint.
 
-    Index of both: the first two bytes as a number, low byte first. The width is 0 if the varint has more than two bytes.
+    The index into both tables is the first two bytes as a number, low byte first. The number of bytes is 0 if the varint has more than two.
     """
     words = np.arange(1 << 16, dtype=np.int64)
     low, high = words & 0xFF, words >> 8

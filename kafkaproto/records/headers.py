@@ -50,10 +50,10 @@ _LEAST_BYTES, _length_and_magic = LENGTH_AND_MAGIC.size, LENGTH_AND_MAGIC.unpack
 
 
 def batch_bytes(buffer: Buffer, at: int, room: int, kinds: Mapping[int, int] = BATCHES) -> int | None:
-    """Return the size in bytes of the batch that begins at index `at`, or None if it is invalid or incomplete.
+    """Return the size in bytes of the batch that begins at index `at`, or None if the batch is invalid or incomplete.
 
-    room: the number of bytes from `at` to the end of the searched range. The buffer may end earlier, but must contain the header.
-    kinds: the accepted magics, each with its smallest size.
+    room: the number of bytes from `at` to the end of the range in which the batch must end. The buffer may end before the batch, but must contain its
+    header. kinds: maps each accepted magic to the smallest valid size of a batch in bytes.
     """
     left = len(buffer) - at
     if left < _LEAST_BYTES:

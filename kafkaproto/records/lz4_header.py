@@ -1,7 +1,7 @@
 """The header checksum of lz4 frames, which Kafka computed wrongly in magic 0 (KIP-57).
 
-The correct checksum covers the frame descriptor; Kafka's also covered the four magic bytes before it. Readers of magic 0
-do not verify it (``KafkaLZ4BlockInputStream``), so both kinds exist. This module does not depend on messages.
+The correct checksum covers the frame descriptor; Kafka's also covered the frame's four magic bytes before the descriptor. Readers of messages of
+magic 0 do not verify the checksum (``KafkaLZ4BlockInputStream``), so both kinds exist. This module does not depend on messages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def with_right_checksum(frame: bytes) -> bytes:
 
 
 def with_broken_checksum(frame: bytes) -> bytes:
-    """Return the frame with the incorrect checksum that Kafka writes in magic 0."""
+    """Return the lz4 frame with its header checksum replaced by the incorrect one that Kafka writes in messages of magic 0."""
     return _with_checksum(frame, 0)
 
 

@@ -144,10 +144,10 @@ class Stretch:
 
 @cache
 def _counting_up(width: int) -> tuple[int, list[bytes]]:
-    """Return (smallest number, columns) of the varints of all non-negative numbers that take ``width`` bytes (1 or 2), in ascending order.
+    """Return the varints of all non-negative numbers that take ``width`` bytes (1 or 2) as (smallest number, columns).
 
-    smallest number: the number that the first of these varints encodes. columns: one for each byte of a varint: column 0 has the first byte of every
-    varint, column 1 the second.
+    smallest number: the number that the first varint encodes; the next varint encodes this number + 1, and so on. columns: column 0 has the first
+    byte of every varint, column 1 the second byte.
     """
     if width == 1:
         return 0, [bytes(range(0, 0x80, 2))]

@@ -107,7 +107,7 @@ def _write(
 def _frames(chosen: list[tuple[int, int, Conversation, Exchange]]) -> Iterator[tuple[int, Conversation, bool, bytes]]:
     """Yield (time in ns since the epoch, connection, True for a response, frame with its length prefix), each request before its response.
 
-    chosen: (time of the request, time of the response, connection, exchange), both times in ns since the epoch.
+    chosen: (time of the request, time of the response, connection, recorded request and response), both times in ns since the epoch.
     """
     for received_ns, ready_ns, connection, exchange in sorted(chosen, key=lambda entry: entry[3].seq):
         yield received_ns, connection, False, frame(exchange.request)

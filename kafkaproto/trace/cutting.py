@@ -34,11 +34,11 @@ _MESSAGE_HEAD_BYTES = {magic: PREFIX_BYTES + least - _KEY_AND_VALUE_BYTES for ma
 
 
 def cut(out: Buffer, places: Sequence[tuple[int, int, bytes]], flexible: bool) -> bytes:
-    """Return an encoded message with shorter bytes in place of the records in each records field.
+    """Return an encoded message with the content of each records field replaced by shorter bytes.
 
-    out: the message, encoded with the original length of each records field, but without the bytes of the records. places: for each of these
-    fields, in ascending order, (byte position in `out` at which the bytes are missing, their original length, the bytes to insert there). The
-    original length is replaced by that of the inserted bytes. flexible: whether the encoded lengths are varints.
+    out: the message, encoded with the original length of each records field, but without the bytes of the records. places: one item for each records
+    field, in ascending order: (index in `out` at which the bytes are missing, original length in bytes, the bytes to insert). The length of the
+    inserted bytes replaces the original length. flexible: whether the encoded lengths are varints.
     """
     parts: list[Buffer] = []
     copied_to = 0
@@ -92,10 +92,10 @@ def read_heads(headers: Buffer) -> list[BatchHeader] | list[MessageHeader]:
 
 
 def read_kept(headers: Buffer) -> list[tuple[Any, Buffer]]:
-    """Decode the result of `batch_heads_and_markers` into pairs (header, the complete control batch).
+    """Decode the result of `batch_heads_and_markers` into a list of (header, the bytes of the whole batch), one for each batch or message.
 
-    The second item is empty for other batches, and for a control batch without its record, as in traces before version 5. Decoding stops at the first
-    invalid header, without an error.
+    The second item is empty if only the header was stored. Only control batches are stored whole, and only since version 5 of the trace format.
+    Decoding stops at the first invalid header, without an error.
     """
     of_messages = len(headers) > _MAGIC_AT and headers[_MAGIC_AT] in SMALLEST_BYTES
     heads: list[tuple[Any, Buffer]] = []

@@ -224,7 +224,7 @@ def _event(body: bytes) -> Event:
 
 
 def _earlier_event(body: bytes) -> Event:
-    """Decode the body of a trace entry with an event of format version 2 or 3, in which events of kind "problem" have the kind "trouble"."""
+    """Decode the body of a trace entry with an event of format version 2 or 3. The kind "trouble" of these versions becomes "problem"."""
     event = _event(body)
     return event._replace(kind="problem") if event.kind == "trouble" else event
 

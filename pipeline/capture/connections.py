@@ -81,7 +81,7 @@ class Pair:
         """The reason why the last closed connection was left out of the trace; empty if the trace contains it."""
         self._last = Stamp(0, 0)
         self.left_out: Counter[str] = Counter()
-        """Maps each reason for leaving out packets to the number of packets that were left out for it."""
+        """Maps each reason for leaving out a packet to the number of packets that were left out for this reason."""
 
     def take(self, segment: DirectedSegment) -> Iterator[ConnectionEntry]:
         connection = self._connection
@@ -126,7 +126,7 @@ class Pair:
 class Connection:
     """A TCP connection between the endpoints `ends`, from its handshake or from its first captured packet.
 
-    number: number of its first packet. client: index (0 or 1) of the client in `ends`, None if unknown. ports_given: whether the options name the
+    number: number of its first packet. client: index (0 or 1) of the client in `ends`, None if unknown. ports_given: whether the user has named the
     brokers' ports.
     """
 
@@ -237,7 +237,8 @@ class Connection:
     def _find_client(self, heads: list[bytearray]) -> int | None:
         """Return the index (0 or 1) of the endpoint that sends requests; None if unknown. heads: the buffered bytes of each endpoint.
 
-        After a handshake the first byte must start a request; in mid-stream, any request that can be decoded is sufficient.
+        If the connection was captured from its handshake, the client's first byte must start a request. Otherwise, any request that can be decoded is
+        sufficient, or, when the buffer is full, segments that look like requests.
         """
         if self._client is not None and self._begins_whole():
             return self._client if request_begins(heads[self._client], 0, None, None) else None
@@ -264,7 +265,7 @@ class Connection:
         return True
 
     def _begins_whole(self) -> bool:
-        """Return True if the buffer starts with the first byte that the client sent on this connection."""
+        """Return True if the client's first bytes on this connection were captured and are still in the buffer."""
         first = next((piece for by, piece in self._buffered if by == self._client), None)
         return self._client in self._syn_sequences and not self._dropped_buffer and isinstance(first, Data)
 

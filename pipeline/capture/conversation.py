@@ -41,9 +41,9 @@ class PendingRequest(NamedTuple):
     """A request whose response has not been captured yet.
 
     seq: sequence number of its trace entry. header: None for a SASL token, which has neither a header nor a trace entry (its seq is 0). cut: the part
-    of the request that the trace stores. frame: the request as captured. stretch: the number of gaps in the captured requests before this one. There
-    is no gap between two requests with the same number. doubtful: True for a Produce whose acks cannot be decoded, so that it is unknown whether the
-    broker sends a response (it sends none for acks=0).
+    of the request that the trace stores. frame: the request as captured. stretch: the number of gaps in the captured requests before this request. No
+    request is missing between two requests with the same `stretch`. doubtful: True for a Produce whose acks cannot be decoded, so that it is unknown
+    whether the broker sends a response (it sends none for acks=0).
     """
 
     seq: int
@@ -74,11 +74,10 @@ class Conversation:
         """True after the response to a SaslHandshake of version 0. SASL tokens without headers follow it (KIP-43)."""
         self._stretch = 0
         self._ordered_stretch: int | None = None
-        """The `stretch` of the requests whose responses can be paired by their order; None if responses may be missing before the next one.
+        """The `stretch` of the requests that can be paired with responses by their order; None if responses may be missing.
 
-        If the oldest pending request has this `stretch`, the next response belongs to that request, because no frame is missing before the two
-        (`_is_next` has exceptions). Otherwise, the next response is paired by its correlation id, and this attribute is set to the `stretch` of its
-        request.
+        If the oldest pending request has this `stretch`, it is paired with the next response (exceptions: see `_is_next`). Otherwise, the next
+        response is paired by its correlation id, and this attribute is set to the `stretch` of the request in that pair.
         """
         self.requests = Finder(self._request_begins, self._find_request)
         self.responses = Finder(self._response_begins, self._find_response)
@@ -160,8 +159,8 @@ class Conversation:
     def _is_next(self, oldest: PendingRequest) -> bool:
         """Return True if the next response must belong to `oldest`, the oldest pending request.
 
-        Returns False if frames may be missing before the two, or if the broker may send no response to `oldest` (`doubtful`): then the correlation
-        id decides. A SASL token has no correlation id, so the next response is always taken for its response.
+        Returns False if requests or responses before this pair may be missing, or if the broker may send no response to `oldest` (`doubtful`): then
+        the correlation id decides. A SASL token has no correlation id, so the next response always counts as its response.
         """
         return oldest.header is None or (oldest.stretch == self._ordered_stretch and not oldest.doubtful)
 
@@ -178,8 +177,8 @@ class Conversation:
     def _pair(self, request_index: int, response_index: int) -> Iterator[Entry]:
         """Pair a request and a response, given by their indexes in the queues of unpaired requests and responses.
 
-        Yields the pair as an exchange of the trace; a pair of SASL tokens yields nothing. Earlier frames in the two queues have lost their
-        counterpart. Their entries come first: an exchange without a response for a request, an event "unreadable" for a response.
+        Yields the pair as an exchange of the trace; a pair of SASL tokens yields nothing. Frames that precede the pair in the queues stay unpaired.
+        Their entries come first: for a request an exchange without a response, for a response an event "unreadable".
         """
         for _ in range(response_index):
             yield self._unpaired_event(self._next_response())
@@ -260,7 +259,8 @@ def _correlation_id(frame: Frame) -> int | None:
 def _decodable_part(frame: Frame) -> tuple[RequestHeader, Cut]:
     """Return the header of a request, and the part of the request that the trace stores: only the header if the frame is incomplete.
 
-    If an incomplete frame lacks the client id, the returned header has none. Raises ProtocolError for any other header that cannot be decoded.
+    If an incomplete frame ends before or within the client id, the client id in the returned header is None. Raises ProtocolError if another part of
+    the header cannot be decoded.
     """
     if not frame.problem:
         return cut_request(frame.data)

@@ -92,7 +92,7 @@ class Capture:
             raise CaptureError(f"{path} is not a capture file (pcap or pcapng): {compressed_or_first_bytes}")
 
     def packets(self) -> Iterator[Packet]:
-        """Yield every whole packet. An incomplete one at the end is described in `torn`; a damaged file raises CaptureError."""
+        """Yield every whole packet. If the last packet is incomplete, `torn` describes it. Raises CaptureError if the file is damaged."""
         with self.path.open("rb", buffering=1 << 20) as file:
             for number, (ts_ns, link, data, length) in enumerate(self._read(file), 1):
                 self.read_bytes = file.tell()
@@ -214,11 +214,11 @@ def _options(data: bytes, order: str) -> Iterator[tuple[int, bytes]]:
 def _packet(
     kind: int, body: bytes, order: str, interfaces: list[_Interface], last_ns: int
 ) -> tuple[int, int, bytes, int]:
-    """Return (ts_ns, link, data, length), the fields of `Packet`, of a packet block in a pcapng file.
+    """Return (ts_ns, link, data, length) of a packet block in a pcapng file: the fields of `Packet` without the number.
 
-    kind: type of the block. body: content of the block. order: byte order for `struct`. interfaces: those of the current
-    section of the file; the block contains an index in this list. last_ns: time of the previous packet, which is also used for a "simple packet"
-    block, because that block has no time.
+    kind: type of the block. body: content of the block. order: byte order for `struct`. interfaces: the interfaces that the current section of the
+    file has described so far; the block names one by its index. last_ns: time of the previous packet, which is also used for a "simple packet" block,
+    because that block has no time.
     """
     if kind == _SIMPLE_PACKET:
         (length,) = struct.unpack_from(order + "I", body)

@@ -144,7 +144,7 @@ class Cutter:
             self.in_step = False
 
     def _skipped(self, skipped: int, stamp: Stamp) -> Iterator[Frame]:
-        """Skip bytes of a frame that has a gap. Once its end is reached, yield a frame with the bytes before the gap.
+        """Skip bytes of a frame that has a gap. When the end of the frame is reached, yield the frame with only its bytes before the gap.
 
         skipped: number of bytes to skip. stamp: number and time of the packet with the last of these bytes.
         """
@@ -194,7 +194,7 @@ class Cutter:
 
 
 def request_begins(data: bytes | bytearray | memoryview, at: int, after: int | None, client_id: str | None) -> bool:
-    """Return True if the 14 bytes from byte position `at` on look like a length prefix and a request header.
+    """Return True if the bytes from byte position `at` on look like a length prefix and a request header; False for fewer than 14 bytes.
 
     after: correlation id of the last request, None if unknown. client_id: the client id that the header must have; None accepts any.
     """

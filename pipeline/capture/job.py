@@ -1,8 +1,8 @@
 """Conversion of packet captures into the trace tables, by Spark.
 
-Each capture file is read once, by one task. Spark then groups the TCP segments by connection and sorts them, and further tasks make the rows of one
-connection after the other. Topic names and broker ids are joined at the end. Memory never holds a whole connection. This module does not depend on
-how a connection is decoded.
+Each capture file is read once, by one task. Spark then groups the TCP segments by connection and sorts them. Further tasks convert the segments of
+one connection at a time into rows of the tables. Topic names and broker ids are joined at the end. Memory never holds a whole connection. This module
+does not depend on how a connection is decoded.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ _PACKETS = pa.schema(
 )
 """The schema of the rows that `packets_of` yields: one row for each TCP segment, then rows about the whole capture file.
 
-run: index of the run (recording). ends: both endpoints, encoded by `key_of`. number, ts_ns: number and time of the packet. by: index (0 or 1) of the
-sender in `ends`. The columns from `sequence` to `missing` are fields of the segment (`link.Segment`).
+run: index of the recording (run) in the job. ends: both endpoints, encoded by `key_of`. number, ts_ns: number and time of the packet. by: index (0 or
+1) of the sender in `ends`. The columns from `sequence` to `missing` are fields of the segment (`link.Segment`).
 
-beside: null in the row of a segment. In a row about the file, only `run` and `beside` have a meaning, and `beside` is JSON text. For each problem of
-the file, there is a row whose `beside` is a list: [message for the user, whether only the end of the file is missing]. In the last row, `beside` is
-an object that maps each reason for leaving out packets to their number.
+beside: null in the row of a segment. A row about the file has only `run` and `beside`, which is JSON text. For each problem of the file, there is a
+row whose `beside` is a list: [message for the user, True if only the end of the file is missing]. In the last row, `beside` is an object that maps
+each reason for leaving out packets to the number of these packets.
 """
 _PACKETS_DDL = (
     "run int, ends binary, number bigint, ts_ns bigint, by int, sequence bigint, acknowledged bigint, flags int, data binary, "
@@ -125,9 +125,10 @@ def _in_order(table: str, rows: Iterable[Row]) -> list[tuple[Any, ...]]:
 
 
 def _discovered_facts(rows: DataFrame, runs: list[Run]) -> list[tuple[ResolvedFacts, Counter[str]]]:
-    """Return for each run (recording): (its broker ids and topic names, number of packets that were left out, by reason).
+    """Return for each recording: (its broker ids and topic names, the number of packets that were left out, by reason).
 
-    rows: the rows made from the captures; some of them contain these ids, names and numbers. runs: the recordings; the result has the same order.
+    rows: the rows made from the captures. The rows of the internal table `_DISCOVERED` contain what this function returns. runs: the recordings; the
+    result has the same order.
     """
     cluster_facts = [ClusterFacts() for _ in runs]
     servers: list[set[str]] = [set() for _ in runs]
@@ -289,7 +290,7 @@ class _TaskOutput:
         self._pending[_DISCOVERED].append(("", {"run": run, "what": what, "name": name, "value": value, "n": n}))
 
     def full(self, enough: int) -> Iterator[pa.RecordBatch]:
-        """Yield a batch for each table that has at least `enough` buffered rows, and clear its buffer."""
+        """Yield a batch for each table that has at least `enough` buffered rows, and remove these rows from the buffer."""
         for table, table_rows in self._pending.items():
             if len(table_rows) < enough:
                 continue

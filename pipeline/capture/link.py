@@ -45,10 +45,10 @@ class Segment(NamedTuple):
 
 
 def segment_of(link: int, data: bytes, length: int) -> Segment:
-    """Return the TCP segment in a packet. Raises LeftOut if the packet has none that can be used.
+    """Return the TCP segment in a packet. Raises LeftOut if the packet has no usable TCP segment.
 
-    link: link-layer type as a LINKTYPE_ number of libpcap, such as 1 for Ethernet. data: the captured bytes of the packet. length: size in bytes
-    of the whole packet.
+    link: link-layer type as a LINKTYPE_ number of libpcap, such as 1 for Ethernet. data: the captured bytes of the packet. length: size in bytes of
+    the whole packet.
     """
     try:
         at = _network_at(link, data)
@@ -58,7 +58,7 @@ def segment_of(link: int, data: bytes, length: int) -> Segment:
 
 
 def _network_at(link: int, data: bytes) -> int:
-    """Return the byte position of the IP header in a packet. Raises LeftOut if the packet has none or the link-layer type is not supported.
+    """Return the byte position of the IP header in a packet. Raises LeftOut for a packet without one, or an unsupported link-layer type.
 
     link: link-layer type as a LINKTYPE_ number of libpcap, such as 1 for Ethernet.
     """

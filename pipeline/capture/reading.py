@@ -58,9 +58,9 @@ def runs_of(path: Path, ports: Iterable[int]) -> tuple[list[Run], list[Notice]]:
 
 
 class ConnectionRows:
-    """Converts the entries of a capture's connections to table rows, and collects the server addresses, broker ids and topic names in them.
+    """Converts the trace entries of a capture's connections to table rows, and collects facts about the cluster from these entries.
 
-    cluster: broker ids and topic names from the responses. servers: addresses of the servers as host:port.
+    cluster: the broker ids and topic names that responses contain. servers: the address, as host:port, of the server of each connection.
     """
 
     def __init__(self, run: Run) -> None:
@@ -130,10 +130,10 @@ def _is_address(name: str) -> bool:
 
 
 def events(run: Run, filled: ResolvedFacts, left_out: Counter[str]) -> list[Row]:
-    """Return the rows of the table `events` that describe a capture as a whole. The other rows of that table come from its connections.
+    """Return one or two rows of the table `events`: those that describe a capture as a whole, not one of its connections.
 
-    The first row is the event `meta` with the metadata of `run` and the brokers' API versions from `filled`. If packets were left out, a row for the
-    event `left_out` follows, with their number by reason. filled: facts that are known only after the whole capture was read.
+    The first row is the event `meta`, with the metadata of `run` and the API versions that brokers advertised. If packets were left out, the second
+    row is the event `left_out`, with their numbers. filled: has the advertised versions. left_out: maps a reason to the number of packets left out.
     """
     rows = Rows(run.name, run.meta["wall_ms"], run.meta["at_ns"])
     common = {"seq": 0, "clock_ms": 0, "at_ns": run.meta["at_ns"], "broker": UNKNOWN_BROKER}
@@ -152,10 +152,9 @@ def entries(run: Run) -> Iterator[Entry]:
 
 
 def _connection_entries(read: CapturePass, left_out: Counter[str]) -> Iterator[ConnectionTraceEntry]:
-    """Yield the trace entries of all connections of a capture, each as a `ConnectionTraceEntry`: the entry and what identifies its connection.
+    """Yield the trace entries of all connections of a capture, each together with the number and the server address of its connection.
 
-    read: the pass over the packets of the capture. left_out: a counter to which the function adds the number of packets that were left out, by
-    reason.
+    read: reads the packets of the capture. left_out: a counter to which the function adds the number of packets that were left out, by reason.
     """
     pairs: dict[Endpoints, Pair] = {}
     for ends, segment in read.segments():
@@ -168,10 +167,10 @@ def _connection_entries(read: CapturePass, left_out: Counter[str]) -> Iterator[C
 
 
 def batches(run: Run) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Read the capture file of a run completely, then yield (table name, rows) for each table.
+    """Read the capture file of a run completely, then yield the rows of the tables as pairs (table name, Arrow batch).
 
-    If the file has problems, the last item is ("notices", rows). Each of its rows is a message for the user about the file, and has the fields of
-    `Notice` as columns.
+    A large table yields several batches, a table without rows yields none. If the file has problems, the last pair is ("notices", batch): each row
+    of this batch is a message for the user about the file, and has the fields of `Notice` as columns.
     """
     read = CapturePass(run.name, Path(run.files[0]), frozenset(run.meta["ports"]))
     connection_rows = ConnectionRows(run)

@@ -13,9 +13,9 @@ from typing import NamedTuple
 WINDOW_BYTES = 4 * 1024 * 1024
 WINDOW_SEGMENTS = 2048
 PATIENCE_PACKETS = 32
-"""The number of packets for which the stream waits for a missing segment after the other end has acknowledged it.
+"""The number of packets from the other end for which the stream waits for a missing segment that the other end has acknowledged.
 
-After that, the capture is assumed to lack the segment.
+After that number, the capture is assumed to lack the segment.
 """
 FARTHEST_BACK_BYTES = 1 << 30
 """The largest TCP window in bytes. A segment that starts more than this before the next expected byte cannot be a retransmission."""
@@ -23,9 +23,9 @@ LOST, CUT_SHORT = "packets are missing in the capture", "the capture has only th
 
 
 class Stamp(NamedTuple):
-    """The packet that completed a piece of data or a gap in a stream, and its time.
+    """The packet that completed a piece of a stream (data or a gap), and the time.
 
-    number: number of the packet in the capture. ts_ns: time of the last byte, in ns since the epoch.
+    number: number of the packet in the capture. ts_ns: time at which the piece was complete, in ns since the epoch.
     """
 
     number: int
@@ -72,7 +72,7 @@ class Stream:
         self.ends_at: int | None = None
 
     def begin(self, sequence: int) -> None:
-        """Set the sequence number of the stream's first byte, which is one more than that of the SYN."""
+        """Start the stream. sequence: TCP sequence number of the first byte, which is the sequence number of the SYN plus one."""
         self._expected = sequence
 
     @property
@@ -134,9 +134,9 @@ class Stream:
             yield from self._give_up(stamp)
 
     def flush(self, stamp: Stamp) -> Iterator[Piece]:
-        """Yield all buffered segments at the end of the connection, and a hole for the missing bytes before each.
+        """Yield all buffered data, with a `Hole` wherever bytes are missing before the data. Afterwards nothing is buffered.
 
-        stamp: number and time of the connection's last packet.
+        stamp: number and time of the packet after which no missing bytes are expected, such as the last packet of the connection.
         """
         while self._pending:
             yield from self._give_up(stamp)
@@ -150,10 +150,10 @@ class Stream:
         yield from self._in_order(stamp)
 
     def _in_order(self, stamp: Stamp) -> Iterator[Piece]:
-        """Yield the data of those buffered segments that directly continue the data yielded before, without a gap.
+        """Yield the buffered segments that directly continue what was yielded before: their data, and a `Hole` for bytes that were not captured.
 
-        Bytes that were already yielded are left out. stamp: number and time of the packet that is being processed. Each yielded piece gets this
-        number and time.
+        Bytes that were already yielded are left out. stamp: that of the packet that is being processed. Each piece gets the number in `stamp`, and
+        the latest time of all segments yielded so far.
         """
         while self._pending and self._expected is not None and self._pending[0].start <= self._expected:
             start, _, ts_ns, data, missing = self._pending.pop(0)

@@ -22,7 +22,7 @@ COMMAND = [
 ]
 READY_SECONDS = 20.0
 FOLDER = Path("build", "demo").absolute()
-"""The folder with the trace of the latest demo and its report, below the working directory."""
+"""The folder `build/demo` in the working directory. It holds the recorded trace and the report of the latest demo."""
 
 
 class Brokers:

@@ -102,11 +102,11 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
     second_half = threading.Event()
 
     def pause(member: Member) -> bool:
-        """Return True while a member of the consumer group must not fetch.
+        """Return True if `member` must not fetch now.
 
-        In the first half of this step, members fetch only while there are exactly two and each has half of the partitions. Each of them stops
-        fetching when it has read and committed a quarter of all records. In the second half, which starts when the third member has replaced the
-        second and got half of the partitions, every member may fetch.
+        First half of this step: a member fetches only while the group has exactly two members and each has half of the partitions, and only until
+        the member has committed a quarter of all records. The second half starts when the third member has joined in place of the second and has
+        half of the partitions. In the second half, every member may fetch.
         """
         shared = len(members) == 2 and all(len(m.assigned) == PARTITIONS // 2 for m in members)
         return not second_half.is_set() and (not shared or len(member.committed) >= HALF // 2)

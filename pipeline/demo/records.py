@@ -104,7 +104,7 @@ def _read(brokers: Brokers, kind: str) -> dict[int, list[Record]]:
 def _compare(records_sent: list[Record], by_partition: dict[int, list[Record]]) -> tuple[int, int]:
     """Return (number of partitions with records, number of sent records that were read back unchanged and in order).
 
-    The records of each key are compared separately. If more records of a key were read than sent, the surplus is subtracted from the second number.
+    The records of each key are compared separately. Each record that was read in addition to those sent lowers the second number by one.
     by_partition: maps a partition to the records that were read from it.
     """
     sent_by_key: dict[bytes, list[Record]] = {}

@@ -6,7 +6,7 @@ from kafkaproto.pipeline.demo.brokers import Brokers
 from kafkaproto.pipeline.demo.table import Cell, Progress, same, within
 
 MIN_EXERCISED = 22
-"""The minimum number of audit rules that must find something to check in the traffic of the earlier steps."""
+"""The minimum number of audit rules that must hold and must have had something to check in the traffic of the earlier steps."""
 
 
 def run(brokers: Brokers, progress: Progress) -> list[Cell]:

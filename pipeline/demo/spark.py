@@ -69,9 +69,9 @@ def _with_session(brokers: Brokers, progress: Progress, scratch: Path, log: Any)
 
 
 def source(spark: SparkSession, brokers: Brokers, topic: str, **options: str) -> DataFrame:
-    """Return a DataFrame that reads a whole topic with Spark's Kafka source.
+    """Return a DataFrame that reads a topic with Spark's Kafka source, from the beginning unless `options` give another start.
 
-    options: further options of the source; an underscore in a name stands for a dot.
+    options: further options of Spark's source. An underscore in the name stands for a dot: `kafka_client_rack` sets `kafka.client.rack`.
     """
     reader = spark.read.format("kafka").option("kafka.bootstrap.servers", brokers.bootstrap).option("subscribe", topic)
     for name, value in options.items():
@@ -125,8 +125,8 @@ def _rack_read(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[Cel
 def _received(spark: SparkSession, group: str) -> list[float]:
     """Return the number of bytes received from each broker, from the metrics of Spark's Java consumers.
 
-    group: the beginning of the consumers' group ids. The result is indexed by broker id. The metrics still exist after a query, because Spark keeps
-    its consumers in a pool for a while.
+    group: the prefix of the group ids of these consumers. The result has one number for each broker, in the order of the broker ids. The metrics
+    still exist after a query, because Spark keeps its consumers in a pool for a while.
     """
     jvm: Any = spark.sparkContext._jvm
     pattern = jvm.javax.management.ObjectName("kafka.consumer:type=consumer-node-metrics,*")

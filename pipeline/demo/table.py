@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PAGE = Path("docs/status.md").absolute()
-"""The page with the table of the demo's results, below the working directory, which is a checkout."""
+"""The Markdown page into which the demo writes its table of results. The working directory must be a checkout of the project."""
 BEGIN, END = "<!-- demo -->", "<!-- /demo -->"
 HEAD = ("step", "check", "expected", "actual", "s")
 
@@ -33,7 +33,7 @@ def same(what: str, expected: object, actual: object) -> Cell:
 def within(what: str, low: float, high: float, actual: float, unit: str = "", digits: int = 0) -> Cell:
     """Return a table cell for the result `actual` of a check, which must lie between low and high, both inclusive.
 
-    what: name of the check. unit: text to print after each number. digits: number of decimals to print.
+    what: name of the check. unit: unit of the three numbers, printed as text. digits: number of decimals to print.
     """
     text = f"{low:,.{digits}f} to {high:,.{digits}f} {unit}".rstrip()
     return Cell(what, text, f"{actual:,.{digits}f} {unit}".rstrip(), low <= actual <= high)

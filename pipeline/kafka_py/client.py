@@ -45,7 +45,7 @@ PASSING = frozenset(
         ErrorCode.OFFSET_NOT_AVAILABLE,
     }
 )
-"""Error codes of temporary conditions, which a retry or new metadata resolves."""
+"""Error codes of temporary conditions: a request that fails with one of them is sent again, after new metadata if necessary."""
 NO_OFFSET = -1
 
 
@@ -60,8 +60,8 @@ class Missing(Passing):
 class Client:
     """A client for one thread. It cannot be pickled: each executor creates its own. `close` closes its connections.
 
-    fail_fast: whether to give up at once, with OptionError, if the first connection is refused. The driver sets it, because the options may be wrong;
-    executors retry, because the driver has reached the brokers with these options.
+    fail_fast: whether to raise OptionError at once if no bootstrap server can be reached before the first connection. The driver passes True, because
+    the options may be wrong. Executors pass False and retry, because the driver has reached the brokers with the same options.
     """
 
     def __init__(self, settings: ClientSettings, fail_fast: bool = False) -> None:

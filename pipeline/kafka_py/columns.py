@@ -67,7 +67,7 @@ class Rows:
         """
         self._first_offsets = array("q")
         self._cuts = False
-        """True if `take` must drop some of the collected records: those with offsets below `start` of `add`, or at or above the end of the range."""
+        """True if `take` must drop collected records, because their offsets are below the argument `start` of `add` or outside the range."""
         self._headers: list[HeaderColumns] = []
 
     def add(self, entry: Entry, start: int) -> bool:
@@ -162,9 +162,9 @@ def _headers_of(piece: Columns, header: Any) -> HeaderColumns:
 
 
 def _header_lists(parts: list[HeaderColumns]) -> pa.Array:
-    """Return an array with the list of headers of each record; null for a record without headers, as in Spark's source.
+    """Return an Arrow array with one item for each record: the list of its headers, or null without headers, as in Spark's source.
 
-    parts: the headers of the records of each batch, in the order of the batches.
+    parts: one item for each batch, with the headers of all records of the batch.
     """
     joined = array("q")
     for part in parts:

@@ -21,9 +21,10 @@ class OptionError(ValueError):
 
 
 def without_our_frames(method: Callable[P, T]) -> Callable[P, T]:
-    """Return a wrapper for a method that Spark calls. It removes the frames of the method from the tracebacks of OptionError and KafkaError.
+    """Return a wrapper for a method that Spark calls. The wrapper shortens the traceback of an OptionError or KafkaError from the method.
 
-    The cause of the exception is hidden too. Spark prints tracebacks to the user, for whom the frames of this package would be of no use.
+    It removes the frames of this package from the traceback, and hides the exception that caused the error. Spark prints tracebacks to the user, for
+    whom frames of this package would be of no use.
     """
 
     @functools.wraps(method)
@@ -37,7 +38,7 @@ def without_our_frames(method: Callable[P, T]) -> Callable[P, T]:
 
 
 class KafkaError(Exception):
-    """Raised if a broker rejected a request. ``code`` is Kafka's error code, ``doing`` says what failed."""
+    """Raised if a broker rejected a request. code: Kafka's error code. doing: text that says which operation failed."""
 
     def __init__(self, code: int, doing: str) -> None:
         super().__init__(f"{doing}: {error_name(code)}")
@@ -52,7 +53,7 @@ class DataLoss(Exception):
 
 
 def error_name(code: int) -> str:
-    """Return a name such as ``NOT_LEADER_OR_FOLLOWER``, or the number of an unknown code."""
+    """Return the name of an error code, such as ``NOT_LEADER_OR_FOLLOWER``. For an unknown code, return text such as ``error 999``."""
     try:
         return ErrorCode(code).name
     except ValueError:

@@ -136,9 +136,9 @@ class _Fetcher:
             self._request = None
 
     def _receive(self) -> PartitionData:
-        """Return the partition's data from the response to the pending fetch; send the fetch first if there is none.
+        """Wait for the response to the pending fetch, and return its data of the partition. If no fetch is pending, send one first.
 
-        Raises Passing and OSError for errors after which the fetch can be repeated.
+        Raises Passing or OSError for an error after which the fetch can be repeated.
         """
         if self._request is None:
             self._request = self._send()
@@ -251,10 +251,11 @@ class _Fetcher:
         return [e for e in batches(view[: complete_bytes(view)]) if e.header.next_offset > self._position]
 
     def _visible(self, entries: list[Entry], aborted: list[AbortedTransaction] | None) -> Iterator[Entry]:
-        """Yield the entries that a consumer may see: no control batches and, with read_committed, no aborted batches.
+        """Yield the batches and old messages that a consumer may see: no control batches and, with read_committed, no aborted batches.
 
         As in ``CompletedFetch``, a transactional batch is aborted if it is at or after the first offset of an aborted transaction of the same
-        producer, and before the abort marker of that transaction. aborted: the aborted transactions that the response lists.
+        producer, and before the abort marker of that transaction. entries: the fetched batches and messages. aborted: the aborted transactions that
+        the response lists. Raises DecodeError for a wrong checksum.
         """
         ahead = (
             sorted(aborted or [], key=lambda transaction: transaction.first_offset)

@@ -53,10 +53,10 @@ def to_json(offsets: Mapping[Partition, int]) -> dict[str, dict[str, int]]:
 
 
 def limited(limit: int, start: Mapping[Partition, int], end: Mapping[Partition, int]) -> Offsets:
-    """Return the end offsets of a micro-batch of about ``limit`` records, shared among the partitions in proportion to their new offsets.
+    """Return the offsets at which a micro-batch of about ``limit`` records ends, by partition.
 
-    ``start`` and ``end`` are the offsets between which records are available; ``start`` has all partitions of ``end``. A partition
-    with new records gets at least one record, so that small partitions make progress.
+    The share of a partition is in proportion to the number of its available records, but at least one record if it has any. start, end: the first
+    available offset (inclusive) and the end offset (exclusive) of each partition; ``start`` has all partitions of ``end``.
     """
     sizes = {partition: max(0, offset - start[partition]) for partition, offset in end.items()}
     total = sum(sizes.values())
@@ -107,9 +107,10 @@ def _pieces(range_: Range, parts: int) -> Iterable[Range]:
 
 
 def lost(start: Mapping[Partition, int], end: Mapping[Partition, int], new: Mapping[Partition, int]) -> list[str]:
-    """Return a sentence for each partition that has lost offsets: it was deleted, its end is below its start, or it is new and begins above 0.
+    """Return a sentence for each partition that lacks offsets to read: it was deleted, its end is below its start, or it is new and begins above 0.
 
-    start, end: the first (inclusive) and last (exclusive) offset to read. new: the earliest offsets of the partitions that ``start`` lacks.
+    start: maps each partition to the first offset to read. end: maps each existing partition to its end offset. new: maps each partition that
+    ``start`` lacks to its earliest offset.
     """
     losses = [
         f"{_name(p)} no longer exists, but the query reads it from offset {start[p]}" for p in start if p not in end

@@ -280,7 +280,8 @@ OF_LIBRDKAFKA = ("kafka.sasl.username", "kafka.sasl.password")
 def _unknown(name: str, spelling: Mapping[str, str], known: tuple[str, ...]) -> str:
     """Return the message for an unknown option.
 
-    name: in lower case. spelling: maps every accepted name in lower case to its usual spelling. known: the names to list if none is similar.
+    name: the unknown option, in lower case. spelling: maps each accepted option in lower case to its usual spelling. known: the options that the
+    message lists if no accepted option has a similar name.
     """
     if name in {option.lower() for option in (*SOURCE_OPTIONS, *SINK_OPTIONS)}:
         return f"is an option of {'writes' if CHOICES[0] in known else 'reads'} only"
@@ -363,9 +364,10 @@ def _partitions_of(parsed: Any) -> tuple[Partition, ...]:
 
 
 def _bound(read: _Reader, names: tuple[str, ...], default: int) -> Bound:
-    """Return the start or end of a read from the first option that is given, as Spark does.
+    """Return the start or the end of a read, from the first of three options that the user gives, as Spark does.
 
-    names: the options for a time, for a time by partition, and for offsets, in this order. default: EARLIEST or LATEST, if no option is given.
+    names: the options with a time for all partitions, with a time for each partition, and with offsets, in this order. default: EARLIEST or LATEST,
+    used if none of the three is given.
     """
     timestamp, by_timestamp, offsets = names
     if read.text(timestamp) is not None:

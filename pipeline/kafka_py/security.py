@@ -160,9 +160,9 @@ def _login(text: Text) -> tuple[str, str, str]:
 
 
 def secured(sock: socket.socket, host: str, security: Security) -> socket.socket:
-    """Return the socket, inside TLS if the settings require it.
+    """Return the socket wrapped in TLS, or the socket itself if the settings do not use TLS.
 
-    host: the name of the broker, which its certificate must contain if the settings require that. Raises WrongProtocol if the peer does not speak
+    host: the host name of the broker. With `checks_name`, the broker's certificate must contain this name. Raises WrongProtocol if the peer speaks no
     TLS, ConnectionError if the broker refuses the handshake, SSLCertVerificationError if the broker's certificate is not accepted, TimeoutError if
     the handshake takes too long, and OptionError for invalid PEM.
     """

@@ -50,7 +50,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
         """The offsets at which a query with the trigger availableNow ends; None for other triggers."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the settings for executors, without sockets."""
+        """Return the state to pickle for executors: only the settings of the read, because open connections cannot be pickled."""
         return {"_settings": self._settings}
 
     @without_our_frames
@@ -117,11 +117,11 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
         return self._initial
 
     def _begun(self, start: Offsets, end: Offsets) -> Offsets:
-        """Return the offsets at which a batch starts: those in `start`, or those in `end` for partitions whose start is now above the end.
+        """Return the offset at which a batch starts in each partition: the one in `start`, but not above the one in `end`.
 
-        start, end: the offsets between which Spark plans the batch. After a restart, Spark may plan the first batch again. Spark has kept the end of
-        that batch, but the start is looked up again. If a partition is read from its latest offset and has got new records, its new start is above
-        the end. The batch then starts at the end. This loses no record, because the batch had no records of that partition.
+        start, end: the offsets between which Spark plans the batch. Only a partition that is read from its latest offset can have a start above its
+        end. After a restart, Spark plans the first batch again, with the end that it has stored but with a start that is looked up again. Records
+        that arrived in between have raised the start. No record is lost, because the first batch had no records of that partition.
         """
         if self._initial is None or start != self._initial.offsets:
             return start

@@ -1,8 +1,8 @@
 """The streaming query: reads the journal topic with Spark's Kafka source, writes a table of clients by window, and alerts with its Kafka sink.
 
 In the journal topic, the broker of this project publishes throttles and the offsets that clients reach; `broker/observe/journal_topic.py` describes
-the records. Of the broker, the job knows only addresses. One folder holds everything that outlives a run: `state` is Spark's checkpoint (offsets and
-open windows), `table` has the rows of each micro-batch. These rows also show which clients already have an alert in a window.
+the records. One folder holds everything that the job needs to continue after a restart: `state` is Spark's checkpoint (offsets and open windows),
+`table` has the rows of each micro-batch. These rows also show which clients already have an alert in a window.
 """
 
 from __future__ import annotations
@@ -77,15 +77,16 @@ def entries(spark: SparkSession, bootstrap: str, journal: str) -> DataFrame:
 def by_client(journal: DataFrame, windows: Windows) -> DataFrame:
     """Return the throttle times and the lag of each client in each window. The client id is "" for a client without one.
 
-    journal: the broker's journal, a row per entry. windows: length of the windows, and the time between their starts.
+    journal: the rows that `entries` returns, one for each record of the journal topic. windows: length of the windows, and the time between their
+    starts.
 
     Columns: window (struct of start and end), window_start_ms, window_end_ms, client_id, throttles (how often the client was throttled),
     throttled_ms, share, longest_ms (the longest throttle time), lag_max and lag_last.
 
-    throttled_ms: sum of the throttle times of all connections; a throttle counts in full in each window that contains the time of its entry.
-    share: throttled_ms divided by the length of the window; it may exceed 1, because connections are throttled at the same time. lag_max, lag_last:
-    the largest and the latest lag of the client in any partition, in offsets: the high watermark minus the next offset that the client reads. Both
-    are null for a client that read nothing.
+    throttled_ms: sum of the throttle times of all connections; a throttle counts in full in each window that contains its timestamp. share:
+    throttled_ms divided by the length of the window; it may exceed 1, because several connections can be throttled at the same time. The lag of a
+    client in a partition is the high watermark minus the next offset that the client reads. lag_max: the largest lag in any partition. lag_last: the
+    lag that was recorded last, in whichever partition. Both are null if no record in the window has a lag of the client.
     """
     throttle_ms = f.when(f.col("kind") == "throttle", f.col("throttle_ms"))
     lag = f.when(
@@ -175,7 +176,7 @@ class Job:
     def _take(self, changed: DataFrame, batch: int) -> None:
         """Write the changed rows of one micro-batch to the table, and alerts for clients that newly reach a limit.
 
-        changed: the rows that the micro-batch changed. batch: its number. Repeating a micro-batch leaves the table unchanged.
+        changed: the rows that the micro-batch changed. batch: number of the micro-batch. Repeating a micro-batch leaves the table unchanged.
         """
         names = [field.split()[0] for field in TABLE.split(",")]
         rows = changed.withColumn("batch", f.lit(batch).cast("long")).select(*names).persist()

@@ -1,4 +1,4 @@
-"""A check that a broker has the journal topic of a live job, and still has the records at which the job continues."""
+"""A check that a broker has the journal topic of a live job, and that the topic does not end before the offset at which the job continues."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _end(metadata: MetadataResponse, journal: str) -> int:
     """Return the end offset of the journal topic's only partition, from its leader.
 
     metadata: a response that describes only this topic. journal: name of the topic. Raises OSError if the partition has no leader or the leader
-    cannot be reached, and EOFError if it closes the connection.
+    cannot be reached, and EOFError if the leader closes the connection.
     """
     leader = next((b for b in metadata.brokers if b.node_id == metadata.topics[0].partitions[0].leader_id), None)
     if leader is None:

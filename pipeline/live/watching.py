@@ -60,9 +60,10 @@ def run(
 
 
 def _watch(query: StreamingQuery, is_stopped: Callable[[], bool]) -> int:
-    """Wait until the job is stopped, and return the exit status.
+    """Wait until the query ends or the user stops the job, then stop the query. Returns the exit status: 1 if the query failed, otherwise 0.
 
-    is_stopped: returns whether the user has stopped the job. The current micro-batch finishes first, so that the next run need not repeat it.
+    is_stopped: returns whether the user has stopped the job. A running micro-batch gets up to a minute to finish, so that the next run of the job
+    need not repeat it.
     """
     while query.isActive and not is_stopped():
         time.sleep(POLL_SECONDS)

@@ -35,7 +35,7 @@ def empty_row(table: str) -> Row:
 
 
 def recording_columns(exchange: Exchange) -> Row:
-    """Return the columns that come from the recorder, such as times and sizes, as a dict of names to values. Decodes no frames."""
+    """Return the columns that need no decoded frame, such as times and sizes, as a dict of names to values."""
     row: Row = {
         "conn": exchange.connection,
         "clock_ms": exchange.clock_ms or None,
@@ -60,9 +60,8 @@ def recording_columns(exchange: Exchange) -> Row:
 def throttle(facts: Row) -> Row:
     """Return the columns `throttle_quota` and `quota_*` of a throttled request, as a dict of names to values.
 
-    facts: fields of the throttle event, by name.
-
-    If a test forced the throttle, `throttle_quota` is "Forced", and the `quota_*` columns are None.
+    facts: the fields of the event `throttle` that the recorder wrote for the request, by name. If a test forced the throttle, `throttle_quota` is
+    "Forced", and the `quota_*` columns are None.
     """
     window_ms = facts.get("window_ms")
     return {
@@ -137,9 +136,9 @@ def topic_columns(name: str | None, topic_id: bytes = NO_TOPIC_ID) -> Row:
 
 
 def _record_headers(records: Any) -> tuple[list[BatchHeader], list[MessageHeader]]:
-    """Return the headers in a records field as a trace stores it: (batches of magic 2, messages of magic 0 and 1).
+    """Return (headers of the batches of magic 2, headers of the messages of magic 0 and 1) in a records field. One of the two lists is empty.
 
-    One of the two lists is empty.
+    records: the field as a trace stores it, without the records themselves; None or empty without records.
     """
     headers: list[Any] = read_heads(records or b"")
     return ([], headers) if headers and type(headers[0]) is MessageHeader else (headers, [])

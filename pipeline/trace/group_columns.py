@@ -127,7 +127,7 @@ def _heartbeat(keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Ro
 
 
 def _leave_group(keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
-    """Yield ("groups", row) for each member that leaves, with its own error if the response has one for each member (version 3 or later).
+    """Yield ("groups", row) for each member that leaves. From version 3 on, the row has the member's own error code from the response.
 
     keys: maps the columns that identify the request to their values, which each row gets. response: None if the trace lacks the response.
     """
@@ -222,8 +222,7 @@ def _commit(keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Row]]
 def _offset_fetch(keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
     """Yield ("group_offsets", row) for each partition in the response.
 
-    A request without a response yields nothing: a client may request all partitions of a group without naming them, and then only the response
-    names them.
+    Without a response, nothing is yielded: a client may request all partitions of a group, and then only the response names the partitions.
 
     keys: maps the columns that identify the request to their values, which each row gets.
     """

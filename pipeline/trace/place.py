@@ -15,7 +15,7 @@ from kafkaproto.pipeline.trace.schema import TABLES, ddl
 FORM = 5
 """The version of the table rows, and of the state that is saved to continue a run (recording) later (`Rows.carried`).
 
-Increase it when either changes: the tables of older versions are then made again, so that no run mixes rows of different versions.
+Increase the version when the rows or the state change. Tables of older versions are then made again, so that no run mixes rows of two versions.
 """
 FINGERPRINT = sha256(json.dumps([FORM, {table: ddl(table) for table in TABLES}]).encode()).hexdigest()
 """Identifies the row format. Tables written with another fingerprint are rebuilt from the start of the run (recording)."""

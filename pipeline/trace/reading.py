@@ -51,9 +51,9 @@ class RunReader:
     """A reader of the new part of a run (a recording): what the tables do not contain yet. Call `entries()` once to read it.
 
     note: a function called regularly with the number of bytes read. When all entries are read, the attribute `notices` has messages for the user
-    about problems of the files, and `resume_at` is (name of the last file, byte position, header of the file) from which to continue when the run has
-    grown. `resume_at` is None if the run must be read from its start again: the last file could not be read, or an earlier file has a problem that
-    the next reader must report again.
+    about problems of the files. `resume_at` then says where to continue when the run has grown: (name of the last file, byte position in this file,
+    header of this file). `resume_at` is None if the run must be read from its start again: the last file could not be read, or an earlier file has a
+    problem that the next reader must report again.
     """
 
     def __init__(self, run: Run, note: Callable[[int], None] = lambda _: None) -> None:
@@ -94,7 +94,7 @@ class RunReader:
 
 
 class _Rejected:
-    """The rows and entries that no table can hold: how many there are, and a description of the first."""
+    """Counts the rows and entries with values that do not fit into a table (`count`), and describes the first of them (`first`)."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -131,10 +131,12 @@ class _Rejected:
 
 
 def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield (table name, rows) for the new part of a run (a recording), and at the end up to two items that belong to no table.
+    """Yield pairs (table name, rows) for the new part of a run (a recording). At the end, one or two pairs may follow that belong to no table.
 
-    These are ("notices", rows), with messages for the user about files (`Notice`), if there are any, and ("place", one row), with the position up to
-    which the run was read, if the next job can continue there. note: a function called regularly with the number of bytes read.
+    - ("notices", rows): messages for the user about files (`Notice`), if there are any.
+    - ("place", one row): the position up to which the run was read, if the next job can continue there.
+
+    note: a function called regularly with the number of bytes read.
     """
     wall_ms, at_ns = int(run.meta.get("wall_ms", 0)), int(run.meta.get("at_ns", 0))
     if run.place is None:

@@ -27,8 +27,8 @@ MS_PER_HOUR = 3_600_000
 LATE_CONNECTIONS = 1000
 """The number of closed connections whose state is kept.
 
-The exchange during which a connection closed is recorded after the close event, and still needs that state. The limit bounds the memory: a run (a
-recording) can have a million connections.
+If a connection closes during an exchange (a request and its response), the exchange is recorded after the event `closed` and still needs the state.
+The limit bounds the memory: a run (a recording) can have a million connections.
 """
 
 
@@ -52,7 +52,8 @@ class ClusterFacts:
 class Rows:
     """Makes the rows of one run (recording), or of one connection of a capture, entry by entry.
 
-    wall_ms, at_ns: wall clock and monotonic clock at the start, from the header of the trace. cluster: facts that several `Rows` share.
+    wall_ms, at_ns: wall clock and monotonic clock at the start of the recording, from the header of the trace. cluster: collects facts about the
+    cluster, and is shared by the `Rows` objects of several connections; None for a new one.
     """
 
     def __init__(self, run: str, wall_ms: int, at_ns: int, cluster: ClusterFacts | None = None) -> None:
@@ -281,7 +282,7 @@ def _coordinator_rows(api_key: int, keys: Row, request: Any, response: Any) -> I
 
 
 _NO_BROKER_COLUMNS: Row = {column.name: None for column in TABLES["requests"] if column.broker_only}
-"""Columns that stay null if the recorder had no access to the broker's clock."""
+"""Maps each column of the table `requests` that only a recorder inside a broker knows to None, its value in other traces."""
 _CONNECTION_COLUMNS = frozenset({"principal", "listener", "software"})
 _THROTTLE_COLUMNS = frozenset(columns.throttle({}))
 

@@ -96,8 +96,8 @@ def runs_of(path: Path) -> tuple[list[Run], list[Notice]]:
 def resumable_place(run: Run, before: Mapping[str, int], text: str) -> Place | None:
     """Return the position (`Place`) from which reading of `run` can continue; None if the run (recording) must be read from the start.
 
-    before: maps the name of each file from which the tables were made to the file's size in bytes at that time, in the order of the run. text: the
-    saved position as JSON.
+    before: the files of the run from which the tables were made, in order; maps the name of a file to the size in bytes that it had then. text: the
+    position that was saved with the tables, as JSON.
     """
     try:
         place = parse_place(text)

@@ -34,8 +34,8 @@ REQUEST_KEYS = (
 )
 """Columns about a request that are repeated in tables with several rows per request, such as `partitions` and `batches`.
 
-Thanks to them, a query about times, brokers or connections needs no join. For the other columns, such as `client_id`, it joins the table `requests`
-by `run` and `seq`.
+Because these columns are repeated, a query about times, brokers or connections needs no join. A query that needs other columns, such as `client_id`,
+joins the table `requests` by `run` and `seq`.
 """
 
 REQUESTS = (

@@ -29,10 +29,10 @@ class RequestedPartition(NamedTuple):
 class Step(NamedTuple):
     """The facts about one fetch of a fetch session. All fields but `requested` are columns of the table `requests`, None if unknown.
 
-    requested: all partitions that the fetch covers, including those of earlier fetches of its session. session_expected: the session epoch that the
-    broker expected. session_missing: number of partitions that the response lacks. session_strays: number of partitions in the response that the
-    fetch does not cover. requested_partitions: number of partitions that the fetch covers. more: whether the log of a returned partition has further
-    records.
+    A fetch covers the partitions in its request and, if it is incremental, those of earlier fetches of its session. requested: the covered
+    partitions. session_expected: the session epoch that the broker expected. session_missing: number of covered partitions that the response should
+    contain but lacks. session_strays: number of partitions in the response that the fetch does not cover. requested_partitions: number of covered
+    partitions. more: whether any returned partition has records after those in the response.
     """
 
     requested: dict[PartitionKey, RequestedPartition]
@@ -195,9 +195,9 @@ class Sessions:
         """Return the number of partitions that the response to a fetch lacks.
 
         A full fetch must return all its partitions. An incremental fetch must return each partition whose high watermark has risen since the session
-        returned it. The trace shows the rise in another fetch response of the broker, outside the session. That response must have been ready before
-        the broker began to handle the fetch (`handled_ns`) or, where this is not recorded, before the broker received the fetch. key: (broker,
-        session id). requested: all partitions that the fetch covers. response_partitions: the partitions in the response.
+        last returned the partition. A rise is known from a fetch response of the same broker outside the session. It counts only if that response was
+        ready before the broker began to handle this fetch (or received it, if the start of the handling was not recorded). key: (broker, session id).
+        requested: all partitions that the fetch covers. response_partitions: maps the partitions in the response to their data.
         """
         if _is_full(request):
             return len(requested.keys() - response_partitions.keys())

@@ -1,9 +1,9 @@
 """The output folder of the tables: a job's results are committed to it completely or not at all.
 
-A job writes into a staging folder; renaming that folder to `_commit` commits the job. If a job is interrupted after that, the next one moves the
-committed files. The rows of a run (a recording) replace its old rows or are added to them. The position in the run that the job reached is committed
-with the rows, and is valid for exactly these rows. Files are moved by rename, so the output folder must lie on one file system, local or shared. A
-lock allows one job at a time. This module does not depend on traces or Spark.
+A job writes into a staging folder; renaming that folder to `_commit` commits the job. If a job is interrupted after the rename, the next job moves
+the committed files to their places. New rows of a run (a recording) replace its old rows or are added to them. With the rows, the job commits the
+position that it has reached in the run. Files are moved by rename, so the output folder must lie on one file system, local or shared. A lock allows
+one job at a time. This module does not depend on traces or Spark.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class StoreError(ValueError):
 
 
 def folder_of(run: str) -> str:
-    """Return the name of the folder with the rows of a run (recording) in each table, escaped like Spark's `partitionBy("run")`."""
+    """Return the name of the subfolder with the rows of a run (recording) in the folder of a table, as Spark's `partitionBy("run")` does."""
     return "run=" + _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", run)
 
 
@@ -137,9 +137,9 @@ class Store:
     def commit(self, runs: Mapping[str, Any], places: Mapping[str, str], added: Collection[str]) -> None:
         """Commit the files that the job has written into the staging folder: they become part of the tables, all or none.
 
-        The new files replace the old files of their runs (recordings). The runs in `added` keep their old files, too. runs: the complete new
-        manifest: maps the name of each run to facts about its tables, as `manifest` returns it. places: maps a run to the position up to which the
-        tables contain the run, as JSON.
+        The new files of a run (recording) replace its old files, but are added to them if the run is in `added`. runs: the complete new manifest,
+        which maps the name of each run to facts about its tables, as `manifest` returns it. places: maps the name of a run to the position up to
+        which the tables contain the run, as JSON.
         """
         staged = self.path / STAGING
         manifest = dict(runs)

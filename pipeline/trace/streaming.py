@@ -1,9 +1,9 @@
 """`kafkaproto stream TRACE OUT --checkpoint DIR`: updates the tables while a trace is being written.
 
-This is a Structured Streaming query over the folder of the trace. Its offset, with which Spark counts progress, is the size of each file. Each
-micro-batch does the same as the command `kafkaproto tables`: it commits completely or not at all, so a repeated batch finds nothing new. Of a trace,
-only the new part is read, and its rows are added as further files. With a longer trigger interval, these files are fewer and larger. A capture that
-grows is read again from the start. This module does not depend on the content of files.
+This is a Structured Streaming query over the folder of the trace. The offset with which Spark counts progress is the size of each file. Each
+micro-batch does the same as the command `kafkaproto tables`, and is committed completely or not at all: if Spark repeats it, it finds nothing new. Of
+a trace, only the new part is read, and its rows are added as further files; a longer trigger interval makes fewer and larger files. A capture that
+has grown is read again from the start. This module does not depend on the content of files.
 """
 
 from __future__ import annotations

@@ -126,9 +126,9 @@ def _files(run: Run) -> dict[str, int]:
 
 
 def _refusal(run: Run, before: dict[str, Any] | None) -> str:
-    """Return the reason why a run (a recording) cannot be added to the tables; empty if it can.
+    """Return the reason why a run (a recording) cannot be added to the tables, or an empty text if it can be added.
 
-    before: the manifest entry of the run with this name in the tables, which the run would extend or replace; None if there is none.
+    before: the manifest entry of the run that has the same name in the tables, which `run` would extend or replace; None if there is no such run.
     """
     sizes = _files(run)
     if not is_valid_folder_name(run.name):
@@ -208,8 +208,8 @@ def with_spark(
 def report_progress(runs: list[Run], notes: Path, progress: Callable[[str], None]) -> Iterator[None]:
     """Return a context in which `progress` is called every few seconds with the share of the new bytes that Spark tasks have read.
 
-    runs: the recordings that are being read. notes: the folder with a file for each of them, in which its tasks write the number of bytes that they
-    have read. progress: a function called with the share as text.
+    runs: the recordings that are being read. notes: a folder with a file for each of these recordings, into which Spark tasks write the number of
+    bytes that they have read (`note_read`). progress: a function called with a line of text.
     """
     total = sum(run.new_bytes for run in runs)
     finished = threading.Event()
@@ -236,9 +236,9 @@ def report_progress(runs: list[Run], notes: Path, progress: Callable[[str], None
 def _traces(spark: SparkSession, runs: list[Run], staging: Path, result: WriteResult) -> None:
     """Write the rows of traces with one Spark task per run (recording), and move their files into the staging folder.
 
-    result: receives the notices about the files and the positions reached. Each attempt of a task writes into a folder of its own; only the files
-    of the attempt that Spark accepts are moved. Raises StoreError if these files are not visible in this process: the task may have run on a
-    machine where the path is another folder, or a network file system may not show them yet.
+    result: receives the notices about the files, and the position reached in each run. Each attempt of a task writes into a folder of its own; only
+    the files of the attempt that Spark accepts are moved. Raises StoreError if this process cannot see the files that a task wrote: the task may have
+    run on a machine where the path is another folder, or a network file system may not show the files yet.
     """
     staging = staging.resolve()  # executors may run elsewhere
     numbers = spark.range(0, len(runs), 1, len(runs))
@@ -307,9 +307,9 @@ def read(spark: SparkSession, out: Path, table: str) -> DataFrame:
 
 
 def earlier_runs(store: Store) -> list[str]:
-    """Return the names of the runs (recordings) whose tables an earlier version of this program made.
+    """Return the names of the runs (recordings) whose tables another version of this program made, with another row format.
 
-    store: the folder of the tables. These runs lack the table `transactions`, and the oldest of them lack the tables of groups, too.
+    store: the folder of the tables. Such runs may have no rows in newer tables: the oldest have none in `transactions` and in the tables of groups.
     """
     return sorted(name for name, entry in store.manifest().items() if entry.get(FORM) != FINGERPRINT)
 

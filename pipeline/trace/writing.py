@@ -69,8 +69,8 @@ class _Part:
 class _Parts:
     """The open files of one run (recording).
 
-    Each hour of the run has its own files. If the maximum number of files (`OPEN_PARTS`) is open, the one that was written least recently is closed;
-    further rows of its hour go into a new file.
+    Each table and hour of the run has its own files. If the maximum number of files (`OPEN_PARTS`) is open, the file that was written least recently
+    is closed. Further rows of its table and hour go into a new file.
     """
 
     def __init__(self, run: Run, folder: Path) -> None:

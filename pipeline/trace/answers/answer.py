@@ -1,6 +1,6 @@
-"""An answer: a question and its tables, each with the query that makes it. The tables are small however large the trace is.
+"""The parts of the report that answer questions: `Answer` (a question with its queries), `Query` and `Result` (the rows of a query).
 
-This module does not depend on any particular answer or how answers are shown.
+A result is small however large the trace is. This module does not depend on any particular answer or how answers are shown.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ class Query(NamedTuple):
 class Answer(NamedTuple):
     """A part of the report that answers one question about recorded traffic: the question, and the queries whose results answer it.
 
-    name: name of its folder and of its section in the report. question: the question in the words of a user.
+    name: identifies the answer's section in the report. The names of the Parquet files with the results begin with it. question: the question in the
+    words of a user. queries: each gives one table of the section.
     """
 
     name: str

@@ -7,7 +7,7 @@ from kafkaproto.pipeline.trace.answers.answer import FAMILY, Answer, Query
 TOPIC = "coalesce(topic, topic_id)"
 
 LIFE = "size(filter(coalesce(made, array()), at -> at <= ready_ns)) AS life"
-"""SQL: a column `life`, how often a topic with the name of the row's topic had been created in the recording before the row's response.
+"""SQL: a column `life` for a row about a topic: how often a topic with this name was created between the start of the recording and `ready_ns`.
 
 The column distinguishes the records of a deleted topic from those of a new topic with the same name. It is computed from two columns of the row:
 made (the times at which topics with this name were created) and ready_ns (the time of the Produce or Fetch response).

@@ -94,7 +94,7 @@ class Replay:
         """
         self._connections: dict[int, _Connection] = {}
         self._due: list[tuple[int, int, int]] = []
-        """The next request of each connection that has one, as (time in ms, seq, connection)."""
+        """A heap with the first pending request of each connection, as (due time in ms, sequence number of the request, connection)."""
         self._pending_count = 0
         self._now_ms = 0
 

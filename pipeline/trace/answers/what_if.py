@@ -115,9 +115,9 @@ DDL = (
 
 
 class _Plan:
-    """One client under one planned quota: the replay of its requests, and the sums for its row in the result of `planned`.
+    """The replay of one client's requests under one what-if quota, and what is counted for the row of this client and quota in `planned`.
 
-    The sums are the number of requests, the number of throttles and the throttle times.
+    Counted are the requests (each repetition of a throttled fetch is a further request), the throttles and the throttle times.
     """
 
     def __init__(self, quota: float, in_force: bool, samples: int, window_ms: int, fetches: bool) -> None:
@@ -207,9 +207,10 @@ def planned(tables: Tables) -> DataFrame:
 
     The times are computed by replaying the recorded requests of each client under each planned quota (`Replay`).
 
-    Columns: client_id, api, broker, quota (bytes per second), in_force (whether the broker had this quota), requests, throttles, throttled_ms,
-    longest_ms, a_minute_or_longer (number of such throttles), percent_of_time (for which the client is throttled), differs_from_the_broker (number of
-    requests for which the replay of the quota in force gives another throttle time than the trace).
+    Columns: client_id, api, broker, quota (bytes per second), in_force (whether the broker had this quota), requests (with repetitions of throttled
+    fetches), throttles, throttled_ms, longest_ms, a_minute_or_longer (number of throttles of at least a minute), percent_of_time (throttled_ms as a
+    percentage of the time for which the client's connections were in use), differs_from_the_broker (only for the quota in force: number of requests
+    whose throttle time in the replay differs from that in the trace).
     """
     windows = windows_of(tables)
     charged = tables.sql(CHARGED).where("real_bound IS NOT NULL OR bytes > 1000000")

@@ -17,12 +17,12 @@ def logs(tables: Tables) -> DataFrame:
     """Return the batches of magic 2 that consumers received, each once, even if several responses contain it.
 
     Columns: run (the recording), where_ (topic name or id), partition, base_offset, last_offset, producer_id, producer_epoch, base_sequence,
-    transactional, control, committed (whether a marker commits; null for other batches), seq (of a fetch with the batch), seen_ns (the latest time of
-    such a fetch), life and stretch.
+    transactional, control, committed (whether a marker commits; null for other batches), seq (of the first fetch with the batch), seen_ns (time of
+    the last response with the batch), life and stretch.
 
-    The last two group the batches of a partition. life: equal for batches of the same log; it changes if the topic was created again or the log was
-    truncated. stretch: equal for batches of a log without missing offsets between them, so that every marker between them is known. Offsets are
-    missing if they were not fetched, or were removed by compaction.
+    Two batches of a partition have the same `life` if they are from the same log: `life` changes when a topic is created again or a log truncated.
+    They also have the same `stretch` if no offset between them is missing, so that every marker between them is known. An offset is missing if it
+    was not fetched, or was removed by compaction.
     """
     return tables.sql("""
         WITH seen AS (
@@ -43,13 +43,13 @@ def logs(tables: Tables) -> DataFrame:
 def ends(tables: Tables) -> DataFrame:
     """Return the transactional batches that consumers received, each with the marker that ends its transaction.
 
-    Columns: run (the recording), where_ (topic name or id), partition, producer_id, producer_epoch, base_offset, seq (of a fetch with the batch),
-    seen_ns (the latest time of such a fetch), life (equal for batches of the same log), stretch (equal for batches without missing offsets between
-    them), and the following.
+    Columns: run (the recording), where_ (topic name or id), partition, producer_id, producer_epoch, base_offset, seq (of the first fetch with the
+    batch), seen_ns (time of the last response with the batch), life (equal for batches of the same log), stretch (equal for batches without missing
+    offsets between them), marker_offset, committed, before_offset and seen_end.
 
-    marker_offset, committed: offset and decision of the marker; null if the trace has no marker, or if offsets are missing before the marker, because
-    an earlier marker may be there. before_offset: offset of the producer's previous marker, null if it is unknown. seen_end: the offset up to which
-    the trace has all batches, from this batch on.
+    marker_offset, committed: offset of the marker, and whether the marker commits. Both are null if the trace has no marker, or if offsets between
+    the batch and the marker are missing, because an earlier marker may be there. before_offset: offset of the producer's previous marker, null if it
+    is unknown. seen_end: the trace lacks no offset from the batch up to this offset (exclusive).
     """
     return tables.sql(
         """

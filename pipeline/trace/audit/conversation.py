@@ -11,18 +11,17 @@ if TYPE_CHECKING:
 
 NS_PER_MS = 1_000_000
 SLACK_MS = 1000
-"""The time in ms by which a busy machine may extend the wait of a fetch."""
+"""The time in ms by which a fetch response may be late after `max_wait_ms`, because the machine may be busy."""
 EARLY_MS = 5
-"""The tolerance in ms for a fetch wait that seems too short: two clocks differ, and timers count whole milliseconds."""
+"""The time in ms by which a measured wait may be shorter than `max_wait_ms`: timers count whole milliseconds, and may use another clock."""
 DEFAULT_WINDOW_NUM = 11
 UNSUPPORTED_VERSION = 35
 ANY_SESSION_FETCH = "-1L"
-"""SQL: the value of the column `step` for every incremental fetch (KIP-227).
+"""SQL: a value of the column `step` by which `not_early` joins a fetch to partitions in responses of the same connection.
 
-`not_early` joins fetches to the partitions of responses by connection and `step`. The `step` of a full fetch is its sequence number, so that the
-fetch matches only the partitions of its own response. The `step` of an incremental fetch is this value, so that the fetch matches the partitions of
-all responses of the connection: its own response may omit partitions. Each partition of a response therefore has two rows: one with the sequence
-number of the fetch as `step`, one with this value.
+- A full fetch is joined to the partitions of its own response only: the `step` of the fetch is its sequence number.
+- An incremental fetch (KIP-227) is joined to the partitions of all responses, because its own response may omit partitions: its `step` is this value.
+- Each partition in a response therefore has two rows: one with the sequence number of the fetch as `step`, and one with this value.
 """
 WRONG_CORRELATION_ID = "problem RLIKE '^the (correlation id of the response|answer.s correlation id) is '"
 """SQL: true for a response with the correlation id of another request. Tables made by earlier versions of this program contain another wording."""
@@ -45,10 +44,11 @@ def in_order(tables: Tables) -> DataFrame:
 def versions(tables: Tables) -> DataFrame:
     """Check that requests and responses use versions that the broker advertised. Returns one row per request.
 
-    A newer ApiVersions request is allowed: the broker responds to it with UNSUPPORTED_VERSION in version 0 (KIP-511).
+    It is also a fault if a request or response cannot be decoded in its version. A newer ApiVersions request is allowed: the broker responds to it
+    with UNSUPPORTED_VERSION in version 0 (KIP-511).
 
-    Columns: run (the recording), seq (of the request), api, api_version, client_id, lowest, highest (the advertised versions), problem, broken (true:
-    the row is a fault) and excess (number of versions outside the advertised range).
+    Columns: run (the recording), seq (of the request), api, api_version, client_id, lowest, highest (the advertised versions), problem (why a message
+    cannot be decoded), broken (true: the row is a fault) and excess (distance of `api_version` from the nearest advertised version).
     """
     return tables.sql(f"""
         WITH offered AS (

@@ -39,8 +39,9 @@ def same_bytes(tables: Tables) -> DataFrame:
 def not_skipped(tables: Tables) -> DataFrame:
     """Check that no fetch response skips an acknowledged batch. Returns one row per acknowledged batch.
 
-    A response skips a batch in two cases: it contains an earlier and a later batch of the partition but not this one, or its first batch is a later
-    one, although the fetch offset is at or below the base offset of this batch. Only topics whose cleanup policy is known to be "delete" are checked.
+    A response skips an acknowledged batch in two cases. First, the response contains batches before and after the acknowledged batch, but not the
+    acknowledged batch. Second, the fetch offset is at or below the base offset of the acknowledged batch, but all batches in the response come after
+    it. Only topics whose cleanup policy is known to be "delete" are checked.
 
     Columns: run (the recording), seq (of the fetch that skips the batch, else of the Produce), produced_seq (of the Produce), topic, partition,
     base_offset, last_offset, from_offset and until_offset (the skipped range; null if none), broken (true: the row is a fault; null: undecided,
@@ -117,12 +118,12 @@ def in_sequence(tables: Tables) -> DataFrame:
 def once(tables: Tables) -> DataFrame:
     """Check that a batch which an idempotent producer sends again gets the same base offset as the first time, so that it is stored once.
 
-    Returns one row per acknowledged batch of an idempotent producer with acks=-1. The row compares the batch to the first batch with the same
-    sequence number and content. A batch that was sent once is compared to itself.
+    Returns one row per acknowledged Produce of a batch by an idempotent producer with acks=-1. The row compares the acknowledged base offset with
+    that of the first Produce of the same batch (same sequence number and content). A first Produce is compared with itself.
 
-    Columns: run (the recording), seq (of the Produce), topic, partition, producer_id, producer_epoch, base_sequence, first_seq (of the first Produce
-    of the batch), first_offset (its base offset there), base_offset, broken (true: the row is a fault; null: undecided, because entries are missing)
-    and excess (difference between `base_offset` and `first_offset`).
+    Columns: run (the recording), seq (of the Produce), topic, partition, producer_id, producer_epoch, base_sequence, first_seq (of the first
+    Produce), first_offset (the base offset in the response to the first Produce), base_offset (that in the response to this Produce), broken (true:
+    the row is a fault; null: undecided, because entries are missing) and excess (difference between `base_offset` and `first_offset`).
     """
     rows = tables.sql(f"""
         WITH sent AS (
@@ -141,11 +142,12 @@ def once(tables: Tables) -> DataFrame:
 def committed(tables: Tables) -> DataFrame:
     """Check that a high watermark in a fetch response covers every batch that the same broker acknowledged with acks=-1 before the fetch.
 
-    Returns one row per partition of a fetch response, with the highest acknowledged end offset before it.
+    Returns one row per partition of a fetch response, if the broker acknowledged a batch of the partition before the fetch. Of these batches, the
+    row shows the one with the highest end offset.
 
-    Columns: run (the recording), seq (of the fetch), broker, topic, partition, produced_seq (of the Produce), acknowledged_end (the end offset of its
-    batch), high_watermark, broken (true: the row is a fault; null: undecided, because entries are missing) and excess (`acknowledged_end` minus
-    `high_watermark`).
+    Columns: run (the recording), seq (of the fetch), broker, topic, partition, produced_seq (of the Produce with this batch), acknowledged_end (the
+    end offset of this batch), high_watermark, broken (true: the row is a fault; null: undecided, because entries are missing) and excess
+    (`acknowledged_end` minus `high_watermark`).
     """
     rows = tables.sql(f"""
         WITH points AS (
@@ -168,14 +170,13 @@ def committed(tables: Tables) -> DataFrame:
 
 
 def covered(tables: Tables) -> DataFrame:
-    """Check that a broker acknowledges an acks=-1 batch only after its recorded high watermark has reached the end of the batch.
+    """Check that a broker acknowledges a batch with acks=-1 only after the broker's recorded high watermark has reached the end of the batch.
 
-    Returns one row per acknowledged partition of a Produce request. Only runs with recorded changes of high watermarks are checked. The end of a
-    batch is compared with the highest value since the log was created or truncated.
+    Returns one row per acknowledged partition of a Produce request. Only runs with recorded changes of high watermarks are checked.
 
-    Columns: run (the recording), seq (of the Produce), broker, topic, partition, acknowledged_end (the end offset of the batch), high_watermark
-    (this highest value), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (`acknowledged_end` minus
-    `high_watermark`).
+    Columns: run (the recording), seq (of the Produce), broker, topic, partition, acknowledged_end (the end offset of the batch), high_watermark (the
+    highest one that was recorded before the acknowledgement, since the log was last created or truncated), broken (true: the row
+    is a fault; null: undecided, because entries are missing) and excess (`acknowledged_end` minus `high_watermark`).
     """
     rows = tables.sql(f"""
         WITH points AS (

@@ -36,16 +36,16 @@ def _partitions(column: str) -> str:
 
 
 def _floors(checks: str) -> str:
-    """Return SQL that adds a column `floor` to rows about classic groups: the highest generation that responses showed before the row.
+    """Return SQL that adds a column `floor` to rows about requests of classic groups: the highest generation in responses before the request.
 
-    `floor` is a struct (epoch, at_ns, seq): the generation, and the time and sequence number of the response that showed it; null if there is none.
     checks: SQL for the rows, with columns run, seq, broker, group_id, member_id, epoch, begun_ns, ready_ns and detail (string). Rows of groups that
-    use the consumer group protocol are dropped.
+    use the consumer group protocol are dropped. floor: a struct with the fields epoch (the generation), at_ns and seq (time and sequence number of
+    the response with this generation). It is null if no response is known.
 
-    - SyncGroup responses of every broker are considered, because the coordinator has stored the generation before it sends them. JoinGroup responses
-      are considered only if they come from the broker of the row.
-    - When the generations of a group start again at 1, earlier responses are ignored. This is assumed in two cases: the group was deleted; or a
-      member joined for the first time and got generation 1, and the leader that its JoinGroup response names had not joined before either.
+    - A SyncGroup response counts, whichever broker sent it: the coordinator stores a generation before it sends SyncGroup responses. A JoinGroup
+      response counts only if the broker of the row sent it.
+    - After a group has started again at generation 1, its earlier responses do not count. A group has started again if it was deleted, or if a
+      member joined for the first time, got generation 1, and had a leader (see its JoinGroup response) that had not joined before either.
     """
     return f"""
         WITH joined AS (
@@ -86,12 +86,12 @@ def _floors(checks: str) -> str:
 def generations(tables: Tables) -> DataFrame:
     """Check that generations and epochs in responses never fall, in a classic group and for each member of a consumer group.
 
-    Returns one row per JoinGroup or ConsumerGroupHeartbeat response. A member that joins a consumer group must get at least the epoch of every other
-    member. When a member joins again, its own earlier epochs are ignored.
+    Returns one row per JoinGroup or ConsumerGroupHeartbeat response, if an epoch to compare with is known. A member that joins a consumer group must
+    get at least the highest epoch that any member got before. When a member joins again, the earlier epochs of this member are ignored.
 
     Columns: run (the recording), seq (of the request), group_id, member_id, epoch (the generation or epoch in the response), before_epoch (the
-    highest earlier one) and before_seq (of the response that contained it), broken (true: the row is a fault; null: undecided, because entries are
-    missing) and excess (`before_epoch` minus `epoch`).
+    highest one in earlier responses, or the one in the request itself), before_seq (of the request to which `before_epoch` belongs), broken (true:
+    the row is a fault; null: undecided, because entries are missing) and excess (`before_epoch` minus `epoch`).
     """
     checks = """
         SELECT run, seq, broker, group_id, member_id, returned_epoch AS epoch, begun_ns, ready_ns, 'joins' AS detail FROM {groups}
@@ -212,8 +212,8 @@ def _owners_of_consumer_groups(tables: Tables) -> DataFrame:
     other_member_id (the other owner; null if there is none), before_ns, then_ns, and broken (true: the row is a fault, because the partition has two
     owners).
 
-    before_ns: when the other owner got the partition. then_ns: when it later sent a request that shows that it is still a member. If the trace lacks
-    entries between these times, a missing request may be the one with which the other owner gave the partition up.
+    before_ns: when the other owner got the partition. then_ns: when the other owner later sent a request that shows that it is still a member. If the
+    trace lacks entries between these two times, the other owner may have given the partition up with a missing request.
     """
     # In the queries, `listed` is the topic as the member names it: by id, or by name in the classic protocol.
     requests = tables.sql("""
@@ -285,9 +285,9 @@ def fenced_commits(tables: Tables) -> DataFrame:
     when its classic group has a newer generation. A member that joins again is no longer fenced. In a consumer group, a commit with an older epoch is
     accepted only for a partition that the member still owns (4.2, KIP-1251).
 
-    Columns: run (the recording), seq (of the commit), group_id, member_id, topic, partition, epoch (the one in the commit), fenced_by (why the member
-    is fenced; null if it is not), before_seq (of the request or response that shows this), broken (true: the row is a fault; null: undecided, because
-    entries are missing) and excess (always 1).
+    Columns: run (the recording), seq (of the commit), group_id, member_id, topic, partition, epoch (the generation or member epoch in the commit),
+    fenced_by (why the member is fenced; null if it is not fenced), before_seq (of the request that fenced the member), broken
+    (true: the row is a fault; null: undecided, because entries are missing) and excess (always 1).
     """
     commits = tables.sql(f"SELECT * FROM {COMMITS}")
     fences = (

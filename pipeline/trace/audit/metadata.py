@@ -19,12 +19,12 @@ def preferred_replicas(tables: Tables) -> DataFrame:
       selectors may choose any rack.
     - Only the leader may name a replica, only in a response without records, and only if the client has a rack and its fetch offset is not below the
       log start.
-    - Racks come from Metadata responses. Leader and ISR are known only if the recorder records their changes. They are not used if they
-      changed between the start of the fetch and its response.
+    - Racks come from Metadata responses. Leader and ISR are known only if the recorder records their changes. Leader and ISR are not checked if
+      either of them changed between the start of the fetch and the response.
 
     Columns: run (the recording), seq (of the fetch), topic, partition, client_id, rack (of the client), broker (the sender), leader,
-    preferred_replica, node_rack (of that replica), isr, requested_offset, log_start, bytes (of the records), broken (true: the row is a fault; null:
-    undecided, because entries are missing) and excess (always 1).
+    preferred_replica, node_rack (rack of the preferred replica), isr, requested_offset, log_start, bytes (of the records), broken (true: the row is a
+    fault; null: undecided, because entries are missing) and excess (always 1).
     """
     rows = tables.sql(f"""
         WITH reported AS (
@@ -61,11 +61,12 @@ def preferred_replicas(tables: Tables) -> DataFrame:
 def topic_ids(tables: Tables) -> DataFrame:
     """Check that each topic name keeps its topic id in the responses of a broker, and that each id keeps its name.
 
-    Returns one row each time a broker first reports a name with an id, or changes the id. A name with a new id is checked only if the recorder also
-    records deletions of topics.
+    Returns one row each time that a broker reports a topic name for the first time, or reports it with a new id. A new id of a name is checked only
+    if the recorder also records deletions of topics.
 
-    Columns: run (the recording), seq (of the request), broker, topic, topic_id, before_id (the previous id of the name), first_name (the first name
-    with the id), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (always 1).
+    Columns: run (the recording), seq (of the request), broker, topic, topic_id, before_id (the id with which the broker reported the name before),
+    first_name (the name with which any broker first reported `topic_id`), broken (true: the row is a fault; null: undecided, because entries are
+    missing) and excess (always 1).
     """
     rows = tables.sql("""
         WITH named AS (

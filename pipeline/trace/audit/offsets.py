@@ -87,8 +87,8 @@ def watermarks(tables: Tables) -> DataFrame:
     the fall. A missing offset is -1 and is not compared.
 
     Columns: run (the recording), seq (of the fetch), broker, topic, partition, high_watermark, last_stable_offset, log_start, before_high_watermark,
-    before_last_stable_offset and before_log_start (the offsets that these are compared with), broken (true: the row is a fault; null: undecided,
-    because entries are missing) and excess (the largest fall of one of the three, as a number of offsets).
+    before_last_stable_offset and before_log_start (the earlier values with which the three offsets are compared), broken (true: the row is a fault;
+    null: undecided, because entries are missing) and excess (by how many offsets the offset that fell most has fallen).
     """
     names = ("high_watermark", "last_stable_offset", "log_start")
     highest = ", ".join(f"max(struct({name} AS reported, ready_ns AS at_ns)) OVER p AS most_{name}" for name in names)
@@ -119,13 +119,13 @@ def watermarks(tables: Tables) -> DataFrame:
 
 
 def moves(tables: Tables) -> DataFrame:
-    """Check that the offsets that a broker recorded for a log never fall, except after the log was recreated or truncated.
+    """Check that no recorded high watermark, last stable offset or log start offset falls, unless the log was recreated or truncated.
 
     Returns one row per pair of successive recorded changes.
 
     Columns: run (the recording), seq (of the later change), broker, topic, partition, high_watermark, last_stable_offset and log_start (after the
     later change), before_high_watermark, before_last_stable_offset and before_log_start (after the earlier change), broken (true: the row is a fault;
-    null: undecided, because entries are missing) and excess (the largest fall of one of the three, as a number of offsets).
+    null: undecided, because entries are missing) and excess (by how many offsets the offset that fell most has fallen).
     """
     names = ("high_watermark", "last_stable_offset", "log_start")
     before = ", ".join(f"lag({name}) OVER p AS before_{name}" for name in names)
@@ -145,13 +145,13 @@ def moves(tables: Tables) -> DataFrame:
 def ordered_offsets(tables: Tables) -> DataFrame:
     """Check the order of the offsets of a log, in responses and in recorded changes: log start, last stable offset, high watermark, log end.
 
-    Returns one row per partition of a response and per recorded change. A follower of Kafka limits the leader's high watermark to its own log end, so
-    its log end is compared too. With the broker setting `semantics=kip`, a follower may report a high watermark above its log end, so only the
-    leader's log end is compared.
+    Returns one row per partition of a response and per recorded change of a replica. The log end of a leader is always compared. The log end of a
+    follower is compared only with the broker setting `semantics=kafka`: with `semantics=kip`, a follower may record a high watermark above its own
+    log end.
 
     Columns: run (the recording), seq (of the fetch or the change), broker, topic, partition, log_start, last_stable_offset, high_watermark, log_end
-    (null if it is not compared), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (the largest number of
-    offsets by which two of them are in the wrong order).
+    (null if it is not compared), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (the largest distance
+    between two of these offsets that are in the wrong order).
     """
     rows = tables.sql(f"""
         WITH kafka_semantics AS (
@@ -184,9 +184,9 @@ def ordered_offsets(tables: Tables) -> DataFrame:
 def epochs(tables: Tables) -> DataFrame:
     """Check that leader epochs do not fall from batch to batch in the log. Returns one row per compared pair of batches.
 
-    Two kinds of pairs are compared. Within one response, each batch is compared with the next one of its partition. Across responses, only the first
-    and last batch of a partition in each response to consumers are used: those that one broker sent are sorted by offset, and neighbours are compared
-    if they come from different responses.
+    - Within one response, successive batches of a partition are compared.
+    - Across the responses of one broker to consumers, only the first and the last batch of the partition in each response are used. They are sorted
+      by offset, and two successive batches are compared if they come from different responses.
 
     Columns: run (the recording), seq (of the request with the later batch), topic, partition, base_offset, before_epoch (of the earlier batch), epoch
     (of the later batch), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (`before_epoch` minus `epoch`).
@@ -235,12 +235,12 @@ def progress(tables: Tables) -> DataFrame:
 def latest(tables: Tables) -> DataFrame:
     """Check that the latest offset from ListOffsets is between the high watermarks in earlier and later fetch responses of the same broker.
 
-    Returns one row for each request and partition that was looked up with the timestamp LATEST; its column `broken` is True if the offset is not
-    between them. For a request that reads committed records only, last stable offsets are compared instead of high watermarks.
+    Returns one row for each partition that a ListOffsets request looks up with the timestamp LATEST. For a request that reads committed records only,
+    last stable offsets are used instead of high watermarks.
 
     Columns: run (the recording), seq (of the ListOffsets), broker, topic, partition, isolation, found_offset (the returned offset), lowest and
-    highest (the bounds; null if unknown), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (distance of
-    `found_offset` from the bounds).
+    highest (the high watermarks in the earlier and the later fetch response; null if unknown), broken (true: `found_offset` is not between them;
+    null: undecided, because entries are missing) and excess (by how many offsets `found_offset` is below `lowest` or above `highest`).
     """
     rows = tables.sql(f"""
         WITH lookups AS (
@@ -289,10 +289,10 @@ def latest(tables: Tables) -> DataFrame:
 def earliest_at(tables: Tables) -> DataFrame:
     """Check that ListOffsets for a timestamp returns the first record with that timestamp or a later one.
 
-    Returns one row per partition looked up by timestamp. A row breaks the rule if the returned record is older than the timestamp, or if a fetched
-    batch before this record has a record with the same or a later timestamp. Only logs whose start never moved, according to all responses, are
-    checked. If records may be removed from the middle of the log (compacted topics, and topics with unknown policy), the earlier batch is considered
-    only if it was fetched after the ListOffsets: it then still existed when the ListOffsets was handled.
+    Returns one row per partition looked up by timestamp. A row breaks the rule in two cases: the returned record is older than the timestamp, or a
+    fetched batch before the returned record has a record that is not older than the timestamp. The second case needs a log whose start never moved,
+    according to all responses. In a compacted topic, or a topic with unknown cleanup policy, it also needs a batch that was fetched after the
+    ListOffsets response, because such a batch still existed when the ListOffsets was handled.
 
     Columns: run (the recording), seq (of the ListOffsets), topic, partition, requested_timestamp, found_offset, returned_timestamp, reached_before
     (largest timestamp of the fetched batches before `found_offset`), broken (true: the row is a fault; null: undecided, because entries are missing)
@@ -339,10 +339,11 @@ def out_of_range(tables: Tables) -> DataFrame:
     """Check that OFFSET_OUT_OF_RANGE is returned only for offsets outside the log. Returns one row per such error in a fetch response.
 
     An error is wrong if the requested offset lies between the first log start offset that the broker reported after the error, and the last high
-    watermark that it reported before the error: such an offset was in the log at the time of the response.
+    watermark that the broker reported before the error: such an offset was in the log at the time of the error.
 
-    Columns: run (the recording), seq (of the fetch), broker, topic, partition, requested_offset, log_start and high_watermark (the two offsets that
-    it is compared with), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (always 1).
+    Columns: run (the recording), seq (of the fetch), broker, topic, partition, requested_offset, log_start (the first one after the error),
+    high_watermark (the last one before the error), broken (true: the row is a fault; null: undecided, because entries are missing) and excess
+    (always 1).
     """
     rows = tables.sql(f"""
         WITH known AS (

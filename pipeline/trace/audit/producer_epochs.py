@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 VERIFIED_PRODUCE = 11
-"""The first Produce version for which a broker asks the coordinator whether a partition belongs to the transaction (3.8, KIP-890)."""
+"""The first Produce version for which a broker asks the transaction coordinator whether the partition is in the transaction (3.8, KIP-890)."""
 
 
 def epochs_in_logs(tables: Tables) -> DataFrame:
@@ -23,8 +23,8 @@ def epochs_in_logs(tables: Tables) -> DataFrame:
     Returns one row per batch that has an earlier batch of the same producer.
 
     Columns: run (the recording), seq (of a fetch with the batch), topic, partition, producer_id, base_offset, producer_epoch, before_epoch and
-    before_offset (the epoch and base offset of the earlier batch), broken (true: the row is a fault) and excess (`before_epoch` minus
-    `producer_epoch`).
+    before_offset (epoch and base offset of the earlier batch with the highest epoch), broken (true: the row is a fault) and excess (`before_epoch`
+    minus `producer_epoch`).
     """
     return tables.sql(
         """
@@ -42,7 +42,9 @@ def epochs_in_logs(tables: Tables) -> DataFrame:
 
 
 def first_sequences(tables: Tables) -> DataFrame:
-    """Check that the first batch of a producer with a newer epoch has sequence number 0. Returns one row per such batch.
+    """Check that the first batch after a rise of a producer's epoch has sequence number 0. Returns one row per such batch.
+
+    A batch is checked only if the trace has a batch with a lower epoch of the same producer before it, and no offset between them is missing.
 
     Columns: run (the recording), seq (of a fetch with the batch), topic, partition, producer_id, producer_epoch, base_offset, base_sequence, broken
     (true: the row is a fault) and excess (`base_sequence`).
@@ -70,9 +72,9 @@ def epochs_in_responses(tables: Tables) -> DataFrame:
     If an InitProducerId request has no producer id, the epoch in its response must be higher than in all earlier responses with the same producer id.
     Returns one row per response with a producer id that an earlier response contained, too.
 
-    Columns: run (the recording), seq (of the request), transactional_id, producer_id, epoch (in the response), before_epoch (the highest earlier one)
-    and before_seq (of the response that contained it), broken (true: the row is a fault; null: undecided, because entries are missing) and excess
-    (number by which the epoch is too low).
+    Columns: run (the recording), seq (of the request), transactional_id, producer_id, epoch (in the response), before_epoch (the highest one in
+    earlier responses), before_seq (of the request whose response had `before_epoch`), broken (true: the row is a fault; null: undecided, because
+    entries are missing) and excess (by how much `epoch` is too low).
     """
     rows = tables.sql("""
         WITH given AS (
@@ -95,16 +97,16 @@ def epochs_in_responses(tables: Tables) -> DataFrame:
 def fenced_requests(tables: Tables) -> DataFrame:
     """Check that no request of a producer is accepted after a coordinator returned a newer epoch of its producer id.
 
-    Returns one row per accepted request (for Produce, per batch) that began after a response with any epoch of its producer id. The row compares the
-    epoch of the request with the newest epoch in these responses. Two kinds of requests are special:
+    Returns one row per accepted request of a transaction (for Produce: per transactional batch), if a coordinator had returned an epoch of the
+    producer id before. The row compares the epoch in the request with the newest epoch that was returned before. Two kinds of requests are special:
 
     - Produce below version 11 is not checked: a partition leader learns of a newer epoch only from records or markers, and only brokers from 3.8 on
       ask the coordinator.
     - EndTxn is compared only with epochs from InitProducerId, because an EndTxn that raised the epoch may be repeated with the old one.
 
-    Columns: run (the recording), seq (of the request), api, transactional_id, topic, partition, producer_id, producer_epoch, newer_epoch and
-    newer_seq (of the response that returned it), broken (true: the row is a fault; null: undecided, because entries are missing) and excess
-    (`newer_epoch` minus `producer_epoch`).
+    Columns: run (the recording), seq (of the request), api, transactional_id, topic, partition, producer_id, producer_epoch, newer_epoch
+    (the newest epoch that was returned), newer_seq (of the request whose response had it), broken (true: the row is a fault; null: undecided, because
+    entries are missing) and excess (`newer_epoch` minus `producer_epoch`).
     """
     rows = tables.sql(f"""
         WITH requests AS (

@@ -114,9 +114,9 @@ class Tables:
         """Drop rows that break a rule only because a log may have been truncated, and rename the column `where_` to `topic`.
 
         rows: each compares the state of a log at two times. Columns: `run`, `where_` (topic name or id), `broken` (true if the row breaks the rule)
-        and the two times. start_ns, end_ns: names of the columns with the times; the result lacks them. A row with `broken` true is dropped if its
-        log may have been truncated or replaced between the two times. Otherwise its `broken` becomes null (it cannot be decided) if the trace lacks
-        entries between them.
+        and the two times. start_ns, end_ns: names of the two columns with the times; the result lacks these columns. A row with `broken` true is
+        dropped if the log may have been truncated or replaced between the two times. Otherwise `broken` becomes null (undecided) if the trace lacks
+        entries between the two times.
         """
         undecided = self.undecided_if_missing(rows, start_ns, end_ns)
         for scope, keys in (("where_ IS NULL", ["run"]), ("where_ IS NOT NULL", ["run", "where_"])):
@@ -205,10 +205,10 @@ CUTS = """
         SELECT run, NULL, coalesce(handled_ns, received_ns), ready_ns FROM {requests} WHERE api = 'DeleteTopics'
     )
     SELECT run, where_, collect_list(struct(from_ns, until_ns)) AS cuts FROM cuts GROUP BY run, where_"""
-"""SQL for the derived table `cuts_of`: when each log may have been truncated, or replaced by the log of a new topic.
+"""SQL for the derived table `cuts_of`: when each log may have been truncated, or replaced by the log of a new topic with the same name.
 
-If a run (a recording) does not record changes of topics, a new topic id in a response shows that the topic was created again since the last response
-with the old id.
+Some runs (recordings) do not record changes of topics. In such a run, a topic was created again if responses contain a new topic id. This may have
+happened at any time from the last response with the old id to the first response with the new id.
 """
 STATES = """
     WITH stated AS (
@@ -228,18 +228,18 @@ FIRST_NEVER_HELD = 8
 HELD = f"coalesce(held, api_version < {FIRST_NEVER_HELD} AND coalesce(throttle_ms, 1) > 0)"
 """SQL: true if the broker may have delayed a Fetch response for its throttle time, instead of sending it at once without records.
 
-The column `held` of the table `requests` contains this. If it is null, the API version decides: a broker that accepts version 8 or later is of
-release 2.0 or later and delays no response (KIP-219). With a lower version, an older broker may have delayed a throttled response.
+The column `held` of the table `requests` says so. If it is null, the API version decides. A broker that accepts version 8 or later is of release 2.0
+or later, and delays no response (KIP-219). A broker that received a lower version may be older and may have delayed a throttled response.
 """
 NEVER_NS, EVER_NS = "0L", f"{2**63 - 1}L"
 """SQL literals in ns: a time before everything in a run (a recording), and a time after everything."""
 LONGEST_EXCHANGE_NS = 30_000_000_000
 """The longest time in ns that is assumed to pass between a request and its response.
 
-`GAPS` extends gaps of proxy traces and captures by it: a missing request can be that much before the gap, a missing response that much after.
+In `GAPS`, the time in which entries may be missing ends this much later for a proxy or a capture. For a capture, it also starts this much earlier.
 """
 MAX_GAPS = 256
-"""Largest number of gaps of a run (a recording). Above it, neighbouring gaps are merged, because every row of a rule is compared with all gaps."""
+"""The largest number of gaps (times in which entries may be missing) of a run (a recording). If there are more, neighbouring gaps are merged."""
 GAPS = f"""
     WITH counted AS (
         SELECT run, seq, coalesce(handled_ns, received_ns) AS at_ns FROM {{requests}}
@@ -276,12 +276,12 @@ GAPS = f"""
     FROM grouped LEFT JOIN topic_recorders USING (run) GROUP BY run"""
 """SQL for the derived table `gaps`: the times at which entries that are missing in a run (a recording) may have occurred.
 
-- Trace of a broker: requests, events and changes of log offsets are numbered in the order in which they begin. A missing one began between the
-  entries with the numbers before and after it.
-- Trace of a proxy: the same, but the time ends `LONGEST_EXCHANGE_NS` later. A proxy sees a change of topics, brokers or quotas only as a request with
-  its response, which may come that much later.
-- Capture: its numbers do not show what is missing. Only events that report lost packets show it. Entries may be missing from `LONGEST_EXCHANGE_NS`
-  before such an event until as long after it.
+- Trace of a broker: the entries (requests, events and changes of log offsets) have numbers in the order in which they begin. If a number is missing,
+  its entry began between the entries with the next lower and the next higher number.
+- Trace of a proxy: the same, but the time ends `LONGEST_EXCHANGE_NS` later. A proxy learns of a change of topics, brokers or quotas only from the
+  response to a request, and this response may come that much later.
+- Capture: the numbers of entries do not show that an entry is missing; only events about lost packets do. Entries may be missing from
+  `LONGEST_EXCHANGE_NS` before such an event until `LONGEST_EXCHANGE_NS` after it.
 """
 ALL = -1
 """The value of the column `acks` for a Produce whose response waits until all in-sync replicas have the records."""
@@ -308,9 +308,9 @@ CONSUMED = f"""
     FROM timed"""
 """SQL for the derived table `consumed`: the batches that consumers received.
 
-A follower may receive records above the high watermark that are replaced later, so batches for followers are left out. The column `life` is a number
-that increases at the start and at the end of each time in which the log may have been truncated or replaced. Batches of a partition with equal values
-are from the same log if they were received outside these times. Batches received during one such time have equal values, but may be from two logs.
+Batches for followers are left out: a follower may receive records above the high watermark, which may be replaced later. The column `life` is a
+number that increases at the start and at the end of each time in which the log may have been truncated or replaced. Two batches of a partition with
+the same `life` are from the same log if they were received outside these times. If they were received during one such time, their logs may differ.
 """
 TOPIC_NAMES = """
     SELECT run, topic_id, max(topic) AS name FROM (
@@ -332,10 +332,10 @@ DERIVED = {
 class Rule(NamedTuple):
     """A rule of the audit: what must hold in recorded traffic, and the function that checks it.
 
-    check: returns a row for each case to which the rule applies. Its columns are `run`, `seq`, details for the reader, `broken` (boolean; null if it
-    cannot be decided) and `excess` (double: by how much the row breaks the rule). It queries with `Tables.sql` and leaves out runs (recordings)
-    without the facts that it needs. A row may look broken only because the trace lacks entries; where this is possible, `check` must call
-    `Tables.undecided_if_missing`, which sets `broken` of such rows to null.
+    check: queries the tables, and returns a row for each case to which the rule applies. The columns of the row are `run`, `seq`, details for the
+    reader, `broken` (boolean; null if it cannot be decided) and `excess` (double: by how much the row breaks the rule). Runs (recordings) that lack
+    facts for the rule have no rows. If a row can look broken only because the trace lacks entries, `check` must call `Tables.undecided_if_missing`,
+    which sets `broken` of such rows to null.
     """
 
     number: str

@@ -18,9 +18,9 @@ INVALID_FETCH_SESSION_EPOCH = 71
 def steps(tables: Tables) -> DataFrame:
     """Check that fetch responses in fetch sessions contain the right partitions, and that session epochs are correct.
 
-    Returns one row per response of a fetch session. A full response contains every requested partition, an incremental one every partition whose high
-    watermark had moved before the fetch. Neither contains a partition that was not requested or was forgotten. The broker accepts the next session
-    epoch and no other.
+    Returns one row per response of a fetch session. The response to a full fetch must contain every requested partition. The response to an
+    incremental fetch must contain every partition whose high watermark had risen before the fetch. No response may contain a partition that is not
+    in the session. The broker must accept the next session epoch and no other.
 
     Columns: run (the recording), seq (of the fetch), conn, client_id, session_id, session_epoch, session_expected (the epoch that the broker
     expected), requested_partitions, session_missing (number of missing partitions), session_strays (number of partitions that do not belong to the

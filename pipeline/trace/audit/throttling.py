@@ -14,13 +14,13 @@ ROUNDING_BYTES = 1
 
 
 def muted(tables: Tables) -> DataFrame:
-    """Check that after a throttle the next handler of a connection starts only once the broker's clock reaches the end of the mute time.
+    """Check that a broker handles no request of a connection while the connection is muted because of a throttle.
 
-    Returns one row per request that follows a throttled request on its connection.
+    Returns one row per request that comes after a throttled request on the same connection.
 
-    Columns: run (the recording), seq (of the later request), conn, api, client_id, throttled_seq (of the throttled request), handled_ms (start of the
-    handler), muted_until_ms (end of the mute time), both on the broker's clock, broken (true: the row is a fault) and excess (`muted_until_ms` minus
-    `handled_ms`).
+    Columns: run (the recording), seq (of the later request), conn, api, client_id, throttled_seq (of the throttled request), handled_ms (when the
+    broker began to handle the later request), muted_until_ms (end of the mute time), both on the broker's clock, broken (true: the row is a fault)
+    and excess (`muted_until_ms` minus `handled_ms`).
     """
     return tables.sql("""
         WITH ordered AS (
@@ -36,14 +36,14 @@ def muted(tables: Tables) -> DataFrame:
 def how_long(tables: Tables) -> DataFrame:
     """Check the throttle time of each throttled response. Returns one row per response, in which `broken` says whether the time is wrong.
 
-    - The broker must apply the right time. For bytes and request time, this is (rate - quota) / quota x window: `window` is the time in ms over
-      which the broker measured the client's rate. The time is computed with doubles as in `kafkaproto.broker.quota.windows`, with halves rounded up.
-      The time is not checked if a test forced the throttle, or if the reason of the throttle was not recorded.
+    - The broker must apply the right time. For byte quotas and the request quota, this is (rate - quota) / quota x window: `window` is the time in
+      ms over which the broker measured the client's rate. The time is computed with doubles as in `kafkaproto.broker.quota.windows`, with halves
+      rounded up. The time is not checked if a test forced the throttle, or if the reason of the throttle was not recorded.
     - The response must contain the time that the broker applied.
 
     Columns: run (the recording), seq (of the request), api, client_id, throttle_quota, quota_entity, quota_rate, quota_bound, quota_window_ms,
-    expected_ms, applied_throttle_ms, response_throttle_ms, broken (true: the row is a fault) and excess (the largest difference from
-    `applied_throttle_ms`).
+    expected_ms (null if not checked), applied_throttle_ms, response_throttle_ms, broken (true: the row is a fault) and excess (difference of
+    `applied_throttle_ms` from `expected_ms` or from `response_throttle_ms`, whichever is larger).
     """
     return tables.sql(f"""
         WITH exact AS (
@@ -80,14 +80,15 @@ def empty_fetch(tables: Tables) -> DataFrame:
 def taken_back(tables: Tables) -> DataFrame:
     """Check that a broker does not count the bytes of a throttled fetch against the quota. Returns one row per pair of successive throttled fetches.
 
-    A throttled fetch returns no records, so the broker must subtract its bytes from the quota again. Both fetches of a pair are of one client under
-    one consumer quota. If the broker has subtracted the bytes of the first fetch, `total` is at most
-    `before` - `before_value` + `sent_between` + `quota_value`. A quota that several client ids share (one of a user alone) is not checked.
+    A throttled fetch returns no records, so the broker must subtract the bytes of the fetch from the quota again. Both fetches of a pair are of one
+    client under one consumer quota. If the broker has subtracted the bytes of the first fetch, `total` is at most
+    `before` - `before_value` + `sent_between` + `quota_value`. A quota that several client ids share (the quota of a user alone) is not checked.
 
-    Columns: run (the recording), seq (of the second fetch), client_id, quota_entity, before_seq (of the first fetch), before (the bytes in the
-    quota's windows that the broker reported with the first fetch, including this fetch), total (the same for the second fetch), before_value (bytes
-    of the first fetch alone), quota_value (bytes of the second fetch alone), sent_between (bytes sent between them), broken (true: the row is a
-    fault; null: undecided, because entries are missing) and excess (number of bytes by which `total` is too large).
+    Columns: run (the recording), seq (of the second fetch), client_id, quota_entity, before_seq (of the first fetch), before (all bytes in the
+    windows of the quota at the first fetch, with the bytes of this fetch), total (all bytes in the windows at the second fetch, with the bytes of
+    this fetch), before_value (bytes of the first fetch alone), quota_value (bytes of the second fetch alone), sent_between (bytes of the responses
+    between the two fetches), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (number of bytes by which
+    `total` is too large).
     """
     rows = tables.sql(f"""
         WITH counted AS (

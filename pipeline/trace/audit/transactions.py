@@ -1,8 +1,7 @@
 """Rules of transactions: what read_committed consumers get, the last stable offset, and markers (KIP-98, KIP-890).
 
-The rules use only requests, responses and the batches that consumers fetched, so they also apply to a Kafka broker behind the proxy. Only traces from
-version 5 on contain whether a marker commits or aborts. In older traces, only a response that lists a transaction as
-aborted shows that it was aborted.
+The rules use only requests, responses and the batches that consumers fetched, so they also apply to a Kafka broker behind the proxy. Traces before
+version 5 do not say whether a marker commits or aborts. In such a trace, a transaction is known to be aborted only if a response lists it as aborted.
 """
 
 from __future__ import annotations
@@ -70,13 +69,14 @@ def _listed(tables: Tables, committed: bool) -> DataFrame:
 def aborted_listed(tables: Tables) -> DataFrame:
     """Check that a read_committed response lists each aborted transaction that has a batch in the response.
 
-    Returns one row per response and aborted transaction. A transaction is known to be aborted from its marker or, if the trace lacks the decision in
-    the marker, because some response lists it as aborted. A batch belongs to the transaction that the next marker of its producer ends. It is
-    checked only if the trace has every offset from the batch to this marker: an earlier marker may lie in a missing part.
+    Returns one row per response and aborted transaction. A transaction is known to be aborted from its marker. If the trace does not say whether the
+    marker aborts, a transaction is known to be aborted if any response lists it as aborted. A batch belongs to the transaction that the next marker
+    of its producer ends. A batch is checked only if the trace has every offset from the batch to this marker: otherwise an earlier marker may be
+    missing.
 
     Columns: run (the recording), seq (of the fetch), topic, partition, producer_id, first_offset, marker (offset of the transaction's marker), broken
-    (true: the row is a fault; null: undecided, because entries are missing) and excess (always 1). first_offset: if the marker shows the abort, the
-    first offset of the transaction's batches in the response; otherwise the first offset of the transaction.
+    (true: the row is a fault; null: undecided, because entries are missing) and excess (always 1). first_offset: the first offset of the
+    transaction's batches in the response or, if only another response shows the abort, the first offset of the transaction.
     """
     by_marker = _listed(tables, committed=False).selectExpr(
         "* EXCEPT (lists)", "NOT lists AS broken", "CAST(1 AS double) AS excess"
@@ -139,16 +139,18 @@ def committed_visible(tables: Tables) -> DataFrame:
 
 
 def _open_below_stable(tables: Tables, checks: str) -> DataFrame:
-    """Check that every transaction that starts below an observed last stable offset has its marker below the high watermark of that time.
+    """Check that no transaction is open below an observed last stable offset: its marker must be below the high watermark of the observation.
 
-    checks: SQL for the observed last stable offsets, with columns run, seq, where_ (topic name or id), partition, last_stable_offset, high_watermark
-    and at_ns (time of the observation). Observations of partitions without transactional batches are dropped.
+    checks: SQL for the observations, with columns run, seq, where_ (topic name or id), partition, last_stable_offset, high_watermark and at_ns (time
+    of the observation). Observations of partitions without transactional batches are dropped.
 
-    Returns a DataFrame with one row for each remaining observation, about one transaction: of those that start below the last stable offset, the
-    one with the last marker, or without a marker. Columns: run (the recording), seq (the trace entry with the observation), topic, partition,
-    last_stable_offset, high_watermark, producer_id and first_offset (of the transaction; null if none is known), broken (true: the transaction is
-    still open, a fault; false: it has ended, or none is known; null: undecided, because the trace lacks entries that may have the marker) and
-    excess (`last_stable_offset` minus `first_offset`).
+    Returns one row for each other observation, about one batch: the batch of a transaction below `last_stable_offset` whose marker has the highest
+    offset. If the marker of a batch is unknown, the offset up to which the trace has all batches is used instead of the marker's offset.
+
+    - run (the recording), seq, topic, partition, last_stable_offset, high_watermark: from `checks`.
+    - producer_id, first_offset: producer id and base offset of the batch. Both are null if no such batch is known.
+    - broken: true, a fault, if the marker of the batch is not below `high_watermark`; null (undecided) if entries are missing that may explain this.
+    - excess: `last_stable_offset` minus `first_offset`.
     """
     rows = tables.sql(
         f"""
@@ -176,11 +178,12 @@ def _open_below_stable(tables: Tables, checks: str) -> DataFrame:
 def stable_in_responses(tables: Tables) -> DataFrame:
     """Check that the last stable offset in a Fetch response does not pass an open transaction. Returns one row per partition of a response.
 
-    A transaction is known to be open if the trace has every batch from its start to the response's high watermark, and its marker is not among them.
+    A transaction is known to be open if its marker is not below the response's high watermark, or if the trace has every batch from a batch of the
+    transaction to the high watermark, and no marker of the transaction among them.
 
-    Columns: run (the recording), seq (of the fetch), topic, partition, last_stable_offset, high_watermark, producer_id and first_offset (the last
-    transaction that starts below the last stable offset, null if none is known), broken (true: the row is a fault; null: undecided, because entries
-    are missing) and excess (`last_stable_offset` minus `first_offset`).
+    Columns: run (the recording), seq (of the fetch), topic, partition, last_stable_offset, high_watermark, producer_id and first_offset (producer id
+    and base offset of a batch of the transaction that ends last; null if none is known), broken (true: the row is a fault; null: undecided, because
+    entries are missing) and excess (`last_stable_offset` minus `first_offset`).
     """
     return _open_below_stable(
         tables,
@@ -195,9 +198,9 @@ def stable_in_replicas(tables: Tables) -> DataFrame:
 
     Returns one row per recorded change of a replica's offsets. Only the broker of this project records these changes.
 
-    Columns: run (the recording), seq (of the change), topic, partition, last_stable_offset, high_watermark, producer_id and first_offset (the last
-    transaction that starts below the last stable offset, null if none is known), broken (true: the row is a fault; null: undecided, because entries
-    are missing) and excess (`last_stable_offset` minus `first_offset`).
+    Columns: run (the recording), seq (of the change), topic, partition, last_stable_offset, high_watermark, producer_id and first_offset (producer id
+    and base offset of a batch of the transaction that ends last; null if none is known), broken (true: the row is a fault; null: undecided, because
+    entries are missing) and excess (`last_stable_offset` minus `first_offset`).
     """
     return _open_below_stable(
         tables, "SELECT run, seq, topic AS where_, partition, last_stable_offset, high_watermark, at_ns FROM {state}"
@@ -210,11 +213,11 @@ def stable_in_replicas(tables: Tables) -> DataFrame:
 def markers(tables: Tables) -> DataFrame:
     """Check that each transaction has the marker that its EndTxn decided, on each partition to which it wrote.
 
-    Returns one row per transaction and partition. Two transactions of a producer must have different markers. Partitions for which an admin wrote
-    markers are left out.
+    Returns one row per transaction and partition. It is also a fault if two successive transactions of a producer have one marker together, or none
+    between them. Partitions for which an admin wrote markers are left out.
 
     Columns: run (the recording), seq (of the EndTxn), transactional_id, topic, partition, producer_id, first_offset (of the transaction),
-    marker_offset, decided (whether EndTxn committed), committed (whether the marker commits; null if unknown), broken (true: the row is a fault;
+    marker_offset, decided (true if EndTxn commits), committed (true if the marker commits; null if unknown), broken (true: the row is a fault;
     null: undecided, because entries are missing) and excess (always 1).
     """
     rows = tables.sql(

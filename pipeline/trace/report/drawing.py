@@ -53,10 +53,9 @@ MAX_LABEL_LENGTH = 44
 class Drawing:
     """A figure: `with Drawing(name, height) as (axes, render)`, where `render()` returns the SVG.
 
-    A figure has one or more panels, one above the other; `axes` are those of the first. name: name of the figure. height: height of the whole figure
-    in inches. panels: number of panels, with equal heights. below: makes two panels, of which the second gets this share (0 to 1) of the height.
-    heights: makes a panel for each item, which is its relative height. If several of these three are given, `below` overrides `panels`, and
-    `heights` overrides both.
+    A figure has one or more panels, one above the other; `axes` are the axes of the top panel. name: name of the figure. height: height of the whole
+    figure in inches. Three arguments choose the panels: panels (number of panels, with equal heights), below (makes two panels; share, 0 to 1, of
+    the height for the lower one), heights (relative height of each panel). `below` overrides `panels`, and `heights` overrides both.
     """
 
     def __init__(

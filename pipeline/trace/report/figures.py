@@ -134,7 +134,9 @@ def fetch_sizes(rows: Rows) -> str | None:
 
 
 def offsets(rows: Rows) -> str | None:
-    """Draw produced and committed offsets and consumer positions of each partition over time; their distance is the lag.
+    """Draw the produced offsets, the committed offsets and the consumer positions of each partition over time.
+
+    The distance between a produced offset and a consumer's position is the lag.
 
     rows: the result of the query `offsets` in the section `ledger` of the report. Returns the SVG as text, or None if there are no rows.
     """
@@ -364,9 +366,10 @@ def delivered(rows: Rows) -> str | None:
 
 
 def _filled(rows: Rows) -> tuple[list[float], list[Row]]:
-    """Return (start times of all intervals, their rows), with a row of zeros for each interval without traffic.
+    """Return (start times in seconds, rows) of all intervals from the first to the last in `rows`, and of one interval after the last.
 
-    Without these rows, the figure would draw a line from one busy interval to the next.
+    rows: the rows of one client in the result of the query `rates`, one for each interval with traffic. An interval without traffic gets a row of
+    zeros; otherwise the figure would draw a line from one interval with traffic to the next.
     """
     width = rows[0]["width_s"]
     by_time = {r["at_s"]: r for r in rows}

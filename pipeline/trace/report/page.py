@@ -59,8 +59,9 @@ SHORT = {
 class Facts(NamedTuple):
     """The facts at the top of the page.
 
-    title: of the page. lines: (name, value, id of the table on the page that has the value, or ""). remarks: notes below the lines. trace: path to
-    show in the command `trace cut`. release: the Kafka release whose rejected API versions are outlined in a figure.
+    title: title of the page. lines: (name, value, id of the table on the page that has the value, or ""). remarks: notes below the lines. trace: path
+    of the trace, for the command `kafkaproto trace cut` that the page shows for a broken rule. release: a Kafka release; one figure outlines the API
+    versions that brokers of this release reject.
     """
 
     title: str
@@ -80,9 +81,9 @@ def page(
 ) -> str:
     """Return the HTML of the report.
 
-    facts: what is known about the recording, for the top of the page. verdict: the summary line at the top. outcomes: the results of the rules.
-    answers: the sections to show, each with a question and the queries that answer it. tables: the result of each of these queries. exchanges: maps
-    the number of each broken rule to [request, response] as text: the decoded frames of the row that breaks the rule most.
+    facts: the facts about the recording at the top of the page. verdict: the summary line at the top. outcomes: the results of the rules. answers:
+    the sections to show, each with a question and queries. tables: the results of these queries. exchanges: maps the number of each broken rule to
+    texts of the decoded request and response that break the rule most.
     """
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
