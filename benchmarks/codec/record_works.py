@@ -41,7 +41,10 @@ def batch_for(case: RecordCase) -> bytes:
 
 
 def batch_readers() -> dict[str, Callable[[bytes], Any]]:
-    """Return a class of each other codec, by name of the codec. It reads batches: an object made from the bytes of a batch yields the records."""
+    """Return the classes with which kafka-python and aiokafka read a record batch, by name of the library and its implementation.
+
+    An object of such a class is made from the bytes of a batch and yields the records.
+    """
     from aiokafka.record import default_records as aiokafka_python
     from aiokafka.record._crecords import DefaultRecordBatch as AiokafkaC
     from kafka.record import default_records as kafka_python

@@ -42,7 +42,7 @@ _ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{[\]^]""")
 
 
 class StoreError(ValueError):
-    """Raised if the output folder holds other files, is damaged, or is locked by another job. The message names the folder."""
+    """Raised if the output folder holds files that no job wrote, is damaged, or is locked by another job. The message names the folder."""
 
 
 def folder_of(run: str) -> str:
