@@ -96,7 +96,9 @@ def _audit() -> Parser:
         ],
     )
     command.add_argument("out", type=Path, metavar="OUT", help="the folder of the tables")
-    command.add_argument("--trace", type=Path, metavar="TRACE", help="first add the new requests of this trace")
+    command.add_argument(
+        "--trace", type=Path, metavar="TRACE", help="first add the requests of this trace that the tables do not have"
+    )
     command.add_argument("--json", type=Path, metavar="FILE", help="also write the result to this file, as JSON")
     return command
 
@@ -110,7 +112,10 @@ def _report() -> Parser:
         allow_abbrev=False,
         examples=[
             ("write trace.tables/report.html", "kafkaproto report trace"),
-            ("compare the clients with Kafka 3.9", "kafkaproto report trace --out page --release 3.9"),
+            (
+                "compare the API versions of the clients with those of Kafka 3.9",
+                "kafkaproto report trace --out page --release 3.9",
+            ),
         ],
     )
     command.add_argument(
@@ -125,7 +130,7 @@ def _report() -> Parser:
     command.add_argument(
         "--run",
         metavar="RUN",
-        help="recording to show (default: the latest). With --run, its rules decide the exit status; otherwise those of all recordings",
+        help="recording to show (default: the latest). With --run, only this recording decides the exit status; otherwise all recordings do",
     )
     command.add_argument("--against", metavar="RUN", help="also show the differences from this recording")
     command.add_argument(
@@ -133,7 +138,7 @@ def _report() -> Parser:
         default=RELEASE,
         type=_release,
         metavar="RELEASE",
-        help=f"the Kafka release to compare the clients with (default: {RELEASE})",
+        help=f"the Kafka release whose API versions are compared with those of the clients (default: {RELEASE})",
     )
     command.add_argument(
         "--json", type=Path, metavar="FILE", help="also write the result of the rules to this file, as JSON"
@@ -177,17 +182,25 @@ def _live() -> Parser:
     )
     limits, windows = Limits(), Windows()
     numbers = (
-        ("--threshold-ms", 1, limits.throttled_ms, "MS", "throttled time in one window that is an alert"),
-        ("--lag", 1, limits.lag, "RECORDS", "lag in one partition that is an alert"),
+        ("--threshold-ms", 1, limits.throttled_ms, "MS", "alert if a client is throttled for this time in one window"),
+        ("--lag", 1, limits.lag, "RECORDS", "alert if a client lags by so many records in one partition"),
         ("--window-s", 1, windows.window_s, "S", "length of a window"),
-        ("--slide-s", 1, None, "S", "time between the starts of two windows (default: the length of a window)"),
-        ("--late-s", 0, windows.late_s, "S", "time that a window accepts late records"),
+        (
+            "--slide-s",
+            1,
+            None,
+            "S",
+            "time from the start of a window to the start of the next (default: the length of a window)",
+        ),
+        ("--late-s", 0, windows.late_s, "S", "how late a record may arrive and still count in its window"),
         ("--every-s", 1, 5, "S", "time between two printed tables"),
     )
     for name, low, default, metavar, text in numbers:
         help_text = text if default is None else f"{text} (default: {default})"
         command.add_argument(name, type=_number(low), default=default, metavar=metavar, help=help_text)
-    command.add_argument("--once", action="store_true", help="stop when the records that exist now are in the table")
+    command.add_argument(
+        "--once", action="store_true", help="stop when all records that the journal has at the start are in the table"
+    )
     return command
 
 
@@ -196,7 +209,7 @@ def _pack() -> Parser:
         prog="kafkaproto pack",
         description="Write this package as an archive for spark-submit --py-files.",
         examples=[
-            ("then: spark-submit --py-files kafkaproto.zip job.py", "kafkaproto pack kafkaproto.zip"),
+            ("write the archive for spark-submit --py-files kafkaproto.zip job.py", "kafkaproto pack kafkaproto.zip"),
             (
                 "run a command of this package with Spark",
                 'spark-submit --py-files kafkaproto.zip "$(kafkaproto pack --main)" report trace',
@@ -208,7 +221,9 @@ def _pack() -> Parser:
         "out", nargs="?", type=Path, metavar="OUT", help="the archive to write, for example kafkaproto.zip"
     )
     what.add_argument(
-        "--main", action="store_true", help="print the path of the program to pass to spark-submit, and write nothing"
+        "--main",
+        action="store_true",
+        help="print the path of the kafkaproto script to pass to spark-submit, and write no archive",
     )
     return command
 

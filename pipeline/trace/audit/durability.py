@@ -212,7 +212,7 @@ RULES = (
     ),
     Rule(
         "20-moved",
-        "the recorded high watermark covers every produce request with acks=-1 when its response is sent",
+        "the high watermark that the broker recorded covers every produce request with acks=-1 when its response is sent",
         ERROR,
         covered,
     ),

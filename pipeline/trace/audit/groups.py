@@ -380,7 +380,7 @@ def fenced_commits(tables: Tables) -> DataFrame:
 
 
 RULES = (
-    Rule("21", "generations and member epochs of a group never fall in responses", ERROR, generations),
+    Rule("21", "generations of a group and epochs of its members never decrease in responses", ERROR, generations),
     Rule("21-moved", "no recorded change of a group lowers its generation or epoch", ERROR, recorded_epochs),
     Rule("22", "no partition has two owners in a group", ERROR, owners),
     Rule("23", "no commit of a fenced member is accepted", ERROR, fenced_commits),

@@ -371,7 +371,7 @@ RULES = (
     Rule("8", "batches of a partition do not overlap", ERROR, overlaps),
     Rule(
         "8-gap",
-        "a fetch response has no gap after the requested offset (unless the topic is compacted, which may be unknown)",
+        "a fetch response has no gap after the requested offset, unless the topic is compacted (the trace may not say so)",
         WARNING,
         gaps,
     ),
@@ -386,7 +386,7 @@ RULES = (
         "10-order", "log start offset <= last stable offset <= high watermark <= log end offset", ERROR, ordered_offsets
     ),
     Rule("10-epoch", "leader epochs never fall from batch to batch", ERROR, epochs),
-    Rule("12", "the records of a fetch response end after the requested offset", ERROR, progress),
+    Rule("12", "the records of a fetch response end at or after the requested offset", ERROR, progress),
     Rule(
         "16",
         "the latest offset in a ListOffsets response is the high watermark or last stable offset at the time of the response",
