@@ -57,6 +57,8 @@ class GroupTruth:
         self.members: list[Owner] = []
         self.offsets: dict[Place, CommittedOffset] = {}
         self.proven_epoch = 0
+        self._kept_epoch = 0
+        """The highest generation of a classic group that was proven and that every in-sync replica has."""
         self.left: set[str] = set()
         self.conversions = 0
         """How often the group restarted at epoch 0: while it had no members, it was forgotten or replaced by a group of the other protocol."""
@@ -83,7 +85,7 @@ class GroupTruth:
         self.is_forgotten = True
         self.times_forgotten += 1
         self.conversions += 1
-        self.proven_epoch = 0
+        self.proven_epoch = self._kept_epoch = 0
 
     def may_hide_offsets(self, times_forgotten: int) -> bool:
         """Return whether an OffsetFetch may have found no offsets. times_forgotten: `self.times_forgotten` when the request was sent."""
@@ -102,17 +104,33 @@ class GroupTruth:
         if group is None:
             lost = [offset.acknowledged for offset in self.offsets.values() if offset.acknowledged != NOTHING]
             assert not lost, f"{self.name} is gone with its committed offsets {lost}"
-            self.proven_epoch = 0  # a group without members and offsets is deleted, and starts again at epoch 1
+            self.proven_epoch = self._kept_epoch = (
+                0  # a group without members and offsets is deleted, and starts again at epoch 1
+            )
             return
         self._check_owners(group.members)
         epoch = group.epoch if isinstance(group, ConsumerGroup) else group.generation_id
         if self.protocol == "both" and epoch < self.proven_epoch and not self._ids & set(group.members):
             self.conversions += 1
-            self.proven_epoch = 0
+            self.proven_epoch = self._kept_epoch = 0
         self._ids = set(group.members)
-        assert epoch >= self.proven_epoch, f"{self.name}: the epoch went back from {self.proven_epoch} to {epoch}"
+        lowest = self.proven_epoch if isinstance(group, ConsumerGroup) else self._kept_generation(cluster, epoch)
+        assert epoch >= lowest, f"{self.name}: the epoch went back from {lowest} to {epoch}"
         if isinstance(group, ConsumerGroup):
             self._check_members(group)
+
+    def _kept_generation(self, cluster: Cluster, generation: int) -> int:
+        """Return the generation below which a classic group must not fall. generation: the present one.
+
+        As in Kafka, a new coordinator loads the group to the end of its log, so that it may show a member a generation that not every in-sync replica
+        has. If the coordinator then stops, too, the next one may not have this generation.
+        """
+        leader, _ = cluster.controller.image.leader_of(OFFSETS_TOPIC, 0)
+        log = cluster.nodes[leader].replicas.partitions[OFFSETS_TOPIC, 0].log
+        if log.high_watermark == log.log_end_offset:
+            self._kept_epoch = max(self._kept_epoch, min(self.proven_epoch, generation))
+        self.proven_epoch = min(self.proven_epoch, max(generation, self._kept_epoch))
+        return self._kept_epoch
 
     def _coordinator(self, cluster: Cluster) -> Any:
         leader, _ = cluster.controller.image.leader_of(OFFSETS_TOPIC, 0)
