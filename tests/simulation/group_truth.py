@@ -58,10 +58,15 @@ class GroupTruth:
         self.offsets: dict[Place, CommittedOffset] = {}
         self.proven_epoch = 0
         self._kept_epoch = 0
-        """The highest generation of a classic group that was proven and that every in-sync replica has."""
+        """The generation of a classic group that every in-sync replica has, so that no coordinator may fall below it."""
+        self._coordinated = -1, 0
+        """The leader epoch of the last coordinator, and the log end offset to which it loaded the group."""
         self.left: set[str] = set()
         self.conversions = 0
-        """How often the group restarted at epoch 0: while it had no members, it was forgotten or replaced by a group of the other protocol."""
+        """How often earlier evidence about the epoch ended: the group restarted at epoch 0, or a coordinator with an unreplicated generation stopped.
+
+        A group without members restarts if it is forgotten or replaced by a group of the other protocol.
+        """
         self.is_forgotten = False
         """Whether the coordinator may have forgotten the empty group, so that its offsets are hidden until it is created again (GN-63)."""
         self.times_forgotten = 0
@@ -104,9 +109,8 @@ class GroupTruth:
         if group is None:
             lost = [offset.acknowledged for offset in self.offsets.values() if offset.acknowledged != NOTHING]
             assert not lost, f"{self.name} is gone with its committed offsets {lost}"
-            self.proven_epoch = self._kept_epoch = (
-                0  # a group without members and offsets is deleted, and starts again at epoch 1
-            )
+            # A group without members and offsets is deleted, and starts again at epoch 1.
+            self.proven_epoch = self._kept_epoch = 0
             return
         self._check_owners(group.members)
         epoch = group.epoch if isinstance(group, ConsumerGroup) else group.generation_id
@@ -114,23 +118,27 @@ class GroupTruth:
             self.conversions += 1
             self.proven_epoch = self._kept_epoch = 0
         self._ids = set(group.members)
-        lowest = self.proven_epoch if isinstance(group, ConsumerGroup) else self._kept_generation(cluster, epoch)
-        assert epoch >= lowest, f"{self.name}: the epoch went back from {lowest} to {epoch}"
+        if not isinstance(group, ConsumerGroup):
+            self._forget_what_only_the_last_coordinator_had(cluster, epoch)
+        assert epoch >= self.proven_epoch, f"{self.name}: the epoch went back from {self.proven_epoch} to {epoch}"
         if isinstance(group, ConsumerGroup):
             self._check_members(group)
 
-    def _kept_generation(self, cluster: Cluster, generation: int) -> int:
-        """Return the generation below which a classic group must not fall. generation: the present one.
+    def _forget_what_only_the_last_coordinator_had(self, cluster: Cluster, generation: int) -> None:
+        """Lower the proven generation of a classic group after a move, if not every in-sync replica had it. generation: the present one.
 
-        As in Kafka, a new coordinator loads the group to the end of its log, so that it may show a member a generation that not every in-sync replica
-        has. If the coordinator then stops, too, the next one may not have this generation.
+        As in Kafka, a coordinator loads a group to the end of its log, so that it may show members a generation that only its own log has. It is safe
+        as soon as the high watermark reaches the end of what was loaded; later generations are replicated before a response shows them.
         """
-        leader, _ = cluster.controller.image.leader_of(OFFSETS_TOPIC, 0)
+        leader, leader_epoch = cluster.controller.image.leader_of(OFFSETS_TOPIC, 0)
         log = cluster.nodes[leader].replicas.partitions[OFFSETS_TOPIC, 0].log
-        if log.high_watermark == log.log_end_offset:
-            self._kept_epoch = max(self._kept_epoch, min(self.proven_epoch, generation))
-        self.proven_epoch = min(self.proven_epoch, max(generation, self._kept_epoch))
-        return self._kept_epoch
+        if leader_epoch != self._coordinated[0]:
+            self._coordinated = leader_epoch, log.log_end_offset
+            possible = max(self._kept_epoch, min(self.proven_epoch, generation))
+            self.conversions += possible < self.proven_epoch
+            self.proven_epoch = possible
+        if log.high_watermark >= self._coordinated[1]:
+            self._kept_epoch = self.proven_epoch
 
     def _coordinator(self, cluster: Cluster) -> Any:
         leader, _ = cluster.controller.image.leader_of(OFFSETS_TOPIC, 0)
