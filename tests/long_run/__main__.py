@@ -1,7 +1,8 @@
 """Run the proofs that take hours, of which `make test-all` runs a part, and write docs/long-run.md. `make long` runs this program.
 
-It runs each part that has no result, or whose result was measured with other code in broker/ or kafkaproto/ (comments, docstrings and
-names of tests do not count). The result of a part is a file in tests/long_run/results/, to be committed. Ctrl-C loses only the part that is running.
+It runs each part that has no result, or whose result was measured with other code (comments, docstrings and names of tests do not count): code of
+broker/ and kafkaproto/ or, for simulations, of the files that tests/long_run/simulated_files.txt lists. The result of a part is a file in
+tests/long_run/results/, to be committed. Ctrl-C loses only the part that is running.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import argparse
 import sys
 import time
 
+from tests.long_run.code import code_hashes
 from tests.long_run.page import write_page
-from tests.long_run.parts import all_parts, code_hashes, commit, done, missing, read, write
+from tests.long_run.parts import all_parts, commit, done, missing, read, write
 
 
 def main(arguments: list[str] | None = None) -> int:

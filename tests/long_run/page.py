@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tests.long_run.parts import ROOT, Result, commit, counts
+from tests.long_run.code import ROOT
+from tests.long_run.parts import Result, commit, counts
 
 PAGE = ROOT / "docs" / "long-run.md"
 OLDER = ", older code"
@@ -14,7 +15,9 @@ HEAD = """# The long run
 
 Proofs that take hours. Each part compares this broker with a real Kafka or with the [rules](rules/index.md). `make long` runs the parts, keeps one
 result file for each in `tests/long_run/results/`, and writes this page. A result counts only for the code it was measured with: after a change of
-`broker/` or `kafkaproto/`, except of comments, docstrings and names of tests, the part is to be repeated.
+`broker/` or `kafkaproto/`, except of comments, docstrings and names of tests, the part is to be repeated. A simulation is to be repeated only
+after a change of the files it loads (`tests/long_run/simulated_files.txt`). A change in the tests of the conformance suite matters only to
+*conformance* and *distribution*.
 """
 LEGEND = """What the lines say:
 

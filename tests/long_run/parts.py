@@ -1,12 +1,10 @@
 """The parts of the long run, and the small committed result file of each: its commit and its findings.
 
-A result counts only while `broker/` and `kafkaproto/` have the code with which the part ran. Comments, docstrings and names of tests may change.
+A result counts only while the files that its part can load have the code with which it ran, see `tests.long_run.code`.
 """
 
 from __future__ import annotations
 
-import ast
-import hashlib
 import json
 import re
 import subprocess
@@ -27,16 +25,14 @@ from tests.differential.conversations import CLASSIC_GROUPS, GROUPS, SETTINGS, T
 from tests.differential.request_sequences import LOG
 from tests.distribution import NotAsPublished
 from tests.distribution import lines as distribution_lines
+from tests.long_run.code import PROVEN, ROOT, SIMULATED, SUITE, git, simulated_files
 from tests.long_run.simulated import many_seeds
 from tests.support.broker import group_kills, transaction_kills
 from tests.support.broker.kills import broker_processes
 from tests.support.conformance.kinds import NOT_ON_NEWER_KAFKA
 from tests.support.conformance.virtual import NEWER_RELEASE, RELEASE
 
-ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path(__file__).resolve().parent / "results"
-PROVEN = ("broker", "kafkaproto")
-"""The folders whose change makes a result outdated."""
 SEEDS, SEEDS_OF_A_PART = 10_000, 500
 KILLS = 100
 KILLED_RELEASES = "3.9", "4.2"
@@ -53,7 +49,7 @@ COMPARED = (
     (SETTINGS, NEWER_RELEASE),
 )
 """What conversations are about, and the release of Kafka, for the parts with one range of seeds each."""
-SUITE = "tests/conformance/test_suite.py"
+SUITE_FILE = "tests/conformance/test_suite.py"
 SUMMARY = re.compile(r"^(\d+ (?:passed|failed).*) in ", re.MULTILINE)
 """The last line of pytest, without the time."""
 
@@ -68,15 +64,16 @@ class Finding:
 
 @dataclass(frozen=True)
 class Part:
-    """A part that can be run alone. run: returns its findings. name: the name of its result file."""
+    """A part that can be run alone. run: returns its findings. name: the name of its result file. code: the keys of `code_hashes` it depends on."""
 
     name: str
     run: Callable[[], list[Finding]]
+    code: tuple[str, ...] = PROVEN
 
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a part. code: for each folder of `PROVEN`, a hash of its code at the commit, see `code_hashes`."""
+    """The result of a part. code: the hashes of the code it depends on, see `code_hashes`."""
 
     name: str
     commit: str
@@ -96,10 +93,10 @@ def all_parts() -> list[Part]:
         Part("kafka-configs", lambda: [Finding(*configs())]),
         Part("clients-30-seconds", lambda: [Finding(*fields) for fields in beside_kafka()]),
         Part("clients-300-seconds", lambda: [Finding(*fields) for fields in for_long()]),
-        Part("distribution", _distribution),
+        Part("distribution", _distribution, (*PROVEN, SUITE)),
         Part("kills-with-groups", _kills),
         Part("kills-in-transactions", _kills_in_transactions),
-        Part(f"conformance-{NEWER_RELEASE}", _conformance),
+        Part(f"conformance-{NEWER_RELEASE}", _conformance, (*PROVEN, SUITE)),
         *(
             Part(
                 f"conversations-{about}-{release}",
@@ -113,7 +110,7 @@ def all_parts() -> list[Part]:
             for first in range(0, CONVERSATIONS, CONVERSATIONS_OF_A_PART)
         ),
         *(
-            Part(f"simulation-{first:05}", partial(_simulation, first, SEEDS_OF_A_PART))
+            Part(f"simulation-{first:05}", partial(_simulation, first, SEEDS_OF_A_PART), (SIMULATED,))
             for first in range(0, SEEDS, SEEDS_OF_A_PART)
         ),
     ]
@@ -127,7 +124,11 @@ def _simulation(first: int, count: int) -> list[Finding]:
         f"{done.throttles:,} throttles, each as rules Q-2 to Q-6 require"
     )
     broken = [Finding(f"seed {seed} is broken: {text}", False) for seed, text in sorted(done.broken.items())]
-    return [Finding(line, not broken), *broken]
+    unlisted = [
+        Finding(f"{name} was loaded, but is not listed in simulated_files.txt", False)
+        for name in sorted(done.loaded - simulated_files())
+    ]
+    return [Finding(line, not broken), *broken, *unlisted]
 
 
 def _conversations(first: int, count: int, nodes: int, about: str = LOG, release: str = RELEASE) -> list[Finding]:
@@ -152,7 +153,7 @@ def _conformance() -> list[Finding]:
     modules = sorted(NOT_ON_NEWER_KAFKA)
     command = [sys.executable, "-m", "pytest", "-q", "-r", "fE", "-p", "no:cacheprovider", "--subjects", "real-newer"]
     ran = subprocess.run(
-        [*command, *(f"{SUITE}::{module}.py" for module in modules)], cwd=ROOT, capture_output=True, text=True
+        [*command, *(f"{SUITE_FILE}::{module}.py" for module in modules)], cwd=ROOT, capture_output=True, text=True
     )
     summary = SUMMARY.search(ran.stdout)
     names = ", ".join(f"`{module}`" for module in modules)
@@ -206,56 +207,9 @@ def _kills_in_transactions() -> list[Finding]:
 # ---- results -----------------------------------------------------------------------------------------------------------------------
 
 
-def code_hashes(root: Path = ROOT) -> dict[str, str] | None:
-    """Return a hash of the committed code of each folder of `PROVEN`, or None if there are uncommitted changes.
-
-    Comments, docstrings, the names of tests and the layout of Python files are left out, because they change nothing that a part can show.
-    """
-    if _git("status", "--porcelain", "--", *PROVEN, root=root):
-        return None
-    return {folder: _code_hash(root, folder) for folder in PROVEN}
-
-
-def _code_hash(root: Path, folder: str) -> str:
-    hashed = hashlib.sha256()
-    for name in _git("ls-files", "--", folder, root=root).splitlines():
-        path = root / name
-        if path.is_symlink():
-            continue
-        content = path.read_bytes()
-        code = ast.dump(_without_words(ast.parse(content))).encode() if path.suffix == ".py" else content
-        hashed.update(f"{name} {len(code)} ".encode())
-        hashed.update(code)
-    return hashed.hexdigest()[:40]
-
-
-def _without_words(module: ast.Module) -> ast.Module:
-    """Remove the strings that stand alone as statements (docstrings, and those that document attributes), and the names of test functions."""
-    for node in ast.walk(module):
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-            node.name = "test_"
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            body[:] = [statement for statement in body if not _is_string(statement)]
-    return module
-
-
-def _is_string(statement: ast.AST) -> bool:
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
-
-
-def _git(*command: str, root: Path = ROOT) -> str:
-    done = subprocess.run(["git", *command], cwd=root, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
-
-
 def commit() -> str:
     """Return the short hash of the current commit."""
-    return _git("rev-parse", "--short", "HEAD")
+    return git("rev-parse", "--short", "HEAD")
 
 
 def done(part: Part, name_of_commit: str, at: dict[str, str]) -> Result:
@@ -263,7 +217,8 @@ def done(part: Part, name_of_commit: str, at: dict[str, str]) -> Result:
     begun = time.monotonic()
     findings = part.run()
     seconds = round(time.monotonic() - begun)
-    return Result(part.name, name_of_commit, at, f"{datetime.now(UTC):%Y-%m-%d}", seconds, findings)
+    code = {key: at[key] for key in part.code}
+    return Result(part.name, name_of_commit, code, f"{datetime.now(UTC):%Y-%m-%d}", seconds, findings)
 
 
 def write(result: Result, folder: Path = RESULTS) -> None:
@@ -289,4 +244,4 @@ def missing(parts: list[Part], results: dict[str, Result], at: dict[str, str]) -
 
 def counts(result: Result | None, at: Mapping[str, str]) -> bool:
     """Return whether a result exists, was measured with the code `at`, and holds."""
-    return result is not None and result.code == at and result.holds
+    return result is not None and result.holds and all(at[key] == code for key, code in result.code.items())

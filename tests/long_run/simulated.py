@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 
+from tests.long_run.code import loaded_files
 from tests.simulation.run import Broken, simulate
 
 PROCESSES = 2
@@ -13,7 +14,10 @@ AT_ONCE = 10
 
 @dataclass
 class Simulated:
-    """The combined result of simulated seeds. limited_ms: virtual time during which a quota was set. broken: seed to its conversation."""
+    """The combined result of simulated seeds. limited_ms: virtual time during which a quota was set. broken: seed to its conversation.
+
+    loaded: the files of this project that the simulations loaded.
+    """
 
     held: int = 0
     operations: int = 0
@@ -21,6 +25,7 @@ class Simulated:
     limited_ms: int = 0
     throttles: int = 0
     broken: dict[int, str] = field(default_factory=dict)
+    loaded: frozenset[str] = frozenset()
 
     def add(self, other: Simulated) -> None:
         self.held += other.held
@@ -29,6 +34,7 @@ class Simulated:
         self.limited_ms += other.limited_ms
         self.throttles += other.throttles
         self.broken |= other.broken
+        self.loaded |= other.loaded
 
 
 def seeds(first: int, count: int) -> Simulated:
@@ -42,6 +48,7 @@ def seeds(first: int, count: int) -> Simulated:
         else:
             throttles = outcome.throttles.total()
             done.add(Simulated(1, outcome.operations, outcome.virtual_ms, outcome.limited_ms, throttles))
+    done.loaded = loaded_files()
     return done
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.long_run import __main__ as program
-from tests.long_run import parts
+from tests.long_run import code, parts
 from tests.long_run.page import PAGE, page, write_page
 from tests.long_run.parts import Finding, Part, Result, all_parts, done, missing, read, write
+from tests.long_run.simulated import Simulated
 
-HERE, ELSEWHERE = {"broker": "b1", "kafkaproto": "k1"}, {"broker": "b2", "kafkaproto": "k1"}
+HERE = {"broker": "b1", "kafkaproto": "k1", code.SIMULATED: "s1"}
+ELSEWHERE = {"broker": "b2", "kafkaproto": "k1", code.SIMULATED: "s1"}
 
 
 def result(name: str, *findings: Finding, at: dict[str, str] = HERE) -> Result:
@@ -54,41 +57,78 @@ def change(folder: Path, name: str) -> None:
     git(folder, "commit", "--quiet", "-m", name)
 
 
-@pytest.mark.parametrize("name", ["broker/a.py", "broker/b.py", "kafkaproto/a.py", "kafkaproto/conformance/test_a.py"])
-def test_long_test_run_results_are_invalid_after_an_edit_of_broker_or_codec_code(repository: Path, name: str) -> None:
-    before = parts.code_hashes(repository)
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("broker/a.py", {"broker"}),
+        ("broker/b.py", {"broker"}),
+        ("broker/node.py", {"broker", code.SIMULATED}),
+        ("broker/table.tsv", {"broker", code.SIMULATED}),
+        ("kafkaproto/a.py", {"kafkaproto"}),
+        ("kafkaproto/frame.py", {"kafkaproto", code.SIMULATED}),
+        ("kafkaproto/conformance/a.py", {"kafkaproto"}),
+        ("kafkaproto/conformance/test_a.py", {code.SUITE}),
+        ("kafkaproto/conformance/profiles/a.properties", {code.SUITE}),
+    ],
+)
+def test_long_test_run_results_are_invalid_after_an_edit_of_code_that_their_part_loads(
+    repository: Path, name: str, keys: set[str]
+) -> None:
+    before = code.code_hashes(repository)
     change(repository, name)
-    folder = name.split("/")[0]
-    after = parts.code_hashes(repository)
+    after = code.code_hashes(repository)
     assert before is not None and after is not None
-    assert {folder_name for folder_name in before if before[folder_name] != after[folder_name]} == {folder}
+    assert {key for key in before if before[key] != after[key]} == keys
 
 
-def test_long_test_run_results_stay_valid_after_a_change_of_comments_and_test_names(repository: Path) -> None:
-    path, code = (
+def test_results_of_simulations_stay_valid_after_an_edit_of_code_that_they_do_not_load() -> None:
+    simulated = replace(result("simulated"), code={code.SIMULATED: "s1"})
+    assert parts.counts(simulated, ELSEWHERE)
+    assert not parts.counts(simulated, {**ELSEWHERE, code.SIMULATED: "s2"})
+
+
+def test_simulations_load_only_the_files_that_decide_whether_their_results_count() -> None:
+    program_text = "from tests.long_run.simulated import seeds\nprint('\\n'.join(sorted(seeds(500, 3).loaded)))"
+    ran = subprocess.run(
+        [sys.executable, "-c", program_text], cwd=code.ROOT, capture_output=True, text=True, check=True
+    )
+    loaded = frozenset(ran.stdout.split())
+    assert "broker/node.py" in loaded and loaded <= code.simulated_files()
+
+
+def test_simulation_part_fails_if_it_loads_a_file_that_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "many_seeds", lambda first, count: Simulated(count, loaded=frozenset({"broker/odd.py"})))
+    findings = all_parts()[-1].run()
+    assert [finding.line for finding in findings if not finding.holds] == [
+        "broker/odd.py was loaded, but is not listed in simulated_files.txt"
+    ]
+
+
+def test_long_test_run_results_stay_valid_after_a_change_of_comments_and_private_names(repository: Path) -> None:
+    path, template = (
         repository / "broker/a.py",
-        'class A:\n    """{0}"""\n\n    def f(self):\n        """{0}"""\n        return "{1}"  # {0}\n\n\ndef test_{0}(): ...\n',
+        '_{0} = 1\n\n\nclass A:\n    """{0}"""\n\n    def f(self):\n        """{0}"""\n        return "{1}" * _{0}  # {0}\n\n\ndef test_{0}(): ...\n',
     )
     hashes = []
     for texts in (("first", "value"), ("second", "value"), ("second", "other value")):
-        path.write_text(code.format(*texts))
+        path.write_text(template.format(*texts))
         git(repository, "commit", "--quiet", "-a", "-m", "a change")
-        hashes.append(parts.code_hashes(repository))
+        hashes.append(code.code_hashes(repository))
     assert hashes[0] == hashes[1] != hashes[2]
 
 
 def test_code_hashes_of_a_long_test_run_are_none_if_there_are_uncommitted_changes(repository: Path) -> None:
     for name in ("broker/a.py", "kafkaproto/conformance/test_a.py"):
         (repository / name).write_text("not committed\n")
-        assert parts.code_hashes(repository) is None
+        assert code.code_hashes(repository) is None
         git(repository, "checkout", "--quiet", ".")
-        assert parts.code_hashes(repository) is not None
+        assert code.code_hashes(repository) is not None
 
 
 def test_long_test_run_results_stay_valid_after_an_edit_of_a_test_file(repository: Path) -> None:
-    before = parts.code_hashes(repository)
+    before = code.code_hashes(repository)
     change(repository, "tests/test_a.py")
-    assert parts.code_hashes(repository) == before
+    assert code.code_hashes(repository) == before
 
 
 def test_long_test_run_results_written_to_a_file_are_read_back_equal(tmp_path: Path) -> None:
@@ -99,7 +139,7 @@ def test_long_test_run_results_written_to_a_file_are_read_back_equal(tmp_path: P
 
 def test_each_result_of_the_long_test_run_contains_the_tested_commit() -> None:
     finished = done(Part("one", lambda: [Finding("it is so", True)]), "abc1234", HERE)
-    assert (finished.name, finished.commit, finished.code) == ("one", "abc1234", HERE)
+    assert (finished.name, finished.commit, finished.code) == ("one", "abc1234", {"broker": "b1", "kafkaproto": "k1"})
     assert finished.findings == [Finding("it is so", True)] and finished.holds
 
 
