@@ -25,7 +25,7 @@ def problems(root: Path) -> list[str]:
         if place.startswith(LINKS):
             continue
         names = sorted(bound_names(ast.parse(path.read_text())))
-        messages += [f"{place}:{line} {name}" for line, name in names if name in GENERAL_PURPOSE]
+        messages += [f"{place}:{line} {name}" for line, name in names if name.strip("_").lower() in GENERAL_PURPOSE]
     return messages
 
 
@@ -96,6 +96,12 @@ def test_name_check_returns_file_and_line_of_each_forbidden_name_that_code_defin
     (tmp_path / "pipeline/module.py").write_text(f"\n{code}\n")
     line = 2 + code[: code.rindex("found")].count("\n")
     assert problems(tmp_path) == [f"pipeline/module.py:{line} found"]
+
+
+def test_name_check_returns_forbidden_names_in_capitals_and_of_private_variables(tmp_path: Path) -> None:
+    (tmp_path / "broker").mkdir()
+    (tmp_path / "broker/module.py").write_text("_ONE = 1\nFOUND = _told = 2\n")
+    assert problems(tmp_path) == ["broker/module.py:1 _ONE", "broker/module.py:2 FOUND", "broker/module.py:2 _told"]
 
 
 @pytest.mark.parametrize("code", ["print(found)", "not_found = 1", "text = 'found'", "call(found=1)", "thing.found()"])

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from kafkaproto.broker.config.cluster_config import BrokerConfig
 from kafkaproto.broker.config.values import ConfigError
 
-_ONE = re.compile(r"(?P<name>[A-Za-z0-9_.-]+)://(?P<host>\[[0-9a-fA-F:.]+\]|[^:\[\]/]*):(?P<port>[0-9]+)\Z")
+_LISTENER = re.compile(r"(?P<name>[A-Za-z0-9_.-]+)://(?P<host>\[[0-9a-fA-F:.]+\]|[^:\[\]/]*):(?P<port>[0-9]+)\Z")
 DEFAULT_NAME = "PLAINTEXT"
 _OTHER_PROTOCOLS = ("SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _MAP_EXAMPLE = "for example listener.security.protocol.map=INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT"
@@ -35,7 +35,7 @@ def parse_endpoints(setting: str, text: str) -> dict[str, tuple[str, int]]:
     example = f"for example {setting}=INSIDE://0.0.0.0:9092,OUTSIDE://0.0.0.0:19092"
     endpoints: dict[str, tuple[str, int]] = {}
     for part in text.split(","):
-        match = _ONE.match(part.strip())
+        match = _LISTENER.match(part.strip())
         if match is None or int(match["port"]) > 65535:
             raise ConfigError(
                 f"{setting}={text}: {part.strip()!r} is not NAME://host:port with a port up to 65535; {example}"

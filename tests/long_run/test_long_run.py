@@ -71,7 +71,7 @@ def change(folder: Path, name: str) -> None:
         ("kafkaproto/conformance/profiles/a.properties", {code.SUITE}),
     ],
 )
-def test_long_test_run_results_are_invalid_after_an_edit_of_code_that_their_part_loads(
+def test_long_test_run_results_are_invalid_after_an_edit_of_code_their_part_loads(
     repository: Path, name: str, keys: set[str]
 ) -> None:
     before = code.code_hashes(repository)
@@ -81,7 +81,7 @@ def test_long_test_run_results_are_invalid_after_an_edit_of_code_that_their_part
     assert {key for key in before if before[key] != after[key]} == keys
 
 
-def test_results_of_simulations_stay_valid_after_an_edit_of_code_that_they_do_not_load() -> None:
+def test_simulation_results_stay_valid_after_an_edit_of_code_they_do_not_load() -> None:
     simulated = replace(result("simulated"), code={code.SIMULATED: "s1"})
     assert parts.counts(simulated, ELSEWHERE)
     assert not parts.counts(simulated, {**ELSEWHERE, code.SIMULATED: "s2"})
@@ -104,7 +104,7 @@ def test_simulation_part_fails_if_it_loads_a_file_that_is_not_listed(monkeypatch
     ]
 
 
-def test_long_test_run_results_stay_valid_after_a_change_of_comments_and_private_names(repository: Path) -> None:
+def test_long_test_run_results_stay_valid_after_comments_and_private_names_change(repository: Path) -> None:
     path, template = (
         repository / "broker/a.py",
         '_{0} = 1\n\n\nclass A:\n    """{0}"""\n\n    def f(self):\n        """{0}"""\n        return "{1}" * _{0}  # {0}\n\n\ndef test_{0}(): ...\n',
