@@ -19,10 +19,11 @@ from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.pending_offsets import PendingGroups
 from kafkaproto.broker.group.rebalance import Rebalance
 from kafkaproto.broker.group.records import Entry
+from kafkaproto.broker.group.replay import Loaded, iterate
 from kafkaproto.broker.group.results import ALWAYS
 from kafkaproto.broker.group.sessions import cancel
 from kafkaproto.broker.group.settings import ConsumerGroupSettings
-from kafkaproto.broker.group.storage import GroupStorage, Loaded, iterate
+from kafkaproto.broker.group.storage import GroupStorage
 from kafkaproto.broker.group.subscribed_topics import ClusterTopics, Topic
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode

@@ -14,7 +14,8 @@ from kafkaproto.broker.group.group import Group
 from kafkaproto.broker.group.reconciliation import NO_EPOCH
 from kafkaproto.broker.group.records import Entry, StoredGroup
 from kafkaproto.broker.group.registry import Registry
-from kafkaproto.broker.group.storage import GroupStorage, Loaded
+from kafkaproto.broker.group.replay import Loaded
+from kafkaproto.broker.group.storage import GroupStorage
 from kafkaproto.broker.group.transitions import Transitions
 from kafkaproto.data.consumer_group_current_member_assignment_key import ConsumerGroupCurrentMemberAssignmentKey
 from tests.simulation.bug import Bug, Original

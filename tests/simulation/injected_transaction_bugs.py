@@ -9,7 +9,7 @@ from unittest.mock import patch
 from kafkaproto.broker.group.commits import Commits
 from kafkaproto.broker.group.pending_offsets import PendingOffsets
 from kafkaproto.broker.group.registry import Registry
-from kafkaproto.broker.group.storage import Loaded
+from kafkaproto.broker.group.replay import Loaded
 from kafkaproto.broker.log import compaction
 from kafkaproto.broker.log.cleaned_transactions import CleanedTransactions
 from kafkaproto.broker.log.producer_state import ProducerStates

@@ -1,0 +1,121 @@
+"""Replays the records of `__consumer_offsets`: the state of groups and committed offsets that they describe (GO-11).
+
+Corresponds to the `replay` methods of Kafka's coordinator in Java, and to `loadGroupsAndOffsets` of the old one. This module does not depend on
+timers, logs or clients.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+from kafkaproto.broker.group import consumer_records
+from kafkaproto.broker.group.consumer_group import ConsumerGroup
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.group.pending_offsets import PendingOffsets
+from kafkaproto.broker.group.records import ConsumerRecord, GroupRecord, OffsetRecord, StoredGroup, parse
+from kafkaproto.broker.runtime.internal_topics import KeyedRecord
+from kafkaproto.errors import DecodeError
+
+logger = logging.getLogger("kafkaproto.groups")
+
+
+class LoggedRecord(KeyedRecord, Protocol):
+    """Interface of a record that was read from `__consumer_offsets`."""
+
+    @property
+    def producer_id(self) -> int:
+        """Return the id of the producer to whose transaction this record or transaction marker belongs; -1 for a record outside transactions."""
+        ...
+
+    @property
+    def ends(self) -> bool | None:
+        """Return how the record ends a transaction: True for a marker that commits it, False for one that aborts it, None for a record with data."""
+        ...
+
+
+class Loaded(NamedTuple):
+    """The latest state of every group in a partition of `__consumer_offsets`. Each field maps group ids to their data.
+
+    offsets: committed offsets. groups: stored generations of classic groups. consumers: groups of the new protocol. pending: offsets of open
+    transactions.
+    """
+
+    offsets: dict[str, dict[PartitionKey, CommittedOffset]]
+    groups: dict[str, StoredGroup]
+    consumers: dict[str, ConsumerGroup]
+    pending: dict[str, PendingOffsets]
+
+
+def apply(loaded: Loaded, record: LoggedRecord, index: int) -> None:
+    """Apply the next record of partition `index` of `__consumer_offsets` to `loaded` (GO-11). A damaged record is logged and skipped."""
+    if record.ends is not None:
+        _end_transaction(loaded, record.producer_id, committed=record.ends)
+    if record.key is None:
+        return
+    try:
+        parsed = parse(record.key, record.value)
+    except DecodeError as error:
+        logger.warning("__consumer_offsets-%d: the record at offset %d is skipped: %s", index, record.offset, error)
+        return
+    if isinstance(parsed, GroupRecord):
+        if parsed.group is None:
+            loaded.groups.pop(parsed.group_id, None)
+        else:
+            loaded.groups[parsed.group_id] = parsed.group
+            loaded.consumers.pop(parsed.group_id, None)  # a classic group replaces one of the new protocol
+    elif isinstance(parsed, ConsumerRecord):
+        group = loaded.consumers.setdefault(parsed.group_id, ConsumerGroup(parsed.group_id))
+        if not consumer_records.apply(group, parsed.key, parsed.value):
+            del loaded.consumers[parsed.group_id]
+    elif parsed is not None:
+        _apply_offset(loaded, parsed, record.producer_id)
+
+
+def _apply_offset(loaded: Loaded, parsed: OffsetRecord, producer_id: int) -> None:
+    """Apply the record of a committed or deleted offset to `loaded`.
+
+    loaded: the state of all groups as read from the log so far. parsed: the record. producer_id: the producer that committed it in a transaction; -1
+    without a transaction.
+    """
+    group_id, key, committed = parsed
+    if producer_id >= 0 and committed is not None:
+        loaded.pending.setdefault(group_id, PendingOffsets()).add(producer_id, {key: committed})
+        return
+    if group_id in loaded.pending:
+        if committed is not None:
+            loaded.pending[group_id].supersede([key])
+        else:
+            loaded.pending[group_id].remove([key])
+            if not loaded.pending[group_id]:
+                del loaded.pending[group_id]
+    if committed is not None:
+        loaded.offsets.setdefault(group_id, {})[key] = committed
+    elif (offsets := loaded.offsets.get(group_id)) is not None:
+        offsets.pop(key, None)
+        if not offsets:
+            del loaded.offsets[group_id]
+
+
+def _end_transaction(loaded: Loaded, producer_id: int, *, committed: bool) -> None:
+    """Apply the marker that ends a producer's transaction to `loaded`, the state of all groups as read so far.
+
+    The pending offsets of the producer are removed. If `committed`, they become committed offsets (TX-43).
+    """
+    for group_id, pending in list(loaded.pending.items()):
+        offsets = pending.end(producer_id, committed=committed)[1]
+        if offsets:
+            loaded.offsets.setdefault(group_id, {}).update(offsets)
+        if not pending:
+            del loaded.pending[group_id]
+
+
+def iterate(loaded: Loaded) -> Iterator[tuple[str, StoredGroup | None, dict[PartitionKey, CommittedOffset]]]:
+    """Yield (group id, stored generation, committed offsets) for each classic group in `loaded` that has a generation or offsets.
+
+    The generation is None if the group has only offsets.
+    """
+    for group_id in {**loaded.groups, **loaded.offsets}:
+        if group_id not in loaded.consumers:
+            yield group_id, loaded.groups.get(group_id), loaded.offsets.get(group_id, {})
