@@ -6,15 +6,14 @@ This module does not depend on wire messages. Corresponds to the offset half of 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.group import Group, GroupState
 from kafkaproto.broker.group.migration import AnyGroup
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, split_by_metadata
 from kafkaproto.broker.group.rebalance import Rebalance
-from kafkaproto.broker.group.registry import Registry, release, settle
+from kafkaproto.broker.group.registry import Registry, release
 from kafkaproto.broker.group.repeated_offsets import OffsetsToStore
 from kafkaproto.broker.group.results import UNKNOWN_MEMBER_ID
 from kafkaproto.broker.group.storage import DeletionReply, GroupStorage
@@ -101,22 +100,17 @@ class Commits:
         """Return the committed offset of each partition for OffsetFetch, None for a partition without one. The state of the group does not matter.
 
         partitions: None for all partitions that have a committed offset. Commits that are not replicated yet are ignored. require_stable: True uses
-        the newest state of the group, False the state up to the high watermark. In the state up to the high watermark, a group that was just created
-        may be missing, and a group that was just removed may still exist (GC-66).
+        the newest state of the group, False the state up to the high watermark, in which a group that was just created may be missing, and a
+        deleted offset may still exist (GC-66).
         """
-        group = self._fetched(group_id, require_stable)
-        offsets = {} if group is None else group.offsets
+        if require_stable:
+            group = self._groups.get_any(group_id)
+            offsets: Mapping[PartitionKey, CommittedOffset] = {} if group is None else group.offsets
+        else:
+            offsets = self._groups.visible.offsets(group_id)
         if partitions is None:
             return dict(offsets)
         return {key: offsets.get(key) for key in partitions}
-
-    def _fetched(self, group_id: str, require_stable: bool) -> AnyGroup | None:
-        """Return the group from which OffsetFetch reads committed offsets; None if this broker has no such group.
-
-        require_stable: True uses the newest state. False uses the state up to the high watermark of the group's partition: a new group may be
-        missing there, and a group that `Registry.forget` removed without writing tombstones may still exist (GC-66, GN-63).
-        """
-        return self._groups.get_any(group_id) if require_stable else self._groups.get_visible(group_id)
 
     def refuses_fetch(
         self, group_id: str, member_id: str | None, member_epoch: int, *, require_stable: bool = False
@@ -127,7 +121,7 @@ class Commits:
         epoch. Any other epoch without a member id gets UNKNOWN_SERVER_ERROR (-1), as in Kafka. require_stable: whether to check the newest state of
         the group instead of the state up to the high watermark.
         """
-        group = self._fetched(group_id, require_stable)
+        group = self._groups.get_any(group_id) if require_stable else self._groups.visible.get(group_id)
         if not isinstance(group, ConsumerGroup) or (member_id is None and member_epoch < 0):
             return ErrorCode.NONE
         if member_id is None:
@@ -138,37 +132,26 @@ class Commits:
         return _check_epoch(member, member_epoch)
 
     def unstable(self, group_id: str) -> frozenset[PartitionKey]:
-        """Return the partitions of a group with a commit that is not replicated yet or that belongs to an open transaction (GO-29).
+        """Return the partitions of a group for which an OffsetFetch with `require_stable` gets UNSTABLE_OFFSET_COMMIT (GO-29).
 
-        An OffsetFetch with `require_stable` gets UNSTABLE_OFFSET_COMMIT for these partitions.
+        These are the partitions with a commit in an open transaction. Kafka's old group coordinator adds those with a commit that is not replicated
+        yet; for the new one (default from 4.0 on), `await_stable` has waited for such commits.
         """
         group = self._groups.get_any(group_id)
-        return frozenset() if group is None else frozenset(group.writing)
+        if group is None:
+            return frozenset()
+        return frozenset(group.pending_offsets.partitions() if self._storage.is_new_coordinator else group.writing)
 
-    def await_stable(
-        self,
-        group_id: str,
-        keys: Collection[PartitionKey] | None,
-        now_ms: int,
-        done: Callable[[int, int], None],
-    ) -> None:
-        """Wait until all commits for the given partitions are replicated, then call `done` (GO-29). Does not wait for open transactions.
+    def await_stable(self, group_id: str, now_ms: int, done: Callable[[int, int], None]) -> None:
+        """Call `done` with an error code and the current time (ms) when all earlier changes in the group's partition are replicated (GO-29).
 
-        keys: the partitions; None for all partitions. `done` is called with an error code and the current time (ms). The code is NOT_COORDINATOR if a
-        commit outside a transaction fails, or if this broker removes the group from memory; otherwise it is 0.
+        Does not wait for the end of open transactions. The error is NOT_COORDINATOR if the changes cannot be replicated.
         """
-        group = self._groups.get_any(group_id)
-        if group is None or not any(keys is None or key in keys for key in _being_written(group)):
-            done(ErrorCode.NONE, now_ms)
-            return
 
-        def look(error_code: int, at_ms: int) -> None:
-            if error_code:
-                done(error_code, at_ms)
-            else:
-                self.await_stable(group_id, keys, at_ms, done)
+        def stored(error_code: int, at_ms: int) -> None:
+            done(ErrorCode.NOT_COORDINATOR if error_code else ErrorCode.NONE, at_ms)
 
-        group.stable_waiters.append(look)
+        self._storage.await_writes(group_id, now_ms, stored)
 
     def delete(self, group_id: str, keys: Iterable[PartitionKey], now_ms: int, reply: OffsetDeletionReply) -> None:
         """Delete a group's committed offsets of the partitions `keys`.
@@ -194,8 +177,11 @@ class Commits:
         on), when the tombstones are replicated.
         """
         results = self._groups.delete(group_ids, now_ms)
-        deleted = [group_id for group_id, error in results.items() if not error]
-        self._storage.await_tombstones(deleted, now_ms, lambda errors, at_ms: reply(results | errors, at_ms))
+
+        def stored(errors: dict[str, int], at_ms: int) -> None:
+            reply({group_id: errors[group_id] or error for group_id, error in results.items()}, at_ms)
+
+        self._storage.await_tombstones(results, now_ms, stored)
 
     def _delete(self, group_id: str, keys: Iterable[PartitionKey], now_ms: int) -> dict[PartitionKey, int] | int:
         group = self._groups.get_any(group_id)
@@ -219,14 +205,18 @@ class Commits:
                 # Without tombstones they stay in the log, but a new topic of this name must not have them now.
                 for key in keys:
                     group.offsets.pop(key, None)
-                settle(group, group.pending_offsets.remove(keys), now_ms)
+                release(group, group.pending_offsets.remove(keys))
 
     def _store(
         self, group: AnyGroup, offsets: Mapping[PartitionKey, CommittedOffset], now_ms: int, reply: CommitReply
     ) -> None:
         accepted, results = split_by_metadata(offsets, self._rebalance.settings.offset_metadata_max_bytes)
         if not accepted:
-            reply(results, now_ms)
+            self._storage.await_writes(
+                group.group_id,
+                now_ms,
+                lambda error, at_ms: reply(dict.fromkeys(results, error) if error else results, at_ms),
+            )
             return
         group.writing.update(accepted.keys())
 
@@ -237,17 +227,8 @@ class Commits:
                 if group.pending_offsets:
                     group.pending_offsets.supersede(accepted)
             reply(results | dict.fromkeys(accepted, error_code), at_ms)
-            waiters = group.stable_waiters[:]
-            group.stable_waiters.clear()
-            for waiter in waiters:
-                waiter(ErrorCode.NOT_COORDINATOR if error_code else ErrorCode.NONE, at_ms)
 
         self._storage.store_offsets(group.group_id, accepted, now_ms, stored)
-
-
-def _being_written(group: AnyGroup) -> Counter[PartitionKey]:
-    """Return the number of commits that are not replicated yet, by partition. Offsets of open transactions do not count."""
-    return group.writing - Counter(group.pending_offsets.partitions()) if group.pending_offsets else group.writing
 
 
 def _refusal(group: Group, generation_id: int, member_id: str, instance_id: str | None) -> int:

@@ -100,7 +100,7 @@ class ConsumerCoordinator:
         committed: True describes the state up to the high watermark, as Kafka does; False the newest state. Raises
         KafkaError GROUP_ID_NOT_FOUND (69) if it is not a consumer group (GN-66).
         """
-        group = self._groups.get_visible(group_id) if committed else self._groups.get_any(group_id)
+        group = self._groups.visible.get(group_id) if committed else self._groups.get_any(group_id)
         if not isinstance(group, ConsumerGroup):
             is_classic = group is not None
             raise KafkaError(

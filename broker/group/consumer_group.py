@@ -7,7 +7,7 @@ This module only holds the current state. `consumer_coordinator` sets the timers
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
@@ -150,12 +150,6 @@ class ConsumerGroup:
     """The number of commits of each partition that are not effective yet: they are not replicated, or belong to an open transaction."""
     pending_offsets: PendingOffsets = field(default_factory=PendingOffsets)
     """The offsets that producers committed in transactions that are still open."""
-    stable_waiters: list[Callable[[int, int], None]] = field(default_factory=list)
-    """Functions that continue requests that wait for commits to be replicated, such as an OffsetFetch for stable offsets.
-
-    Each is called with (error code, time in ms) when any commit is replicated or fails, or when this broker drops the group, and is then removed
-    from the list. A request that must still wait for other commits adds its function again.
-    """
 
     @property
     def state(self) -> ConsumerGroupState:
@@ -169,15 +163,13 @@ class ConsumerGroup:
     def successor(self) -> ConsumerGroup:
         """Return a new group without members and with the same id, which replaces this group after its removal from memory.
 
-        The new group shares three objects with this group: the committed offsets, the pending offsets, and the list of requests that wait for
-        commits.
+        The new group shares the committed offsets and the pending offsets with this group.
         """
         return ConsumerGroup(
             self.group_id,
             offsets=self.offsets,
             writing=self.writing,
             pending_offsets=self.pending_offsets,
-            stable_waiters=self.stable_waiters,
         )
 
     def find(self, member_id: str, instance_id: str | None) -> ConsumerMember | ErrorCode:

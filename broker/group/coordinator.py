@@ -270,7 +270,9 @@ class GroupCoordinator:
         else:
             results = [(member, self._leave_one(group, member, now_ms)) for member in leaving]
             self._replies.flush(now_ms)
-            reply(LeaveResult(0, results), now_ms)
+            self.groups.await_writes(
+                group_id, now_ms, lambda error, at_ms: reply(LeaveResult(error, [] if error else results), at_ms)
+            )
 
     def _leave_one(self, group: Group, leaving: LeavingMember, now_ms: int) -> int:
         member_id, instance_id = leaving
@@ -281,8 +283,7 @@ class GroupCoordinator:
         elif member_id in group.pending:
             self._rebalance.remove_pending_member(group, member_id, now_ms, rebalances=self.is_new_coordinator)
             return ErrorCode.NONE
-        error = group.not_a_member(member_id, instance_id)
-        if error:
+        if error := group.not_a_member(member_id, instance_id):
             return error
         self._rebalance.remove_member(group, group.members[member_id], now_ms)
         return ErrorCode.NONE
@@ -326,11 +327,11 @@ class GroupCoordinator:
         """Return the groups for ListGroups. states, types: filters that ignore case; empty for all."""
         # The new coordinator ignores blanks around states, but not around types (GC-56).
         states = [state.strip() if self.is_new_coordinator else state for state in states]
-        return listed(self.groups.visible(), states, types)
+        return listed(self.groups.visible.all(), states, types)
 
     def describe(self, group_id: str) -> GroupDescription:
         """Return the description of a classic group for DescribeGroups. If there is no classic group with this id, its state is Dead."""
-        return described(self.groups.get_visible(group_id), group_id, keeps_assignments=self.is_new_coordinator)
+        return described(self.groups.visible.get(group_id), group_id, keeps_assignments=self.is_new_coordinator)
 
     def describe_any(self, group_id: str) -> GroupDescription:
         """Return the description of any group, classic or not, in the form of DescribeGroups. If it does not exist, its state is Dead."""
@@ -354,7 +355,7 @@ class GroupCoordinator:
         self._replies.flush(now_ms)
 
     def _unload(self, index: int, now_ms: int) -> None:
-        self.groups.unload(lambda group_id: self.ownership.partition_of(group_id) == index, now_ms)
+        self.groups.unload_partition(index, now_ms)
         self._replies.flush(now_ms)
 
 

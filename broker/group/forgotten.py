@@ -34,6 +34,9 @@ class ForgottenGroups:
         """Iterate over a copy of the removed groups that have offsets, committed or still being committed. Groups may be removed meanwhile."""
         return iter([*self._groups.values()])
 
+    def __contains__(self, group_id: str) -> bool:
+        return group_id in self._groups or group_id in self._visible
+
     def add(self, group: ConsumerGroup) -> None:
         """Store a group that the coordinator has just removed.
 

@@ -7,7 +7,6 @@ This module only holds the current state. `rebalance` and `coordinator` set its 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -116,12 +115,6 @@ class Group:
     """The number of commits of each partition that are not effective yet: they are not replicated, or belong to an open transaction."""
     pending_offsets: PendingOffsets = field(default_factory=PendingOffsets)
     """The offsets that producers committed in transactions that are still open."""
-    stable_waiters: list[Callable[[int, int], None]] = field(default_factory=list)
-    """Functions that continue requests that wait for commits to be replicated, such as an OffsetFetch for stable offsets.
-
-    Each is called with (error code, time in ms) when any commit is replicated or fails, or when this broker drops the group, and is then removed
-    from the list. A request that must still wait for other commits adds its function again.
-    """
 
     def is_in(self, *states: GroupState) -> bool:
         return self.state in states

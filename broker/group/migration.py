@@ -46,7 +46,6 @@ def to_consumer_group(classic: Group, topics: Mapping[str, Topic], *, is_release
         offsets=classic.offsets,
         writing=classic.writing,
         pending_offsets=classic.pending_offsets,
-        stable_waiters=classic.stable_waiters,
     )
     protocol = classic.protocol_name or (classic.choose_protocol() if classic.members else None) or ""
     for member in classic.members.values():
@@ -122,7 +121,6 @@ def to_classic_group(group: ConsumerGroup, leaving: Collection[str], topics: Map
         offsets=group.offsets,
         writing=group.writing,
         pending_offsets=group.pending_offsets,
-        stable_waiters=group.stable_waiters,
     )
     for member in group.members.values():
         if member.member_id not in leaving and member.classic is not None:

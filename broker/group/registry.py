@@ -23,8 +23,9 @@ from kafkaproto.broker.group.replay import Loaded, iterate
 from kafkaproto.broker.group.results import ALWAYS
 from kafkaproto.broker.group.sessions import cancel
 from kafkaproto.broker.group.settings import ConsumerGroupSettings
-from kafkaproto.broker.group.storage import GroupStorage
+from kafkaproto.broker.group.storage import GroupStorage, Stored
 from kafkaproto.broker.group.subscribed_topics import ClusterTopics, Topic
+from kafkaproto.broker.group.visible_groups import VisibleGroups
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
 
@@ -44,6 +45,8 @@ class Registry:
         self._expiry = OffsetExpiry(self, rebalance, timers)
         self.pending_groups = PendingGroups()
         self.forgotten = ForgottenGroups(storage)
+        self.visible = VisibleGroups(self, storage)
+        """The groups as read requests see them."""
 
     def __iter__(self) -> Iterator[AnyGroup]:
         """Iterate over a copy of all groups, classic and of the new protocol (KIP-848), so that groups may be deleted during the iteration."""
@@ -61,26 +64,9 @@ class Registry:
         """Return the group with this id, classic or of the new protocol (KIP-848); None if this broker does not have it."""
         return self._groups.get(group_id) or self._consumers.get(group_id)
 
-    def get_visible(self, group_id: str) -> AnyGroup | None:
-        """Return the group with this id as read requests, such as DescribeGroups, see it; None if they see no group.
-
-        With Kafka's new group coordinator (default from 4.0 on), these requests read the state up to the high watermark (GC-66, GN-63). A new group
-        is visible only after a later record of the group's partition is replicated. A group that `forget` removed stays visible until a later record
-        of the group's partition is replicated.
-        """
-        group = self.get_any(group_id)
-        if group is not None and group.created_at >= 0:
-            if self._storage.high_watermark(group_id) <= group.created_at:
-                group = None
-            else:
-                group.created_at = ALWAYS
-        return group or self.forgotten.get_visible(group_id)
-
-    def visible(self) -> list[AnyGroup]:
-        """Return all groups that read requests such as ListGroups see: those that `get_visible` returns."""
-        live = [group for group in self if self.get_visible(group.group_id) is group]
-        names = {group.group_id for group in live}
-        return [*live, *(group for group in self.forgotten.visible() if group.group_id not in names)]
+    def await_writes(self, group_id: str, now_ms: int, done: Stored) -> None:
+        """Call `done` when all earlier changes in a group's partition are replicated; at once with Kafka's old group coordinator (GC-66)."""
+        self._storage.await_writes(group_id, now_ms, done)
 
     def create(self, group_id: str, now_ms: int) -> Group:
         """Create an empty classic group."""
@@ -94,7 +80,7 @@ class Registry:
         group.created_at = self._storage.creation_offset(group_id)
         if replaced is not None:
             group.offsets, group.writing = replaced.offsets, replaced.writing
-            group.pending_offsets, group.stable_waiters = replaced.pending_offsets, replaced.stable_waiters
+            group.pending_offsets = replaced.pending_offsets
         return group
 
     def create_for_member(self, group_id: str, now_ms: int) -> tuple[int, Group | None]:
@@ -145,7 +131,6 @@ class Registry:
                 offsets=classic.offsets,
                 writing=classic.writing,
                 pending_offsets=classic.pending_offsets,
-                stable_waiters=classic.stable_waiters,
             )
             entries += self._storage.tombstones(classic)
         else:
@@ -254,7 +239,7 @@ class Registry:
         if error:
             group.offsets.update(gone)
             return error
-        settle(group, group.pending_offsets.remove(keys, keeps_producers=not is_new), now_ms)
+        release(group, group.pending_offsets.remove(keys, keeps_producers=not is_new))
         if ends:
             self._remove(group, now_ms)
         return error
@@ -263,6 +248,7 @@ class Registry:
 
     def load(self, index: int, now_ms: int) -> None:
         """Load the groups of partition `index` of `__consumer_offsets`. The session timeouts of their members restart (GO-11)."""
+        self.visible.committed.add(index)
         self._take(self._storage.load(index), now_ms)
 
     def _take(self, loaded: Loaded, now_ms: int) -> None:
@@ -287,6 +273,11 @@ class Registry:
             holder.pending_offsets = pending
             holder.writing.update(pending.partitions())
             self.pending_groups.add(group_id, pending)
+
+    def unload_partition(self, index: int, now_ms: int) -> None:
+        """Drop the groups of partition `index` of `__consumer_offsets` from memory."""
+        self.visible.committed.drop(index)
+        self.unload(lambda group_id: self._storage.partition_of(group_id) == index, now_ms)
 
     def unload(self, is_gone: Callable[[str], bool], now_ms: int) -> None:
         """Drop groups from memory; their waiting requests get NOT_COORDINATOR (GO-12).
@@ -339,29 +330,11 @@ def release(group: AnyGroup, keys: Iterable[PartitionKey]) -> None:
             del group.writing[key]
 
 
-def settle(group: AnyGroup, keys: list[PartitionKey], now_ms: int) -> None:
-    """Record that one commit for each partition in `keys` is replicated or has failed, and run the functions in `group.stable_waiters`.
-
-    These functions continue the requests that wait until all commits are replicated. A request that must wait longer adds its function again.
-    """
-    if not keys:
-        return
-    release(group, keys)
-    waiters = group.stable_waiters[:]
-    group.stable_waiters.clear()
-    for waiter in waiters:
-        waiter(ErrorCode.NONE, now_ms)
-
-
 def _end(group: AnyGroup, rebalance: Rebalance, now_ms: int) -> None:
     """Cancel the timers of a group that this broker drops from memory, and respond to its waiting requests with NOT_COORDINATOR.
 
     rebalance: responds to the waiting JoinGroup and SyncGroup requests of a classic group.
     """
-    waiters = group.stable_waiters[:]
-    group.stable_waiters.clear()
-    for waiter in waiters:
-        waiter(ErrorCode.NOT_COORDINATOR, now_ms)
     if isinstance(group, ConsumerGroup):
         for member in group.members.values():
             cancel_timers(member)

@@ -74,8 +74,11 @@ class OffsetsLog(Protocol):
     def await_replicated(self, index: int, now_ms: int, done: Stored) -> None:
         """Call `done` when all present records of partition `index` of the offsets topic are replicated, or with an error if they cannot be."""
 
-    def read(self, index: int) -> Iterable[LoggedRecord]:
-        """Return the records of partition `index` of the offsets topic, from its start to its end."""
+    def read(self, index: int, start_offset: int = 0, end_offset: int | None = None) -> Iterable[LoggedRecord]:
+        """Return the records of partition `index` of the offsets topic, from `start_offset` up to the record before `end_offset`.
+
+        end_offset: None for all records up to the end of the log.
+        """
         ...
 
     def end_offset(self, index: int) -> int:
@@ -194,11 +197,18 @@ class GroupStorage:
     def load(self, index: int) -> Loaded:
         """Return the groups that the records of partition `index` of `__consumer_offsets` contain (GO-11). Damaged records are logged and skipped."""
         loaded = Loaded({}, {}, {}, {})
-        for record in () if self._log is None else self._log.read(index):
-            apply(loaded, record, index)
+        self.replay(loaded, index)
         for group in loaded.consumers.values():
             group.set_target(group.targets, group.assignment_epoch)
         return loaded
+
+    def replay(self, loaded: Loaded, index: int, start_offset: int = 0, end_offset: int | None = None) -> None:
+        """Apply the records of partition `index` from `start_offset` up to the record before `end_offset` to `loaded`.
+
+        end_offset: None for all records up to the end of the log. Damaged records are logged and skipped.
+        """
+        for record in () if self._log is None else self._log.read(index, start_offset, end_offset):
+            apply(loaded, record, index)
 
     def append(self, group_id: str, entries: Sequence[Entry], now_ms: int, stored: Stored) -> None:
         """Store a change of a consumer group. `stored` is called with the error code for the ConsumerGroupHeartbeat response.
@@ -210,24 +220,24 @@ class GroupStorage:
     def await_writes(self, group_id: str, now_ms: int, stored: Stored) -> None:
         """Call `stored` when all records in the group's partition are replicated, or with an error code if they cannot be replicated.
 
-        Requests that write nothing use this method, because their responses may show changes that are not replicated yet, for example those of a
-        loaded group.
+        Requests that write no record use this method, because their responses may show changes that are not replicated yet (GC-66). If the broker
+        emulates Kafka's old group coordinator (3.9), `stored` is called at once, without an error.
         """
-        if self._log is None:
+        if self._log is None or not self.is_new_coordinator:
             stored(ErrorCode.NONE, now_ms)
             return
         index = self.partition_of(group_id)
         self._log.await_replicated(index, now_ms, lambda error, at_ms: stored(_GROUP_ERRORS.get(error, error), at_ms))
 
     def await_tombstones(self, group_ids: Iterable[str], now_ms: int, done: DeletionReply) -> None:
-        """Call `done` with an error code for each group when the tombstones of the groups are replicated.
+        """Call `done` with an error code for each group when all records in the partitions of the groups are replicated, such as their tombstones.
 
         If the broker emulates Kafka's old group coordinator (3.9), `done` is called at once, without an error (GC-59, GC-60).
         """
         errors: dict[str, int] = {}
         awaited = set(group_ids)
-        if not awaited or not self.is_new_coordinator:
-            done(dict.fromkeys(awaited, 0), now_ms)
+        if not awaited:
+            done({}, now_ms)
             return
 
         def stored(group_id: str, error_code: int, at_ms: int) -> None:
@@ -256,7 +266,15 @@ class GroupStorage:
 
     def high_watermark(self, group_id: str) -> int:
         """Return the high watermark of the group's partition."""
-        return 0 if self._log is None else self._log.high_watermark(self.partition_of(group_id))
+        return self.high_watermark_of(self.partition_of(group_id))
+
+    def is_replicated(self, index: int) -> bool:
+        """Return whether all records in partition `index` are replicated. True without a log."""
+        return self._log is None or self._log.high_watermark(index) >= self._log.end_offset(index)
+
+    def high_watermark_of(self, index: int) -> int:
+        """Return the high watermark of partition `index`, 0 if this broker does not lead it."""
+        return 0 if self._log is None else self._log.high_watermark(index)
 
     def _append(self, group_id: str, entries: Sequence[Entry], now_ms: int, stored: Stored) -> None:
         if self._log is None:

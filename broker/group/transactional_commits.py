@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.group import Group, GroupState
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, split_by_metadata
-from kafkaproto.broker.group.registry import Registry, settle
+from kafkaproto.broker.group.registry import Registry, release
 from kafkaproto.broker.group.results import UNKNOWN_MEMBER_ID, TransactionalCommit
 from kafkaproto.broker.group.storage import GroupStorage
 from kafkaproto.error_codes import ErrorCode
@@ -68,7 +68,11 @@ class TransactionalCommits:
             return
         accepted, results = split_by_metadata(offsets, self._max_metadata_bytes())
         if not accepted:
-            reply(results, now_ms)
+            self._storage.await_writes(
+                group.group_id,
+                now_ms,
+                lambda error, at_ms: reply(dict.fromkeys(results, error) if error else results, at_ms),
+            )
             return
         if request.producer_epoch == NO_EPOCH and not self._storage.is_new_coordinator:
             reply(dict.fromkeys(offsets, int(ErrorCode.UNKNOWN_SERVER_ERROR)), now_ms)
@@ -84,7 +88,7 @@ class TransactionalCommits:
                 new = group.pending_offsets.add(request.producer_id, accepted)
                 self._groups.pending_groups.add(request.group_id, [request.producer_id])
                 settled = [key for key in accepted if key not in new]
-            settle(group, settled, at_ms)
+            release(group, settled)
             reply(results | dict.fromkeys(accepted, error_code), at_ms)
 
         producer = request.producer_id, request.producer_epoch
@@ -103,7 +107,7 @@ class TransactionalCommits:
             if group is not None:
                 keys, offsets = group.pending_offsets.end(producer_id, committed=committed)
                 group.offsets.update(offsets)
-                settle(group, keys, now_ms)
+                release(group, keys)
 
 
 def _refusal_of_consumer(group: ConsumerGroup, request: TransactionalCommit, *, is_release_4: bool) -> int:

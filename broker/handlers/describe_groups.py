@@ -42,7 +42,7 @@ def _describe(exchange: Exchange, group_id: str, with_operations: bool) -> Descr
         return DescribedGroup(int(error), group_id=group_id)
     described = node.groups.describe(group_id)
     if exchange.api_version >= FIRST_VERSION_WITH_MESSAGES and described.state == UNKNOWN_GROUP:
-        kind = "not found" if node.groups.groups.get_visible(group_id) is None else "is not a classic group"
+        kind = "not found" if node.groups.groups.visible.get(group_id) is None else "is not a classic group"
         return DescribedGroup(int(ErrorCode.GROUP_ID_NOT_FOUND), f"Group {group_id} {kind}.", group_id, described.state)
     members = [DescribedGroupMember(*member) for member in described.members]
     group = DescribedGroup(

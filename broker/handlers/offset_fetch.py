@@ -91,9 +91,9 @@ def offset_fetch(exchange: Exchange, request: OffsetFetchRequest) -> Reply | Del
 
 
 def _fetch_when_stable(exchange: Exchange, request: OffsetFetchRequest) -> Delayed:
-    """Fetch offsets when all commits for the requested partitions are replicated, as the coordinator of Kafka 4 does (GO-29)."""
+    """Fetch offsets when all earlier changes in the partitions of the groups are replicated, as the coordinator of Kafka 4 does (GO-29)."""
     many = exchange.api_version >= FIRST_VERSION_WITH_MANY_GROUPS
-    requested = [(g.group_id, g.topics) for g in request.groups] if many else [(request.group_id, request.topics)]
+    requested = [group.group_id for group in request.groups] if many else [request.group_id]
     delayed, errors = Delayed(), dict[str, int]()
     waiting = len(requested)
 
@@ -105,11 +105,8 @@ def _fetch_when_stable(exchange: Exchange, request: OffsetFetchRequest) -> Delay
         if not waiting:
             delayed.complete(lambda: _fetch_all(exchange, request, errors), at_ms)
 
-    for group_id, topics in requested:
-        keys = (
-            None if topics is None else {(topic.name, index) for topic in topics for index in topic.partition_indexes}
-        )
-        exchange.node.groups.commits.await_stable(group_id, keys, exchange.now_ms, partial(done, group_id))
+    for group_id in requested:
+        exchange.node.groups.commits.await_stable(group_id, exchange.now_ms, partial(done, group_id))
     return delayed
 
 

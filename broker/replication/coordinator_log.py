@@ -135,19 +135,23 @@ class CoordinatorLog:
             return ErrorCode.KAFKA_STORAGE_ERROR, None
         return ErrorCode.NONE, appended.awaited
 
-    def read(self, index: int) -> Iterator[LoggedRecord]:
-        """Yield all records of partition `index`, including markers and records that are not replicated yet.
+    def read(self, index: int, start_offset: int = 0, end_offset: int | None = None) -> Iterator[LoggedRecord]:
+        """Yield the records of partition `index`, including markers, from `start_offset` up to the record before `end_offset`.
 
-        Yields nothing if this broker does not lead the partition.
+        end_offset: None for all records up to the end of the log, also those that are not replicated yet. Yields nothing if this broker does not lead
+        the partition.
         """
         partition = self._led(index)
         if partition is None:
             return
         log = partition.log
-        for position, header in log.batches(log.log_start_offset):
+        start_offset = max(start_offset, log.log_start_offset)
+        for position, header in log.batches(start_offset):
+            if end_offset is not None and header.base_offset >= end_offset:
+                return
             producer_id = header.producer_id if header.is_transactional else NO_PRODUCER
             for record in read_records(log.store.read(position, header.size)):
-                if record.offset < log.log_start_offset:
+                if record.offset < start_offset:
                     continue
                 if header.is_control:
                     end = end_of_transaction(record)

@@ -1,0 +1,93 @@
+"""Groups and offsets up to the high watermark, as read requests see them while later records are not replicated (GC-66).
+
+Kafka's coordinator in Java keeps the states since the high watermark in timeline collections. Here the records of a partition are replayed a second
+time, up to the high watermark: at the first read while later records are not replicated, and from then on only the records that follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from kafkaproto.broker.group.group import Group
+from kafkaproto.broker.group.migration import AnyGroup
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.group.replay import Loaded
+from kafkaproto.broker.group.storage import GroupStorage
+
+
+@dataclass(slots=True)
+class _Replayed:
+    """The groups of one partition. end_offset: the records before it are replayed."""
+
+    loaded: Loaded = field(default_factory=lambda: Loaded({}, {}, {}, {}))
+    end_offset: int = 0
+
+
+class CommittedGroups:
+    """The groups of the partitions that one broker has loaded, up to their high watermarks. storage: reads the offsets topic.
+
+    With Kafka's old group coordinator (3.9), no partition is ever behind: requests see changes that are not replicated yet.
+    """
+
+    def __init__(self, storage: GroupStorage) -> None:
+        self._storage = storage
+        self._partitions: dict[int, _Replayed] = {}
+
+    def add(self, index: int) -> None:
+        """Record that this broker has loaded partition `index`."""
+        self._partitions[index] = _Replayed()
+
+    def drop(self, index: int) -> None:
+        """Forget partition `index`, because this broker no longer coordinates its groups."""
+        self._partitions.pop(index, None)
+
+    def is_behind(self, group_id: str) -> bool:
+        """Return whether the group's partition has records that are not replicated, so that its newest state is not to be seen yet."""
+        return self._is_behind(self._storage.partition_of(group_id))
+
+    def _is_behind(self, index: int) -> bool:
+        return self._storage.is_new_coordinator and index in self._partitions and not self._storage.is_replicated(index)
+
+    def names(self) -> Iterator[str]:
+        """Yield the ids of all groups in the partitions that are behind."""
+        for index in self._partitions:
+            if self._is_behind(index):
+                loaded = self._replay(index)
+                yield from {**loaded.groups, **loaded.consumers, **loaded.offsets, **loaded.pending}
+
+    def get(self, group_id: str, newest: AnyGroup | None) -> AnyGroup | None:
+        """Return a group whose partition is behind; None if no replicated record describes it.
+
+        newest: its newest state, None if it is deleted. A classic group that still exists is returned in its newest state: in Kafka, too, only its
+        existence depends on the high watermark.
+        """
+        loaded = self._replay(self._storage.partition_of(group_id))
+        offsets = loaded.offsets.get(group_id, {})
+        consumer = loaded.consumers.get(group_id)
+        if consumer is not None:
+            consumer.offsets = offsets
+            consumer.set_target(consumer.targets, consumer.assignment_epoch)
+            return consumer
+        stored = loaded.groups.get(group_id)
+        if stored is None and not offsets and group_id not in loaded.pending:
+            return None
+        if isinstance(newest, Group):
+            return newest
+        group = Group(group_id, 0, is_new_coordinator=True)
+        group.offsets = offsets
+        if stored is not None:
+            group.restore(stored, 0)
+        return group
+
+    def offsets(self, group_id: str) -> Mapping[PartitionKey, CommittedOffset]:
+        """Return the committed offsets of a group whose partition is behind."""
+        return self._replay(self._storage.partition_of(group_id)).offsets.get(group_id, {})
+
+    def _replay(self, index: int) -> Loaded:
+        replayed = self._partitions[index]
+        end_offset = self._storage.high_watermark_of(index)
+        if end_offset > replayed.end_offset:
+            self._storage.replay(replayed.loaded, index, replayed.end_offset, end_offset)
+            replayed.end_offset = end_offset
+        return replayed.loaded

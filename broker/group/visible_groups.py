@@ -1,0 +1,74 @@
+"""The groups as read requests see them: ListGroups, DescribeGroups, ConsumerGroupDescribe, and OffsetFetch without `require_stable` (GC-66).
+
+With Kafka's new group coordinator (default from 4.0 on), these requests read the state up to the high watermark: they see no member and no epoch
+whose records are not replicated, and still see a deleted group until its tombstones are replicated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+from kafkaproto.broker.group.committed_groups import CommittedGroups
+from kafkaproto.broker.group.forgotten import ForgottenGroups
+from kafkaproto.broker.group.group import Group
+from kafkaproto.broker.group.migration import AnyGroup
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.group.results import ALWAYS
+from kafkaproto.broker.group.storage import GroupStorage
+
+
+class NewestGroups(Protocol):
+    """Interface of the groups in their newest states (`Registry`). forgotten: those that were removed without a record (GN-63)."""
+
+    @property
+    def forgotten(self) -> ForgottenGroups: ...
+    def __iter__(self) -> Iterator[AnyGroup]: ...
+    def get_any(self, group_id: str) -> AnyGroup | None: ...
+
+
+class VisibleGroups:
+    """The groups of one broker as read requests see them. newest: their newest states. storage: returns high watermarks, and reads records."""
+
+    def __init__(self, newest: NewestGroups, storage: GroupStorage) -> None:
+        self._newest = newest
+        self._storage = storage
+        self.committed = CommittedGroups(storage)
+        """The groups up to the high watermark, for partitions with records that are not replicated."""
+
+    def get(self, group_id: str) -> AnyGroup | None:
+        """Return the group with this id; None if read requests see no such group.
+
+        A group that is created or removed (`Registry.forget`) without a record is seen or gone when the next record of its partition is replicated
+        (GN-63).
+        """
+        group = self._newest.get_any(group_id)
+        if self.committed.is_behind(group_id):
+            group = self._get_committed(group_id, group)
+        elif group is not None and group.created_at != ALWAYS and not self._is_creation_visible(group):
+            group = None
+        return group or self._newest.forgotten.get_visible(group_id)
+
+    def _get_committed(self, group_id: str, newest: AnyGroup | None) -> AnyGroup | None:
+        if newest is None and group_id in self._newest.forgotten:
+            return None
+        if isinstance(newest, Group) and newest.created_at != ALWAYS and self._is_creation_visible(newest):
+            return newest  # it may have been created without a record
+        return self.committed.get(group_id, newest)
+
+    def _is_creation_visible(self, group: AnyGroup) -> bool:
+        return self._storage.high_watermark(group.group_id) > group.created_at
+
+    def all(self) -> list[AnyGroup]:
+        """Return all groups that read requests see."""
+        newest = (group.group_id for group in self._newest)
+        forgotten = (group.group_id for group in self._newest.forgotten.visible())
+        names = dict.fromkeys((*newest, *self.committed.names(), *forgotten))
+        return [group for name in names if (group := self.get(name)) is not None]
+
+    def offsets(self, group_id: str) -> Mapping[PartitionKey, CommittedOffset]:
+        """Return the committed offsets of a group; empty if read requests see no such group."""
+        group = self.get(group_id)
+        if group is None:
+            return {}
+        return self.committed.offsets(group_id) if self.committed.is_behind(group_id) else group.offsets

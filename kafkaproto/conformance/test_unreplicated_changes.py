@@ -1,0 +1,193 @@
+"""Tests of requests while a change of a group is not replicated, with Kafka's new group coordinator (in Java) (GC-66).
+
+Read requests see the state up to the high watermark. Write requests that write no record wait for the records of earlier requests, also of other
+groups in the same partition of the offsets topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.consumer_groups import ALL, TIMEOUT_MS, ConsumerGroup
+from kafkaproto.conformance.groups import Client, Group, commit, make_stable
+from kafkaproto.conformance.internal_topics import reassign
+from kafkaproto.conformance.scene import held, make_lead, new_topic, wait_until
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kafkaproto.messages.delete_groups import DeleteGroupsRequest
+from kafkaproto.messages.heartbeat import HeartbeatRequest
+from kafkaproto.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from kafkaproto.messages.list_groups import ListGroupsRequest
+from kafkaproto.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kafkaproto.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+
+PROFILE = "consumer"
+pytestmark = [pytest.mark.needs(offsets_topic=True), pytest.mark.rule("GC-66")]
+
+UNKNOWN_MEMBER, METADATA_TOO_LARGE, NON_EMPTY = 25, 12, 68
+TOO_LARGE = "x" * 5000
+
+
+def follower_of(group: Group) -> int:
+    """Return the broker that gets the second replica of the group's partition. Requests go to broker 0, which must not be held."""
+    return 1 if group.coordinator() != 1 else 2
+
+
+@contextmanager
+def two_replicas(group: Group) -> Iterator[int]:
+    """Give the group's partition of the offsets topic a second replica, until the end of the `with` block. Returns the broker of this replica."""
+    leader, follower = group.coordinator(), follower_of(group)
+    group.subject.need_broker(follower)
+    reassign(group.offsets, leader, follower)
+    try:
+        yield follower
+    finally:
+        reassign(group.offsets, leader)
+
+
+def send(group: Group, request: Any, version: int) -> Client:
+    """Send a request to the coordinator on a connection of its own. Returns the client that waits for the response."""
+    client = group.client()
+    group.subject.send(client.connection, request, version)
+    return client
+
+
+def commit_of(group: Group, topic: str, offset: int, metadata: str = "") -> OffsetCommitRequest:
+    partition = OffsetCommitRequestPartition(0, offset, committed_metadata=metadata)
+    return OffsetCommitRequest(group.id, topics=[OffsetCommitRequestTopic(topic, partitions=[partition])])
+
+
+def join_of(group: ConsumerGroup, member_id: str) -> ConsumerGroupHeartbeatRequest:
+    return ConsumerGroupHeartbeatRequest(
+        group.id,
+        member_id,
+        0,
+        rebalance_timeout_ms=TIMEOUT_MS,
+        subscribed_topic_names=[group.topic.name],
+        topic_partitions=[],
+    )
+
+
+def listed_state(group: Group) -> str | None:
+    """Return the state of the group in ListGroups, None if it is not listed."""
+    states = {listed.group_id: listed.group_state for listed in group.ask(ListGroupsRequest(), 4).groups}
+    return states.get(group.id)
+
+
+def test_unreplicated_member_is_in_no_description_and_may_not_fetch_offsets(subject: Subject) -> None:
+    group = ConsumerGroup(subject, 0)
+    with two_replicas(group) as follower:
+        assert group.enter("A") == (1, ALL)
+        with held(subject, group.offsets, follower):
+            joining = send(group, join_of(group, "B"), group.version)
+            assert joining.is_parked()
+            assert (group.epochs, [member.member_id for member in group.described().members]) == (
+                ("Stable", 1, 1),
+                ["A"],
+            )
+            assert listed_state(group) == "Stable"
+            fetch = group.fetch_request({group.topic.name: [0]})
+            fetch.groups[0].member_id, fetch.groups[0].member_epoch = "B", 2
+            assert group.ask(fetch, 9).groups[0].error_code == UNKNOWN_MEMBER
+        assert subject.answer(joining.connection).message.member_epoch == 2
+        assert {member.member_id for member in group.described().members} == {"A", "B"}
+
+
+def test_requests_without_records_wait_for_a_commit_of_another_group(subject: Subject) -> None:
+    ConsumerGroup(subject)  # skips the test unless the broker has the coordinator in Java
+    topic, group, other = new_topic(subject).name, Group(subject, 0), Group(subject, 0)
+    with two_replicas(group) as follower:
+        member = group.client()
+        make_stable(member)
+        assert commit(group, {topic: {0: (5, "")}}, member_id=member.member_id, generation_id_or_member_epoch=1) == {
+            (topic, 0): 0
+        }
+        with held(subject, group.offsets, follower):
+            earlier = send(other, commit_of(other, topic, 6), 8)
+            assert earlier.is_parked()
+            heartbeat = send(group, HeartbeatRequest(group.id, member.generation, member.member_id, None), 3)
+            fetch = send(group, group.fetch_request({topic: [0]}, require_stable=True), 8)
+            rejected = send(other, commit_of(other, topic, 7, TOO_LARGE), 8)
+            unknown = LeaveGroupRequest(group.id, members=[MemberIdentity("unknown", None)])
+            leave = send(group, unknown, 4)
+            delete = send(group, DeleteGroupsRequest([group.id]), 2)
+            assert all(client.is_parked() for client in (heartbeat, fetch, rejected, leave, delete))
+        assert subject.answer(earlier.connection).message.topics[0].partitions[0].error_code == 0
+        assert subject.answer(heartbeat.connection).message.error_code == 0
+        [fetched] = subject.answer(fetch.connection).message.groups
+        assert (fetched.topics[0].partitions[0].committed_offset, fetched.topics[0].partitions[0].error_code) == (5, 0)
+        assert subject.answer(rejected.connection).message.topics[0].partitions[0].error_code == METADATA_TOO_LARGE
+        assert subject.answer(leave.connection).message.members[0].error_code == UNKNOWN_MEMBER
+        assert subject.answer(delete.connection).message.results[0].error_code == NON_EMPTY
+
+
+def test_requests_that_fail_do_not_wait_for_unreplicated_records(subject: Subject) -> None:
+    ConsumerGroup(subject)
+    topic, group = new_topic(subject).name, Group(subject, 0)
+    with two_replicas(group) as follower:
+        member = group.client()
+        make_stable(member)
+        with held(subject, group.offsets, follower):
+            other = Group(subject, 0)
+            earlier = send(other, commit_of(other, topic, 6), 8)
+            assert earlier.is_parked()
+            assert group.client("unknown").heartbeat(generation_id=1) == UNKNOWN_MEMBER
+            assert member.join().error_code == 0
+        assert subject.answer(earlier.connection).message.topics[0].partitions[0].error_code == 0
+
+
+def test_deleted_offset_and_group_are_seen_until_their_tombstones_are_replicated(subject: Subject) -> None:
+    ConsumerGroup(subject)
+    topic, group = new_topic(subject).name, Group(subject, 0)
+    with two_replicas(group) as follower:
+        assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}
+        with held(subject, group.offsets, follower):
+            deletion = OffsetDeleteRequest(
+                group.id, [OffsetDeleteRequestTopic(topic, [OffsetDeleteRequestPartition(0)])]
+            )
+            offset = send(group, deletion, 0)
+            assert offset.is_parked()
+            deleted = send(group, DeleteGroupsRequest([group.id]), 2)
+            assert deleted.is_parked()
+            assert (group.committed(), listed_state(group)) == ({(topic, 0): 5}, "Empty")
+        assert subject.answer(offset.connection).message.error_code == 0
+        assert subject.answer(deleted.connection).message.results[0].error_code == 0
+        assert (group.committed(), listed_state(group)) == ({}, None)
+
+
+@pytest.mark.rule("GO-11")
+def test_new_coordinator_shows_no_commit_that_is_not_replicated_yet(subject: Subject) -> None:
+    ConsumerGroup(subject)
+    topic, group = new_topic(subject).name, Group(subject, 0)
+    before = group.coordinator()
+    follower = follower_of(group)
+    after = next(broker_id for broker_id in (0, 1, 2) if broker_id not in (before, follower))
+    subject.need_broker(max(after, follower))
+    reassign(group.offsets, before, after, follower)
+    try:
+        assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}
+        with held(subject, group.offsets, follower):
+            lost = send(group, commit_of(group, topic, 6), 8)
+            assert lost.is_parked()
+            make_lead(group.offsets, after)
+            wait_until(subject, lambda: group.coordinator() == after, "the coordinator moved")
+            stable = send(group, group.fetch_request({topic: [0]}, require_stable=True), 8)
+            assert stable.is_parked()
+            assert group.committed() == {(topic, 0): 5}
+        [fetched] = subject.answer(stable.connection).message.groups
+        assert fetched.topics[0].partitions[0].committed_offset == 6
+        assert group.committed() == {(topic, 0): 6}
+    finally:
+        reassign(group.offsets, before)
