@@ -165,8 +165,14 @@ def test_group_settings_that_are_repeated_or_null_are_rejected_for_any_group_id(
 @pytest.mark.releases(first="4.0")
 @pytest.mark.rule("CF-14", "GN-69")
 def test_settings_of_a_group_with_an_empty_id_are_rejected(subject: Subject) -> None:
+    """APPEND, SUBTRACT and unknown operations are reported before the empty id."""
     expected = INVALID_REQUEST, "Default group resources are not allowed."
-    assert alter(subject, "", (SESSION, SET, "46000")) == expected
+    for name, operation, value in ((SESSION, SET, "46000"), ("nope", SET, "x"), (SESSION, DELETE, None)):
+        assert alter(subject, "", (name, operation, value)) == expected
+    for name in (SESSION, "nope"):
+        assert alter(subject, "", (name, APPEND, "1")) == not_a_list("APPEND", name)
+        assert alter(subject, "", (name, SUBTRACT, "1")) == not_a_list("SUBTRACT", name)
+        assert alter(subject, "", (name, UNKNOWN_OPERATION, "1")) == (UNKNOWN, None)
     replaced = AlterConfigsRequest([ReplacedResource(GROUP, "", [ReplacedConfig(SESSION, "46000")])], True)
     [response] = subject.ask_once(replaced, 2).responses
     assert (response.error_code, response.error_message) == expected
