@@ -70,8 +70,6 @@ class SubscriptionResource:
     bad_value = ErrorCode.INVALID_CONFIG
 
     def __init__(self, cluster: Configured, name: str) -> None:
-        if not name:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
         self._cluster = cluster
         self._name = name
 
@@ -91,6 +89,9 @@ class SubscriptionResource:
         """Accept the deletion of any setting `name`, even of one that does not exist."""
 
     def check(self, own: Mapping[str, str]) -> None:
+        """Raise KafkaError for the empty name, then for invalid settings `own`. Kafka checks the operations of the request first."""
+        if not self._name:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
         parsed(own, self._cluster.config.release)
 
     def store(self, own: Mapping[str, str]) -> None:

@@ -46,14 +46,17 @@ class Described(NamedTuple):
     sensitive: bool
 
 
-def broker_descriptions(config: ClusterConfig, broker_id: int) -> Iterator[Described]:
+def broker_descriptions(config: ClusterConfig, broker_id: int, in_use: Mapping[str, str]) -> Iterator[Described]:
     """Describe the settings of one broker.
+
+    in_use: values, as text, that the broker uses for settings that it did not get at start, but that every Kafka broker gets. They are described
+    like values given at start.
 
     Three kinds of settings are included only if they are set: those that Kafka marks as internal, those that cannot be given at start
     (`only_dynamic`), and those that the emulated release does not know.
     """
     given = config.given_names(broker_id)
-    at_start = _given_at_start(config, broker_id)
+    at_start = {**in_use, **_given_at_start(config, broker_id)}
     for name, setting in config.definitions.broker.items():
         only_if_given = setting.internal or setting.only_dynamic or setting.foreign
         if not setting.hidden and (name in given or not only_if_given):

@@ -152,7 +152,7 @@ def resource(node: ConfiguredBroker, resource_type: int, name: str) -> Resource:
     """Return the topic, broker, group or subscription to client metrics whose settings a request changes.
 
     node: the broker that got the request. name: for a broker, the id of `node`, or empty for all brokers. Raises KafkaError INVALID_REQUEST (42) for
-    another broker, an unknown type, and an empty name of a group or subscription. A topic is checked later, by `Resource.check`.
+    another broker and an unknown type. The name of a topic, group or subscription is checked later, by `Resource.check`.
     """
     if resource_type == TOPIC:
         return TopicResource(node.cluster, name)

@@ -16,13 +16,11 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class GroupResource:
-    """The settings of a group, which need not exist yet. Raises KafkaError INVALID_REQUEST (42) for the empty group id."""
+    """The settings of a group, which need not exist yet."""
 
     bad_value = ErrorCode.INVALID_CONFIG
 
     def __init__(self, cluster: Configured, broker_id: int, group_id: str) -> None:
-        if not group_id:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
         self._cluster = cluster
         self._broker_id = broker_id
         self._group_id = group_id
@@ -45,8 +43,11 @@ class GroupResource:
     def check(self, own: Mapping[str, str]) -> None:
         """Check all settings that a group would have after a change. own: maps the names of these settings to their text.
 
-        Raises ConfigError for an unknown name, an invalid value, a value outside the broker's limits, or a session timeout that is too short.
+        Raises KafkaError INVALID_REQUEST (42) for the empty group id. Raises ConfigError for an unknown name, an invalid value, a value outside the
+        broker's limits, or a session timeout that is too short.
         """
+        if not self._group_id:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
         config = self._cluster.config
         known = config.definitions.group
         for name in own:

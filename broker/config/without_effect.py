@@ -29,8 +29,11 @@ REASONS: dict[str, str] = {
     ),
     "The controller knows without requests and heartbeats whether a broker runs. A broker is fenced as soon as it stops.": r"""
         broker\.(heartbeat\.interval|session\.timeout)\.ms initial\.broker\.registration\.timeout\.ms server\.max\.startup\.time\.ms
-        controller\.socket\.timeout\.ms controlled\.shutdown\.enable
+        controller\.socket\.timeout\.ms
     """,
+    "A broker that stops is always fenced at once. With `false`, Kafka elects other leaders only after `broker.session.timeout.ms`.": (
+        r"controlled\.shutdown\.enable"
+    ),
     "The option `--brokers N` gives the brokers the ids 0 to N-1.": r"broker\.id node\.id",
     "There is no authorizer, so no listener waits for it.": r"early\.start\.listeners",
     "It has no effect in Kafka 3.9.1, either: no production level of its `metadata.version` supports eligible leader replicas.": (
@@ -66,7 +69,7 @@ REASONS: dict[str, str] = {
     "There are no checkpoint files. Each change of a log start offset is written to the metadata log at once.": (
         r"log\.flush\.start\.offset\.checkpoint\.interval\.ms"
     ),
-    "A log is checked for the first time one check interval after it can need a check, not at a fixed time after the start.": (
+    "Kafka first checks the logs this long after the start. This broker does so one check interval after the first records are there.": (
         r"log\.initial\.task\.delay\.ms"
     ),
     "This broker cannot load a Java class.": r"""

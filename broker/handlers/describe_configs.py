@@ -3,7 +3,8 @@
 v1 adds synonyms and sources; v3 adds types and documentation; v4 is flexible.
 Behaviour: resource type 2 is a topic, 4 a broker ("" stands for the dynamic default of all brokers), 8 the loggers of a broker, 16 a subscription to
 client metrics, 32 a group (Kafka 4.0 and later). A broker describes only itself. Another type fails all resources of the request with error
-INVALID_REQUEST (42). Settings that Kafka does not have (with the prefix `kafkaproto.`) are left out.
+INVALID_REQUEST (42). Settings that Kafka does not have (with the prefix `kafkaproto.`) are left out. The listeners and the log directory of a broker
+that was started without them are described like values given at start (CF-25).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from kafkaproto.broker.config.description import (
 from kafkaproto.broker.config.release import has_client_metrics, marks_defaults
 from kafkaproto.broker.errors import MALFORMED, KafkaError
 from kafkaproto.broker.metadata.planning import check_name
+from kafkaproto.broker.node import Node
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
@@ -40,6 +42,8 @@ from kafkaproto.messages.describe_configs import (
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 UNKNOWN_TYPE = 0
+_LISTENERS = ("listeners", "advertised.listeners")
+_LOG_DIRECTORIES = ("log.dirs", "log.dir")
 TYPE_NUMBERS = {
     "boolean": 1,
     "string": 2,
@@ -125,7 +129,25 @@ def _broker(exchange: Exchange, name: str) -> Iterable[Described]:
     if broker_id_of(name, "Broker") != own_id:
         text = f"Unexpected broker id, expected {own_id} or empty string, but received {name}"
         raise KafkaError(ErrorCode.INVALID_REQUEST, text)
-    return broker_descriptions(config, own_id)
+    return broker_descriptions(config, own_id, _in_use(exchange.node))
+
+
+def _in_use(node: Node) -> dict[str, str]:
+    """Return the listeners and the log directory of a broker, by setting, as far as the broker was started without these settings (CF-25).
+
+    Every Kafka broker gets them at start, because Kafka's defaults suit at most one broker on a machine.
+    """
+    given = node.config.cluster.static_texts(node.broker_id)
+    texts: dict[str, str] = {}
+    if given.keys().isdisjoint(_LISTENERS):
+        endpoints = [
+            f"{name}://[{host}]:{port}" if ":" in host else f"{name}://{host}:{port}"
+            for name, (host, port) in node.image.brokers[node.broker_id].listeners.items()
+        ]
+        texts |= dict.fromkeys(_LISTENERS, ",".join(endpoints))
+    if given.keys().isdisjoint(_LOG_DIRECTORIES):
+        texts[_LOG_DIRECTORIES[0]] = node.log_dir
+    return texts
 
 
 def _loggers(exchange: Exchange, name: str) -> Iterable[Described]:

@@ -174,6 +174,33 @@ def test_invalid_settings_of_a_client_metrics_subscription_are_rejected(subject:
 
 
 @pytest.mark.rule("AD-17")
+@pytest.mark.parametrize("is_present", [False, True], ids=["absent", "present"])
+def test_append_and_subtract_are_rejected_for_all_settings_of_client_metrics(
+    subject: Subject, subscription: str, is_present: bool
+) -> None:
+    """The lists `metrics` and `match` are no exception, and it does not matter whether the subscription exists or its name is empty.
+
+    Kafka checks the operations before it checks the name and values, so APPEND is also reported beside an invalid value.
+    """
+    values = [(METRICS, "a.,b."), (MATCH, "client_id=a"), (INTERVAL, "1000")]
+    if is_present:
+        assert alter(subject, subscription, *((key, SET, value) for key, value in values)) == OK
+        wait_until(subject, lambda: (CLIENT_METRICS, subscription) in listed(subject, version=0)[1], "it exists")
+    before = described(subject, subscription)
+    for key in (METRICS, MATCH, INTERVAL, "foo", ""):
+        for operation, word in ((APPEND, "APPEND"), (SUBTRACT, "SUBTRACT")):
+            not_a_list = INVALID_CONFIG, f"Can't {word} to key {key} because its type is not LIST."
+            for value in ("b.", ""):
+                assert alter(subject, subscription, (key, operation, value)) == not_a_list
+                assert alter(subject, subscription, (key, operation, value), validate_only=True) == not_a_list
+            assert alter(subject, subscription, ("bar", SET, "1"), (key, operation, "b.")) == not_a_list
+            assert alter(subject, "", (key, operation, "b.")) == not_a_list
+            null = INVALID_REQUEST, f"Null value not supported for : {key}"
+            assert alter(subject, subscription, (key, operation, None)) == null
+    assert described(subject, subscription) == before
+
+
+@pytest.mark.rule("AD-17")
 @pytest.mark.parametrize(
     ("error", "padded", "repeated", "no_match"),
     [

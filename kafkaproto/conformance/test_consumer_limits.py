@@ -12,6 +12,16 @@ from kafkaproto.conformance.needs import settings_in_force
 from kafkaproto.conformance.scene import wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.test_consumer_groups import UNKNOWN_MEMBER, unknown
+from kafkaproto.conformance.test_group_configs import (
+    DEFAULT,
+    HEARTBEAT,
+    INVALID_CONFIG,
+    OK,
+    SESSION,
+    SET,
+    alter,
+    described,
+)
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 
 PROFILE = "consumer-limits"
@@ -36,6 +46,29 @@ def test_heartbeat_responses_contain_the_heartbeat_interval_set_at_the_broker(su
     group = ConsumerGroup(subject)
     assert group.join("A").heartbeat_interval_ms == INTERVAL_MS
     assert group.heartbeat("A", 1).heartbeat_interval_ms == INTERVAL_MS
+
+
+@pytest.mark.releases(first="4.0")
+@pytest.mark.rule("CF-15")
+def test_settings_that_a_group_does_not_set_have_the_values_of_the_broker(subject: Subject) -> None:
+    """The broker's session timeout is 3 s and its heartbeat interval 500 ms. DescribeConfigs marks both as defaults of the group."""
+    values = {name.removeprefix("group."): value for name, value in settings_in_force(subject, TIMEOUTS).items()}
+    assert values == {SESSION: str(SESSION_MS), HEARTBEAT: str(INTERVAL_MS)}
+    expected = {name: (value, DEFAULT) for name, value in values.items()}
+    assert described(subject, subject.new_name("g"), SESSION, HEARTBEAT) == expected
+
+
+@pytest.mark.releases(first="4.0")
+@pytest.mark.rule("CF-14")
+def test_session_timeout_of_a_group_must_be_longer_than_its_heartbeat_interval(subject: Subject) -> None:
+    """A setting that the request does not change has the value of the broker: 3 s for the session timeout, 500 ms for the interval."""
+    too_short = INVALID_CONFIG, f"{SESSION} must be greater than {HEARTBEAT}"
+    group = subject.new_name("g")
+    assert alter(subject, group, (HEARTBEAT, SET, "3000")) == too_short
+    assert alter(subject, group, (HEARTBEAT, SET, "2999")) == OK
+    for session_ms, heartbeat_ms, expected in (("2000", "2000", too_short), ("2001", "2000", OK)):
+        changes = [(SESSION, SET, session_ms), (HEARTBEAT, SET, heartbeat_ms)]
+        assert alter(subject, group, *changes) == alter(subject, group, *reversed(changes)) == expected
 
 
 @pytest.mark.rule("GN-14", "GN-30")

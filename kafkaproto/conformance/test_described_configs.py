@@ -11,11 +11,13 @@ from kafkaproto.conformance.scene import new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kafkaproto.messages.describe_log_dirs import DescribeLogDirsRequest
 from kafkaproto.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from kafkaproto.messages.metadata import MetadataRequest
 
 TOPIC, BROKER = 2, 4
 SET, DELETE = 0, 1
@@ -148,6 +150,27 @@ def test_describe_configs_of_a_broker_returns_all_settings_with_their_read_only_
     node = settings["node.id"]
     assert (node.value, node.source, node.type, node.read_only) == (NODE, STATIC, INT, True)
     assert (settings["replica.selector.class"].type, settings["replica.selector.class"].read_only) == (STRING, True)
+
+
+@pytest.mark.rule("CF-25")
+def test_described_listeners_and_log_directory_of_a_broker_are_those_in_use(subject: Subject) -> None:
+    """The addresses are those in the Metadata response, and the directory is that of DescribeLogDirs. The source is the broker's file of settings."""
+    [own] = [b for b in subject.ask_once(MetadataRequest([]), 1).brokers if b.node_id == int(NODE)]
+    directories = ",".join(result.log_dir for result in subject.ask_once(DescribeLogDirsRequest([]), 1).results)
+    settings = described(subject, BROKER, NODE, ["listeners", "advertised.listeners", "log.dirs", "log.dir"])
+    listeners, advertised = settings["listeners"], settings["advertised.listeners"]
+    assert advertised.value is not None and listeners.value is not None
+    addresses = [endpoint.partition("://")[2] for endpoint in advertised.value.split(",")]
+    assert f"{own.host}:{own.port}" in addresses
+    assert listeners.synonyms == [
+        ("listeners", listeners.value, STATIC),
+        ("listeners", "PLAINTEXT://:9092", DEFAULT),
+    ]
+    assert (listeners.source, listeners.read_only) == (STATIC, False)
+    assert advertised.synonyms == [("advertised.listeners", advertised.value, STATIC)]
+    assert (settings["log.dirs"].value, settings["log.dirs"].read_only) == (directories, True)
+    assert settings["log.dirs"].synonyms == [("log.dirs", directories, STATIC)]
+    assert (settings["log.dir"].value, settings["log.dir"].source) == ("/tmp/kafka-logs", DEFAULT)
 
 
 @pytest.mark.rule("CF-3", "SN-72")

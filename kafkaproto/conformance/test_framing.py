@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkaproto.conformance.client import Connection
+from kafkaproto.conformance.internal_apis import INTERNAL_APIS
 from kafkaproto.conformance.scene import list_offsets, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.wire import batch, fetch, flat, metadata, produce, produced
@@ -17,7 +18,6 @@ FIRST_RESPONSE_WITH_RANGE = 3
 
 A broker that supports this version answers an ApiVersions request in a later, unsupported version with the range of versions that it supports.
 """
-INTER_BROKER = (4, 5, 6, 7, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82)
 
 
 def header(key: int, version: int, flexible: bool = False, client_id: bytes = b"\0\1c") -> bytes:
@@ -58,7 +58,7 @@ BAD = {
     "records beyond the frame": framed(
         header(PRODUCE, 3) + b"\xff\xff\0\1\0\0\0\1" + b"\0\0\0\1\0\1t\0\0\0\1\0\0\0\0\x7f\xff\xff\xff"
     ),
-} | {f"inter-broker key {key}": framed(header(key, 0)) for key in INTER_BROKER}
+}
 
 
 @pytest.mark.rule("W-1", "W-3", "W-5", "W-6", "W-8")
@@ -72,6 +72,22 @@ def test_invalid_frames_close_their_connection_but_leave_other_connections_open(
     still_open = [what for what, connection in connections.items() if not subject.closed(connection, 3000)]
     assert still_open == []
     assert len(subject.ask(other, MetadataRequest(None), 1).brokers) == len(subject.bootstrap)
+
+
+@pytest.mark.rule("W-3")
+def test_requests_that_only_controllers_serve_close_the_connection_in_every_version(subject: Subject) -> None:
+    """A broker has no such API, so it neither decodes the request nor responds, in valid and in invalid versions.
+
+    Kafka 4 has no requests of clusters with ZooKeeper, and fewer versions of AlterPartition. ApiVersions lists none of these APIs.
+    """
+    assert not subject.offered().keys() & {api.key for api in INTERNAL_APIS}
+    connections = {
+        (api.name, version): send_raw(subject, framed(api.frame(version)))
+        for api in INTERNAL_APIS
+        for version in range(-1, len(api.requests) + 1)
+    }
+    still_open = [request for request, connection in connections.items() if not subject.closed(connection, 3000)]
+    assert still_open == []
 
 
 @pytest.mark.rule("W-3")

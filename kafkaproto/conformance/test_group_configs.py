@@ -1,9 +1,10 @@
-"""Tests of the settings of a group (config resource of type 32): the errors and messages of invalid changes."""
+"""Tests of the settings of a group (config resource of type 32): their values and defaults, and the errors and messages of invalid changes."""
 
 from __future__ import annotations
 
 import pytest
 
+from kafkaproto.conformance.scene import wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.messages.alter_configs import AlterableConfig as ReplacedConfig
 from kafkaproto.messages.alter_configs import AlterConfigsRequest
@@ -15,7 +16,8 @@ from kafkaproto.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 
-GROUP = 32
+BROKER, GROUP = 4, 32
+OF_GROUP, DEFAULT = 8, 5
 SET, DELETE, APPEND, SUBTRACT, UNKNOWN_OPERATION = 0, 1, 2, 3, 9
 UNKNOWN, INVALID_CONFIG, INVALID_REQUEST = -1, 40, 42
 SESSION, HEARTBEAT, STANDBY = (
@@ -25,17 +27,47 @@ SESSION, HEARTBEAT, STANDBY = (
 )
 RESET, ISOLATION = "share.auto.offset.reset", "share.isolation.level"
 OK = 0, None
+DEFAULTS = {
+    SESSION: "45000",
+    HEARTBEAT: "5000",
+    "share.session.timeout.ms": "45000",
+    "share.heartbeat.interval.ms": "5000",
+    "share.record.lock.duration.ms": "30000",
+    RESET: "latest",
+    ISOLATION: "read_uncommitted",
+    "streams.session.timeout.ms": "45000",
+    "streams.heartbeat.interval.ms": "5000",
+    "streams.initial.rebalance.delay.ms": "3000",
+    STANDBY: "0",
+}
+"""The default values of the settings of a group in Kafka 4.2."""
 Change = tuple[str, int, str | None]
 
 
-def alter(subject: Subject, group_id: str, *changes: Change) -> tuple[int, str | None]:
-    """Validate changes of a group's settings with validate_only, so that nothing changes. Returns (error code, error message).
+def alter(subject: Subject, group_id: str, *changes: Change, validate_only: bool = True) -> tuple[int, str | None]:
+    """Validate or make changes of a group's settings, and return (error code, error message).
 
-    changes: (setting, operation, value) of each change. The value is None for null. The message is None if there is no error.
+    changes: (setting, operation, value) of each change. The value is None for null. The message is None if there is no error. validate_only: whether
+    the broker only checks the changes, so that nothing changes.
     """
     resource = AlterConfigsResource(GROUP, group_id, [AlterableConfig(*change) for change in changes])
-    [response] = subject.ask_once(IncrementalAlterConfigsRequest([resource], validate_only=True), 1).responses
+    [response] = subject.ask_once(IncrementalAlterConfigsRequest([resource], validate_only), 1).responses
     return response.error_code, response.error_message
+
+
+def described(subject: Subject, group_id: str, *keys: str) -> dict[str, tuple[str | None, int]]:
+    """Return {setting: (value, source)} of a group, as DescribeConfigs returns them. keys: the settings to return; all if no key is given.
+
+    The only synonym of each setting must be the setting itself, with the same value and source.
+    """
+    request = DescribeConfigsRequest([DescribeConfigsResource(GROUP, group_id, list(keys) or None)], True)
+    [result] = subject.ask_once(request, 4).results
+    assert (result.error_code, result.error_message) == (0, "")
+    for config in result.configs:
+        synonyms = [(s.name, s.value, s.source) for s in config.synonyms]
+        assert synonyms == [(config.name, config.value, config.config_source)]
+        assert not config.read_only and not config.is_sensitive
+    return {config.name: (config.value, config.config_source) for config in result.configs}
 
 
 def invalid(name: str, value: str, reason: str) -> tuple[int, str]:
@@ -50,8 +82,40 @@ def not_a_list(word: str, name: str) -> tuple[int, str]:
     return INVALID_CONFIG, f"Can't {word} to key {name} because its type is not LIST."
 
 
+@pytest.mark.releases(before="4.0")
+@pytest.mark.rule("CF-14")
+def test_groups_have_no_settings_before_kafka_4_0(subject: Subject) -> None:
+    """IncrementalAlterConfigs rejects the settings of a group, and DescribeConfigs rejects all resources of the request."""
+    group = subject.new_name("g")
+    for name in (SESSION, "nope"):
+        assert alter(subject, group, (name, SET, "46000")) == (INVALID_REQUEST, "Unknown resource type 32")
+    resources = [DescribeConfigsResource(GROUP, group, None), DescribeConfigsResource(BROKER, "0", None)]
+    results = subject.ask_once(DescribeConfigsRequest(resources), 4).results
+    assert [(result.error_code, result.configs) for result in results] == [(INVALID_REQUEST, [])] * 2
+
+
+@pytest.mark.releases(first="4.2")
+@pytest.mark.rule("CF-14", "CF-15")
+def test_described_group_need_not_exist_and_has_all_settings_with_their_defaults(subject: Subject) -> None:
+    expected = {name: (value, DEFAULT) for name, value in DEFAULTS.items()}
+    assert described(subject, subject.new_name("g")) == expected
+
+
+@pytest.mark.releases(first="4.0")
+@pytest.mark.rule("CF-14", "CF-15")
+def test_group_setting_can_be_set_and_deleted_for_a_group_that_does_not_exist(subject: Subject) -> None:
+    group, other = subject.new_name("g"), subject.new_name("g")
+    unset = {SESSION: ("45000", DEFAULT), HEARTBEAT: ("5000", DEFAULT)}
+    assert alter(subject, group, (SESSION, SET, " 46000 "), validate_only=False) == OK
+    changed = {**unset, SESSION: ("46000", OF_GROUP)}
+    wait_until(subject, lambda: described(subject, group, SESSION, HEARTBEAT, "nope") == changed, "the value is set")
+    assert described(subject, other, SESSION, HEARTBEAT) == unset
+    assert alter(subject, group, (SESSION, DELETE, None), validate_only=False) == OK
+    wait_until(subject, lambda: described(subject, group, SESSION, HEARTBEAT) == unset, "the value is deleted")
+
+
 @pytest.mark.releases(first="4.1")
-@pytest.mark.rule("GN-69")
+@pytest.mark.rule("CF-14", "GN-69")
 def test_invalid_settings_of_a_group_are_rejected_with_kafkas_exact_error_messages(subject: Subject) -> None:
     number, unknown = "Not a number of type INT", "Unknown group config name: {}"
     duration = (
@@ -99,10 +163,16 @@ def test_group_settings_that_are_repeated_or_null_are_rejected_for_any_group_id(
 
 
 @pytest.mark.releases(first="4.0")
-@pytest.mark.rule("GN-69")
+@pytest.mark.rule("CF-14", "GN-69")
 def test_settings_of_a_group_with_an_empty_id_are_rejected(subject: Subject) -> None:
+    """APPEND, SUBTRACT and unknown operations are reported before the empty id."""
     expected = INVALID_REQUEST, "Default group resources are not allowed."
-    assert alter(subject, "", (SESSION, SET, "46000")) == expected
+    for name, operation, value in ((SESSION, SET, "46000"), ("nope", SET, "x"), (SESSION, DELETE, None)):
+        assert alter(subject, "", (name, operation, value)) == expected
+    for name in (SESSION, "nope"):
+        assert alter(subject, "", (name, APPEND, "1")) == not_a_list("APPEND", name)
+        assert alter(subject, "", (name, SUBTRACT, "1")) == not_a_list("SUBTRACT", name)
+        assert alter(subject, "", (name, UNKNOWN_OPERATION, "1")) == (UNKNOWN, None)
     replaced = AlterConfigsRequest([ReplacedResource(GROUP, "", [ReplacedConfig(SESSION, "46000")])], True)
     [response] = subject.ask_once(replaced, 2).responses
     assert (response.error_code, response.error_message) == expected

@@ -22,7 +22,7 @@ TOPIC, BROKER, GROUP = 2, 4, 32
 SET, DELETE = 0, 1
 OWN, ALL, STATIC, DEFAULT = 2, 3, 4, 5
 TYPES = ("unknown", "boolean", "string", "int", "short", "long", "double", "list", "class", "password")
-ALWAYS_GIVEN = {"node.id", "broker.id", "process.roles"}
+ALWAYS_GIVEN = {"node.id", "broker.id", "process.roles", "listeners", "advertised.listeners", "log.dirs"}
 
 
 class Row(NamedTuple):
@@ -170,6 +170,45 @@ def test_group_session_timeout_must_be_longer_than_the_group_heartbeat_interval(
     assert alter(cluster, GROUP, "g", SESSION, SET, "44999") == 40
     assert alter(cluster, GROUP, "g", HEARTBEAT, DELETE, None) == 0
     assert alter(cluster, GROUP, "g", SESSION, SET, "44999") == 0
+
+
+def places(**settings: str) -> dict[str, tuple[str | None, int, int]]:
+    """Return {setting: (value, source, number of synonyms)} of the listeners and log directories of a broker that was started with `settings`."""
+    entries = described(made(**settings), BROKER, "0")
+    names = "listeners", "advertised.listeners", "log.dirs", "log.dir"
+    return {name: (entries[name].value, entries[name].config_source, len(entries[name].synonyms)) for name in names}
+
+
+@pytest.mark.rule("CF-25")
+def test_broker_without_listeners_and_log_dirs_describes_its_addresses_and_directory() -> None:
+    expected = {
+        "listeners": ("PLAINTEXT://broker0:9092", STATIC, 2),
+        "advertised.listeners": ("PLAINTEXT://broker0:9092", STATIC, 1),
+        "log.dirs": ("/kafkaproto/broker-0", STATIC, 1),
+        "log.dir": ("/tmp/kafka-logs", DEFAULT, 1),
+    }
+    assert places() == expected
+    cluster = made()
+    cluster.state.set_listeners(0, {"A": ("::1", 1), "B": ("host", 2)})
+    assert described(cluster, BROKER, "0")["listeners"].value == "A://[::1]:1,B://host:2"
+    assert alter(cluster, BROKER, "0", "listeners", SET, "A://[::1]:1,B://host:2") == 0
+    listeners = described(cluster, BROKER, "0")["listeners"]
+    assert [s.source for s in listeners.synonyms] == [2, STATIC, DEFAULT]
+
+
+@pytest.mark.rule("CF-25")
+def test_broker_with_listeners_or_a_log_dir_describes_only_these_as_kafka_does() -> None:
+    given = places(listeners="PLAINTEXT://:0", log_dir="/data")
+    assert given == {
+        "listeners": ("PLAINTEXT://:0", STATIC, 2),
+        "advertised.listeners": (None, DEFAULT, 0),
+        "log.dirs": (None, DEFAULT, 0),
+        "log.dir": ("/data", STATIC, 2),
+    }
+    given = places(advertised_listeners="PLAINTEXT://kafka:1", log_dirs="/a, /b")
+    assert given["listeners"] == ("PLAINTEXT://:9092", DEFAULT, 1)
+    assert given["advertised.listeners"] == ("PLAINTEXT://kafka:1", STATIC, 1)
+    assert given["log.dir"] == ("/tmp/kafka-logs", DEFAULT, 1)
 
 
 def test_describe_configs_omits_settings_whose_names_begin_with_kafkaproto() -> None:

@@ -156,7 +156,7 @@ def topic(config: ClusterConfig, name: str, **overrides: str) -> Described:
 
 
 def broker(config: ClusterConfig, name: str, broker_id: int = 0) -> Described:
-    return next(d for d in broker_descriptions(config, broker_id) if d.name == name)
+    return next(d for d in broker_descriptions(config, broker_id, {}) if d.name == name)
 
 
 @pytest.mark.rule("CF-8")
