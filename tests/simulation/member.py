@@ -186,6 +186,7 @@ class Member(Process):
         listed = [OffsetFetchRequestTopics(name, partition_indexes=ii) for name, ii in self._names(places).items()]
         member_id, epoch = (None, -1) if self.is_classic else (self.member_id, self.epoch)
         was_forgotten, times_forgotten = self.group.is_forgotten, self.group.times_forgotten
+        is_stable = self.world.chance.random() < 0.5
 
         def on_response(answer: Any) -> None:
             [group] = answer.groups
@@ -202,9 +203,9 @@ class Member(Process):
                     if partition.committed_offset == NOTHING and is_hidden:
                         continue
                     place = topic_ids[topic.name], partition.partition_index
-                    self.group.offset_of(place).check(partition.committed_offset)
+                    self.group.offset_of(place).check(partition.committed_offset, is_replicated=True)
                     if place in self.owned:
                         self.positions[place] = max(partition.committed_offset, NOTHING)
 
         group = OffsetFetchRequestGroup(self.group.name, member_id, epoch, listed)
-        self.send(self.group.name, OffsetFetchRequest(groups=[group], require_stable=True), 9, on_response)
+        self.send(self.group.name, OffsetFetchRequest(groups=[group], require_stable=is_stable), 9, on_response)

@@ -16,6 +16,9 @@ class CommittedOffset:
         self.acknowledged = NOTHING
         self.unsure: dict[int, int] = {}
         self._next = 0
+        self._acknowledged_number = 0
+        self._replicated_number = 0
+        """The number of a commit that a client read up to the high watermark, so that no client may read an earlier one; 0 for none."""
 
     def send(self, offset: int) -> int:
         """Note a commit that is being sent, and return its number."""
@@ -30,14 +33,21 @@ class CommittedOffset:
             f"commit {number} was acknowledged after a later one; {self.acknowledged} was committed"
         )
         assert offset >= self.acknowledged, f"the committed offset went back from {self.acknowledged} to {offset}"
-        self.acknowledged = offset
+        self.acknowledged, self._acknowledged_number = offset, number
         self.unsure = {later: value for later, value in self.unsure.items() if later > number}
 
     def refuse(self, number: int) -> None:
         """Note that the coordinator refused a commit before it wrote anything."""
         self.unsure.pop(number, None)
 
-    def check(self, fetched: int) -> None:
-        """Check the offset in a response to OffsetFetch."""
-        allowed = {self.acknowledged, *self.unsure.values()}
-        assert fetched in allowed, f"the committed offset is {fetched}, not one of {sorted(allowed)}"
+    def check(self, fetched: int, *, is_replicated: bool = False) -> None:
+        """Check the offset in a response to OffsetFetch.
+
+        is_replicated: whether the coordinator reads only up to the high watermark, so that no later response may have an earlier commit.
+        """
+        possible = {self._acknowledged_number: self.acknowledged, **self.unsure}
+        possible = {number: offset for number, offset in possible.items() if number >= self._replicated_number}
+        numbers = [number for number, offset in possible.items() if offset == fetched]
+        assert numbers, f"the committed offset is {fetched}, not one of {sorted(set(possible.values()))}"
+        if is_replicated:
+            self._replicated_number = min(numbers)

@@ -1,0 +1,37 @@
+"""The model of a committed offset finds each response that contradicts earlier ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.broker.committed_offset import NOTHING, CommittedOffset
+
+
+def test_fetched_offset_must_be_the_acknowledged_or_an_unsure_commit() -> None:
+    offset = CommittedOffset()
+    offset.check(NOTHING)
+    offset.acknowledge(offset.send(5))
+    offset.send(6)
+    for fetched in (5, 6, 5):
+        offset.check(fetched)
+    with pytest.raises(AssertionError, match=r"the committed offset is 7, not one of \[5, 6\]"):
+        offset.check(7)
+
+
+def test_offset_that_was_read_up_to_the_high_watermark_never_goes_back() -> None:
+    offset = CommittedOffset()
+    offset.acknowledge(offset.send(5))
+    number = offset.send(6)
+    offset.send(7)
+    offset.check(6, is_replicated=True)
+    with pytest.raises(AssertionError, match=r"the committed offset is 5, not one of \[6, 7\]"):
+        offset.check(5)
+    offset.acknowledge(number)
+    offset.check(6, is_replicated=True)
+
+
+def test_acknowledged_offset_may_not_be_lower_than_an_earlier_one() -> None:
+    offset = CommittedOffset()
+    offset.acknowledge(offset.send(5))
+    with pytest.raises(AssertionError, match="the committed offset went back from 5 to 4"):
+        offset.acknowledge(offset.send(4))
