@@ -371,7 +371,7 @@ RULES = (
     Rule("8", "batches of a partition do not overlap", ERROR, overlaps),
     Rule(
         "8-gap",
-        "a fetch response has no gap after the requested offset, unless the topic is compacted (the trace may not say so)",
+        "a fetch response has no gap after the requested offset, unless the topic is compacted (which the trace may not show)",
         WARNING,
         gaps,
     ),
@@ -393,6 +393,11 @@ RULES = (
         ERROR,
         latest,
     ),
-    Rule("16-time", "ListOffsets returns the first record at or after the timestamp", ERROR, earliest_at),
+    Rule(
+        "16-time",
+        "ListOffsets for a timestamp returns the first record with this or a later timestamp",
+        ERROR,
+        earliest_at,
+    ),
     Rule("18", "OFFSET_OUT_OF_RANGE is returned only for offsets outside the log", ERROR, out_of_range),
 )
