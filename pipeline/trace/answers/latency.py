@@ -63,7 +63,7 @@ ANSWER = Answer(
             "parts",
             "parts of the time of requests, for each API. queued: from the arrival of the request until its handler starts; handled: in the "
             "handler; waited: parked in purgatory; sent: from the response until the kernel accepted it; throttled: the throttle time. If no "
-            "broker of this project recorded the trace, 'handled or waiting' is the whole time until the response",
+            "broker of this project recorded the trace, 'handled or waiting' is the time from the arrival of the request until its response is ready",
             PARTS,
         ),
         Query(

@@ -385,7 +385,7 @@ RULES = (
     Rule(
         "10-order", "log start offset <= last stable offset <= high watermark <= log end offset", ERROR, ordered_offsets
     ),
-    Rule("10-epoch", "leader epochs never fall from batch to batch", ERROR, epochs),
+    Rule("10-epoch", "the leader epoch never falls from one batch of a partition to the next", ERROR, epochs),
     Rule("12", "the records of a fetch response end at or after the requested offset", ERROR, progress),
     Rule(
         "16",
