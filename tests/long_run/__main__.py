@@ -1,6 +1,6 @@
 """Run the proofs that take hours, and write docs/long-run.md. `make long` runs this program.
 
-`make test-all` runs a small part of the proofs. This program runs each part that has no result, or
+`make test-all` runs a part of the proofs. This program runs each part that has no result, or
 whose result was measured with other code in broker/ or kafkaproto/ (comments, docstrings and names
 of tests do not count). The result of a part is a file in tests/long_run/results/, to be committed.
 Ctrl-C loses only the part that is running.

@@ -1,6 +1,6 @@
 """Simulate a cluster with clients and faults in virtual time, once for each seed.
 
-It prints how many runs kept all rules, or the requests and responses of the first run that did not.
+It prints how many runs kept all rules, or the first run that did not.
 """
 
 from __future__ import annotations
