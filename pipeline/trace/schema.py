@@ -23,24 +23,17 @@ KEYS = (
     Column("seq", "bigint", "sequence number of the request, event or change of offsets in its recording"),
 )
 
+HOUR = Column(
+    "hour", "string", "UTC hour of the response or event, such as 2026-11-21T18 (broker's clock, or else recorder's)"
+)
 REQUEST_KEYS = (
-    Column(
-        "hour",
-        "string",
-        "hour (UTC) in which the response was ready, such as 2026-11-21T18; by the broker's clock if a broker recorded the trace",
-    ),
+    HOUR,
     Column("broker", "int", "id of the broker that received the request"),
     Column("conn", "bigint", "number of the connection in its recording"),
     Column(
-        "begun_ns",
-        "bigint",
-        "when the handler started, in ns of the recorder's monotonic clock; if unknown, when the whole request had arrived",
+        "begun_ns", "bigint", "when the handler started or, if unknown, the request had arrived, by the monotonic clock"
     ),
-    Column(
-        "ready_ns",
-        "bigint",
-        "when the response was ready, in ns of the recorder's monotonic clock; proxy, capture: when the response was seen",
-    ),
+    Column("ready_ns", "bigint", "when the response was ready (proxy, capture: seen), by the monotonic clock in ns"),
 )
 """Columns about a request that are repeated in tables with several rows per request, such as `partitions` and `batches`.
 
@@ -50,38 +43,24 @@ joins the table `requests` by `run` and `seq`.
 
 REQUESTS = (
     *KEYS,
-    Column(
-        "hour",
-        "string",
-        "hour (UTC) in which the response was ready, such as 2026-11-21T18; by the broker's clock if a broker recorded the trace",
-    ),
-    Column("broker", "int", "id of the broker that received the request"),
-    Column("conn", "bigint", "number of the connection in its recording"),
+    *REQUEST_KEYS[:3],
     Column("clock_ms", "bigint", "when the response was ready, by the broker's clock, in ms since 1970", True),
     Column("handled_ms", "bigint", "when the handler started, by the broker's clock, in ms since 1970", True),
     Column("received_ns", "bigint", "when the whole request had arrived, in ns of the recorder's monotonic clock"),
     Column("handled_ns", "bigint", "when the handler started, in ns of the recorder's monotonic clock", True),
-    Column(
-        "ready_ns",
-        "bigint",
-        "when the response was ready, in ns of the recorder's monotonic clock; proxy, capture: when the response was seen",
-    ),
+    Column("ready_ns", "bigint", "when the response was ready (proxy, capture: seen), by the monotonic clock in ns"),
     Column(
         "wait_ms",
         "double",
         "time that the request was parked in purgatory, by the monotonic clock; 0 if it was not parked, null if not recorded",
         True,
     ),
-    Column(
-        "sent_ns",
-        "bigint",
-        "when the kernel accepted the response, in ns of the recorder's monotonic clock; null if not recorded",
-    ),
+    Column("sent_ns", "bigint", "when the kernel accepted the response, by the recorder's monotonic clock, or null"),
     Column("api_key", "int", "API key"),
     Column("api", "string", "name of the API"),
     Column("api_version", "int", "version of request and response"),
     Column(
-        "correlation_id", "int", "correlation id of the request; if the response has another one, `problem` says so"
+        "correlation_id", "int", "correlation id of the request; if that of the response differs, `problem` says so"
     ),
     Column("client_id", "string", "client id"),
     Column("principal", "string", "user that the connection is authenticated as", True),
@@ -140,7 +119,7 @@ REQUESTS = (
         "number of partitions that a Fetch covers, including those of its session; null if unknown",
     ),
     Column(
-        "redirects", "int", "number of partitions for which the response names a preferred replica or a diverging epoch"
+        "redirects", "int", "number of partitions that the response redirects: preferred replica or diverging epoch"
     ),
     Column("more", "boolean", "whether a partition of the Fetch has further records after those in the response"),
     Column("first_batch_bytes", "bigint", "size of the first whole batch of a Fetch response"),
@@ -190,11 +169,7 @@ PARTITIONS = (
     Column("high_watermark", "bigint", "high watermark in a Fetch response"),
     Column("last_stable_offset", "bigint", "last stable offset in a Fetch response"),
     Column("log_start", "bigint", "log start offset"),
-    Column(
-        "returned_epoch",
-        "int",
-        "leader epoch of the offset in a ListOffsets response; -1: unknown, null for other APIs",
-    ),
+    Column("returned_epoch", "int", "leader epoch of the offset in a ListOffsets response; -1: unknown"),
     Column("returned_timestamp", "bigint", "timestamp in a ListOffsets response; -1: none"),
     Column("preferred_replica", "int", "preferred read replica in a Fetch response; -1: none"),
     Column(
@@ -260,11 +235,7 @@ GROUPS = (
     Column("instance_id", "string", "group instance id of a static member (KIP-345)"),
     Column("protocol_type", "string", "protocol type, such as consumer; null if the request has none"),
     Column("assignors", "string", "assignors that the JoinGroup offers, as a JSON list"),
-    Column(
-        "assignor",
-        "string",
-        "assignor (protocol name) of the group, or the one that the member asks the coordinator to use",
-    ),
+    Column("assignor", "string", "assignor (protocol name) of the group, or the one for which the member asks"),
     Column(
         "requested_epoch",
         "int",
@@ -339,9 +310,7 @@ TRANSACTIONS = (
         "bigint",
         "producer id to continue with, after InitProducerId or EndTxn (version 5) without an error",
     ),
-    Column(
-        "returned_epoch", "int", "producer epoch to continue with, from the same responses as `returned_producer_id`"
-    ),
+    Column("returned_epoch", "int", "producer epoch to continue with, when `returned_producer_id` is not null"),
     Column("group_id", "string", "group whose offsets are part of the transaction"),
     Column("topic", "string", "topic name; null if the row is not about a partition"),
     Column("partition", "int", "partition index; null if the row is not about a partition"),
@@ -359,40 +328,28 @@ TRANSACTIONS = (
 
 EVENTS = (
     *KEYS,
-    Column(
-        "hour",
-        "string",
-        "hour (UTC) of the event, such as 2026-11-21T18; by the broker's clock if a broker recorded the trace",
-    ),
+    HOUR,
     Column("broker", "int", "id of the broker; -1 for the cluster"),
-    Column(
-        "clock_ms", "bigint", "time of the event by the broker's clock, in ms since 1970; 0 if no broker recorded it"
-    ),
+    Column("clock_ms", "bigint", "time of the event by the broker's clock, in ms since 1970; 0 if it is unknown"),
     Column("at_ns", "bigint", "time of the event, in ns of the recorder's monotonic clock"),
     Column(
         "kind",
         "string",
-        "what happened: meta (start of the recording), opened (a connection), closed (a connection), "
-        "problem (a request is incomplete, rejected or without the response that it needs), throttle (of a request), "
-        "topic (it exists at the start, or is created, changed or deleted), group (a group changed), "
-        "transaction (a transactional id changed its state), quota (a quota changed), leader (a partition got a new leader), "
-        "isr (the in-sync replicas of a partition changed), log (records were removed, or the high watermark moved down), "
-        "broker (it stopped or started), parked (a request waits in purgatory), recovery (a broker recovered its logs), "
-        "undeliverable (a fetch can never pass its quota), connection delayed (by a rate limit), "
-        "connection waits for a slot (the limit of connections is reached), connection throttled, connection refused, "
-        "dropped (the recorder lost entries); only in captures: lost (packets), unreadable (packets), left_out (packets); "
-        "from responses: named (the id of a topic), rack (the rack of a broker)",
+        "what happened: meta (start of the recording), opened (a connection), closed (a connection), problem (a request is incomplete, rejected "
+        "or without the response that it needs), throttle (of a request), topic (it exists at the start, or is created, changed or deleted), "
+        "group (a group changed), transaction (a transactional id changed its state), quota (a quota changed), leader (a partition got a new "
+        "leader), isr (the in-sync replicas of a partition changed), log (records were removed, or the high watermark moved down), broker (it "
+        "stopped or started), parked (a request waits in purgatory), recovery (a broker recovered its logs), undeliverable (a fetch can never "
+        "pass its quota), connection delayed (by a rate limit), connection waits for a slot (the limit of connections is reached), connection "
+        "throttled, connection refused, dropped (the recorder lost entries); only in captures: lost (packets), unreadable (packets), left_out "
+        "(packets); from responses: named (the id of a topic), rack (the rack of a broker)",
     ),
     Column("facts", "string", "details of the event, as JSON"),
 )
 
 STATE = (
     *KEYS,
-    Column(
-        "hour",
-        "string",
-        "hour (UTC) in which the offsets had these values, by the broker's clock, such as 2026-11-21T18",
-    ),
+    HOUR,
     Column("broker", "int", "id of the broker that has the replica"),
     Column("clock_ms", "bigint", "when the offsets had these values, by the broker's clock, in ms since 1970"),
     Column("at_ns", "bigint", "when the offsets had these values, in ns of the recorder's monotonic clock"),

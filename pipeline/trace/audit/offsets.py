@@ -393,11 +393,6 @@ RULES = (
         ERROR,
         latest,
     ),
-    Rule(
-        "16-time",
-        "ListOffsets for a timestamp returns the first record with this or a later timestamp",
-        ERROR,
-        earliest_at,
-    ),
+    Rule("16-time", "ListOffsets for a timestamp returns the first record that is not older", ERROR, earliest_at),
     Rule("18", "OFFSET_OUT_OF_RANGE is returned only for offsets outside the log", ERROR, out_of_range),
 )
