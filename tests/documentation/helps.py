@@ -81,8 +81,8 @@ def _parser_of(program: Path, *arguments: str) -> argparse.ArgumentParser:
         try:
             _run(program, *arguments)
         except _Made as ended:
-            found: argparse.ArgumentParser = ended.args[0]
-            return found
+            parser: argparse.ArgumentParser = ended.args[0]
+            return parser
     raise AssertionError(f"{program} parsed no command line")
 
 

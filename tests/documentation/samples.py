@@ -268,14 +268,14 @@ def _of_modules(
 ) -> Callable[[], Iterator[tuple[str, str]]]:
     """Return a function that yields the (path of the file, text) of each text in the modules of the folders."""
 
-    def found() -> Iterator[tuple[str, str]]:
+    def texts_of_folders() -> Iterator[tuple[str, str]]:
         for folder in folders:
             for path in sorted((ROOT / folder).rglob("*.py")):
                 name = path.relative_to(ROOT).as_posix()
                 if not name.startswith(GENERATED):
                     yield from ((name, text) for text in texts(ast.parse(path.read_text())))
 
-    return found
+    return texts_of_folders
 
 
 def _helps() -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ WIDTH = 100
 """The maximum number of characters in a line of a help, in a terminal of this width."""
 
 
-def test_collected_help_texts_include_every_command_and_program_and_the_report() -> None:
+def test_collected_texts_include_every_command_program_and_the_report() -> None:
     texts = helps.texts()
     programs = {where for where, _ in texts}
     assert {f"kafkaproto {command}" for command in COMMANDS} <= programs
@@ -26,7 +26,7 @@ def test_collected_help_texts_include_every_command_and_program_and_the_report()
     assert any(where == "report: question" for where, _ in texts) and any(where == "table events" for where, _ in texts)
 
 
-def test_collected_help_of_a_parser_has_its_description_examples_and_options_but_no_suppressed_option() -> None:
+def test_help_of_a_parser_is_collected_without_suppressed_options() -> None:
     parser = argparse.ArgumentParser(prog="tool", description="Do it.\n\nTwice.", epilog="Examples:\n  tool")
     parser.add_argument("name", metavar="NAME", help="a name")
     parser.add_argument("--kind", choices=("a", "b"), default="a", help="a kind (default: %(default)s)")
