@@ -1,9 +1,10 @@
-"""Measure the cost of a feature: how much slower a broker with the feature is than one without it. Write docs/benchmarks.md.
+"""Measure how much slower a broker with a certain feature is, and write docs/benchmarks.md.
 
 Both brokers run at the same time, and each measurement alternates between them. The features are:
 
-quotas: 1,000 client ids and 1,000 users, including those of the benchmark's client, have byte and time quotas that are never reached: every
-request is charged and none is throttled. trace: all traffic is recorded (`--trace`).
+quotas: 1,000 client ids and 1,000 users, including those of the benchmark's client, have byte and
+time quotas that are never reached: every request is charged and none is throttled. trace: all
+traffic is recorded (`--trace`).
 """
 
 from __future__ import annotations
@@ -131,8 +132,14 @@ def main() -> int:
         metavar="FEATURE",
         help=f"features to measure: {', '.join(FEATURES)} (default: all)",
     )
-    parser.add_argument("--rounds", type=int, default=40, metavar="N", help="rounds of each row (default: 40)")
-    parser.add_argument("--check", action="store_true", help="fail if a ratio is below its limit")
+    parser.add_argument(
+        "--rounds", type=int, default=40, metavar="N", help="how often each measurement is repeated (default: 40)"
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="exit with status 1 if a feature slows the broker down more than its limit allows",
+    )
     options = parser.parse_args()
     missed = []
     for name in options.features or FEATURES:

@@ -1,7 +1,9 @@
-"""Start a minimal asyncio server that responds to the requests of the benchmark `benchmarks.race`. It is not a broker.
+"""Start a minimal asyncio server that responds to the requests of `benchmarks.race`.
 
-It has one partition per topic, understands one version of each request, and checks only the CRC. The speed of a broker divided by the speed of this
-server shows how much of the speed of bare asyncio the broker keeps. Records are stored in memory files if the system supports such files.
+It is not a broker: it has one partition per topic, understands one version of each request, and
+checks only the CRC. The speed of a broker divided by the speed of this server shows how much of the
+speed of bare asyncio the broker keeps. Records are stored in memory files if the system supports
+such files.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Measure how the time of a request grows with its partitions, with the connections and with the length of the log.
+"""Measure how the time of a request grows with partitions, connections and the length of the log.
 
-The program writes a chart and docs/benchmarks.md. Every number in a table row is divided by the first number of the row: absolute times depend on the
-machine, but the shape of the growth does not. The module needs the extra "spark".
+The program writes a chart and docs/benchmarks.md. Every number in a table row is divided by the
+first number of the row: absolute times depend on the machine, but the shape of the growth does not.
+The module needs the extra "spark".
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ def main() -> int:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="a short trial run with small numbers; writes no chart and no docs/benchmarks.md",
+        help="measure small numbers only, as a trial; writes no chart and no docs/benchmarks.md",
     )
     options = parser.parse_args()
     partitions, connections, megabytes = [1, 10, 100, 1000, 10_000], [1, 10, 100, 1000], [1, 10, 100, 1000, 5000]

@@ -1,7 +1,8 @@
-"""Compare this project's Spark data source kafka_py with Spark's own Kafka source: measure how many rows per second Spark reads with each.
+"""Compare how fast Spark reads with this project's source kafka_py and with its own Kafka source.
 
-The two sources alternate in one Spark session. Values have 100 bytes. Each read counts all records and sums their CRCs and offsets; both sources must
-return the same numbers. The program writes docs/benchmarks.md.
+The two sources alternate in one Spark session. Values have 100 bytes. Each read counts all records
+and sums their CRCs and offsets; both sources must return the same numbers. The program writes
+docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -119,11 +120,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.kafka_py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="rounds of each row (default: 5)")
     parser.add_argument(
-        "--records", type=int, default=1_000_000, metavar="N", help="records to read (default: 1000000)"
+        "--rounds", type=int, default=5, metavar="N", help="how often each measurement is repeated (default: 5)"
     )
-    parser.add_argument("--check", action="store_true", help="fail if kafka_py is slower than the limit")
+    parser.add_argument(
+        "--records",
+        type=int,
+        default=1_000_000,
+        metavar="N",
+        help="number of records that each measurement reads (default: 1000000)",
+    )
+    parser.add_argument("--check", action="store_true", help="exit with status 1 if kafka_py is slower than its limit")
     options = parser.parse_args()
     rows, missed = [], []
     broker = ours()

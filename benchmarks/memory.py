@@ -1,6 +1,7 @@
-"""Measure the memory of a broker with much data, many partitions and many connections, and write docs/benchmarks.md.
+"""Measure the memory of a broker with much data, many partitions or many connections.
 
-Each measurement starts its own broker process and observes it from outside.
+Each measurement starts its own broker process and observes it from outside. The program writes
+docs/benchmarks.md.
 """
 
 from __future__ import annotations

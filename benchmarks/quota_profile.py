@@ -1,7 +1,9 @@
-"""Profile the time that quotas add to a produce request: the same requests with quotas that are never reached, and without.
+"""Profile the time that quotas add to a produce request, and write docs/benchmarks.md.
 
-The broker runs under cProfile with the CPU clock of its process, so the time of other processes is not included. A profiler makes short functions
-look slower than they are; the numbers of calls are exact. The program writes docs/benchmarks.md.
+It compares requests under quotas that are never reached with the same requests without quotas. The
+broker runs under cProfile with the CPU clock of its process, so the time of other processes is not
+included. A profiler makes short functions look slower than they are; the numbers of calls are
+exact.
 """
 
 from __future__ import annotations

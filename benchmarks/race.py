@@ -1,8 +1,9 @@
-"""Compare the speed of this broker with that of a real Kafka, kfake (the test broker of franz-go) and a minimal asyncio server.
+"""Compare the speed of this broker with Kafka, kfake (of franz-go) and a minimal asyncio server.
 
-All get the same requests. The program writes docs/benchmarks.md.
-The results are ratios of speeds: all programs run on the same machine at the same time, rounds are interleaved, and medians are compared. A
-measurement deletes its topics when it ends. The minimal asyncio server is `benchmarks.floor`.
+kfake is the test broker of franz-go. All get the same requests. The program writes
+docs/benchmarks.md. The results are ratios of speeds: all programs run on the same machine at the
+same time, rounds are interleaved, and medians are compared. A measurement deletes its topics when
+it ends. The minimal asyncio server is `benchmarks.floor`.
 
 `make race` runs this module.
 """
@@ -321,10 +322,20 @@ def main() -> int:
         prog="python -m benchmarks.race", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--rounds", type=int, default=ROUNDS, metavar="N", help=f"rounds of each row (default: {ROUNDS})"
+        "--rounds",
+        type=int,
+        default=ROUNDS,
+        metavar="N",
+        help=f"how often each measurement is repeated (default: {ROUNDS})",
     )
-    parser.add_argument("--check", action="store_true", help="fail if a ratio is below its limit")
-    parser.add_argument("--alone", action="store_true", help="race against the floor only; needs neither a JDK nor Go")
+    parser.add_argument(
+        "--check", action="store_true", help="exit with status 1 if a ratio of speeds is below its limit"
+    )
+    parser.add_argument(
+        "--alone",
+        action="store_true",
+        help="compare only with the minimal asyncio server; this needs neither a JDK nor Go",
+    )
     options = parser.parse_args()
     if platform.system() != "Linux":
         print(

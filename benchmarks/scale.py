@@ -143,9 +143,13 @@ def main() -> int:
         "--sizes",
         default=",".join(map(str, SIZES)),
         metavar="N,...",
-        help="numbers of requests, separated by commas (default: %(default)s)",
+        help="numbers of requests in the traces, separated by commas (default: %(default)s)",
     )
-    parser.add_argument("--check", action="store_true", help="fail if a limit is exceeded or a rule is broken")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="exit with status 1 if a limit of time or memory is exceeded, or if the traces break a rule of the audit",
+    )
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one is not None:

@@ -7,32 +7,33 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-USAGE = """usage: kafkaproto broker [options]       start a Kafka broker to test against
-       kafkaproto settings [PATTERN]     list the settings of Kafka, and what each does in this broker
-       kafkaproto health [HOST:PORT]     exit with status 0 if a broker responds
+USAGE = """usage: kafkaproto broker [options]       start a Kafka cluster of one or more brokers for tests
+       kafkaproto settings [PATTERN]     list Kafka's settings and their effect in this broker
+       kafkaproto health [HOST:PORT]     check whether brokers respond (exit status 0: all do)
        kafkaproto proxy [options]        record the traffic between clients and any Kafka cluster
-       kafkaproto decode [options]       decode bytes to JSON, with the offset of every field
-       kafkaproto encode [options]       encode JSON to bytes
-       kafkaproto show API VERSION       print the layout of an API version and the code generated from it
-       kafkaproto apis [options]         list API keys and versions of this codec or of a Kafka release
+       kafkaproto decode [options]       decode a request, response or record batch to JSON
+       kafkaproto encode [options]       encode a request or response, given as JSON, to bytes
+       kafkaproto show API VERSION       print the fields of an API version and its generated code
+       kafkaproto apis [options]         list API versions of this package or of a Kafka release
        kafkaproto trace show PATH        print a recorded trace, one request per line
-       kafkaproto trace cut PATH         write requests and responses of a trace to a capture file for Wireshark
+       kafkaproto trace cut PATH         write part of a trace as a capture file for Wireshark
 With the extra "conformance" (in a checkout: pip install '.[conformance]'):
-       kafkaproto conformance [options]  test a running cluster and print the outcome of each rule
+       kafkaproto conformance [options]  test whether a running cluster behaves like Kafka
 With the extra "spark" (in a checkout: pip install '.[spark]'):
-       kafkaproto tables TRACE OUT       write a trace or a capture as Parquet tables
+       kafkaproto tables TRACE OUT       write a trace or a network capture as Parquet tables
        kafkaproto stream TRACE OUT       write the same tables while the trace is recorded
-       kafkaproto audit OUT              check the tables against the rules of Kafka
-       kafkaproto report TRACE           write one page with the tables, rules and statistics of a trace
+       kafkaproto audit OUT              check the traffic in the tables against Kafka's rules
+       kafkaproto report TRACE           write an HTML page with statistics and broken rules
        kafkaproto live BOOTSTRAP         watch throttled and lagging clients of a running broker
-       kafkaproto pack OUT               write this package as an archive for spark-submit --py-files
+       kafkaproto pack OUT               write this package as a zip archive for spark-submit
 
-`kafkaproto COMMAND --help` explains the options of a command. `kafkaproto --version` prints the version.
+`kafkaproto COMMAND --help` explains a command and its options.
+`kafkaproto --version` prints the version.
 
 Examples:
-  # one broker on 127.0.0.1:9092 with a topic of six partitions
+  # start one broker on 127.0.0.1:9092 with a topic of six partitions
   kafkaproto broker --topic orders:6
-  # decode a request that was captured with its length, header and body
+  # decode a request that a file contains, with its length and header
   kafkaproto decode --file request.bin
 """
 

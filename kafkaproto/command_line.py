@@ -23,48 +23,68 @@ from kafkaproto.message import Message, NullableStruct
 from kafkaproto.wire_type import WireType
 
 COMMANDS = {
-    "decode": "Decode bytes to JSON, with the offset of every field.",
-    "encode": "Encode JSON to bytes. The JSON may be the output of `kafkaproto decode`.",
-    "show": "Print the layout of an API version and the code generated from it.",
-    "apis": "List API keys and versions of this codec or of a Kafka release.",
+    "decode": "Decode a request, a response, record batches or other data of Kafka, and print it as JSON. The list\n"
+    "`fields` at the end has the position of each field in the input (`offset`) and its `size`, in bytes.\n"
+    "Record batches have `offset` and `size` for each batch instead.",
+    "encode": "Encode a request, a response or other data of Kafka to bytes, without a header. The input is JSON:\n"
+    "either only the fields of the message, or the output of `kafkaproto decode`.",
+    "show": "Print the fields of an API's request and response in one version with their types, and the Python\n"
+    "code that decodes and encodes them.",
+    "apis": "List APIs with their keys and versions: those of this package, or those of a Kafka release.",
 }
 EXAMPLES = {
     "decode": [
-        ("a whole request: length, header and body, or header and body", "kafkaproto decode --file request.bin"),
-        ("the same as hex digits", "kafkaproto decode --hex 0000000c001200000000000700026d65"),
         (
-            "a whole response, to a Fetch request of version 11",
+            "decode a request with its header; the length before the header may be missing",
+            "kafkaproto decode --file request.bin",
+        ),
+        ("decode a request that is given as hex digits", "kafkaproto decode --hex 0000000c001200000000000700026d65"),
+        (
+            "decode a Fetch response of version 11 with its length and header",
             "kafkaproto decode --api fetch --version 11 --response --frame --file response.bin",
         ),
-        ("a request body without header", "kafkaproto decode --api metadata --version 1 --hex 00000000"),
         (
-            "the value of a record in __consumer_offsets",
+            "decode a Metadata request of version 1 without a header",
+            "kafkaproto decode --api metadata --version 1 --hex 00000000",
+        ),
+        (
+            "decode the value of a record in __consumer_offsets that has a committed offset",
             "kafkaproto decode --data offset-commit-value --version 3 --file value.bin",
         ),
-        ("the records of a log segment", "kafkaproto decode --data record-batch --file 00000000000000000000.log"),
+        (
+            "decode the record batches in a log segment file",
+            "kafkaproto decode --data record-batch --file 00000000000000000000.log",
+        ),
     ],
     "encode": [
-        ("a request body as hex digits", "kafkaproto encode --api metadata --version 1 --hex --file request.json"),
         (
-            "change a message",
+            "encode a Metadata request of version 1 and print it as hex digits",
+            "kafkaproto encode --api metadata --version 1 --hex --file request.json",
+        ),
+        (
+            "encode a Fetch response that was decoded and then edited",
             "kafkaproto encode --api fetch --version 11 --response --file changed.json > response.bin",
         ),
     ],
     "show": [
-        ("layout and code", "kafkaproto show fetch 12"),
-        ("only the layout", "kafkaproto show offset-commit-value 3 --layout"),
+        ("fields and code of Fetch version 12", "kafkaproto show fetch 12"),
+        (
+            "only the fields of the value of a record with a committed offset",
+            "kafkaproto show offset-commit-value 3 --layout",
+        ),
     ],
     "apis": [
-        ("what this codec knows", "kafkaproto apis"),
+        ("the APIs and versions that this package can decode and encode", "kafkaproto apis"),
         (
-            "what Kafka 4.2 offers, and what `kafkaproto broker --release 4.2` serves of it",
+            "the APIs of Kafka 4.2, and the versions that `kafkaproto broker --release 4.2` supports",
             "kafkaproto apis --release 4.2",
         ),
-        ("schemas of data inside messages and records", "kafkaproto apis --data"),
+        ("data other than requests and responses, for the option --data of decode", "kafkaproto apis --data"),
     ],
 }
 
-ENCODE_USAGE = "%(prog)s [-h] (--api API | --data NAME) --version N [--response] [--file FILE] [--hex]"
+ENCODE_USAGE = """%(prog)s [-h] (--api API | --data NAME) --version N [--response]
+                         [--file FILE] [--hex]"""
 """The usage line in the help of `encode`, which shows `--version` as required.
 
 argparse would show the option as optional: it accepts a command line without the option, and then `encode` itself reports the missing version.
@@ -116,22 +136,26 @@ def parser(command: str) -> argparse.ArgumentParser:
         made.add_argument(
             "--release",
             metavar="RELEASE",
-            help=f"list what this Kafka release offers: {', '.join(releases.releases())}",
+            help='list the APIs and versions of this Kafka release. The column "this broker" has the versions that `kafkaproto broker '
+            f'--release RELEASE` supports, or "no". The releases are {", ".join(releases.releases())}',
         )
         made.add_argument(
-            "--data", action="store_true", help="list the schemas of data inside messages and records instead"
+            "--data",
+            action="store_true",
+            help="list other data instead: what Kafka stores in records of internal topics or puts inside fields of messages",
         )
     if command == "show":
         made.add_argument(
             "api",
             metavar="API",
-            help="name or key of an API, for example fetch, or of data, for example offset-commit-value",
+            help="name or key of an API, for example fetch or 1; or a name that `kafkaproto apis --data` lists, for example "
+            "offset-commit-value",
         )
-        made.add_argument("version", type=int, metavar="VERSION", help="version of the API or data")
-        made.add_argument("--layout", action="store_true", help="print only the layout, without the generated code")
+        made.add_argument("version", type=int, metavar="VERSION", help="version of the API or of the data")
+        made.add_argument("--layout", action="store_true", help="print only the fields, not the code")
     if command == "encode":
         _message_options(made, is_required=True)
-        made.add_argument("--hex", action="store_true", help="print hex digits instead of bytes")
+        made.add_argument("--hex", action="store_true", help="print the bytes as hex digits")
     if command == "decode":
         _message_options(made, is_required=False)
         made.add_argument(
@@ -139,27 +163,40 @@ def parser(command: str) -> argparse.ArgumentParser:
             nargs="?",
             const="",
             metavar="DIGITS",
-            help="the bytes as hex digits; without DIGITS, the file holds hex digits",
+            help="DIGITS are the input, as hex digits; without DIGITS, the file or standard input contains hex digits",
         )
         front = made.add_mutually_exclusive_group()
-        front.add_argument("--header", action="store_true", help="the bytes begin with the request or response header")
-        front.add_argument("--frame", action="store_true", help="the bytes begin with the length, then the header")
+        front.add_argument(
+            "--header",
+            action="store_true",
+            help="with --api: the input begins with the header of the request or response",
+        )
+        front.add_argument(
+            "--frame",
+            action="store_true",
+            help="with --api: the input begins with the length in four bytes, and then the header",
+        )
     return made
 
 
 def _message_options(made: Parser, is_required: bool) -> None:
     what = made.add_mutually_exclusive_group(required=is_required)
-    itself = "" if is_required else " (default: the header of a request names it)"
-    what.add_argument("--api", metavar="API", help=f"name or key of an API, for example fetch{itself}")
-    required = " (required)" if is_required else ""
-    batch = "" if is_required else ", or record-batch"
+    itself = "" if is_required else " (default: the input is a request whose header has the API and version)"
+    what.add_argument("--api", metavar="API", help=f"name or key of the API, for example fetch or 1{itself}")
+    required = "" if is_required else " with --api or --data, except for record-batch"
+    batch = "" if is_required else ", or record-batch for the record batches of a log or a message"
     what.add_argument(
         "--data",
         metavar="NAME",
-        help=f"schema of data inside messages and records, for example offset-commit-value{batch}",
+        help="other data than a request or response: a name that `kafkaproto apis --data` lists, for example "
+        f"offset-commit-value{batch}",
     )
-    made.add_argument("--version", type=int, metavar="N", help=f"version of the API or data{required}")
-    made.add_argument("--response", action="store_true", help="the message is a response (default: a request)")
+    made.add_argument(
+        "--version", type=int, metavar="N", help=f"version of the API or of the data (required{required})"
+    )
+    made.add_argument(
+        "--response", action="store_true", help="with --api: the message is a response (default: a request)"
+    )
     made.add_argument("--file", type=Path, metavar="FILE", help="file to read (default: standard input)")
 
 

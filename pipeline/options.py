@@ -26,22 +26,28 @@ def parser(command: str) -> argparse.ArgumentParser:
 def _tables() -> Parser:
     command = Parser(
         prog="kafkaproto tables",
-        description="Write a trace or a capture as Parquet tables.",
-        epilog="exit status: 0 everything was written; 1 a file ends inside an entry; 2 something could not be read or written",
+        description="Write a trace or a network capture as Parquet tables, one folder for each table.",
+        epilog="exit status:\n  0  everything was written\n  1  a file ends in the middle of an entry\n"
+        "  2  a file could not be read or written",
         examples=[
-            ("the tables of a trace, without a Spark session", "kafkaproto tables trace tables --without-spark"),
-            ("the Kafka traffic of port 9092 in a capture", "kafkaproto tables capture.pcap tables --port 9092"),
+            (
+                "write the tables of the trace in the folder named trace, without Spark",
+                "kafkaproto tables trace tables --without-spark",
+            ),
+            ("write the Kafka traffic of port 9092 in a capture", "kafkaproto tables capture.pcap tables --port 9092"),
         ],
     )
     command.add_argument(
         "trace",
         type=Path,
         metavar="TRACE",
-        help="a folder with files *.kptrace, *.pcap or *.pcapng, or one such file",
+        help="a trace (*.kptrace) or a network capture (*.pcap, *.pcapng): a file or a folder with files",
     )
     command.add_argument("out", type=Path, metavar="OUT", help="the folder for the tables")
     command.add_argument(
-        "--without-spark", action="store_true", help="write them in this process: faster for small traces"
+        "--without-spark",
+        action="store_true",
+        help="write the tables in this process, which is faster for small traces",
     )
     command.add_argument(
         "--port",
@@ -49,7 +55,7 @@ def _tables() -> Parser:
         action="append",
         default=[],
         metavar="PORT",
-        help="a port of the brokers in a capture; may be repeated (default: all connections that speak Kafka)",
+        help="read only connections to this port of a broker from a capture; may be repeated (default: all connections with Kafka traffic)",
     )
     return command
 
@@ -61,13 +67,13 @@ def _stream() -> Parser:
         allow_abbrev=False,
         examples=[
             (
-                "follow the trace of a broker started with --trace trace",
+                "follow a trace that `kafkaproto broker --trace trace` records",
                 "kafkaproto stream trace tables --checkpoint progress",
             )
         ],
     )
     command.add_argument(
-        "trace", type=Path, metavar="TRACE", help="the folder that a broker or proxy writes with --trace"
+        "trace", type=Path, metavar="TRACE", help="the folder into which a broker or proxy records with --trace"
     )
     command.add_argument("out", type=Path, metavar="OUT", help="the folder for the tables")
     command.add_argument(
@@ -78,7 +84,10 @@ def _stream() -> Parser:
         help="the folder in which Spark keeps its progress (required)",
     )
     command.add_argument(
-        "--every", default=EVERY, metavar="TIME", help=f"time between two micro-batches (default: {EVERY})"
+        "--every",
+        default=EVERY,
+        metavar="TIME",
+        help=f"how often new requests are added to the tables, as a Spark interval (default: {EVERY})",
     )
     return command
 
@@ -86,34 +95,45 @@ def _stream() -> Parser:
 def _audit() -> Parser:
     command = Parser(
         prog="kafkaproto audit",
-        description="Check the tables of a trace against the rules of Kafka.",
+        description="Check whether the traffic in the tables of a trace keeps the rules of Kafka. Print a line per rule.",
         epilog=STATUSES,
         error_status=UNREADABLE,
         allow_abbrev=False,
         examples=[
-            ("check tables that exist", "kafkaproto audit tables"),
-            ("write the tables of a trace, then check them", "kafkaproto audit tables --trace trace --json rules.json"),
+            ("check the tables in the folder named tables", "kafkaproto audit tables"),
+            (
+                "write the tables of a trace, check them, and write the result to rules.json",
+                "kafkaproto audit tables --trace trace --json rules.json",
+            ),
         ],
     )
     command.add_argument("out", type=Path, metavar="OUT", help="the folder of the tables")
     command.add_argument(
-        "--trace", type=Path, metavar="TRACE", help="first add the requests of this trace that the tables do not have"
+        "--trace",
+        type=Path,
+        metavar="TRACE",
+        help="first write the requests of this trace to the tables, if the tables do not have them",
     )
-    command.add_argument("--json", type=Path, metavar="FILE", help="also write the result to this file, as JSON")
+    command.add_argument(
+        "--json", type=Path, metavar="FILE", help="also write the result of the rules to this file, as JSON"
+    )
     return command
 
 
 def _report() -> Parser:
     command = Parser(
         prog="kafkaproto report",
-        description="Write one page with the tables, rules and statistics of a trace.",
+        description="Write an HTML page about a trace: the rules of Kafka that its traffic breaks, and statistics.",
         epilog=STATUSES,
         error_status=UNREADABLE,
         allow_abbrev=False,
         examples=[
-            ("write trace.tables/report.html", "kafkaproto report trace"),
             (
-                "compare the API versions of the clients with those of Kafka 3.9",
+                "write the page trace.tables/report.html about the trace in the folder named trace",
+                "kafkaproto report trace",
+            ),
+            (
+                "write the page to the folder named page, and mark the API versions that Kafka 3.9 rejects",
                 "kafkaproto report trace --out page --release 3.9",
             ),
         ],
@@ -122,7 +142,7 @@ def _report() -> Parser:
         "trace",
         type=Path,
         metavar="TRACE",
-        help="a folder with files *.kptrace or captures, one such file, or a folder of tables",
+        help="a trace (*.kptrace) or a network capture (*.pcap, *.pcapng), as a file or a folder with files; or a folder of tables",
     )
     command.add_argument(
         "--out", type=Path, metavar="DIR", help="the folder for the tables and the page (default: TRACE.tables)"
@@ -130,15 +150,20 @@ def _report() -> Parser:
     command.add_argument(
         "--run",
         metavar="RUN",
-        help="recording to show (default: the latest). With --run, only this recording decides the exit status; otherwise all recordings do",
+        help="name of the recording to show, for a trace with several (default: the latest). With --run, only the "
+        "rules of this recording decide the exit status, otherwise those of all recordings",
     )
-    command.add_argument("--against", metavar="RUN", help="also show the differences from this recording")
+    command.add_argument(
+        "--against",
+        metavar="RUN",
+        help="name of another recording: also show what differs between it and the recording shown",
+    )
     command.add_argument(
         "--release",
         default=RELEASE,
         type=_release,
         metavar="RELEASE",
-        help=f"the Kafka release whose API versions are compared with those of the clients (default: {RELEASE})",
+        help=f"mark the API versions of the clients that a broker of this Kafka release rejects (default: {RELEASE})",
     )
     command.add_argument(
         "--json", type=Path, metavar="FILE", help="also write the result of the rules to this file, as JSON"
@@ -149,11 +174,13 @@ def _report() -> Parser:
 def _live() -> Parser:
     command = Parser(
         prog="kafkaproto live",
-        description="Watch throttled and lagging clients of a broker that was started with --journal-topic, until Ctrl-C.",
-        epilog="exit status: 0 stopped, or finished with --once; 1 the Spark query failed; 2 an option is invalid or Spark's connector is missing",
+        description="Watch throttled and lagging clients of a broker that was started with --journal-topic, until Ctrl-C.\n"
+        "Print a table of the clients every few seconds, and write alerts to a topic.",
+        epilog="exit status:\n  0  Ctrl-C stopped the command, or it finished with --once\n  1  the Spark query failed\n"
+        "  2  an option is invalid, or Spark's Kafka connector is missing",
         examples=[
             (
-                "alerts for clients that are throttled for a second in ten, or 10,000 records behind",
+                "write alerts for clients throttled for 1000 ms in a window of 10 s, or 10,000 records behind",
                 "kafkaproto live 127.0.0.1:9092 --checkpoint live --threshold-ms 1000 --lag 10000",
             )
         ],
@@ -166,7 +193,8 @@ def _live() -> Parser:
         type=Path,
         required=True,
         metavar="DIR",
-        help="the folder for the progress of Spark and the table of clients; the same folder continues an earlier run (required)",
+        help="the folder for the progress of Spark and the table of clients (required); with the folder of an earlier run, the "
+        "command continues that run",
     )
     command.add_argument(
         "--journal",
@@ -182,24 +210,38 @@ def _live() -> Parser:
     )
     limits, windows = Limits(), Windows()
     numbers = (
-        ("--threshold-ms", 1, limits.throttled_ms, "MS", "alert if a client is throttled for this time in one window"),
-        ("--lag", 1, limits.lag, "RECORDS", "alert if a client lags by so many records in one partition"),
-        ("--window-s", 1, windows.window_s, "S", "length of a window"),
+        (
+            "--threshold-ms",
+            1,
+            limits.throttled_ms,
+            "MS",
+            "write an alert if the throttle times of a client in one window reach this sum, in ms",
+        ),
+        ("--lag", 1, limits.lag, "RECORDS", "write an alert if a client is this many records behind in a partition"),
+        ("--window-s", 1, windows.window_s, "S", "length of a window, in seconds"),
         (
             "--slide-s",
             1,
             None,
             "S",
-            "time from the start of a window to the start of the next (default: the length of a window)",
+            "time from the start of a window to the start of the next, in seconds (default: the length of a window)",
         ),
-        ("--late-s", 0, windows.late_s, "S", "how late a record may arrive and still count in its window"),
-        ("--every-s", 1, 5, "S", "time between two printed tables"),
+        (
+            "--late-s",
+            0,
+            windows.late_s,
+            "S",
+            "how late a record of the journal may arrive and still count in its window, in seconds",
+        ),
+        ("--every-s", 1, 5, "S", "how often the table is updated and printed, in seconds"),
     )
     for name, low, default, metavar, text in numbers:
         help_text = text if default is None else f"{text} (default: {default})"
         command.add_argument(name, type=_number(low), default=default, metavar=metavar, help=help_text)
     command.add_argument(
-        "--once", action="store_true", help="stop when all records that the journal has at the start are in the table"
+        "--once",
+        action="store_true",
+        help="stop as soon as the table includes the records that the journal topic has at the start",
     )
     return command
 
@@ -207,11 +249,14 @@ def _live() -> Parser:
 def _pack() -> Parser:
     command = Parser(
         prog="kafkaproto pack",
-        description="Write this package as an archive for spark-submit --py-files.",
+        description="Write this Python package as a zip archive for the option --py-files of spark-submit.",
         examples=[
-            ("write the archive for spark-submit --py-files kafkaproto.zip job.py", "kafkaproto pack kafkaproto.zip"),
             (
-                "run a command of this package with Spark",
+                "write the archive, for `spark-submit --py-files kafkaproto.zip job.py`",
+                "kafkaproto pack kafkaproto.zip",
+            ),
+            (
+                "run `kafkaproto report trace` with spark-submit",
                 'spark-submit --py-files kafkaproto.zip "$(kafkaproto pack --main)" report trace',
             ),
         ],
@@ -223,7 +268,7 @@ def _pack() -> Parser:
     what.add_argument(
         "--main",
         action="store_true",
-        help="print the path of the kafkaproto script to pass to spark-submit, and write no archive",
+        help="write no archive; print the path of the script that spark-submit must run for a command of this package",
     )
     return command
 

@@ -56,10 +56,14 @@ def start(spark: SparkSession, bootstrap: str, source: str, target: str, checkpo
 def parser() -> argparse.ArgumentParser:
     """Return the argument parser of the job."""
     argument_parser = argparse.ArgumentParser(
-        description=f"Count the records of a topic in windows of {WINDOW_SECONDS} seconds of event time, up to the end of the topic."
+        description=f"Count the records of a topic in windows of {WINDOW_SECONDS} seconds, by the timestamps of the records, up to the "
+        "end that the topic has at the start."
     )
     argument_parser.add_argument(
-        "--bootstrap", required=True, metavar="HOST:PORT[,HOST:PORT]", help="addresses of brokers of the cluster"
+        "--bootstrap",
+        required=True,
+        metavar="HOST:PORT[,HOST:PORT]",
+        help="addresses of one or more brokers of the cluster",
     )
     argument_parser.add_argument("--source", required=True, metavar="TOPIC", help="the topic whose records are counted")
     argument_parser.add_argument(
@@ -69,7 +73,7 @@ def parser() -> argparse.ArgumentParser:
         "--checkpoint",
         required=True,
         metavar="FOLDER",
-        help="the folder of the checkpoint; a later run with it continues where this run stops",
+        help="the folder in which Spark keeps its progress; a later run with the same folder continues from there",
     )
     return argument_parser
 

@@ -1,6 +1,8 @@
-"""Test the published distributions in empty environments: the sdist runs its fast tests, the wheel runs a command of each extra.
+"""Test the published distributions, sdist and wheel, in empty environments.
 
-Everything is installed from the package index, so this takes minutes; `make long` runs it."""
+The sdist runs its fast tests, the wheel runs a command of each extra. Everything is installed from
+the package index, so this takes minutes; `make long` runs it.
+"""
 
 from __future__ import annotations
 

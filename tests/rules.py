@@ -1,8 +1,9 @@
-"""Check that every rule of docs/rules has tests, and that the table of tests at the end of each page is current.
+"""Check that every rule of docs/rules has tests, and that the pages list these tests.
 
-A test names the rules that it proves with a marker, `@pytest.mark.rule("F-7", "F-8")`. The program checks that every rule has a test that
-`make test` runs, that every marker names a rule, and that the tables are current. In the pages of settings, groups, transactions and
-scenarios, each number up to the last must have a rule or a reason why it has none. `make rules` runs this program.
+A test names the rules that it proves with a marker, `@pytest.mark.rule("F-7", "F-8")`. The program
+checks that every rule has a test that `make test` runs, that every marker names a rule, and that
+the tables are current. In the pages of settings, groups, transactions and scenarios, each number up
+to the last must have a rule or a reason why it has none. `make rules` runs this program.
 """
 
 from __future__ import annotations
@@ -198,7 +199,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.rules", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--write", action="store_true", help="write the tables of tests before the check")
+    parser.add_argument(
+        "--write", action="store_true", help="write the tables of tests into docs/rules, and then check"
+    )
     options = parser.parse_args()
     paths = sorted(path for path in PAGES.glob("*.md") if path.name != "index.md")
     pages, named = {path.name: path.read_text() for path in paths}, proofs(ROOT, *FOLDERS)

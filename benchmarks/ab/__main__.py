@@ -1,14 +1,16 @@
-"""Compare the working tree with another commit, and fail if the working tree is slower or larger than the limits allow.
+"""Compare the speed and size of the working tree with those of another commit.
 
 instructions: instructions per request in virtual time, counted by callgrind; at most 3 % more.
 start: instructions until the broker is ready, and resident memory when idle; at most 3 % more.
-race: speeds over real sockets in several measurements, such as producing batches of 1 MB. Each round measures the brokers of both commits. The
-ratio of a round is the speed of the working tree divided by the speed of the other commit. The median ratio of all rounds is at least 0.95.
+race: speeds over real sockets in several measurements, such as producing batches of 1 MB. Each
+round measures the brokers of both commits. The ratio of a round is the speed of the working tree
+divided by the speed of the other commit. The median ratio of all rounds is at least 0.95.
 
-A row is one measurement; its result is a row of the printed table. `make ab BASE=<commit>` runs this program.
+The program fails if the working tree is slower or larger than the limits allow. A row is one
+measurement; its result is a row of the printed table. `make ab BASE=<commit>` runs this program.
 
-Exit status: 0 if every limit is kept; 1 if a limit is not kept or a row could not be measured; 2 for a wrong BASE or option, on a system other than
-Linux, or if valgrind is not installed.
+Exit status: 0 if every limit is kept; 1 if a limit is not kept or a row could not be measured; 2
+for a wrong BASE or option, on a system other than Linux, or if valgrind is not installed.
 """
 
 from __future__ import annotations
@@ -53,23 +55,28 @@ def parser() -> argparse.ArgumentParser:
         "base", nargs="?", default="HEAD", metavar="BASE", help="the commit to compare with (default: HEAD)"
     )
     argument_parser.add_argument(
-        "--only", choices=PARTS, action="append", help="measure this part; may be repeated (default: all)"
+        "--only", choices=PARTS, action="append", help="measure only this part; may be repeated (default: all)"
     )
     argument_parser.add_argument(
-        "--rows", default="", metavar="REGEX", help="measure the rows whose name matches (default: all)"
+        "--rows",
+        default="",
+        metavar="REGEX",
+        help="measure only the rows whose name matches this regular expression (default: all)",
     )
     argument_parser.add_argument(
-        "--rounds", type=_positive, default=ROUNDS, metavar="N", help=f"rounds of the race (default: {ROUNDS})"
+        "--rounds", type=_positive, default=ROUNDS, metavar="N", help=f"rounds of the part race (default: {ROUNDS})"
     )
     argument_parser.add_argument(
         "--requests",
         type=_positive,
         default=workload.REQUESTS,
         metavar="N",
-        help=f"requests counted per row (default: {workload.REQUESTS})",
+        help=f"requests per row in the part instructions (default: {workload.REQUESTS})",
     )
     argument_parser.add_argument(
-        "--clean", action="store_true", help="remove the worktrees and environments of earlier comparisons"
+        "--clean",
+        action="store_true",
+        help="only remove the git worktrees and virtual environments of earlier comparisons",
     )
     return argument_parser
 

@@ -1,11 +1,14 @@
-"""The requests whose instructions are counted. Each measurement (ROW) sends one kind of request to a cluster in virtual time, without sockets.
+"""Send the requests whose instructions `benchmarks.ab` counts, in virtual time, without sockets.
 
-The file is self-contained: it is started once for each of the two commits to compare, with that commit's folder on the path, and finds the modules of
-either commit. Every measurement runs in a forked process of its own, so that measurements cannot influence each other and the modules are imported
-once. A measurement first warms up and checks each response, then sends its requests between two calls of `getpriority`, at which callgrind dumps its
-counters. The garbage collector is off while instructions are counted.
+Each measurement (ROW) sends one kind of request to a cluster. The file is self-contained: it is
+started once for each of the two commits to compare, with that commit's folder on the path, and
+finds the modules of either commit. Every measurement runs in a forked process of its own, so that
+measurements cannot influence each other and the modules are imported once. A measurement first
+warms up and checks each response, then sends its requests between two calls of `getpriority`, at
+which callgrind dumps its counters. The garbage collector is off while instructions are counted.
 
-Run it with the folder of a commit on the path: `PYTHONPATH=FOLDER python -P workload.py ROW...`. It prints one JSON object per measurement.
+Run it with the folder of a commit on the path: `PYTHONPATH=FOLDER python -P workload.py ROW...`. It
+prints one JSON object per measurement.
 """
 
 from __future__ import annotations
@@ -595,9 +598,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="workload.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--requests", type=int, default=REQUESTS, help=f"requests counted per row (default: {REQUESTS})"
+        "--requests",
+        type=int,
+        default=REQUESTS,
+        help=f"number of requests whose instructions are counted, per row (default: {REQUESTS})",
     )
-    parser.add_argument("rows", nargs="+", choices=list(ROWS), metavar="ROW", help="names of rows")
+    parser.add_argument("rows", nargs="+", choices=list(ROWS), metavar="ROW", help="name of a measurement")
     options = parser.parse_args(arguments)
     imported = metadata()  # the broker and its handlers are imported before the first fork
     imported.step(next(imported.frames))

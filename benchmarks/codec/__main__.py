@@ -75,10 +75,14 @@ def say(text: str) -> None:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.codec", description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument(
-        "--only", metavar="PATTERN", help="run the cases whose title matches this regular expression; writes nothing"
+        "--only",
+        metavar="PATTERN",
+        help="run only the cases whose title matches this regular expression; writes nothing",
     )
-    parser.add_argument("--quick", action="store_true", help="run one short round as a trial; writes nothing")
-    parser.add_argument("--output", metavar="FILE", help="write all values to this file as pyperf JSON")
+    parser.add_argument("--quick", action="store_true", help="measure only one short round, as a trial; writes nothing")
+    parser.add_argument(
+        "--output", metavar="FILE", help="also write all measured values to this file, in the JSON format of pyperf"
+    )
     options = parser.parse_args(arguments)
     say(f"measuring {Path(kafkaproto.__file__).parent}")
     titles = [title for title in all_cases() if re.search(options.only or "", title)]

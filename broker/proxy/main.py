@@ -13,6 +13,10 @@ from kafkaproto.broker.proxy.server import Proxy
 from kafkaproto.broker.server.options import Parser, address, log_level, log_to_stderr, without_brackets
 from kafkaproto.broker.server.options import port as port_of
 
+USAGE = """%(prog)s [-h] --listen [HOST:]PORT --to HOST:PORT --trace DIR
+                        [--log-level debug|info|warning|error]"""
+"""The usage line. That of argparse has more than 100 characters in a line, because it would not break the line in `[HOST:]PORT`."""
+
 
 def _listen(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
@@ -23,11 +27,13 @@ def parser() -> argparse.ArgumentParser:
     """Return the command-line parser of `kafkaproto proxy`."""
     made = Parser(
         prog="kafkaproto proxy",
+        usage=USAGE,
         description="Forward the traffic between clients and a Kafka cluster, and record it. Stop it with Ctrl-C.\n"
-        "It prints the host:port for clients on stdout when it is ready. It does not speak TLS: use a plaintext listener.",
+        "When it is ready, the proxy prints the host:port for clients on stdout.\n"
+        "It does not support TLS: use a plaintext listener of the cluster.",
         examples=[
             (
-                "clients connect to port 19092 instead of 9092; read the trace with `kafkaproto trace show trace`",
+                "clients connect to port 19092, not 9092; `kafkaproto trace show trace` prints their traffic",
                 "kafkaproto proxy --listen 19092 --to localhost:9092 --trace trace",
             )
         ],
@@ -37,13 +43,17 @@ def parser() -> argparse.ArgumentParser:
         type=_listen,
         required=True,
         metavar="[HOST:]PORT",
-        help="address for clients; further brokers use the ports after it; 0 picks free ports (required; default host: 127.0.0.1)",
+        help="address to which clients connect (required). The proxy listens on one port for each broker of the cluster: PORT and "
+        "those after it, or free ports if PORT is 0. The default of HOST is 127.0.0.1",
     )
     made.add_argument(
         "--to", type=address, required=True, metavar="HOST:PORT", help="address of one broker of the cluster (required)"
     )
     made.add_argument(
-        "--trace", required=True, metavar="DIR", help="folder for the trace, which holds no records (required)"
+        "--trace",
+        required=True,
+        metavar="DIR",
+        help="folder for the recorded traffic, without the keys and values of records (required)",
     )
     log_level(made)
     return made

@@ -25,13 +25,16 @@ TIMEOUT_SECONDS = 3.0
 VERSION = 0
 """The version of the Metadata request that is sent: brokers of every release support it."""
 
-DESCRIPTION = """Ask brokers for their metadata. Exit status 0 if all respond, 1 if any does not; stderr names it.
-"""
+DESCRIPTION = """Check whether brokers respond: send a Metadata request to each address, one after the other."""
+STATUSES = """exit status:
+  0  every broker responded
+  1  a broker did not respond; stderr names it, and the brokers after it are not checked
+  2  an option or a setting is invalid"""
 EXAMPLES = [
-    ("the broker on 127.0.0.1:9092", "kafkaproto health"),
-    ("two brokers", "kafkaproto health localhost:9092 localhost:9093"),
+    ("check the broker on 127.0.0.1:9092", "kafkaproto health"),
+    ("check two brokers", "kafkaproto health localhost:9092 localhost:9093"),
     (
-        "in a container, broker 0 where its settings say that it listens",
+        "in a container: check broker 0 at the addresses that its settings give",
         "kafkaproto health --container /mnt/shared/config",
     ),
 ]
@@ -42,6 +45,7 @@ def parser() -> argparse.ArgumentParser:
     made = Parser(
         prog="kafkaproto health",
         description=DESCRIPTION,
+        epilog=STATUSES,
         examples=EXAMPLES,
     )
     made.add_argument(
@@ -49,13 +53,13 @@ def parser() -> argparse.ArgumentParser:
         type=address,
         nargs="*",
         metavar="HOST:PORT",
-        help=f"addresses of brokers (default: {DEFAULT_HOST}:{DEFAULT_PORT})",
+        help=f"address of a broker to check; may be repeated (default: {DEFAULT_HOST}:{DEFAULT_PORT})",
     )
     made.add_argument(
         "--container",
         metavar="DIR",
-        help="without addresses, take those of broker 0 from DIR/server.properties and the environment variables KAFKA_..., "
-        "as `kafkaproto broker --container DIR` does",
+        help="without HOST:PORT, check broker 0 of `kafkaproto broker --container DIR` at the addresses on which it listens, "
+        "according to DIR/server.properties and the environment variables KAFKA_...",
     )
     return made
 

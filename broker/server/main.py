@@ -37,35 +37,37 @@ With Python's default the collector takes more than half of the decoding time, a
 """
 
 SETTINGS_HELP = """Settings:
-  A setting may be given more than once. A source of this list overrides the sources above it:
+  If several sources set the same setting, the source with the highest number in this list applies:
     1. the profile
     2. server.properties in the folder of --container
     3. --config FILE; a later file overrides an earlier one
-    4. with --container, environment variables: KAFKA_BROKER_RACK sets broker.rack, __ is an underscore, ___ a hyphen
-    5. --host and --port, which override the listeners of a file or variable
+    4. with --container: environment variables. KAFKA_BROKER_RACK sets broker.rack: an underscore in
+       the variable stands for a dot, two stand for an underscore, three for a hyphen
+    5. --host and --port, which override the listeners in files and environment variables
     6. -c KEY=VALUE; a later one overrides an earlier one
   Within one source, 2.KEY=VALUE overrides KEY=VALUE for broker 2.
-  Releases before 4.0 have the settings and defaults of Kafka 3.9.1, later releases those of Kafka 4.2.0.
+  Releases before 4.0 have the settings and defaults of Kafka 3.9.1, later releases those of
+  Kafka 4.2.0.
 """
 EXAMPLES = [
-    ("one broker on 127.0.0.1:9092 with a topic of six partitions", "kafkaproto broker --topic orders:6"),
+    ("start one broker on 127.0.0.1:9092 with a topic of six partitions", "kafkaproto broker --topic orders:6"),
     (
-        "three brokers on free ports, a topic with three replicas",
+        "start three brokers on free ports with a topic of six partitions and three replicas",
         "kafkaproto broker --brokers 3 --port 0 --topic orders:6:3",
     ),
     (
-        "settings for all brokers and for broker 1",
+        "set fetch.max.bytes for all brokers, and broker.rack for broker 1",
         "kafkaproto broker --brokers 2 -c fetch.max.bytes=1048576 -c 1.broker.rack=b",
     ),
     (
-        "the settings of a file, and a setting that overrides it",
+        "read settings from a file, and override num.partitions",
         "kafkaproto broker --config server.properties -c num.partitions=6",
     ),
     (
-        "keep everything in the folder data, with the defaults of Kafka",
+        "keep all data in the folder named data, and use the default settings of Kafka",
         "kafkaproto broker --brokers 3 --data-dir data --profile kafka",
     ),
-    ("record the traffic, then read it with `kafkaproto trace show trace`", "kafkaproto broker --trace trace"),
+    ("record the traffic, which `kafkaproto trace show trace` prints later", "kafkaproto broker --trace trace"),
 ]
 
 logger = logging.getLogger("kafkaproto")
@@ -113,8 +115,8 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of the options of `kafkaproto broker`."""
     made = Parser(
         prog="kafkaproto broker",
-        description="Start a Kafka cluster to test against, in one process. Stop it with Ctrl-C.\n"
-        "It prints one host:port per broker on stdout when it is ready, and logs to stderr.",
+        description="Start a Kafka cluster for tests, all brokers in one process. Stop it with Ctrl-C.\n"
+        "When the brokers are ready, the command prints the host:port of each on stdout. It logs to stderr.",
         epilog=SETTINGS_HELP,
         examples=EXAMPLES,
     )
@@ -126,7 +128,7 @@ def parser() -> argparse.ArgumentParser:
         "--port",
         type=port,
         metavar="PORT",
-        help=f"port of broker 0; the others use the ports after it; 0 picks free ports (default: {DEFAULT_PORT})",
+        help=f"port of broker 0; broker 1 uses the next port, and so on; 0 picks a free port for each (default: {DEFAULT_PORT})",
     )
     made.add_argument(
         "--topic",
@@ -134,20 +136,22 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="NAME[:PARTITIONS[:REPLICAS]]",
-        help="create a topic at start; may be repeated (default: num.partitions and default.replication.factor)",
+        help="create a topic at start; may be repeated. The defaults of PARTITIONS and REPLICAS are the settings num.partitions "
+        "and default.replication.factor",
     )
     made.add_argument(
         "--config",
         action="append",
         default=[],
         metavar="FILE",
-        help="settings from a properties file in the format of Kafka's server.properties; may be repeated",
+        help="read settings from a file in the format of Kafka's server.properties; may be repeated",
     )
     made.add_argument(
         "--container",
         metavar="DIR",
-        help="take settings as the apache/kafka image does: from DIR/server.properties if it exists, then from the environment "
-        "variables KAFKA_...; without listeners, listen on every address and advertise localhost",
+        help="read settings as the container image apache/kafka does: from DIR/server.properties, if this file exists, and from "
+        "environment variables KAFKA_... (see below). If neither these settings nor --host say where to listen, listen on "
+        "every address of the machine and advertise localhost",
     )
     made.add_argument(
         "-c",
@@ -156,55 +160,59 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="set a Kafka broker setting; 2.KEY=VALUE sets it for broker 2 only; may be repeated;\n"
-        "`kafkaproto settings` lists them all",
+        help="give a Kafka broker setting a value, for all brokers; 2.KEY=VALUE is for broker 2 only; may be repeated. "
+        "`kafkaproto settings` lists all settings",
     )
     made.add_argument(
         "--semantics",
         type=one_of("semantics", SEMANTICS),
         default="kip",
         metavar="|".join(SEMANTICS),
-        help="follow Kafka's design documents (kip) or its code (kafka) where they differ (default: kip)",
+        help="behave as Kafka's design documents (kip) or as its code (kafka) where these differ (default: kip)",
     )
     made.add_argument(
         "--release",
         type=one_of("Kafka release", RELEASES),
         default=DEFAULT_RELEASE,
         metavar="RELEASE",
-        help="Kafka release whose API versions and settings are served, 0.9 to 4.2; APIs of the release that this broker\n"
-        "does not implement are not advertised; `kafkaproto apis --release RELEASE` shows which these are (default: 3.9)",
+        help=f"Kafka release, {RELEASES[0]} to {RELEASES[-1]}, whose API versions and settings the brokers have "
+        f"(default: {DEFAULT_RELEASE}). APIs that this project does not implement are missing: "
+        '`kafkaproto apis --release RELEASE` shows them with a "no"',
     )
     made.add_argument(
         "--profile",
         type=one_of("profile", PROFILES),
         default="test",
         metavar="|".join(PROFILES),
-        help="defaults of settings: kafka has those of Kafka; test differs in these: internal topics have 4 partitions, at most\n"
-        "3 replicas and segments of 1 MiB, transaction.state.log.min.isr is 1, and groups have no initial rebalance delay\n"
-        "(default: test)",
+        help="default values of settings: kafka: those of Kafka; test: the same, but the internal topics for offsets and "
+        "transactions have 4 partitions, at most 3 replicas and segments of 1 MiB, transaction.state.log.min.isr is 1, and "
+        "group.initial.rebalance.delay.ms is 0 (default: test)",
     )
     made.add_argument(
         "--memory",
         type=_size,
         default=_size("256M"),
         metavar="SIZE",
-        help="memory for records, as a number with K, M or G; the rest goes to temporary files; 0 puts all records there\n"
-        "(default: 256M)",
+        help="largest size of the records kept in memory, in bytes or with K, M or G; further records are kept in temporary "
+        "files; 0 keeps all records in files (default: 256M)",
     )
     made.add_argument(
         "--data-dir",
         metavar="DIR",
-        help="keep topics, records, groups and quotas in this folder for the next start (default: keep nothing)",
+        help="folder that keeps topics, records, groups and quotas for the next start (default: none, nothing is kept)",
     )
     made.add_argument(
-        "--trace", metavar="DIR", help="record all requests and responses, without the records, to files in this folder"
+        "--trace",
+        metavar="DIR",
+        help="record all requests and responses in this folder, but not the keys and values of records",
     )
     made.add_argument(
         "--journal-topic",
         nargs="?",
         const=DEFAULT_TOPIC,
         metavar="NAME",
-        help=f"publish throttles, offsets and leader changes in a topic; without NAME it is {DEFAULT_TOPIC}",
+        help="publish what happens in the brokers as JSON records in a topic: throttles, the offsets that clients produce and "
+        f"fetch, changes of leaders and in-sync replicas, and stops and starts of brokers (default of NAME: {DEFAULT_TOPIC})",
     )
     made.add_argument("--seed", type=_seed, default=0, metavar="N", help="random seed for generated ids (default: 0)")
     log_level(made)

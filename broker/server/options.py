@@ -60,7 +60,7 @@ def log_level(parser: argparse.ArgumentParser) -> None:
         type=one_of("log level", LOG_LEVELS),
         default="info",
         metavar="|".join(LOG_LEVELS),
-        help="log this level and above to stderr (default: info)",
+        help="lowest level of the messages that are logged to stderr (default: info)",
     )
 
 

@@ -18,21 +18,27 @@ MOST_VALUES = 8
 _CHANGES = {"r": "start", "b": "broker", "c": "dynamic"}
 _HEADS = ("name", "type", "changes", "effect", "default", "allowed")
 
-DESCRIPTION = """List the settings of Kafka's brokers, topics and groups, and what each does in this broker.
+DESCRIPTION = """List the settings of Kafka's brokers, topics and groups, and the effect of each in this broker.
 
 Columns:
-  changes   start: fixed when the broker starts; broker: may be changed for one running broker; dynamic: also for all at once
-  effect    acts: works as in Kafka; none: accepted and described, changes nothing; refused: this broker rejects values
-            that Kafka accepts, and accepts only those in the column "allowed", for the reason given there
+  changes  when a client may change the value, for example with kafka-configs:
+             start    never: the value is fixed when the broker starts
+             broker   while the broker runs, but only for one broker at a time
+             dynamic  at any time; a broker setting for one broker or for all brokers at once
+  effect   what the setting does in this broker:
+             acts     works as in Kafka
+             none     this broker accepts and reports the values that Kafka allows, but ignores them
+             refused  this broker rejects some values that Kafka allows
+  allowed  the values that this broker accepts, if it does not accept every value of the type;
+           for a refused setting, also the reason
 """
-RELEASES_HELP = (
-    "Releases before 4.0 have the settings and defaults of Kafka 3.9.1, later releases those of Kafka 4.2.0."
-)
+RELEASES_HELP = """Releases before 4.0 have the settings and defaults of Kafka 3.9.1, later releases those of
+Kafka 4.2.0."""
 EXAMPLES = [
     ("all settings of Kafka 3.9", "kafkaproto settings"),
-    ('those with "retention" in the name', "kafkaproto settings retention"),
-    ("those that match a pattern", "kafkaproto settings 'log.*.ms'"),
-    ("settings of consumer groups in Kafka 4.2", "kafkaproto settings --release 4.2 group"),
+    ('settings with "retention" in their name', "kafkaproto settings retention"),
+    ("settings whose name begins with log. and ends with .ms", "kafkaproto settings 'log.*.ms'"),
+    ('settings of Kafka 4.2 with "group" in their name', "kafkaproto settings --release 4.2 group"),
 ]
 
 
@@ -44,13 +50,19 @@ def parser() -> argparse.ArgumentParser:
         epilog=RELEASES_HELP,
         examples=EXAMPLES,
     )
-    made.add_argument("pattern", nargs="?", default="", metavar="PATTERN", help="a part of the name, or a name with *")
+    made.add_argument(
+        "pattern",
+        nargs="?",
+        default="",
+        metavar="PATTERN",
+        help="part of a name, or a whole name in which * stands for any text (default: all settings)",
+    )
     made.add_argument(
         "--release",
         type=one_of("Kafka release", RELEASES),
         default=DEFAULT_RELEASE,
         metavar="RELEASE",
-        help="the Kafka release (default: 3.9)",
+        help="Kafka release whose settings and defaults are listed, 0.9 to 4.2 (default: 3.9)",
     )
     return made
 

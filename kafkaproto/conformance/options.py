@@ -7,54 +7,70 @@ import argparse
 from kafkaproto.arguments import Parser
 from kafkaproto.conformance.subject import profiles
 
-PROFILES_HELP = """Profiles of --settings, each for a run of its own:
+NEEDS_HELP = """Most tests need three brokers with the ids 0, 1 and 2. Some tests also need certain broker settings,
+or an API version that not every Kafka release has. If the cluster lacks what a test needs, the test
+does not run, and its outcome is "not prepared"; the last lines of the output say what it needs and
+what the cluster has. A cluster of one broker needs the setting offsets.topic.replication.factor=1."""
+PROFILES_HELP = """Profiles of --settings. Each has the settings that some of the tests need. The profiles contradict
+each other: start a cluster with the settings of one profile, test it, and continue with the next.
   default              most tests
   consumer             groups of the new protocol (KIP-848)
-  consumer-limits      the same, with at most three members and short sessions
+  consumer-limits      groups of the new protocol with at most three members and short sessions
   groups               groups of at most two members, whose first rebalance waits for more members
-  lag                  followers that soon leave the in-sync replicas
-  maintenance          retention and compaction within a test
-  migration            groups with members of both protocols
+  lag                  followers that lag leave the in-sync replicas after 1.5 seconds
+  maintenance          retention and compaction run several times per second, and committed
+                       offsets expire after a minute
+  migration            groups that have members of the classic and of the new protocol
   migration-disabled, migration-downgrade, migration-upgrade
-                       the same, with the group.consumer.migration.policy of this name
-  replicated-offsets   an offsets topic with three replicas
-  small                small limits, few fetch sessions, short idle times
-  transactions         transactions that time out soon, ids that expire soon
-"""
+                       groups with this value of group.consumer.migration.policy
+  replicated-offsets   the topic __consumer_offsets has three replicas
+  small                small limits: 1 KiB per fetch, 64 KiB per request, 16 fetch sessions, and
+                       connections that may be idle for two seconds
+  transactions         transactions are aborted soon after their timeout, and transactional ids and
+                       producer ids expire after a few seconds"""
+STATUSES = """exit status:
+  0  no test failed
+  1  a test failed
+  2  an option is invalid, or the run was interrupted
+  3  pytest failed
+  4  the cluster cannot be tested, or an option of pytest is invalid
+  5  no test ran"""
 
 
 def parser(command: str = "conformance") -> argparse.ArgumentParser:
     """Return the parser of the command's options. pytest gets the arguments that the parser does not know."""
     root = Parser(
         prog=f"kafkaproto {command}",
-        description="Test a running Kafka cluster and print the outcome of each rule.\n"
-        "Other options go to pytest, for example -k quotas or -x.",
-        epilog="Most tests need three brokers with the ids 0, 1 and 2. A test that needs more, such as a setting or a version of an API,\n"
-        "is reported as not prepared if the cluster does not have it; the last lines name what the test needs and what the\n"
-        "cluster has. The versions of a cluster are those of its ApiVersions response. With one broker, set\n"
-        "offsets.topic.replication.factor=1.\n"
-        f"{PROFILES_HELP}"
-        "exit status: 0 no test failed; 1 a test failed; 2 to 4 the suite did not run; 5 no test ran",
+        description="Test whether a running cluster keeps the rules of Kafka. Print the outcome of each test in one line.\n"
+        "All options that are not listed here go to pytest, for example -x to stop after the first failure.",
+        epilog=f"{NEEDS_HELP}\n\n{PROFILES_HELP}\n\n{STATUSES}",
         allow_abbrev=False,
         examples=[
-            ("test the cluster of this broker", "kafkaproto conformance --bootstrap 127.0.0.1:9092"),
-            ("only tests with quota in their name", "kafkaproto conformance --bootstrap 127.0.0.1:9092 -k quota"),
-            ("write the settings that most tests need", "kafkaproto conformance --settings default"),
+            (
+                "test the cluster to which the broker at 127.0.0.1:9092 belongs",
+                "kafkaproto conformance --bootstrap 127.0.0.1:9092",
+            ),
+            (
+                "run only the tests with quota in their name",
+                "kafkaproto conformance --bootstrap 127.0.0.1:9092 -k quota",
+            ),
+            ("print the broker settings that most tests need", "kafkaproto conformance --settings default"),
         ],
     )
-    root.add_argument("--bootstrap", metavar="HOST:PORT", help="address of one broker of the cluster")
+    root.add_argument("--bootstrap", metavar="HOST:PORT", help="address of one broker of the cluster to test")
     root.add_argument(
         "--semantics",
         choices=("auto", "kip", "kafka"),
         default="auto",
-        help="expect the behaviour of Kafka's code (kafka) or of its design documents (kip) where they differ;\n"
-        "auto is kip if the cluster accepts leader.replication.throttled.replicas=0-1 for a topic and rejects 0, and otherwise\n"
-        "kafka (default: auto)",
+        help="behaviour to expect where Kafka's design documents and its code differ: that of the documents (kip) or of the code "
+        "(kafka). auto asks the cluster: if it accepts the topic setting leader.replication.throttled.replicas=0-1, which only "
+        "the documents allow, and rejects 0, which neither allows, auto means kip, otherwise kafka (default: auto)",
     )
     root.add_argument(
         "--settings",
         metavar="PROFILE",
         choices=profiles(),
-        help="print the broker settings of a profile, which some tests need, and exit",
+        help="print the broker settings of a profile in the format of server.properties, and run no test; the profiles are "
+        "listed below",
     )
     return root

@@ -1,4 +1,4 @@
-"""Write the generated code, or report the files that are out of date."""
+"""Write the code that is generated from schemas/, or report the generated files that are out of date."""
 
 from __future__ import annotations
 

@@ -21,41 +21,50 @@ def parser() -> Parser:
         description="Read a trace that `kafkaproto broker --trace` or `kafkaproto proxy --trace` recorded.",
         allow_abbrev=False,
         examples=[
-            ("print the requests of a trace", "kafkaproto trace show trace"),
-            ("options of a command", "kafkaproto trace show --help"),
+            ("print the trace in the folder named trace", "kafkaproto trace show trace"),
+            ("print the options of `kafkaproto trace show`", "kafkaproto trace show --help"),
         ],
     )
     commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND")
     show_parser = commands.add_parser(
         "show",
         help="print a trace, one request per line",
-        description="Print a trace, one request per line.",
+        description="Print a trace: a line for each request, and a line for each event, such as a new partition leader.\n"
+        "With --api or --client, only the selected requests are printed, without events.",
         allow_abbrev=False,
         examples=[
-            ("all Produce requests of one client", "kafkaproto trace show trace --api Produce --client etl"),
-            ("requests and responses as JSON lines", "kafkaproto trace show trace --json"),
+            ("print the Produce requests of the client etl", "kafkaproto trace show trace --api Produce --client etl"),
+            ("print all fields of requests and responses", "kafkaproto trace show trace --json"),
         ],
     )
     _add_selection(show_parser)
     show_parser.add_argument(
         "--json",
         action="store_true",
-        help="print JSON lines with the requests and responses as Kafka's tools write them",
+        help="print each line as a JSON object. It has all fields of the request and response, with the names of Kafka's "
+        "message definitions, for example throttleTimeMs",
     )
     show_parser.add_argument(
         "--state",
         action="store_true",
-        help="also print each change of a high watermark, last stable offset or log start offset",
+        help="also print a line for each change of the high watermark, last stable offset or log start offset of a replica",
     )
     show_parser.set_defaults(run=show.run)
     cut_parser = commands.add_parser(
         "cut",
-        help="write requests and responses to a capture file for Wireshark",
-        description="Write requests and responses to a capture file for Wireshark.",
+        help="write requests and responses of a trace to a capture file for Wireshark",
+        description="Write requests and responses of a trace to a capture file for Wireshark: all of them, or only those\n"
+        "that the options select.",
         allow_abbrev=False,
         examples=[
-            ("the traffic of connection 3", "kafkaproto trace cut trace --out part.pcap --connection 3"),
-            ("requests 17 and 18", "kafkaproto trace cut trace --out part.pcap --seq 17 --seq 18"),
+            (
+                "write the traffic of connection 3 to part.pcap",
+                "kafkaproto trace cut trace --out part.pcap --connection 3",
+            ),
+            (
+                "write the requests 17 and 18 and their responses",
+                "kafkaproto trace cut trace --out part.pcap --seq 17 --seq 18",
+            ),
         ],
     )
     _add_selection(cut_parser)
@@ -68,17 +77,25 @@ def parser() -> Parser:
         action="append",
         default=[],
         metavar="N",
-        help="only the request with this seq, which `kafkaproto trace show --json` prints; may be repeated",
+        help="only the request with this sequence number, which `kafkaproto trace show --json` prints as `seq`, and its response; "
+        "may be repeated",
     )
-    cut_parser.add_argument("--connection", type=int, metavar="N", help="only this connection")
+    cut_parser.add_argument(
+        "--connection",
+        type=int,
+        metavar="N",
+        help="only the connection with this number, which `kafkaproto trace show` prints",
+    )
     cut_parser.set_defaults(run=cut.run)
     return root
 
 
 def _add_selection(command: argparse.ArgumentParser) -> None:
-    command.add_argument("path", type=Path, metavar="PATH", help="a file *.kptrace, or a folder with such files")
-    command.add_argument("--api", metavar="API", help="only this API, for example Produce")
-    command.add_argument("--client", metavar="CLIENT_ID", help="only this client id")
+    command.add_argument(
+        "path", type=Path, metavar="PATH", help="the trace: a file *.kptrace, or a folder with such files"
+    )
+    command.add_argument("--api", metavar="API", help="only requests of this API, for example Produce")
+    command.add_argument("--client", metavar="CLIENT_ID", help="only requests with this client id")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -17,12 +17,20 @@ MISSING_EXTRA = 3
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo. Exit status 0 if all results are as expected, 1 if not, 3 if packages of an extra are missing."""
     parser = argparse.ArgumentParser(
-        prog="python -m kafkaproto.pipeline.demo", description="Real clients and Spark against three brokers."
+        prog="python -m kafkaproto.pipeline.demo",
+        description="Run Kafka clients and Spark against three brokers, and compare the results with the expected ones.",
     )
-    parser.add_argument("--without-spark", action="store_true", help="skip steps 6 and 7")
-    parser.add_argument("--write-status", action="store_true", help="write the table into docs/status.md")
     parser.add_argument(
-        "--only", choices=[module for module, _ in STEPS], action="append", help="run this step only; may be repeated"
+        "--without-spark", action="store_true", help="skip the steps spark and report, which need Spark"
+    )
+    parser.add_argument(
+        "--write-status", action="store_true", help="write the table of results into docs/status.md, if all steps ran"
+    )
+    parser.add_argument(
+        "--only",
+        choices=[module for module, _ in STEPS],
+        action="append",
+        help="run only this step; may be repeated (default: all)",
     )
     options = parser.parse_args(arguments)
     logging.getLogger("kafka").setLevel(

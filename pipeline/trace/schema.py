@@ -20,17 +20,20 @@ class Column(NamedTuple):
 
 KEYS = (
     Column("run", "string", "name of the recording"),
-    Column("seq", "bigint", "sequence number of the request, state or event in its run"),
+    Column("seq", "bigint", "sequence number of the request, event or change of offsets in its recording"),
 )
 
+HOUR = Column(
+    "hour", "string", "UTC hour of the response or event, such as 2026-11-21T18 (broker's clock, or else recorder's)"
+)
 REQUEST_KEYS = (
-    Column("hour", "string", "hour of the broker's clock, UTC, such as 2026-11-21T18"),
+    HOUR,
     Column("broker", "int", "id of the broker that received the request"),
-    Column("conn", "bigint", "number of the connection in its run"),
+    Column("conn", "bigint", "number of the connection in its recording"),
     Column(
-        "begun_ns", "bigint", "monotonic clock when the handler started; if unknown, when the whole request had arrived"
+        "begun_ns", "bigint", "when the handler started or, if unknown, the request had arrived, by the monotonic clock"
     ),
-    Column("ready_ns", "bigint", "monotonic clock when the response was ready"),
+    Column("ready_ns", "bigint", "when the response was ready (proxy, capture: seen), by the monotonic clock in ns"),
 )
 """Columns about a request that are repeated in tables with several rows per request, such as `partitions` and `batches`.
 
@@ -40,25 +43,25 @@ joins the table `requests` by `run` and `seq`.
 
 REQUESTS = (
     *KEYS,
-    Column("hour", "string", "hour of the broker's clock, UTC, such as 2026-11-21T18"),
-    Column("broker", "int", "id of the broker that received the request"),
-    Column("conn", "bigint", "number of the connection in its run"),
-    Column("clock_ms", "bigint", "the broker's clock when the response was ready", True),
-    Column("handled_ms", "bigint", "the broker's clock when the handler started", True),
-    Column("received_ns", "bigint", "monotonic clock when the whole request had arrived"),
-    Column("handled_ns", "bigint", "monotonic clock when the handler started", True),
-    Column("ready_ns", "bigint", "monotonic clock when the response was ready"),
+    *REQUEST_KEYS[:3],
+    Column("clock_ms", "bigint", "when the response was ready, by the broker's clock, in ms since 1970", True),
+    Column("handled_ms", "bigint", "when the handler started, by the broker's clock, in ms since 1970", True),
+    Column("received_ns", "bigint", "when the whole request had arrived, in ns of the recorder's monotonic clock"),
+    Column("handled_ns", "bigint", "when the handler started, in ns of the recorder's monotonic clock", True),
+    Column("ready_ns", "bigint", "when the response was ready (proxy, capture: seen), by the monotonic clock in ns"),
     Column(
         "wait_ms",
         "double",
         "time that the request was parked in purgatory, by the monotonic clock; 0 if it was not parked, null if not recorded",
         True,
     ),
-    Column("sent_ns", "bigint", "monotonic clock when the kernel accepted the response; null if not recorded"),
+    Column("sent_ns", "bigint", "when the kernel accepted the response, by the recorder's monotonic clock, or null"),
     Column("api_key", "int", "API key"),
     Column("api", "string", "name of the API"),
     Column("api_version", "int", "version of request and response"),
-    Column("correlation_id", "int", "correlation id of the request; `problem` reports a response with another one"),
+    Column(
+        "correlation_id", "int", "correlation id of the request; if that of the response differs, `problem` says so"
+    ),
     Column("client_id", "string", "client id"),
     Column("principal", "string", "user that the connection is authenticated as", True),
     Column("listener", "string", "listener of the broker that accepted the connection", True),
@@ -68,7 +71,7 @@ REQUESTS = (
     Column(
         "bytes_out", "bigint", "size of the response with its header, without the length prefix; 0 without a response"
     ),
-    Column("answered", "boolean", "whether a response is sent; false for acks=0"),
+    Column("answered", "boolean", "whether the request got a response; false for acks=0"),
     Column("held", "boolean", "whether the response was delayed by its throttle time (releases before 2.0)", True),
     Column(
         "error",
@@ -93,8 +96,8 @@ REQUESTS = (
     Column("quota_bound", "double", "limit of the quota, per second", True),
     Column("quota_rate", "double", "measured rate, per second", True),
     Column("quota_window_ms", "bigint", "time over which the rate was measured", True),
-    Column("muted_from_ms", "bigint", "the broker's clock when it muted the connection", True),
-    Column("muted_until_ms", "bigint", "the broker's clock when it unmuted the connection", True),
+    Column("muted_from_ms", "bigint", "when the broker muted the connection, by its clock, in ms since 1970", True),
+    Column("muted_until_ms", "bigint", "when the broker unmuted the connection, by its clock, in ms since 1970", True),
     Column("acks", "int", "`acks` of a Produce"),
     Column("max_bytes", "int", "`max_bytes` of a Fetch: the limit of the whole response"),
     Column("min_bytes", "int", "`min_bytes` of a Fetch: bytes to wait for"),
@@ -108,15 +111,17 @@ REQUESTS = (
         "int",
         "session epoch that this request should have, if all earlier fetches of the session came over this connection",
     ),
-    Column("session_missing", "int", "number of partitions that the response had to contain and does not"),
+    Column("session_missing", "int", "number of partitions that the response should contain but does not"),
     Column("session_strays", "int", "number of partitions in the response that the session does not contain"),
     Column(
         "requested_partitions",
         "int",
         "number of partitions that a Fetch covers, including those of its session; null if unknown",
     ),
-    Column("redirects", "int", "number of partitions whose response names a preferred replica or a diverging epoch"),
-    Column("more", "boolean", "whether a partition has further records behind those in the response"),
+    Column(
+        "redirects", "int", "number of partitions that the response redirects: preferred replica or diverging epoch"
+    ),
+    Column("more", "boolean", "whether a partition of the Fetch has further records after those in the response"),
     Column("first_batch_bytes", "bigint", "size of the first whole batch of a Fetch response"),
     Column("replica_id", "int", "broker id of the follower that sends a Fetch or ListOffsets; below 0 for a consumer"),
     Column("rack", "string", "rack of the client"),
@@ -164,7 +169,7 @@ PARTITIONS = (
     Column("high_watermark", "bigint", "high watermark in a Fetch response"),
     Column("last_stable_offset", "bigint", "last stable offset in a Fetch response"),
     Column("log_start", "bigint", "log start offset"),
-    Column("returned_epoch", "int", "leader epoch in the response"),
+    Column("returned_epoch", "int", "leader epoch of the offset in a ListOffsets response; -1: unknown"),
     Column("returned_timestamp", "bigint", "timestamp in a ListOffsets response; -1: none"),
     Column("preferred_replica", "int", "preferred read replica in a Fetch response; -1: none"),
     Column(
@@ -192,7 +197,7 @@ BATCHES = (
     Column(
         "count",
         "int",
-        "number of records in the batch; for a compressed message of magic 0 or 1 the number of offsets it covers",
+        "number of records in the batch; for a compressed message of magic 0 or 1, the number of offsets it covers",
     ),
     Column("bytes", "bigint", "size of the whole batch"),
     Column("epoch", "int", "partition leader epoch in the batch"),
@@ -230,18 +235,16 @@ GROUPS = (
     Column("instance_id", "string", "group instance id of a static member (KIP-345)"),
     Column("protocol_type", "string", "protocol type, such as consumer; null if the request has none"),
     Column("assignors", "string", "assignors that the JoinGroup offers, as a JSON list"),
-    Column(
-        "assignor", "string", "assignor (protocol name) of the group, or that the member asks the coordinator to use"
-    ),
+    Column("assignor", "string", "assignor (protocol name) of the group, or the one for which the member asks"),
     Column(
         "requested_epoch",
         "int",
-        "generation or member epoch in the request; ConsumerGroupHeartbeat: 0 joins, -1 leaves, -2 leaves for a while; null if there is none",
+        "generation or member epoch in the request; ConsumerGroupHeartbeat: 0 joins, -1 leaves, -2 leaves temporarily; null if there is none",
     ),
     Column(
         "returned_epoch",
         "int",
-        "generation or member epoch that the member has after a response without an error; null for Heartbeat and LeaveGroup",
+        "generation or member epoch of the member after this response; null after an error, and for Heartbeat and LeaveGroup",
     ),
     Column("error", "int", "error code for the member; 0 for none, null without a response"),
     Column("leader", "string", "member id of the leader, in a JoinGroup response"),
@@ -260,7 +263,7 @@ GROUPS = (
         "partitions that the member reports to own, as JSON: {topic name or id in hex: [partition, ...]}; null if it reports nothing",
     ),
     Column("assigned", "string", "partitions that the response assigns, like `owned`; null if it assigns nothing new"),
-    Column("reason", "string", "why the member joins again or leaves, as it says (KIP-800)"),
+    Column("reason", "string", "reason that the member gives for joining again or leaving (KIP-800)"),
 )
 """Columns of the table `groups`, for requests by which members join, stay in or leave a group, and for DeleteGroups.
 
@@ -307,7 +310,7 @@ TRANSACTIONS = (
         "bigint",
         "producer id to continue with, after InitProducerId or EndTxn (version 5) without an error",
     ),
-    Column("returned_epoch", "int", "producer epoch to continue with, like `returned_producer_id`"),
+    Column("returned_epoch", "int", "producer epoch to continue with, when `returned_producer_id` is not null"),
     Column("group_id", "string", "group whose offsets are part of the transaction"),
     Column("topic", "string", "topic name; null if the row is not about a partition"),
     Column("partition", "int", "partition index; null if the row is not about a partition"),
@@ -325,29 +328,31 @@ TRANSACTIONS = (
 
 EVENTS = (
     *KEYS,
-    Column("hour", "string", "hour of the broker's clock, UTC, such as 2026-11-21T18"),
+    HOUR,
     Column("broker", "int", "id of the broker; -1 for the cluster"),
-    Column("clock_ms", "bigint", "the broker's clock"),
-    Column("at_ns", "bigint", "monotonic clock"),
+    Column("clock_ms", "bigint", "time of the event by the broker's clock, in ms since 1970; 0 if it is unknown"),
+    Column("at_ns", "bigint", "time of the event, in ns of the recorder's monotonic clock"),
     Column(
         "kind",
         "string",
-        "meta (header of the trace), opened, closed (a connection), problem (an exchange is incomplete or was rejected), throttle, topic, "
-        "group (change of a group), transaction (change of a transactional id), quota, leader, isr, "
-        "log (records were removed, or the high watermark moved down), broker (it stopped or started), parked, "
-        "recovery, undeliverable (a fetch can never pass its quota), "
-        "connection delayed, connection waits for a slot, connection throttled, connection refused, dropped (entries were lost); "
-        "captures: lost, unreadable, left_out; first report or change in a response: named (id of a topic), rack (of a broker)",
+        "what happened: meta (start of the recording), opened (a connection), closed (a connection), problem (a request is incomplete, rejected "
+        "or without the response that it needs), throttle (of a request), topic (it exists at the start, or is created, changed or deleted), "
+        "group (a group changed), transaction (a transactional id changed its state), quota (a quota changed), leader (a partition got a new "
+        "leader), isr (the in-sync replicas of a partition changed), log (records were removed, or the high watermark moved down), broker (it "
+        "stopped or started), parked (a request waits in purgatory), recovery (a broker recovered its logs), undeliverable (a fetch can never "
+        "pass its quota), connection delayed (by a rate limit), connection waits for a slot (the limit of connections is reached), connection "
+        "throttled, connection refused, dropped (the recorder lost entries); only in captures: lost (packets), unreadable (packets), left_out "
+        "(packets); from responses: named (the id of a topic), rack (the rack of a broker)",
     ),
     Column("facts", "string", "details of the event, as JSON"),
 )
 
 STATE = (
     *KEYS,
-    Column("hour", "string", "hour of the broker's clock, UTC, such as 2026-11-21T18"),
+    HOUR,
     Column("broker", "int", "id of the broker that has the replica"),
-    Column("clock_ms", "bigint", "the broker's clock"),
-    Column("at_ns", "bigint", "monotonic clock when the offsets had these values"),
+    Column("clock_ms", "bigint", "when the offsets had these values, by the broker's clock, in ms since 1970"),
+    Column("at_ns", "bigint", "when the offsets had these values, in ns of the recorder's monotonic clock"),
     Column("topic", "string", "topic name"),
     Column("partition", "int", "partition index"),
     Column("begins", "boolean", "whether this is the first row of this replica's log"),

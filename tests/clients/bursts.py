@@ -1,7 +1,9 @@
-"""Measure the share of its quota that a consumer gets in 30 seconds, and write tests/clients/BURSTS.md, which says why it varies.
+"""Measure which share of its quota a consumer gets in 30 seconds, and write tests/clients/BURSTS.md.
 
-The program runs the consumer five times on this broker and five times on Apache Kafka, which takes about six minutes and needs a JDK. A recording
-proxy in front of both brokers records each fetch: its time, the number of records in its response and its throttle time.
+The page says why the share varies. The program runs the consumer five times on this broker and five
+times on Apache Kafka, which takes about six minutes and needs a JDK. A recording proxy in front of
+both brokers records each fetch: its time, the number of records in its response and its throttle
+time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Compare the throughput of client libraries under quotas with Apache Kafka's, in longer runs than `make test-all` has.
+"""Compare client libraries under quotas on this broker and on Apache Kafka, in long runs.
 
-The program prints one line per comparison, and exits with status 1 if one of them fails:
+The runs are longer than those of `make test-all`. The program prints one line per comparison, and
+exits with status 1 if one of them fails:
 
-- the output of kafka-configs on Apache Kafka is the output that `make test-all` expects of this broker
+- the output of kafka-configs on Apache Kafka is the output that `make test-all` expects of this
+  broker
 - all clients get as much of their quota here as on Apache Kafka, in runs of 30 seconds
 - the clients keep to their quota on this broker, in a run of 300 seconds
 

@@ -1,6 +1,7 @@
-"""Run the conformance suite on this broker and on a real Kafka, and print one line for each rule. `make conformance` runs this program.
+"""Run the conformance suite on this broker and on a real Kafka, and print one line for each rule.
 
-Other arguments go to pytest, for example `-k quotas` or `-x`; `python -m pytest --help` lists them.
+`make conformance` runs this program. Other arguments go to pytest, for example `-k quotas` or `-x`;
+`python -m pytest --help` lists them.
 """
 
 from __future__ import annotations

@@ -95,7 +95,14 @@ def run(
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.differential", description=__doc__)
-    parser.add_argument("--from", dest="first", type=int, default=0, metavar="SEED", help="first seed (default: 0)")
+    parser.add_argument(
+        "--from",
+        dest="first",
+        type=int,
+        default=0,
+        metavar="SEED",
+        help="random seed of the first sequence; each further sequence has the next seed (default: 0)",
+    )
     parser.add_argument("--count", type=int, default=100, metavar="N", help="number of sequences (default: 100)")
     parser.add_argument(
         "--seconds",

@@ -10,7 +10,9 @@ from tests.documentation import pages
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.documentation", description=__doc__)
-    parser.add_argument("--write", action="store_true", help="write the pages before the check")
+    parser.add_argument(
+        "--write", action="store_true", help="write the pages, instead of reporting those that are not current"
+    )
     if parser.parse_args().write:
         pages.write()
     stale = pages.outdated()

@@ -193,7 +193,7 @@ def _command_line() -> Iterator[str]:
 
 
 def _help(*arguments: str) -> str:
-    environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "kafkaproto.cli", *arguments, "--help"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     return f"<!-- run: output of tests/documentation/pages.py -->\n```text\n{done.stdout.rstrip()}\n```\n"

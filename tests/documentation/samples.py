@@ -1,4 +1,4 @@
-"""Random samples of the project's texts, to be rated by readers who have not seen the code.
+"""Samples of the project's texts, to be rated by readers who have not seen the code.
 
 `draw` prints a sample as JSON. Two readers rate it independently: for each text `clear` or `unclear`. `keep` adds the sample with both ratings to
 `samples.json`, so that every sample that was ever drawn stays visible, also a failed one.
@@ -9,7 +9,8 @@ usage: python -m tests.documentation.samples draw KIND SEED > sample.json
 
 The commits of the oldest samples are not in the repository: they were made in checkouts that did not land. Their texts and verdicts are kept.
 
-KIND is docstrings, messages (errors, log lines and what programs write to stderr, but no text of Kafka) or tests (test names).
+KIND is docstrings, messages (errors, log lines and what programs write to stderr, but no text of Kafka), tests (test names) or helps (the help of all
+programs, and the texts of the report and its tables). A sample is random, except that of helps, which has all texts; its seed only numbers it.
 A rating is a JSON list of booleans, in the order of the texts.
 """
 
@@ -55,13 +56,19 @@ _REFUSALS = re.compile(r"\b(parser(\(\))?|command)\.error$|^pytest\.(exit|fail)$
 """Matches functions that end a program or a test with the text that is their first argument."""
 
 
-class Kind(NamedTuple):
-    """A kind of text. size: texts in a sample; needed: how many must be clear to each reader."""
+NEEDED_PERCENT = 95
+"""The percentage of the texts of a sample that must be clear to each reader, rounded up to whole texts."""
 
-    size: int
-    needed: int
-    texts: Callable[[ast.Module], Iterator[str]]
-    folders: tuple[str, ...]
+
+class Kind(NamedTuple):
+    """A kind of text.
+
+    size: number of texts in a random sample; None if a sample has all texts. texts: returns the (file or program, text) of each text in the
+    repository.
+    """
+
+    size: int | None
+    texts: Callable[[], Iterator[tuple[str, str]]]
 
 
 def docstrings(module: ast.Module) -> Iterator[str]:
@@ -256,20 +263,33 @@ def names_of_tests(module: ast.Module) -> Iterator[str]:
             yield node.name
 
 
+def _of_modules(
+    folders: Sequence[str], texts: Callable[[ast.Module], Iterator[str]]
+) -> Callable[[], Iterator[tuple[str, str]]]:
+    """Return a function that yields the (path of the file, text) of each text in the modules of the folders."""
+
+    def texts_of_folders() -> Iterator[tuple[str, str]]:
+        for folder in folders:
+            for path in sorted((ROOT / folder).rglob("*.py")):
+                name = path.relative_to(ROOT).as_posix()
+                if not name.startswith(GENERATED):
+                    yield from ((name, text) for text in texts(ast.parse(path.read_text())))
+
+    return texts_of_folders
+
+
+def _helps() -> Iterator[tuple[str, str]]:
+    from tests.documentation import helps  # needs the extra "spark", unlike this module
+
+    yield from helps.texts()
+
+
 KINDS = {
-    "docstrings": Kind(40, 38, docstrings, PACKAGES),
-    "messages": Kind(20, 19, messages, PACKAGES),
-    "tests": Kind(30, 29, names_of_tests, ("tests", "kafkaproto/conformance")),
+    "docstrings": Kind(40, _of_modules(PACKAGES, docstrings)),
+    "messages": Kind(20, _of_modules(PACKAGES, messages)),
+    "tests": Kind(30, _of_modules(("tests", "kafkaproto/conformance"), names_of_tests)),
+    "helps": Kind(None, _helps),
 }
-
-
-def texts_of(kind: str) -> Iterator[tuple[str, str]]:
-    """Yield the (path of the file, text) of each text of a kind in the repository."""
-    for folder in KINDS[kind].folders:
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            name = path.relative_to(ROOT).as_posix()
-            if not name.startswith(GENERATED):
-                yield from ((name, text) for text in KINDS[kind].texts(ast.parse(path.read_text())))
 
 
 def unclear(kind: str) -> set[str]:
@@ -286,30 +306,43 @@ def of_kafka() -> set[str]:
 
 
 def draw(kind: str, seed: int) -> dict[str, Any]:
-    """Return a sample: kind, seed, commit, and the texts with their files. At most `MOST_PER_FILE` texts come from one file."""
+    """Return a sample: kind, seed, commit, and the texts with their files or programs.
+
+    At most `MOST_PER_FILE` texts of a random sample come from one file.
+    """
     excluded = of_kafka() if kind == "messages" else set()
-    candidates = [(path, text) for path, text in texts_of(kind) if text not in excluded]
-    random.Random(seed).shuffle(candidates)
-    per_file: dict[str, int] = defaultdict(int)
-    chosen: list[dict[str, str]] = []
-    for path, text in candidates:
-        if per_file[path] < MOST_PER_FILE and len(chosen) < KINDS[kind].size:
-            per_file[path] += 1
-            chosen.append({"file": path, "text": text})
+    candidates = [(path, text) for path, text in KINDS[kind].texts() if text not in excluded]
+    size = KINDS[kind].size
+    drawn = candidates if size is None else _random(candidates, size, seed)
+    chosen = [{"file": path, "text": text} for path, text in drawn]
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     return {"kind": kind, "seed": seed, "commit": commit.stdout.strip(), "texts": chosen}
 
 
+def _random(candidates: list[tuple[str, str]], size: int, seed: int) -> Iterator[tuple[str, str]]:
+    random.Random(seed).shuffle(candidates)
+    per_file: dict[str, int] = defaultdict(int)
+    for path, text in candidates:
+        if per_file[path] < MOST_PER_FILE and sum(per_file.values()) < size:
+            per_file[path] += 1
+            yield path, text
+
+
+def needed(texts: int) -> int:
+    """Return how many texts of a sample must be clear to each reader. texts: the number of texts in the sample."""
+    return -(-texts * NEEDED_PERCENT // 100)
+
+
 def outcome(sample: dict[str, Any]) -> str:
     """Return one line: kind, seed, commit, how many texts were clear to each reader, and whether that is enough."""
-    kind = KINDS[sample["kind"]]
+    least = needed(len(sample["texts"]))
     clear = [sum(text["clear"][reader] for text in sample["texts"]) for reader in range(2)]
-    verdict = "holds" if min(clear) >= kind.needed else "failed"
+    verdict = "holds" if min(clear) >= least else "failed"
     return (
         f"{sample['kind']}, seed {sample['seed']}, {sample['commit']}: clear to the readers {clear[0]} and {clear[1]} "
-        f"of {len(sample['texts'])} (needed {kind.needed}): {verdict}"
+        f"of {len(sample['texts'])} (needed {least}): {verdict}"
     )
 
 

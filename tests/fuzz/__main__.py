@@ -1,6 +1,7 @@
 """Fuzz the decoders with atheris, starting from the committed corpus.
 
-Inputs that reach new code are minimised and added to the corpus. For a crash, atheris prints the file with the bytes, and the exit status is 1.
+Inputs that reach new code are minimised and added to the corpus. For a crash, atheris prints the
+file with the bytes, and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("seconds", type=int, metavar="SECONDS", help="time for all targets together")
+    parser.add_argument("seconds", type=int, metavar="SECONDS", help="time for all decoders together, in seconds")
     parser.add_argument(
         "targets",
         nargs="*",

@@ -15,13 +15,22 @@ from tests.golden.files import RUNS, committed, write
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.golden", description="Write or compare the golden runs.")
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--write", action="store_true", help="rewrite tests/golden/data")
-    what.add_argument(
-        "--diff", nargs="?", const="", metavar="REV", help="print decoded differences (default: to the working tree)"
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.golden",
+        description="Rewrite the golden runs, the recorded responses in tests/golden/data, or show how this broker differs from them.",
     )
-    parser.add_argument("--all", action="store_true", help="print every difference of a run, not only the first ones")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--write", action="store_true", help="run the broker and rewrite the files in tests/golden/data")
+    what.add_argument(
+        "--diff",
+        nargs="?",
+        const="",
+        metavar="REV",
+        help="print the differences between the broker and the files, decoded; with REV, the files of this git revision",
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="with --diff: print all differences of a run, not only the first ones"
+    )
     options = parser.parse_args()
     if options.write:
         for name in write():

@@ -1,7 +1,9 @@
-"""Run the proofs that take hours, of which `make test-all` runs a part, and write docs/long-run.md. `make long` runs this program.
+"""Run the proofs that take hours, and write docs/long-run.md. `make long` runs this program.
 
-It runs each part that has no result, or whose result was measured with other code (comments, docstrings and names of tests do not count): code of
-broker/ and kafkaproto/ or, for simulations, of the files that tests/long_run/simulated_files.txt lists. The result of a part is a file in
+`make test-all` runs a part of the proofs. This program runs each part that has no result, or
+whose result was measured with other code (comments, docstrings and names of tests do not count):
+code of broker/ and kafkaproto/ or, for simulations, of the files that
+tests/long_run/simulated_files.txt lists. The result of a part is a file in
 tests/long_run/results/, to be committed. Ctrl-C loses only the part that is running.
 """
 
@@ -32,7 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
         "--only", default="", metavar="PREFIX", help="run only parts whose name starts with PREFIX (default: all)"
     )
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--list", action="store_true", help="list the parts that are to be run, and run none")
+    what.add_argument(
+        "--list", action="store_true", help="print the names of the parts that have to be run, and run none"
+    )
     what.add_argument("--page", action="store_true", help="write docs/long-run.md from the results, and run no part")
     given = parser.parse_args(arguments)
     at = code_hashes()

@@ -92,15 +92,30 @@ def _column(options: argparse.Namespace, revision: str) -> results.Column:
 
 
 def _parsed(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.mutations", description="Test random mutations of broker/.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.mutations",
+        description="Change the code in broker/ at random places, and print which changes the tests find.",
+    )
     tree = parser.add_mutually_exclusive_group()
-    tree.add_argument("--tree", type=Path, default=ROOT, metavar="FOLDER", help="tree to mutate (default: this one)")
-    tree.add_argument("--rev", default="", metavar="REV", help="mutate the files of a git revision instead")
-    parser.add_argument("--seeds", type=_seeds, default=SEEDS, metavar="N[-M][,...]", help="seeds (default: 1-30)")
-    parser.add_argument("--column", choices=results.COLUMNS, help="write this column of RESULTS.md; needs --rev")
-    parser.add_argument("--unchecked", action="store_true", help="do not test the tree without a mutation first")
-    parser.add_argument("--list", action="store_true", help="show the mutations and test nothing")
-    parser.add_argument("--page", action="store_true", help="write RESULTS.md from results.json and judgements.py")
+    tree.add_argument(
+        "--tree", type=Path, default=ROOT, metavar="FOLDER", help="checkout whose files are changed (default: this one)"
+    )
+    tree.add_argument("--rev", default="", metavar="REV", help="change the files of this git revision instead")
+    parser.add_argument(
+        "--seeds",
+        type=_seeds,
+        default=SEEDS,
+        metavar="N[-M][,...]",
+        help="random seeds, one for each change (default: 1-30)",
+    )
+    parser.add_argument(
+        "--column", choices=results.COLUMNS, help="write the outcomes to this column of RESULTS.md; needs --rev"
+    )
+    parser.add_argument(
+        "--unchecked", action="store_true", help="do not first check that the tests pass without a change"
+    )
+    parser.add_argument("--list", action="store_true", help="print the changes and run no test")
+    parser.add_argument("--page", action="store_true", help="only write RESULTS.md from results.json and judgements.py")
     options = parser.parse_args(arguments)
     if options.column and not options.rev:
         parser.error(f"--column {options.column} needs --rev REV: a column has the results of one revision")

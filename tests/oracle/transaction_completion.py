@@ -49,7 +49,9 @@ def completion_times_ms(subject: Subject, transactions: int) -> list[float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure how long a transaction takes to complete in Kafka 3.9.1.")
-    parser.add_argument("--transactions", type=int, default=500, help="number of transactions (default: 500)")
+    parser.add_argument(
+        "--transactions", type=int, default=500, help="number of transactions to measure (default: 500)"
+    )
     transactions = parser.parse_args().transactions
     subject = RealKafka("default")
     try:

@@ -1,4 +1,7 @@
-"""Simulate seeds in virtual time and print how many held; print the whole run of the first seed that fails."""
+"""Simulate a cluster with clients and faults in virtual time, once for each seed.
+
+It prints how many runs kept all rules, or the first run that did not.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,9 @@ from tests.simulation.run import Broken, simulate
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
-    parser.add_argument("seeds", nargs="*", type=int, metavar="SEED", help="seed to simulate")
+    parser.add_argument("seeds", nargs="*", type=int, metavar="SEED", help="random seed of a run")
     parser.add_argument(
-        "--from", dest="first", type=int, default=0, metavar="SEED", help="first seed of a range (default: 0)"
+        "--from", dest="first", type=int, default=0, metavar="SEED", help="first seed of a range of runs (default: 0)"
     )
     parser.add_argument("--count", type=int, default=0, metavar="N", help="number of seeds in the range (default: 0)")
     given = parser.parse_args()

@@ -1,6 +1,6 @@
-"""Bugs injected on purpose, each a small change of one rule, to test whether the simulation finds them.
+"""Inject bugs, each a small change of one rule, and print which of them the simulation finds.
 
-usage: python -m tests.simulation.injected_bugs      prints which proof finds which bug, and after how many seeds
+For each bug, it prints the number of seeds until the simulation found it, or that no seed did.
 """
 
 from __future__ import annotations
@@ -419,7 +419,9 @@ def main() -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--write", action="store_true", help=f"write the first seed of each bug to {_FIRST_SEEDS.name}")
+    parser.add_argument(
+        "--write", action="store_true", help=f"write the first seed that finds each bug to {_FIRST_SEEDS.name}"
+    )
     given = parser.parse_args()
     missed = 0
     seeds: dict[str, int] = {}

@@ -103,14 +103,23 @@ ANSWER = Answer(
     "census",
     "Which clients are there, which versions do they use, and which broker releases accept them?",
     (
-        Query("clients", "each kind of client; numbers and UUIDs in client ids are replaced by *", CLIENTS),
+        Query(
+            "clients",
+            "each client; client ids that differ only in numbers or UUIDs count as one client, with * for these parts",
+            CLIENTS,
+        ),
         Query(
             "verdicts",
-            "whether a broker of another release accepts the requests of each client; reason: newest version that the client used, and the versions "
-            "that the release accepts",
+            "whether brokers of each release accept the requests of a client. older versions: they do if it uses older versions than in this trace, "
+            "which it can; misses an API: the release lacks an API that it used; not known: it may support newer versions than it used; breaks: they "
+            "reject its requests. reason: the newest version that the client used, and the versions that the release accepts",
             verdicts,
         ),
-        Query("versions", "requests by API and version, and the versions that the broker offers", VERSIONS),
-        Query("errors", "error codes in responses", ERRORS),
+        Query(
+            "versions",
+            "requests of each client by API and version, and the versions that the recorded broker offers",
+            VERSIONS,
+        ),
+        Query("errors", "number of responses with an error code, by API, error code and client", ERRORS),
     ),
 )

@@ -68,17 +68,26 @@ def answer(before: str, after: str) -> Answer:
     """
     return Answer(
         "diff",
-        f"What differs between {before} (before) and {after} (after)?",
+        f"What differs between the recordings {before} (before) and {after} (after)?",
         (
-            Query("versions", "versions that only one run uses", versions),
-            Query("counts", f"number of requests, where it differs by a factor of {COUNTS_DIFFER}", counts),
+            Query("versions", "API versions that a client uses in only one of the two recordings", versions),
+            Query("counts", f"numbers of requests that differ by a factor of at least {COUNTS_DIFFER}", counts),
             Query(
                 "measures",
-                f"times that differ by a factor of {TIMES_DIFFER} and {MIN_DIFFERENCE_MS:g} ms, and sizes that differ by a factor of {SIZES_DIFFER}",
+                f"quantiles of times that differ by a factor of at least {TIMES_DIFFER} and by at least {MIN_DIFFERENCE_MS:g} ms, and of "
+                f"sizes that differ by a factor of at least {SIZES_DIFFER}",
                 measures,
             ),
-            Query("errors", "error codes that only one run has, or that one has twice as often", errors),
-            Query("again", "partitions that were fetched again from the same offset, with records", again),
+            Query(
+                "errors",
+                "error codes that occur in only one recording, or at least twice as often in one as in the other",
+                errors,
+            ),
+            Query(
+                "again",
+                "number of fetches that returned records from the same offset as an earlier fetch, if it differs",
+                again,
+            ),
         ),
     )
 

@@ -52,19 +52,25 @@ COSTS = f"""
 
 ANSWER = Answer(
     "fetch-sizes",
-    "How large were fetch responses against their limits?",
+    "How large were fetch responses, compared with their limits?",
     (
         Query(
             "clients",
-            "fetch sizes of each client; only the first batch of a response may exceed a limit, so that the consumer makes progress",
+            "sizes of the records in fetch responses, for each client. full: at least 95 % of max_bytes; beyond_for_a_first_batch: larger than "
+            "max_bytes, which the first batch of a response may be, so that the consumer makes progress",
             CLIENTS,
         ),
         Query(
             "sizes",
-            "number of responses by max_bytes and size, both on a logarithmic scale; eighths: 8 times the decimal logarithm, rounded",
+            "number of fetch responses by max_bytes and by size of their records, in classes: limit_eighths and size_eighths are 8 times the decimal "
+            "logarithm of the bytes, rounded",
             SIZES,
         ),
-        Query("records", "records per fetch, in powers of two; -1: none", RECORDS),
-        Query("costs", "requests of any kind per thousand records that a client fetched", COSTS),
+        Query(
+            "records",
+            "number of fetches by records in the response, in classes: power_of_two is 3 for 8 to 15 records, and -1 for no records",
+            RECORDS,
+        ),
+        Query("costs", "requests of any API per thousand records that a client fetched", COSTS),
     ),
 )

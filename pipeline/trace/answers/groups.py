@@ -69,14 +69,14 @@ ANSWER = Answer(
     (
         Query(
             "groups",
-            "each group with its coordinator, its last generation or epoch and its members at the end; the state is known only in the trace of a "
-            "broker of this project",
+            "each group with its coordinator, its last generation or epoch, and the number of its members at the end; recorded_state is known only "
+            "if a broker of this project recorded the trace",
             GROUPS,
         ),
         Query(
             "members",
-            "each member with its client, its last generation or epoch, and the partitions that it was assigned last; silent: it sent nothing "
-            "after the group had a newer generation or epoch",
+            "each member with its client, its last generation or epoch and, if it is still a member at the end, its partitions. silent: it sent "
+            "nothing after the group had a newer generation or epoch; replaced: a newer member has the same instance id",
             MEMBERS,
         ),
     ),

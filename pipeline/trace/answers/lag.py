@@ -67,13 +67,13 @@ ANSWER = Answer(
     (
         Query(
             "partitions",
-            "the last committed offset of each partition, in a commit or an OffsetFetch, against the highest end that a produce or a fetch showed; "
-            "lag: records between them",
+            "each partition of a group: the last committed offset that a commit or an OffsetFetch shows, the highest end offset that a response to "
+            "a producer or consumer shows, and the records between them (lag)",
             PARTITIONS,
         ),
         Query(
             "over-time",
-            "lag of each group over time, all its partitions together, from their first committed offsets on",
+            "lag of each group over time: the sum over its partitions, each from its first committed offset on",
             OVER_TIME,
         ),
     ),

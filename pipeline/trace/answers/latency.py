@@ -57,18 +57,21 @@ LANES = """
 
 ANSWER = Answer(
     "latency",
-    "Where was the time of requests spent?",
+    "Where did requests spend their time?",
     (
         Query(
             "parts",
-            "queued: until the handler starts; handled; waited: parked in purgatory (only a trace of a broker has these three, others have the whole "
-            "time until the response is ready); sent; throttled: mute time after the response",
+            "parts of the time of requests, for each API. queued: from the arrival of the request until its handler starts; handled: in the "
+            "handler; waited: parked in purgatory; sent: from the response until the kernel accepted it; throttled: the throttle time. If no "
+            "broker of this project recorded the trace, 'handled or waiting' is the time from the arrival of the request until its response is ready",
             PARTS,
         ),
         Query(
-            "lanes", "twelve connections in the five seconds with the most throttles, or else the most requests", LANES
+            "lanes",
+            "requests of twelve connections in those five seconds of the trace that have the most throttles, or else the most requests",
+            LANES,
         ),
-        Query("slowest", "the twenty requests that took longest, without the wait that they allow", SLOWEST),
-        Query("largest", "the twenty largest requests", LARGEST),
+        Query("slowest", "the twenty requests that took longest, not counting their max_wait_ms", SLOWEST),
+        Query("largest", "the twenty requests with the most bytes in request and response together", LARGEST),
     ),
 )

@@ -118,14 +118,16 @@ ANSWER = Answer(
     (
         Query(
             "partitions",
-            "acknowledged records: fetched, not fetched in this trace, skipped by a consumer (lost; not for compacted topics), stored twice; "
-            "rows without a partition are totals of a topic or of all topics, including partitions that are not listed",
+            "acknowledged records of each partition. read: fetched in this trace; unread: not fetched; lost: skipped by a consumer (not counted for "
+            "compacted topics); stored_twice: stored again at another offset. Rows without a partition are totals of a topic or of all topics, "
+            "including partitions that are not listed",
             PARTITIONS,
         ),
         Query("only-read", "partitions that were fetched but not written in this trace", ONLY_READ),
         Query(
             "offsets",
-            "the four busiest partitions: offsets of producers, committed offsets and positions of consumers",
+            "offsets over time in the four busiest partitions: the end of the produced records, the high watermark, the last stable offset, and the "
+            "next offset of each consumer (read by)",
             OFFSETS,
         ),
     ),

@@ -60,13 +60,13 @@ ANSWER = Answer(
     "racks",
     "How many bytes were fetched across racks, and could a replica in the client's rack have served them?",
     (
-        Query("bytes", "bytes of records by the rack of the broker and the rack of the client", BYTES),
+        Query("bytes", "bytes of fetched records by rack of the client, rack of the broker and topic", BYTES),
         Query(
             "saving",
-            "bytes by rack of the clients; avoidable: bytes across racks that a replica in the rack of the client could have served; the replica was "
-            "in sync when the topic was created",
+            "fetched bytes by rack of the client. avoidable_across_racks: bytes from another rack although a broker in the rack of the client had a "
+            "replica that was in sync when the topic was created",
             SAVING,
         ),
-        Query("clients", "clients that cannot fetch from their own rack because their rack is unknown", CLIENTS),
+        Query("clients", "clients that cannot fetch from a replica in their own rack, and why", CLIENTS),
     ),
 )

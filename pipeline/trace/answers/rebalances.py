@@ -83,8 +83,8 @@ ANSWER = Answer(
     (
         Query(
             "rebalances",
-            "each new generation or epoch that a member got: from the first request that joined it until the last member had its partitions; causes "
-            "from the coordinator's record, or else from the requests of members",
+            "each new generation or epoch of a group. took_ms: from the first request that joined it until the last member had its partitions; "
+            "causes_from: coordinator if the recording broker reported the causes, requests if they follow from the requests of members",
             REBALANCES,
         ),
     ),

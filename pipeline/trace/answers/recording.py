@@ -28,9 +28,9 @@ ANSWER = Answer(
     (
         Query(
             "facts",
-            "recorder and size of each run; errors: responses with an error code; without response: requests whose connection closed first (as "
-            "when a consumer closes while a fetch waits), that were rejected, or whose response is missing; incomplete: exchanges of which a part "
-            "is missing or cannot be decoded",
+            "recorder and size of the recording. errors: responses with an error code; without_response: requests whose connection closed before "
+            "the response (for example because a consumer stops while its fetch waits), that the broker rejected, or whose response is missing in "
+            "the trace; incomplete: requests or responses of which a part is missing or cannot be decoded",
             FACTS,
         ),
     ),

@@ -41,13 +41,14 @@ ANSWER = Answer(
     (
         Query(
             "produced",
-            "batches that arrived more than once with the same producer id and sequence number; "
-            "the broker stores such a batch once, and sends a response each time",
+            "batches that a producer sent more than once, with the same producer id and sequence number. A broker must store such a batch only "
+            "once; stored_twice: the number of batches for which the responses show two offsets",
             PRODUCED,
         ),
         Query(
             "fetched",
-            "offsets from which a client id got records more than once: its response was lost, or several consumers share the client id",
+            "offsets from which a client id fetched records more than once, for example because a response was lost or because several consumers "
+            "share the client id",
             FETCHED,
         ),
     ),

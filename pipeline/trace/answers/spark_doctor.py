@@ -87,9 +87,9 @@ ANSWER = Answer(
     (
         Query(
             "queries",
-            "requests and bytes of the consumers of each query; records: all fetched records, including those that the query discards",
+            "requests and bytes of the Kafka consumers of each Spark query; records: all fetched records, including those that the query discards",
             QUERIES,
         ),
-        Query("advice", "what is unusual, and which option to set", ADVICE),
+        Query("advice", "unusual traffic of Spark queries, and which option to set", ADVICE),
     ),
 )

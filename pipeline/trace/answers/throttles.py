@@ -51,10 +51,16 @@ ANSWER = Answer(
     "throttles",
     "Which clients were throttled, by which quota, and for how long?",
     (
-        Query("clients", "throttles of each client; percent of the time for which its connections were open", CLIENTS),
+        Query(
+            "clients",
+            "throttles of each client by API and quota; percent_of_time: throttled_ms as a percentage of the time for which the connections of "
+            "the client were open",
+            CLIENTS,
+        ),
         Query(
             "rates",
-            "bytes per second against the quota, and the longest throttle, of the clients that were throttled most",
+            "bytes per second, quota (bound) and longest throttle time in each interval, for six clients: those that quotas throttled for the "
+            "longest time, or without throttles those with the most bytes",
             RATES,
         ),
     ),

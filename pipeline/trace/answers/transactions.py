@@ -177,25 +177,27 @@ INVISIBLE = f"""
 
 ANSWER = Answer(
     "transactions",
-    "Which transactions were open, and what did they hold back?",
+    "Which transactions were open, and which records did they hide from read_committed consumers?",
     (
         Query(
             "transactions",
-            "each transaction, from its first accepted request until the response to EndTxn, or until it was aborted otherwise. held_records: "
-            "records of one partition from its first one on, also those of other producers, that read_committed consumers could not see until it was "
-            "decided; held_ms: for how long, as far as fetches show it; completion_ms and causes are known only in "
-            "a trace that kafkaproto's broker recorded itself",
+            "each transaction. open_ms: from its first accepted request until the response to EndTxn, or until it was aborted without EndTxn. "
+            "held_records: the most records of one partition that it hid from read_committed consumers, including those of other producers; held_ms: "
+            "for how long, as far as the trace shows it; completion_ms: from the end of open_ms until the coordinator completed it. completion_ms "
+            "and the exact cause of an abort are known only if a broker of this project recorded the trace",
             TRANSACTIONS,
         ),
         Query(
             "partitions",
-            "each partition with the transaction that held back its records for the longest time",
+            "each partition, with the transaction that hid its records from read_committed consumers for the longest time",
             PARTITIONS,
         ),
-        Query("lanes", f"transactions of the {MAX_LANES} transactional ids with the longest ones", LANES),
+        Query(
+            "lanes", f"transactions over time of the {MAX_LANES} transactional ids with the longest transactions", LANES
+        ),
         Query(
             "invisible",
-            "records below the high watermark that read_committed consumers could not see, over time, all partitions of a topic together",
+            "number of records below the high watermark that read_committed consumers could not see, for each topic over time",
             INVISIBLE,
         ),
     ),

@@ -73,10 +73,12 @@ ANSWER = Answer(
     (
         Query(
             "partitions",
-            "times for which no member of a group owned a partition: from the request with which its owner released it or left the group, or from "
-            "the last request of an owner that timed out, until a response assigned it to a member",
+            "each partition of a group: how often (times) and how long (unread_ms) no member owned it: from the request with which its owner "
+            "released it or left the group, or from the last request of an owner that timed out, until a response assigned it to a member",
             PARTITIONS,
         ),
-        Query("owners", f"owners of the {MAX_LANES} partitions that had none for the longest time", OWNERS),
+        Query(
+            "owners", f"owners over time of the {MAX_LANES} partitions that had no owner for the longest time", OWNERS
+        ),
     ),
 )

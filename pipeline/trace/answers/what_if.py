@@ -238,7 +238,8 @@ ANSWER = Answer(
     (
         Query(
             "planned",
-            "the quota arithmetic for the same requests under other quotas; in force: the quota that the broker had",
+            "throttle times of each client, computed for the same requests under other quotas; in_force: whether the broker had this quota; "
+            "differs_from_the_broker: for the quota in force, the number of requests with another throttle time in the trace",
             planned,
         ),
     ),

@@ -14,11 +14,11 @@ from kafkaproto.trace.format import TraceError
 
 ALL_HOLD, WARNED, FAILED, UNREADABLE, UNFINISHED = 0, 1, 2, 3, 4
 STATUSES = f"""exit status:
-  {ALL_HOLD}  no rule is broken
-  {WARNED}  only rules of severity warning are broken
-  {FAILED}  a rule of severity error is broken
-  {UNREADABLE}  there was nothing to read, or no rule found anything to check
-  {UNFINISHED}  the program failed: nothing is known about the traffic"""
+  {ALL_HOLD}  the traffic breaks no rule
+  {WARNED}  it breaks only rules of severity warning
+  {FAILED}  it breaks a rule of severity error
+  {UNREADABLE}  an option is invalid, there was nothing to read, or no rule found anything to check
+  {UNFINISHED}  the program failed, so there is no result"""
 
 
 def run_with_status(prog: str, work: Callable[[], int]) -> int:

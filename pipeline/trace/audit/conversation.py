@@ -150,6 +150,11 @@ RULES = (
     Rule("6", "responses of a connection are sent in the order of its requests, each with the correlation id of its request", ERROR, in_order),
     Rule("7", "requests use advertised versions, and responses are encoded in the version of their request", ERROR, versions),
     Rule("13", f"the broker responds to a fetch at most {SLACK_MS} ms after max_wait_ms", WARNING, in_time),
-    Rule("13-early", "a fetch below min_bytes waits max_wait_ms unless there is an error, a closer replica, a new log or leader", ERROR, not_early),
+    Rule(
+        "13-early",
+        "a fetch that finds less than min_bytes waits max_wait_ms unless an error, a closer replica, a new log or leader ends the wait",
+        ERROR,
+        not_early,
+    ),
     Rule("20", "a produce request with acks=0 gets no response, every other produce request gets one", ERROR, acknowledged),
 )  # fmt: skip

@@ -206,13 +206,13 @@ RULES = (
     Rule("15-twice", "a batch that an idempotent producer sends again gets the same response", ERROR, once),
     Rule(
         "20-HW",
-        "the broker responds to a produce request with acks=-1 only when the high watermark covers it",
+        "the broker responds to a produce request with acks=-1 only when the high watermark has passed its records",
         ERROR,
         committed,
     ),
     Rule(
         "20-moved",
-        "the high watermark that the broker recorded covers every produce request with acks=-1 when its response is sent",
+        "the recorded high watermark has passed the records of a produce request with acks=-1 when its response is sent",
         ERROR,
         covered,
     ),

@@ -65,6 +65,6 @@ def each_partition(tables: Tables) -> DataFrame:
 
 
 RULES = (
-    Rule("1", "the records of a response fit max_bytes, fetch.max.bytes and the quota, except for the first batch", ERROR, whole_response),
-    Rule("2", "the records of a partition fit its partition_max_bytes, except for the first batch of a response", ERROR, each_partition),
+    Rule("1", "max_bytes, fetch.max.bytes and the quota limit the records of a fetch response, but not its first batch", ERROR, whole_response),
+    Rule("2", "partition_max_bytes limits the records of a partition, but not the first batch of a response", ERROR, each_partition),
 )  # fmt: skip

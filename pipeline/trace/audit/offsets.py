@@ -371,7 +371,7 @@ RULES = (
     Rule("8", "batches of a partition do not overlap", ERROR, overlaps),
     Rule(
         "8-gap",
-        "a fetch response has no gap after the requested offset, unless the topic is compacted (the trace may not say so)",
+        "a fetch response has no gap after the requested offset, unless the topic is compacted (which the trace may not show)",
         WARNING,
         gaps,
     ),
@@ -385,7 +385,7 @@ RULES = (
     Rule(
         "10-order", "log start offset <= last stable offset <= high watermark <= log end offset", ERROR, ordered_offsets
     ),
-    Rule("10-epoch", "leader epochs never fall from batch to batch", ERROR, epochs),
+    Rule("10-epoch", "the leader epoch never falls from one batch of a partition to the next", ERROR, epochs),
     Rule("12", "the records of a fetch response end at or after the requested offset", ERROR, progress),
     Rule(
         "16",
@@ -393,6 +393,6 @@ RULES = (
         ERROR,
         latest,
     ),
-    Rule("16-time", "ListOffsets returns the first record at or after the timestamp", ERROR, earliest_at),
+    Rule("16-time", "ListOffsets for a timestamp returns the first record that is not older", ERROR, earliest_at),
     Rule("18", "OFFSET_OUT_OF_RANGE is returned only for offsets outside the log", ERROR, out_of_range),
 )

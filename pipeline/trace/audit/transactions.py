@@ -263,5 +263,5 @@ RULES = (
     Rule("24", "no read_committed response lists a committed transaction as aborted", ERROR, committed_visible),
     Rule("25", "the last stable offset of a response never passes an open transaction", ERROR, stable_in_responses),
     Rule("25-moved", "the last stable offset of a replica never passes an open transaction", ERROR, stable_in_replicas),
-    Rule("28", "each transaction ends as its EndTxn said, on every partition to which it wrote", ERROR, markers),
+    Rule("28", "each transaction is committed or aborted, as its EndTxn requested, on every partition to which it wrote", ERROR, markers),
 )  # fmt: skip

@@ -97,7 +97,7 @@ def as_json(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> dict[st
 def left_out(outcomes: Sequence[Outcome]) -> list[str]:
     """Return a line for each rule with undecided rows: rows that may be faults, which cannot be decided because the trace lacks entries."""
     return [
-        f"rule {outcome.rule.number}: {outcome.left_out:,} rows are left out because missing entries may explain them"
+        f"rule {outcome.rule.number}: {outcome.left_out:,} cases look broken but are left out, because missing entries may explain them"
         for outcome in outcomes
         if outcome.left_out
     ]
@@ -124,7 +124,9 @@ def remarks(store: Store, tables: Tables) -> list[str]:
         dropped_entries = max(json.loads(facts).get("entries", 0) for facts in row.facts)
         lines.append(f"run {row.run}: the recorder dropped {dropped_entries:,} entries")
     missing = tables.sql("SELECT run, entries FROM {gaps} WHERE entries > 0 ORDER BY run").collect()
-    lines += [f"run {row.run}: {row.entries:,} entries are missing or have not arrived yet" for row in missing]
+    lines += [
+        f"run {row.run}: {row.entries:,} entries of the trace are missing or have not arrived yet" for row in missing
+    ]
     for row in tables.events.where("kind = 'left_out'").orderBy("run").collect():
         packets = ", ".join(f"{n:,} {why}" for why, n in json.loads(row.facts)["packets"].items())
         lines.append(f"run {row.run}: packets of the capture that are in no table: {packets}")

@@ -28,12 +28,13 @@ OPEN_ROWS = 12
 SMALL_PRINT = (
     ("Clock", "Durations use the recorder's monotonic clock; times are seconds since the first request of the trace."),
     ("Bytes", "The size of a request or response includes its header, not the four bytes of its length. Records count as stored, compressed or not."),
-    ("Throttle", "The throttle time that the broker applied; in the trace of a proxy or a capture, the throttle time in the response."),
-    ("Quantiles", "Approximate, within a thousandth of the rank."),
+    ("Throttle", "The throttle time that the broker applied to a request; in the trace of a proxy or a capture, the throttle time in the response."),
+    ("Quantiles", "p50 is the median. Quantiles are approximate: their rank may be wrong by a thousandth of the number of values."),
     ("Waiting", "Time that the request was parked in purgatory. If this was not recorded, the whole time from the start of the handler (if "
         "that was not recorded either, from the arrival of the request) until the response was ready."),
     ("Not recorded", "Keys and values of records, traffic of TLS connections in a capture, and entries that the recorder dropped (listed above)."),
-    ("What if", "Under another quota, each client waits as long as in the recording after it may send again. Response sizes stay the same."),
+    ("What if", "Computed with two assumptions: under another quota, a client lets as much time pass before its next request as in the recording, "
+        "counted from when it may send again, and the sizes of the responses stay the same."),
 )  # fmt: skip
 
 SHORT = {
@@ -187,7 +188,7 @@ def _pictures(answer: str, tables: Tables, release: str) -> list[tuple[str, str,
             return [
                 (
                     "planned",
-                    "Share of its time for which each client would be throttled under other quotas.",
+                    "Percentage of the time for which each client would be throttled under other quotas. Ring: the quota of the broker.",
                     figures.planned(rows("planned")),
                 )
             ]
@@ -195,12 +196,14 @@ def _pictures(answer: str, tables: Tables, release: str) -> list[tuple[str, str,
             return [
                 (
                     "partitions",
-                    "Acknowledged records by outcome: at most 20 partitions, those with the most records lost, stored twice or acknowledged.",
+                    "Acknowledged records that consumers read, did not read (unread) or skipped (lost), in the 20 partitions with the most lost "
+                    "records, or else the most records stored twice or acknowledged.",
                     figures.delivered(rows("partitions")),
                 ),
                 (
                     "offsets",
-                    "Offsets over time: the lag is the distance from the produced offset to the position of a consumer.",
+                    "Offsets over time in the four busiest partitions. The lag of a consumer is the distance from its line to the line of the "
+                    "produced records.",
                     figures.offsets(rows("offsets")),
                 ),
             ]
@@ -235,10 +238,14 @@ def _pictures(answer: str, tables: Tables, release: str) -> list[tuple[str, str,
             ]
         case "latency":
             return [
-                ("parts", "Parts of the latency, by API.", figures.latency(rows("parts"))),
+                (
+                    "parts",
+                    "Median, 95th and 99th percentile of the time of requests, divided into its parts, by API.",
+                    figures.latency(rows("parts")),
+                ),
                 (
                     "lanes",
-                    "Connections side by side: requests, waits and mute intervals.",
+                    "Requests of twelve connections in five seconds: queued, handled and waiting. Red: the broker muted the connection.",
                     figures.swim_lanes(rows("lanes")),
                 ),
             ]
@@ -246,12 +253,12 @@ def _pictures(answer: str, tables: Tables, release: str) -> list[tuple[str, str,
             return [
                 (
                     "sizes",
-                    "Sizes of responses against their limit; a larger dot stands for more fetches.",
+                    "Bytes of records in fetch responses, compared with max_bytes; a larger dot stands for more fetches.",
                     figures.fetch_sizes(rows("sizes")),
                 ),
                 (
                     "records",
-                    "Records per fetch, and requests per thousand records.",
+                    "Number of fetches by records per fetch, and requests per thousand fetched records of each client.",
                     figures.records(rows("records"), rows("costs")),
                 ),
             ]

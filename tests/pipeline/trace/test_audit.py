@@ -232,7 +232,7 @@ def test_audit_of_a_trace_with_gaps_reports_only_faults_that_gaps_cannot_explain
 def test_audit_notes_the_number_of_faults_left_out_because_trace_entries_are_missing() -> None:
     rule = next(rule for rule in RULES if rule.number == "19")
     [line] = left_out([Outcome(rule, 0, 0, None, [], 3), Outcome(RULES[0], 5, 0, None, [])])
-    assert line == "rule 19: 3 rows are left out because missing entries may explain them"
+    assert line == "rule 19: 3 cases look broken but are left out, because missing entries may explain them"
     unexercised = Outcome(rule, 0, 0, None, [], 3)
     assert unexercised.verdict == NOT_EXERCISED and f"note: {line}" in text([unexercised]).splitlines()
     result_json = as_json([unexercised], ["a file is torn"])

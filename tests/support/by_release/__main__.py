@@ -1,4 +1,7 @@
-"""Compare what client libraries do with brokers of each release with the committed outcomes. This takes two minutes."""
+"""Run client libraries against brokers of each release, and check the outcomes against those in git.
+
+This takes two minutes.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,12 @@ from tests.support.by_release import expected
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.support.by_release", description=__doc__)
-    parser.add_argument("--write", action="store_true", help="write the outcomes instead of comparing them")
-    parser.add_argument("--real", action="store_true", help="use a real Kafka of each release")
+    parser.add_argument(
+        "--write", action="store_true", help="write the outcomes to their file instead of comparing them"
+    )
+    parser.add_argument(
+        "--real", action="store_true", help="run the clients against a real Kafka of each release instead"
+    )
     options = parser.parse_args()
     if options.write and options.real:
         parser.error("--write and --real exclude each other: the outcomes are those of this project's brokers")

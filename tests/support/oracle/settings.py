@@ -1,14 +1,18 @@
 """Write the tables of Kafka's settings in broker/config/tables/ from the jars of two releases.
 
-`Settings.java` prints the settings of a release. A table has one setting per line, its columns separated by tabs:
+`Settings.java` prints the settings of a release. A table has one setting per line, its columns
+separated by tabs:
 
-- `table`: `broker`, `dynamic` (broker settings that act only when set on a running broker), `topic` or `group`
+- `table`: `broker`, `dynamic` (broker settings that act only when set on a running broker), `topic`
+  or `group`
 - `name`, `type` as DescribeConfigs names it, `default` as text (`(null)` for none)
-- `range`: empty for any value; otherwise alternatives separated by `|`, each one value or an inclusive interval `LOW..HIGH`, of which
-  one end may be missing; `~` in front: upper and lower case are the same; `+`: not empty; `replicas`: `partition:broker,...`
-- `mode`: `r` fixed at start, `b` dynamic for one broker, `c` dynamic for one broker or all of them; then `i`: internal, described only
-  if set
-- `fallbacks`: broker settings that apply if this one is not set; the first of them that is set applies
+- `range`: empty for any value; otherwise alternatives separated by `|`, each one value or an
+  inclusive interval `LOW..HIGH`, of which one end may be missing; `~` in front: upper and lower
+  case are the same; `+`: not empty; `replicas`: `partition:broker,...`
+- `mode`: `r` fixed at start, `b` dynamic for one broker, `c` dynamic for one broker or all of them;
+  then `i`: internal, described only if set
+- `fallbacks`: broker settings that apply if this one is not set; the first of them that is set
+  applies
 """
 
 from __future__ import annotations
@@ -83,7 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--check", action="store_true", help="write nothing; exit with status 1 if a table is not current"
+        "--check", action="store_true", help="write nothing; exit with status 1 if a table differs from the jars"
     )
     options = parser.parse_args(arguments)
     stale = []

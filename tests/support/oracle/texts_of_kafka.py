@@ -14,7 +14,7 @@ import zipfile
 from collections.abc import Iterable
 
 from benchmarks.rivals.jars import KAFKA_VERSION, NEWER_VERSION, kafka_jars
-from tests.documentation.samples import OF_KAFKA, texts_of
+from tests.documentation.samples import KINDS, OF_KAFKA
 
 ROOMS = ("config", "group", "handlers", "log", "metadata", "quota", "requests")
 """The folders of `broker/` that send texts of Kafka."""
@@ -31,7 +31,9 @@ def literals(text: str) -> list[bytes]:
 
 def texts_of_kafka() -> dict[str, str]:
     """Return the error texts of the broker that Kafka has, too. Maps each to the class file of 3.9.1 or 4.2.0 that contains all its literals."""
-    texts = {text for path, text in texts_of("messages") if path.startswith(tuple(f"broker/{room}/" for room in ROOMS))}
+    texts = {
+        text for path, text in KINDS["messages"].texts() if path.startswith(tuple(f"broker/{room}/" for room in ROOMS))
+    }
     return dict(sorted(_classes_with({text: literals(text) for text in sorted(texts)})))
 
 

@@ -107,9 +107,7 @@ def current() -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.support.oracle.unicode_tables", description=__doc__)
-    parser.add_argument(
-        "--write", action="store_true", help="write the module from the tables instead of comparing it with them"
-    )
+    parser.add_argument("--write", action="store_true", help="write the module, instead of comparing it")
     given = parser.parse_args()
     if given.write:
         PATH.write_text(current())

@@ -1,0 +1,46 @@
+"""The texts of the help of all programs: the collection misses none, and the help fits into a terminal."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from kafkaproto.cli import COMMANDS
+from tests.documentation import helps
+
+WIDTH = 100
+"""The maximum number of characters in a line of a help, in a terminal of this width."""
+
+
+def test_collected_texts_include_every_command_program_and_the_report() -> None:
+    texts = helps.texts()
+    programs = {where for where, _ in texts}
+    assert {f"kafkaproto {command}" for command in COMMANDS} <= programs
+    assert {"python -m benchmarks.race", "python -m kafkaproto.pipeline.demo", "kafkaproto trace cut"} <= programs
+    assert ("kafkaproto encode", "--hex: print the bytes as hex digits") in texts
+    assert (
+        "python -m benchmarks.ab",
+        "--requests N: requests per row in the part instructions (default: 100)",
+    ) in texts
+    assert any(where == "report: question" for where, _ in texts) and any(where == "table events" for where, _ in texts)
+
+
+def test_help_of_a_parser_is_collected_without_suppressed_options() -> None:
+    parser = argparse.ArgumentParser(prog="tool", description="Do it.\n\nTwice.", epilog="Examples:\n  tool")
+    parser.add_argument("name", metavar="NAME", help="a name")
+    parser.add_argument("--kind", choices=("a", "b"), default="a", help="a kind (default: %(default)s)")
+    parser.add_argument("--secret", help=argparse.SUPPRESS)
+    assert [text for _, text in helps._texts(parser)] == [
+        "Do it.",
+        "Twice.",
+        "Examples:\n  tool",
+        "NAME: a name",
+        "--kind {a,b}: a kind (default: a)",
+    ]
+
+
+def test_no_line_of_a_help_is_longer_than_100_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(WIDTH + 2))  # argparse leaves two columns free
+    pages = [helps.overview(), *(parser.format_help() for parser in helps.parsers())]
+    assert [line for page in pages for line in page.splitlines() if len(line) > WIDTH] == []
