@@ -172,7 +172,7 @@ class Cluster:
     @cached_property
     def apis(self) -> Mapping[int, Registration]:
         """Return the APIs that every broker offers, by API key."""
-        return advertised(self._ranges)
+        return advertised(self._ranges, release.accepted_ranges_of(self.release_name))
 
     # ---- time ----------------------------------------------------------------------------------------------------------------
 
