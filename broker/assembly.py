@@ -16,6 +16,7 @@ from kafkaproto.broker.coordinators import TransactionParts, groups_factory
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.manager import LogManager
 from kafkaproto.broker.metadata.balance import LeaderBalance
+from kafkaproto.broker.metadata.broker_sessions import BrokerSessions
 from kafkaproto.broker.metadata.controller import Controller
 from kafkaproto.broker.metadata.unclean import UncleanElection
 from kafkaproto.broker.node import Node, SharedState
@@ -153,6 +154,20 @@ def new_elections(
         lambda: int(config.get(-1, "unclean.leader.election.interval.ms")),
     )
     return balance, unclean
+
+
+def new_sessions(controller: Controller, config: ClusterConfig, timers: Timers, actions: ActionQueue) -> BrokerSessions:
+    """Return the component that fences brokers after they have stopped.
+
+    timers: start the fencing of brokers that stop without a controlled shutdown. actions: has the time of the cluster's clock, in ms.
+    """
+    return BrokerSessions(
+        controller,
+        timers,
+        lambda: actions.now_ms,
+        lambda broker_id: bool(config.get(broker_id, "controlled.shutdown.enable")),
+        lambda: int(config.get(-1, "broker.session.timeout.ms")),
+    )
 
 
 # ---- brokers -----------------------------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from kafkaproto.broker.assembly import (
     new_histories,
     new_mutations,
     new_node,
+    new_sessions,
     open_persistence,
     publish_journal,
 )
@@ -138,6 +139,7 @@ class Cluster:
         persist = (None, None) if kept is None else (kept.remember, kept.remember_if_possible)
         self.controller = Controller(cluster_id, self.config, self.rng, self._image_changed, *persist)
         self._elections = new_elections(self.controller, self.config, self.timers, self.actions)
+        self._sessions = new_sessions(self.controller, self.config, self.timers, self.actions)
         group_seed = self.rng.getrandbits(64)
         self.groups = AllGroups(lambda: (node.groups for node in self.nodes if node.has_groups))
         self.stores = Stores(self.budget, self.rng.random, self.events, None if kept is None else kept.metadata_log)
@@ -172,7 +174,7 @@ class Cluster:
     @cached_property
     def apis(self) -> Mapping[int, Registration]:
         """Return the APIs that every broker offers, by API key."""
-        return advertised(self._ranges)
+        return advertised(self._ranges, release.accepted_ranges_of(self.release_name))
 
     # ---- time ----------------------------------------------------------------------------------------------------------------
 
@@ -192,14 +194,11 @@ class Cluster:
     # ---- brokers -------------------------------------------------------------------------------------------------------------
 
     def _running_node(self, broker_id: int) -> Node | None:
-        if not 0 <= broker_id < len(self.nodes) or not self.nodes[broker_id].running:
-            return None
-        return self.nodes[broker_id]
+        is_running = 0 <= broker_id < len(self.nodes) and self.nodes[broker_id].running
+        return self.nodes[broker_id] if is_running else None
 
     def _running_partitions(self) -> Iterator[Partition]:
-        for node in self.nodes:
-            if node.running:
-                yield from node.replicas.partitions.values()
+        return (partition for node in self.nodes if node.running for partition in node.replicas.partitions.values())
 
     def set_listeners(self, broker_id: int, listeners: Mapping[str, tuple[str, int]]) -> None:
         """Set the addresses that Metadata reports for a broker, by listener name."""
@@ -207,7 +206,7 @@ class Cluster:
         self.controller.set_broker(BrokerState(broker_id, node.config["broker.rack"], dict(listeners), node.running))
 
     def stop_broker(self, broker_id: int) -> None:
-        """Stop a broker like a process that ends: its connections close, other replicas become leaders, its own replicas keep their data."""
+        """Stop a broker like a process that ends: its connections close, other replicas become leaders (M-14), its own replicas keep their data."""
         node = self.nodes[broker_id]
         if not node.running:
             return
@@ -215,7 +214,8 @@ class Cluster:
         node.close_connections()
         node.replicas.stop_following()
         node.stop_coordinating()
-        self.controller.broker_stopped(broker_id)
+        if not self._sessions.stopped(broker_id):
+            self._follow_everywhere(tuple(self.controller.image.topics))  # no follower fetches from it any more
         self._broker_changed(node, "stopped")
 
     def start_broker(self, broker_id: int) -> None:
@@ -223,6 +223,7 @@ class Cluster:
         node = self.nodes[broker_id]
         if node.running:
             return
+        self._sessions.end(broker_id)
         node.running = True
         node.forget_sessions()
         node.reset_quotas()

@@ -269,9 +269,10 @@ class Node:
 
     @property
     def log_dir(self) -> str:
-        """Return the path that this broker reports as its log directory; it need not exist."""
+        """Return the path that this broker reports as its log directory: as set, or the data directory, or else a path that does not exist."""
         given = next((self.config[name] for name in ("log.dirs", "log.dir") if self.config.is_given(name)), "")
-        return str(given).split(",")[0].strip() or f"/kafkaproto/broker-{self.broker_id}"
+        path = str(given).split(",")[0].strip()
+        return path or self.replicas.stores.path or f"/kafkaproto/broker-{self.broker_id}"
 
     @cached_property
     def apis(self) -> Mapping[int, Registration]:

@@ -5,7 +5,7 @@ The broker advertises only the APIs that it has handlers for, not all APIs of th
 
 from __future__ import annotations
 
-from kafkaproto.releases import Ranges, releases, versions
+from kafkaproto.releases import Ranges, accepted, releases, versions
 
 DEFAULT_RELEASE = "3.9"
 RELEASES = tuple(releases())
@@ -58,6 +58,11 @@ def ranges_of(release: str) -> Ranges:
     """Return a dict of API keys to (lowest, highest version) in a release. Raises ValueError for an unknown release, naming the known ones."""
     _place(release)
     return versions(release)
+
+
+def accepted_ranges_of(release: str) -> Ranges:
+    """Return a dict of API keys to (lowest, highest version) that a broker of a release handles. Kafka 4 lists Produce 0 to 2, but rejects them."""
+    return accepted(release)
 
 
 def _place(release: str) -> int:

@@ -27,13 +27,10 @@ REASONS: dict[str, str] = {
     "The metadata log is one file of the data directory, in its own format. It has no replicas, segments, snapshots, retention or no-op records.": (
         r"(internal\.)?metadata\..*"
     ),
-    "The controller knows without requests and heartbeats whether a broker runs. A broker is fenced as soon as it stops.": r"""
-        broker\.(heartbeat\.interval|session\.timeout)\.ms initial\.broker\.registration\.timeout\.ms server\.max\.startup\.time\.ms
+    "The controller knows without requests and heartbeats whether a broker runs.": r"""
+        broker\.heartbeat\.interval\.ms initial\.broker\.registration\.timeout\.ms server\.max\.startup\.time\.ms
         controller\.socket\.timeout\.ms
     """,
-    "A broker that stops is always fenced at once. With `false`, Kafka elects other leaders only after `broker.session.timeout.ms`.": (
-        r"controlled\.shutdown\.enable"
-    ),
     "The option `--brokers N` gives the brokers the ids 0 to N-1.": r"broker\.id node\.id",
     "There is no authorizer, so no listener waits for it.": r"early\.start\.listeners",
     "It has no effect in Kafka 3.9.1, either: no production level of its `metadata.version` supports eligible leader replicas.": (

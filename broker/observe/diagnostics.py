@@ -220,8 +220,8 @@ class Diagnostics(Observer):
                 f"`kafkaproto apis --release {self._release}` lists what is served"
             )
             return Refusal(name, what, ADVICE.get(ApiKey(key), advice))
-        if not served.min_version <= version <= served.max_version:
-            versions = f"v{served.min_version} to v{served.max_version}"
+        if not served.first_accepted <= version <= served.max_version:
+            versions = f"v{served.first_accepted} to v{served.max_version}"
             return Refusal(
                 name,
                 what,

@@ -199,6 +199,11 @@ class MetadataLog:
 
     # ---- partitions ----------------------------------------------------------------------------------------------------------
 
+    @property
+    def path(self) -> str:
+        """The absolute path of the data directory."""
+        return str(self.directory.path.absolute())
+
     def volume(self) -> tuple[int, int]:
         """Return (total bytes, usable bytes) of the file system of the data directory; (-1, -1) if it cannot be read (AD-49)."""
         try:

@@ -17,9 +17,12 @@ from kafkaproto.broker.runtime.events import Events
 class Shelf(Protocol):
     """Interface of a data directory, which keeps the segment files and the log states of all partitions.
 
-    `folder` returns the place for a partition's segment files. `keeper` returns the object that persists the state of a partition's log. After a
-    restart of the process, `restore` returns the persisted state of a log and brings back its segments.
+    `path` is its absolute path. `folder` returns the place for a partition's segment files. `keeper` returns the object that persists the state of a
+    partition's log. After a restart of the process, `restore` returns the persisted state of a log and brings back its segments.
     """
+
+    @property
+    def path(self) -> str: ...
 
     def folder(self, topic_id: bytes, index: int) -> SegmentFolder: ...
 
@@ -75,6 +78,11 @@ class Stores:
             if left is not None:
                 self._left[key] = left
         return store
+
+    @property
+    def path(self) -> str | None:
+        """The absolute path of the data directory; None if the records do not survive the process."""
+        return None if self._shelf is None else self._shelf.path
 
     def volume(self) -> tuple[int, int]:
         """Return (total bytes, usable bytes) of the place that stores the records (AD-49).

@@ -86,7 +86,7 @@ def decode(node: Node, peer: Peer, frame: memoryview, now_ms: int) -> Decoded:
         )
     key, version = _KEY_AND_VERSION.unpack_from(frame)
     registration = node.apis.get(key)
-    if registration is None or not registration.min_version <= version <= registration.max_version:
+    if registration is None or not registration.first_accepted <= version <= registration.max_version:
         return _decode_unsupported(node, peer, frame, key, version, now_ms)
     api = codec(key, version)
     try:

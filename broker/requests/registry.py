@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.outcomes import Outcome
+from kafkaproto.releases import Ranges
 
 Handler = Callable[[Any, Any], Outcome | Delayed]
 """A function of (exchange, request message) that returns the outcome, or a `Delayed` that completes later. An exchange is a request in progress."""
@@ -93,13 +94,18 @@ The handler of an API is in the module of the same name in `broker.handlers`.
 
 @dataclass(slots=True)
 class Registration:
-    """One API: the versions that its handler supports, and the function that makes its error response if the handler raises (W-7)."""
+    """One API: its versions, its handler, and the function that makes its error response if the handler raises (W-7).
+
+    min_version, max_version: the range in the ApiVersions response. first_accepted: the lowest version that is handled; it is above `min_version`
+    only for Produce in Kafka 4 (W-3).
+    """
 
     api_key: int
     min_version: int
     max_version: int
     handler: Handler
     failed: Failed
+    first_accepted: int
 
 
 _handlers: dict[int, tuple[Handler, Failed]] = {}
@@ -131,8 +137,13 @@ def load_handlers() -> None:
         load_handler(api_key)
 
 
-def registration_of(api_key: int, min_version: int, max_version: int) -> Registration:
-    """Return the registration of an API in a range of versions, both inclusive. The first request of the API imports its handler."""
+def registration_of(
+    api_key: int, min_version: int, max_version: int, first_accepted: int | None = None
+) -> Registration:
+    """Return the registration of an API in a range of versions, both inclusive. The first request of the API imports its handler.
+
+    first_accepted: the lowest version that is handled, None for `min_version`.
+    """
 
     def load() -> None:
         registration.handler, registration.failed = load_handler(api_key)
@@ -145,7 +156,8 @@ def registration_of(api_key: int, min_version: int, max_version: int) -> Registr
         load()
         return registration.failed(exchange, request, error_code)
 
-    registration = Registration(api_key, min_version, max_version, handle, fail)
+    lowest = min_version if first_accepted is None else first_accepted
+    registration = Registration(api_key, min_version, max_version, handle, fail, lowest)
     return registration
 
 
@@ -153,16 +165,17 @@ REGISTRY: Mapping[int, Registration] = {key: registration_of(key, *versions) for
 """Maps each API key to the registration of its API, in all versions that the handler supports."""
 
 
-def advertised(release_ranges: Mapping[int, tuple[int, int]]) -> dict[int, Registration]:
+def advertised(release_ranges: Ranges, accepted_ranges: Ranges | None = None) -> dict[int, Registration]:
     """Return the APIs that a broker of a release offers, by API key.
 
-    release_ranges: maps the API keys of the release to their (first, last) version. An API is offered in the versions that the release and the
-    handler have in common; without such a version it is left out.
+    release_ranges: the versions in the release's ApiVersions response. An API is offered in the versions that the release and the handler have in
+    common; without such a version it is left out. accepted_ranges: the versions that the release accepts, which can start above those it offers; None
+    if they are the same.
     """
     offered = {}
     for key, (first, last) in VERSIONS.items():
         low, high = release_ranges.get(key, (0, -1))
         low, high = max(low, first), min(high, last)
         if low <= high:
-            offered[key] = registration_of(key, low, high)
+            offered[key] = registration_of(key, low, high, max(low, (accepted_ranges or release_ranges)[key][0]))
     return offered

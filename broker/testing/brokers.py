@@ -77,7 +77,10 @@ class BrokerHandle:
         return f"<broker {self.broker_id} at {address}, {running}, leader of {counted(led, 'partition')}>"
 
     def stop(self) -> None:
-        """Stop the broker, like a process that ends: connections and listeners close, other replicas become leaders."""
+        """Stop the broker, like a process that ends: connections and listeners close, other replicas become leaders.
+
+        With `controlled.shutdown.enable=false` the other replicas become leaders only after `broker.session.timeout.ms`.
+        """
         self._cluster.run_in_loop(lambda: self._cluster.state.stop_broker(self.broker_id))
 
     def start(self) -> None:

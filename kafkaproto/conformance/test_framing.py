@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkaproto.client import request_frame
 from kafkaproto.conformance.client import Connection
 from kafkaproto.conformance.internal_apis import INTERNAL_APIS
 from kafkaproto.conformance.scene import list_offsets, new_topic, wait_until
@@ -11,6 +12,7 @@ from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.wire import batch, fetch, flat, metadata, produce, produced
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.metadata import MetadataRequest
+from kafkaproto.releases import OLDEST_PRODUCE
 
 API_VERSIONS, METADATA, PRODUCE = 18, 3, 0
 FIRST_RESPONSE_WITH_RANGE = 3
@@ -88,6 +90,21 @@ def test_requests_that_only_controllers_serve_close_the_connection_in_every_vers
     }
     still_open = [request for request, connection in connections.items() if not subject.closed(connection, 3000)]
     assert still_open == []
+
+
+@pytest.mark.rule("W-3")
+@pytest.mark.releases(first="4.0")
+def test_produce_below_version_3_closes_the_connection_although_it_is_listed(subject: Subject) -> None:
+    """Kafka 4 lists Produce from version 0 on for old clients that would fail without it (KAFKA-18659), but handles only version 3 and later."""
+    topic = new_topic(subject)
+    assert subject.offered()[PRODUCE][0] == 0
+    connections = {
+        (version, acks): send_raw(subject, request_frame(produce(topic.name, batch(b"v"), acks=acks), version))
+        for version in range(OLDEST_PRODUCE)
+        for acks in (-1, 0, 1)
+    }
+    still_open = [request for request, connection in connections.items() if not subject.closed(connection, 3000)]
+    assert still_open == [] and list_offsets(topic, -1).offset == 0
 
 
 @pytest.mark.rule("W-3")

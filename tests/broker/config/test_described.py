@@ -12,6 +12,7 @@ from kafkaproto.broker.quota.precedence import Semantics
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kafkaproto.messages.describe_log_dirs import DescribeLogDirsRequest
 from kafkaproto.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -194,6 +195,25 @@ def test_broker_without_listeners_and_log_dirs_describes_its_addresses_and_direc
     assert alter(cluster, BROKER, "0", "listeners", SET, "A://[::1]:1,B://host:2") == 0
     listeners = described(cluster, BROKER, "0")["listeners"]
     assert [s.source for s in listeners.synonyms] == [2, STATIC, DEFAULT]
+
+
+@pytest.mark.rule("CF-25")
+def test_broker_with_a_data_directory_describes_its_absolute_path_as_log_dirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cluster = VirtualCluster(2, data_dir="data")
+    for broker_id in (0, 1):
+        connection = cluster.connect(broker_id)
+        resource = DescribeConfigsResource(BROKER, str(broker_id), ["log.dirs"])
+        [entry] = connection.ask(DescribeConfigsRequest([resource]), 4).results[0].configs
+        [directory] = connection.ask(DescribeLogDirsRequest(None), 4).results
+        assert (entry.value, entry.config_source) == (str(tmp_path / "data"), STATIC)
+        assert directory.log_dir == entry.value
+    cluster.state.close()
+    given = VirtualCluster(1, {"log.dirs": "/a"}, data_dir="data")
+    assert described(given, BROKER, "0")["log.dirs"].value == "/a"
+    given.state.close()
 
 
 @pytest.mark.rule("CF-25")

@@ -56,6 +56,13 @@ def test_releases_before_4_offer_old_produce_and_fetch_versions(
     assert [(apis[key].min_version, apis[key].max_version) for key in (0, 1)] == [produce, fetch]
 
 
+@pytest.mark.rule("W-3")
+def test_releases_from_4_on_offer_produce_0_but_accept_only_version_3_and_later() -> None:
+    registrations = {release: Cluster(1, release_name=release).apis[0] for release in ("3.9", "4.0", "4.2")}
+    versions = {release: (r.min_version, r.first_accepted, r.max_version) for release, r in registrations.items()}
+    assert versions == {"3.9": (0, 0, 11), "4.0": (0, 3, 12), "4.2": (0, 3, 13)}
+
+
 @pytest.mark.rule("F-36")
 def test_release_4_offers_no_fetch_version_below_4() -> None:
     assert Cluster(1, release_name="4.0").apis[1].min_version == 4

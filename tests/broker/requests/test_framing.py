@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from kafkaproto.api import APIS, ApiKey
 from kafkaproto.broker.network.connection import FRAMES_PER_TURN
 from kafkaproto.broker.network.mute import MuteState
-from kafkaproto.broker.requests.registry import REGISTRY, Registration
+from kafkaproto.broker.requests.registry import REGISTRY
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from tests.support.wire import batch, errors, fetch, metadata, produce, produced
@@ -225,10 +226,7 @@ def test_exception_in_a_handler_returns_an_error_and_keeps_the_connection_open(
         raise RuntimeError("a bug of ours")
 
     node = cluster.state.nodes[0]
-    broken = {
-        key: Registration(key, r.min_version, r.max_version, fail, r.failed) if key in (0, 1) else r
-        for key, r in REGISTRY.items()
-    }
+    broken = {key: replace(r, handler=fail) if key in (0, 1) else r for key, r in REGISTRY.items()}
     monkeypatch.setattr(node, "apis", broken)
     client = cluster.connect()
     assert produced(client.ask(produce("t", batch(b"v")), 9)).error_code == -1
