@@ -143,13 +143,14 @@ class GroupCoordinator:
             if group is None:
                 return JoinResult(member_id, error)
         result = self._admit(group, request, now_ms, reply)
-        if group.is_in(GroupState.PREPARING_REBALANCE):
+        if group.is_in(GroupState.PREPARING_REBALANCE) and not (self.is_new_coordinator and _found_no_room(result)):
             self._rebalance.complete_join_if_all_are_here(group, now_ms)
         return result
 
     def _admit(self, group: Group, request: JoinRequest, now_ms: int, reply: JoinReply) -> JoinResult | None:
         member_id = request.member_id
         if not group.accepts(member_id, self.settings.group_max_size):
+            self._rebalance.sessions.forget_pending_member(group, member_id)
             if member_id in group.members:
                 self._rebalance.drop(group, group.members[member_id])
             return JoinResult(UNKNOWN_MEMBER_ID, ErrorCode.GROUP_MAX_SIZE_REACHED)
@@ -356,6 +357,11 @@ class GroupCoordinator:
     def _unload(self, index: int, now_ms: int) -> None:
         self.groups.unload(lambda group_id: self.ownership.partition_of(group_id) == index, now_ms)
         self._replies.flush(now_ms)
+
+
+def _found_no_room(result: JoinResult | None) -> bool:
+    """Return whether a JoinGroup was rejected because the group is full. In the coordinator in Java, this does not end the join phase (GC-30)."""
+    return result is not None and result.error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
 
 
 def _fencing_failed(group_id: str, member_id: str, instance_id: str | None, error_code: int) -> KafkaError:
