@@ -15,7 +15,7 @@ from kafkaproto.broker.config.features import GROUP_VERSION, TRANSACTION_VERSION
 from kafkaproto.broker.config.release import is_release_4, is_release_4_1, is_release_4_2
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.group.placement import OFFSETS_TOPIC, coordinator_of, partition_of
+from kafkaproto.broker.group.placement import OFFSETS_TOPIC, coordinator_of
 from kafkaproto.broker.group.settings import ASSIGNOR_NAMES, ConsumerGroupSettings, GroupSettings
 from kafkaproto.broker.metadata.image import TRANSACTION_TOPIC
 from kafkaproto.broker.node import Node, SharedState
@@ -196,7 +196,8 @@ class TransactionParts:
 
         Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) while there is no coordinator.
         """
-        return coordinator_of(transactional_id, TRANSACTION_TOPIC, self._shared.controller)
+        count = self.coordinator.store.partition_count
+        return coordinator_of(transactional_id, TRANSACTION_TOPIC, self._shared.controller, count)
 
     def find_coordinator(self, transactional_id: str) -> TransactionCoordinator:
         """Return this broker's transaction coordinator, for a request with a transactional id.
@@ -214,7 +215,10 @@ class TransactionParts:
         Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if that fails.
         """
         self._shared.coordinator_of(group_id)
-        return OFFSETS_TOPIC, partition_of(group_id, self._shared.controller.image.topics[OFFSETS_TOPIC])
+        node = self._running(self._replicas.broker_id)
+        if node is None:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return OFFSETS_TOPIC, node.groups.ownership.partition_of(group_id)
 
     def coordinate(self) -> None:
         """Make this broker the coordinator of exactly the transactional ids whose partition of the transaction topic it leads (TX-1)."""
