@@ -287,12 +287,13 @@ class Cluster:
         self._next_producer_id_block = first_id + BLOCK_SIZE
         return first_id
 
-    def coordinator_of(self, group_id: str) -> int:
+    def coordinator_of(self, group_id: str, partition_count: int = 0) -> int:
         """Return the id of the broker that coordinates a group: the leader of the group's partition of __consumer_offsets (M-8).
 
-        Creates the topic on first use. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if that fails, or while the partition has no leader.
+        Creates the topic on first use. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if that fails, or while the partition has no leader. For
+        `partition_count`, see `placement.coordinator_of`.
         """
-        return coordinator_of(group_id, OFFSETS_TOPIC, self.controller)
+        return coordinator_of(group_id, OFFSETS_TOPIC, self.controller, partition_count)
 
     def remember_config(self, owner: ConfigOwner, layer: Mapping[str, str]) -> None:
         """Persist an owner's settings before a change of them takes effect. Raises KafkaError KAFKA_STORAGE_ERROR (56) if that fails.

@@ -15,7 +15,7 @@ from kafkaproto.broker.config.features import GROUP_VERSION, TRANSACTION_VERSION
 from kafkaproto.broker.config.release import is_release_4, is_release_4_1, is_release_4_2
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.group.placement import OFFSETS_TOPIC, coordinator_of, partition_of
+from kafkaproto.broker.group.placement import OFFSETS_TOPIC, coordinator_of
 from kafkaproto.broker.group.settings import ASSIGNOR_NAMES, ConsumerGroupSettings, GroupSettings
 from kafkaproto.broker.metadata.image import TRANSACTION_TOPIC
 from kafkaproto.broker.node import Node, SharedState
@@ -37,6 +37,7 @@ GROUP_LOAD_MS = "kafkaproto.group.load.ms"
 TRANSACTION_LOAD_MS = "kafkaproto.transaction.load.ms"
 TRANSACTION_COMPLETION_MS = "kafkaproto.transaction.completion.ms"
 PRODUCER_ID_BLOCK_MS = "kafkaproto.producer.id.block.ms"
+PROTOCOLS = "group.coordinator.rebalance.protocols"
 COMMIT_ACKS = "offsets.commit.required.acks"
 ACKS_ALL = -1
 REGEX_REFRESH = "group.consumer.regex.refresh.interval.ms"
@@ -109,8 +110,9 @@ def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupS
     check_bounds(get, is_release_4=is_release_4(shared.release_name))
     has_group_version = GROUP_VERSION in supported_features(shared.release_name)
     policy = get["group.consumer.migration.policy"].lower()
+    protocols = rebalance_protocols(get)
     return ConsumerGroupSettings(
-        is_on="consumer" in items(get["group.coordinator.rebalance.protocols"]),
+        is_on="consumer" in protocols,
         is_new_coordinator="group.coordinator.new.enable" in known and get["group.coordinator.new.enable"],
         is_finalized=lambda: not has_group_version or GROUP_VERSION in shared.controller.image.features,
         is_release_4=is_release_4(shared.release_name),
@@ -125,6 +127,17 @@ def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupS
         session_timeout_ms=of_group("consumer.session.timeout.ms"),
         heartbeat_interval_ms=of_group("consumer.heartbeat.interval.ms"),
     )
+
+
+def rebalance_protocols(get: BrokerConfig) -> list[str]:
+    """Return the group protocols that a broker serves. Raises ConfigError if the classic protocol is missing, as a starting Kafka does (GN-67).
+
+    get: the settings of the broker.
+    """
+    protocols = items(get[PROTOCOLS])
+    if "classic" not in protocols:
+        raise ConfigError(f'{PROTOCOLS} must contain classic (got "{get[PROTOCOLS]}")')
+    return protocols
 
 
 def check_bounds(get: BrokerConfig, *, is_release_4: bool) -> None:
@@ -183,7 +196,8 @@ class TransactionParts:
 
         Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) while there is no coordinator.
         """
-        return coordinator_of(transactional_id, TRANSACTION_TOPIC, self._shared.controller)
+        count = self.coordinator.store.partition_count
+        return coordinator_of(transactional_id, TRANSACTION_TOPIC, self._shared.controller, count)
 
     def find_coordinator(self, transactional_id: str) -> TransactionCoordinator:
         """Return this broker's transaction coordinator, for a request with a transactional id.
@@ -201,7 +215,10 @@ class TransactionParts:
         Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if that fails.
         """
         self._shared.coordinator_of(group_id)
-        return OFFSETS_TOPIC, partition_of(group_id, self._shared.controller.image.topics[OFFSETS_TOPIC])
+        node = self._running(self._replicas.broker_id)
+        if node is None:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return OFFSETS_TOPIC, node.groups.ownership.partition_of(group_id)
 
     def coordinate(self) -> None:
         """Make this broker the coordinator of exactly the transactional ids whose partition of the transaction topic it leads (TX-1)."""

@@ -130,7 +130,7 @@ class SharedState(Protocol):
     @property
     def controller(self) -> Controller: ...
 
-    def coordinator_of(self, group_id: str) -> int:
+    def coordinator_of(self, group_id: str, partition_count: int = 0) -> int:
         """Return the broker that coordinates a group. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) while the group has no coordinator."""
 
     def new_producer_id_block(self) -> int:

@@ -129,10 +129,10 @@ class ConsumerCoordinator:
         )
 
     def resume(self, group: ConsumerGroup, now_ms: int) -> None:
-        """Start the timers of a group that was loaded from the offsets topic."""
+        """Start the timers of a group that was loaded from the offsets topic. As in Kafka, they do not depend on a member's protocol (GO-11)."""
         for member in group.members.values():
-            self._transitions.expect(group, member, now_ms)
-            if member.current.state is MemberState.UNREVOKED_PARTITIONS and member.classic is None:
+            self._transitions.expect(group, member, now_ms, is_loaded=True)
+            if member.current.state is MemberState.UNREVOKED_PARTITIONS:
                 self._transitions.expect_revocation(group, member, now_ms)
 
     # ---- joining and heartbeats ----------------------------------------------------------------------------------------------
@@ -186,7 +186,8 @@ class ConsumerCoordinator:
         if classic is None:
             return self._groups.create_consumer(request.group_id, now_ms)
         group = self._groups.upgrade(classic, self._settings, self._transitions.topics, entries, now_ms)
-        self.resume(group, now_ms)
+        for member in group.members.values():
+            self._transitions.expect(group, member, now_ms)
         return group
 
     # ---- leaving and timeouts ------------------------------------------------------------------------------------------------

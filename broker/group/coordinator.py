@@ -4,7 +4,7 @@ A coordinator has the groups whose partition of `__consumer_offsets` this broker
 its leader, and dropped from memory when it stops leading it (GO-11, GO-12). The result of a join or sync is passed to its callback exactly once, at
 once or later. Corresponds to Kafka's `GroupCoordinator` (3.9), with one difference: if a member sends a second join or sync while its first still
 waits for the response, Kafka never responds to the first. This coordinator responds to it with REBALANCE_IN_PROGRESS, so that its connection does
-not hang. This module does not depend on wire messages, connections or clocks.
+not hang (GC-24). This module does not depend on wire messages, connections or clocks.
 """
 
 from __future__ import annotations
@@ -143,13 +143,14 @@ class GroupCoordinator:
             if group is None:
                 return JoinResult(member_id, error)
         result = self._admit(group, request, now_ms, reply)
-        if group.is_in(GroupState.PREPARING_REBALANCE):
+        if group.is_in(GroupState.PREPARING_REBALANCE) and not (self.is_new_coordinator and _found_no_room(result)):
             self._rebalance.complete_join_if_all_are_here(group, now_ms)
         return result
 
     def _admit(self, group: Group, request: JoinRequest, now_ms: int, reply: JoinReply) -> JoinResult | None:
         member_id = request.member_id
         if not group.accepts(member_id, self.settings.group_max_size):
+            self._rebalance.sessions.forget_pending_member(group, member_id)
             if member_id in group.members:
                 self._rebalance.drop(group, group.members[member_id])
             return JoinResult(UNKNOWN_MEMBER_ID, ErrorCode.GROUP_MAX_SIZE_REACHED)
@@ -357,6 +358,11 @@ class GroupCoordinator:
     def _unload(self, index: int, now_ms: int) -> None:
         self.groups.unload_partition(index, now_ms)
         self._replies.flush(now_ms)
+
+
+def _found_no_room(result: JoinResult | None) -> bool:
+    """Return whether a JoinGroup was rejected because the group is full. In the coordinator in Java, this does not end the join phase (GC-30)."""
+    return result is not None and result.error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
 
 
 def _fencing_failed(group_id: str, member_id: str, instance_id: str | None, error_code: int) -> KafkaError:

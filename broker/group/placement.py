@@ -36,21 +36,17 @@ class InternalTopics(Protocol):
         """Return the internal topic `name`, creating it if it does not exist. Raises KafkaError if it cannot be created."""
 
 
-def coordinator_of(key: str, topic: str, topics: InternalTopics) -> int:
+def coordinator_of(key: str, topic: str, topics: InternalTopics, partition_count: int = 0) -> int:
     """Return the id of the broker that coordinates the group or transactional id `key`: the leader of its partition of `topic`.
 
     Creates the topic if it does not exist. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if that fails, or while the partition has no leader.
+    partition_count: the number of partitions among which a broker places ids, which may be lower than that of the topic (M-8); 0 takes all.
     """
     try:
         placed = topics.ensure_internal(topic)
     except KafkaError:
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE) from None
-    leader = placed.partitions[partition_of(key, placed)].leader
+    leader = placed.partitions[java_hash(key) % (partition_count or len(placed.partitions))].leader
     if leader < 0:
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return leader
-
-
-def partition_of(key: str, topic: InternalTopic) -> int:
-    """Return the index of the partition of an internal topic that has the group or transactional id `key`."""
-    return java_hash(key) % len(topic.partitions)

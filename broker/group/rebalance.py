@@ -63,7 +63,7 @@ class Rebalance:
         """
         if group.is_in(GroupState.PREPARING_REBALANCE) and group.generation_id == 0:
             group.new_member_added = True
-        cancel(group.pending.pop(member_id, None))
+        self.sessions.forget_pending_member(group, member_id)
         member = Member(
             member_id,
             request.group_instance_id,
@@ -128,7 +128,7 @@ class Rebalance:
 
         rebalances: whether to start a rebalance if none is in progress, as Kafka's new group coordinator does after LeaveGroup (GC-48).
         """
-        cancel(group.pending.pop(member_id, None))
+        self.sessions.forget_pending_member(group, member_id)
         if rebalances and group.is_in(GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
             self.changes.note(group.group_id, CauseKind.LEFT, member_id)
             self.prepare_if_possible(group, now_ms)

@@ -59,3 +59,7 @@ class Sessions:
         group.pending[member_id] = self._timers.at(
             now_ms + session_timeout_ms, lambda at_ms: self._id_expired(group, member_id, at_ms)
         )
+
+    def forget_pending_member(self, group: Group, member_id: str) -> None:
+        """Remove a member id that was given to a new member, and cancel its timer. Does nothing if the id is not pending."""
+        cancel(group.pending.pop(member_id, None))

@@ -196,10 +196,10 @@ class Transitions:
             return
         group.move(member, after)
         entries.append(stored_as.current_entry(group.group_id, member.member_id, after))
-        cancel(member.rebalance_timer)
-        member.rebalance_timer = None
-        if after.state is MemberState.UNREVOKED_PARTITIONS and member.classic is None:
-            self.expect_revocation(group, member, now_ms)
+        if member.classic is None:  # the timer of a classic member, which only a load starts, is kept
+            cancel(member.rebalance_timer)
+            if after.state is MemberState.UNREVOKED_PARTITIONS:
+                self.expect_revocation(group, member, now_ms)
 
     # ---- removal and timeouts --------------------------------------------------------------------------------------------------
 
@@ -254,12 +254,11 @@ class Transitions:
         """
         self._groups.downgrade(group, (), self.topics.image(), entries, now_ms, rebalances=rebalances)
 
-    def expect(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
-        """Restart the session timeout of a member. If it passes without another request, the member is removed (GN-30, GN-59)."""
+    def expect(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int, *, is_loaded: bool = False) -> None:
+        """Restart the session timer, which removes a silent member (GN-30, GN-59). is_loaded: the group was just loaded (GO-11)."""
         cancel(member.session_timer)
-        timeout_ms = self.settings.session_timeout_ms(group.group_id)
-        if member.classic is not None:
-            timeout_ms = member.classic.session_timeout_ms
+        classic = None if is_loaded else member.classic
+        timeout_ms = classic.session_timeout_ms if classic else self.settings.session_timeout_ms(group.group_id)
         member.session_timer = self._timers.at(now_ms + timeout_ms, lambda at_ms: self.expire(group, member, at_ms))
 
     def expect_revocation(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:

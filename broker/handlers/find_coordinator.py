@@ -8,6 +8,7 @@ exists. With profile `test` it gets the coordinator, so that no client has to re
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import MALFORMED, KafkaError
@@ -45,8 +46,16 @@ def find_coordinator(exchange: Exchange, request: FindCoordinatorRequest) -> Rep
     if request.key_type == GROUP and exchange.node.events.feature_requested is not None:
         exchange.node.events.feature_requested(exchange, "group", keys)
     comes_later = cluster.profile == "kafka" and TOPICS[request.key_type] not in exchange.node.image.topics
-    find = cluster.coordinator_of if request.key_type == GROUP else exchange.node.transactions.coordinator_id
+    find = _finder(exchange, request.key_type)
     return _response(exchange, [_find(exchange, key, find, comes_later) for key in keys])
+
+
+def _finder(exchange: Exchange, key_type: int) -> Callable[[str], int]:
+    """Return a function that finds the coordinator of a group or transactional id, among the partitions that this broker knew at start (M-8)."""
+    node = exchange.node
+    if key_type == TRANSACTION:
+        return node.transactions.coordinator_id
+    return partial(node.cluster.coordinator_of, partition_count=node.groups.ownership.partition_count)
 
 
 def _keys(exchange: Exchange, request: FindCoordinatorRequest) -> list[str]:

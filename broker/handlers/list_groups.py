@@ -21,7 +21,9 @@ def _failed(exchange: Exchange, request: ListGroupsRequest, error_code: int) -> 
 @register(ApiKey.LIST_GROUPS, _failed)
 def list_groups(exchange: Exchange, request: ListGroupsRequest) -> Reply:
     node = exchange.node
-    # As the old coordinator of Kafka 3.9, which lists what is loaded together with the error (GC-57).
     error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if node.groups.ownership.is_loading else ErrorCode.NONE
+    if error and node.groups.is_new_coordinator:
+        return _failed(exchange, request, error)
+    # The old coordinator of Kafka 3.9 lists what is loaded together with the error (GC-57).
     listed = [ListedGroup(*group) for group in node.groups.list_groups(request.states_filter, request.types_filter)]
     return Reply(ListGroupsResponse(error_code=int(error), groups=listed))

@@ -16,11 +16,13 @@ from kafkaproto.broker.requests.registry import register
 from kafkaproto.broker.transaction.transaction import Transaction
 from kafkaproto.broker.transaction.transaction import TransactionState as State
 from kafkaproto.error_codes import ErrorCode
+from kafkaproto.hash_order import scala_map_order
 from kafkaproto.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
     TransactionState,
 )
+from kafkaproto.partitioner import java_hash_bits
 
 if TYPE_CHECKING:
     from kafkaproto.broker.regular_expressions.pattern import Pattern
@@ -49,15 +51,21 @@ def list_transactions(exchange: Exchange, request: ListTransactionsRequest) -> R
             pattern = compile_pattern(request.transactional_id_pattern, LONGEST_ID)
         except ExpressionError:
             return _failed(exchange, request, ErrorCode.INVALID_REGULAR_EXPRESSION)
-    unknown = [name for name in request.state_filters if name not in STATES]
+    unknown = _unknown_states(request)
     listed = [
         TransactionState(t.transactional_id, t.data.producer_id, t.data.state.label)
         for t in store
         if _is_listed(t, request, pattern, exchange.now_ms)
     ]
-    if unknown and len(unknown) == len(request.state_filters):
+    if unknown and not STATES.intersection(request.state_filters):
         listed = []
     return Reply(ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=listed))
+
+
+def _unknown_states(request: ListTransactionsRequest) -> list[str]:
+    """Return the unknown states of a request once each, in the order of the Scala set in which Kafka keeps the states (TX-72)."""
+    states = scala_map_order(request.state_filters, java_hash_bits)
+    return [state for state in states if state not in STATES]
 
 
 def _is_listed(

@@ -1,8 +1,8 @@
 """SyncGroup (key 14, versions 0-5): the group leader sends the assignment, and every member receives its partitions.
 
 v1 adds throttle time; v3 adds static members; v4 is flexible; v5 adds protocol type and name, both mandatory.
-Behaviour: the responses of all members wait for the leader's assignment. While the broker loads the group, the error is REBALANCE_IN_PROGRESS
-(GC-9).
+Behaviour: the responses of all members wait for the leader's assignment. While the broker loads the group, the error is REBALANCE_IN_PROGRESS from
+the old coordinator, and COORDINATOR_LOAD_IN_PROGRESS from the coordinator in Java (GC-9).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def sync_group(exchange: Exchange, request: SyncGroupRequest) -> Reply | Delayed
     if exchange.api_version >= FIRST_VERSION_WITH_PROTOCOL and None in (request.protocol_type, request.protocol_name):
         return _failed(exchange, request, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     error = node.refuses_group(request.group_id) if request.group_id else 0
-    if error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+    if error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and not node.groups.is_new_coordinator:
         error = ErrorCode.REBALANCE_IN_PROGRESS  # what was to be assigned is lost: the member must join again (GC-9)
     if error:
         return _failed(exchange, request, error)

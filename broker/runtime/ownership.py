@@ -31,7 +31,8 @@ class Ownership:
         self._load = load
         self._unload = unload
         self._load_ms = load_ms
-        self._partition_count = 0
+        self.partition_count = 0
+        """The number of partitions among which this broker places ids; 0 without the topic. It stays the same until the broker stops (M-8)."""
         self._loading: dict[int, Timer] = {}
         self._loaded: set[int] = set()
 
@@ -42,7 +43,7 @@ class Ownership:
 
     def partition_of(self, key: str) -> int:
         """Return the partition that stores the group or transactional id `key`; -1 if the topic does not exist (GO-3, TX-1)."""
-        return java_hash(key) % self._partition_count if self._partition_count else -1
+        return java_hash(key) % self.partition_count if self.partition_count else -1
 
     def refusal(self, key: str) -> int:
         """Return 0 if this broker coordinates the group or transactional id `key`, otherwise the error code for the client (GC-7, TX-3).
@@ -58,7 +59,8 @@ class Ownership:
     def change(self, led: Iterable[int], partition_count: int, now_ms: int) -> None:
         """Set the partitions of the topic that this broker leads: load those that are new, and unload those that it no longer leads (GO-12).
 
-        led: the indexes of these partitions. partition_count: the number of partitions of the topic; 0 if the topic does not exist.
+        led: the indexes of these partitions. partition_count: the number of partitions of the topic; 0 if the topic does not exist or the broker
+        stops. Partitions that are added to the topic later do not change where groups and transactional ids are stored, as in Kafka.
         """
         led = set(led)
         for index in sorted((self._loaded | set(self._loading)) - led):
@@ -67,7 +69,8 @@ class Ownership:
                 loading.cancel()
             self._loaded.discard(index)
             self._unload(index, now_ms)
-        self._partition_count = partition_count
+        if not partition_count or not self.partition_count:
+            self.partition_count = partition_count
         load_ms = self._load_ms()
         for index in sorted(led - self._loaded - set(self._loading)):
             if load_ms <= 0:

@@ -201,9 +201,10 @@ def lead_group(cluster: Cluster, group_id: str, broker_id: int) -> None:
 
     Raises ValueError, which names the in-sync replicas, if the broker has no in-sync replica of the partition or is stopped.
     """
-    if cluster.coordinator_of(group_id) == broker_id:
+    ownership = cluster.nodes[broker_id].groups.ownership
+    if cluster.coordinator_of(group_id, ownership.partition_count) == broker_id:
         return
-    index = cluster.nodes[broker_id].groups.ownership.partition_of(group_id)
+    index = ownership.partition_of(group_id)
     partition = cluster.controller.image.partition(OFFSETS_TOPIC, index)
     in_sync = [] if partition is None else list(partition.isr)
     if broker_id not in in_sync or not cluster.nodes[broker_id].running:

@@ -81,6 +81,11 @@ class TransactionStore:
         """Return whether this broker is still loading transactional ids from a partition of the transaction topic that it leads."""
         return self._ownership.is_loading
 
+    @property
+    def partition_count(self) -> int:
+        """Return the number of partitions of the transaction topic when this broker started or the topic was created; 0 without the topic (M-8)."""
+        return self._ownership.partition_count
+
     def get(self, transactional_id: str) -> Transaction | None:
         """Return the transaction of a transactional id, None if the id does not exist.
 

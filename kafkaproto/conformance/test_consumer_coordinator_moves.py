@@ -6,15 +6,16 @@ import pytest
 
 from kafkaproto.conformance.consumer_groups import ALL, TIMEOUT_MS, ConsumerGroup
 from kafkaproto.conformance.internal_topics import reassign
-from kafkaproto.conformance.scene import make_lead
+from kafkaproto.conformance.scene import make_lead, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.test_consumer_rebalances import split
+from kafkaproto.conformance.test_group_migration import Consumer, stable
 from kafkaproto.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
-PROFILE = "consumer"
+PROFILE = "migration"
 pytestmark = pytest.mark.needs(offsets_topic=True)
 
-NOT_COORDINATOR, AWAY_EPOCH = 16, -2
+NOT_COORDINATOR, REBALANCE, AWAY_EPOCH = 16, 27, -2
 
 
 def move(group: ConsumerGroup, before: int, after: int) -> None:
@@ -97,5 +98,51 @@ def test_new_coordinator_keeps_the_partitions_of_a_temporarily_absent_static_mem
         assert group.beat("A", 2, kept) == (2, None)
         assert members(group) == {"A": (None, 2, kept, kept), "C": ("i1", 2, moved, moved)}
         assert group.epochs == ("Stable", 2, 2)
+    finally:
+        move(group, after, before)
+
+
+@pytest.mark.rule("GN-59", "GO-11")
+@pytest.mark.needs("group.consumer.migration.policy")
+def test_classic_member_has_the_session_timeout_of_its_kip_848_group_after_a_move(subject: Subject) -> None:
+    """A classic member with a session timeout of 6 s sends nothing for 9 s after the coordinator has moved, and stays in the group.
+
+    Its next heartbeat starts its own session timeout again, so it is removed when it is silent for another 7 s.
+    """
+    group = ConsumerGroup(subject, 0)
+    before = group.coordinator()
+    after = (before + 1) % len(subject.bootstrap)
+    subject.need_broker(1)
+    assert group.enter("A") == (1, ALL)
+    classic = Consumer(group, session_ms=6_000, rebalance_ms=60_000)
+    assert (classic.enter().error_code, classic.sync().error_code) == (0, 0)
+    try:
+        move(group, before, after)
+        subject.pass_ms(9_000)
+        assert set(members(group)) == {"A", classic.member_id}
+        classic.connection = group.connect()
+        assert classic.heartbeat() in (0, REBALANCE)
+        subject.pass_ms(7_000)
+        assert set(members(group)) == {"A"}
+    finally:
+        move(group, after, before)
+
+
+@pytest.mark.rule("GN-59", "GO-11")
+@pytest.mark.needs("group.consumer.migration.policy")
+def test_new_coordinator_removes_a_classic_member_that_does_not_revoke_in_time(subject: Subject) -> None:
+    """The coordinator moves while a classic member has to revoke partitions. The new coordinator removes it after its rebalance timeout."""
+    group = ConsumerGroup(subject, 0)
+    before = group.coordinator()
+    after = (before + 1) % len(subject.bootstrap)
+    subject.need_broker(1)
+    classic = stable(group, session_ms=30_000, rebalance_ms=6_000)
+    assert group.enter("A") == (2, [])
+    generation, _, kept = classic.rejoin(*ALL)
+    assert generation == 1 and len(kept) < len(ALL)
+    try:
+        move(group, before, after)
+        assert set(members(group)) == {"A", classic.member_id}
+        wait_until(subject, lambda: set(members(group)) == {"A"}, "the classic member is removed")
     finally:
         move(group, after, before)

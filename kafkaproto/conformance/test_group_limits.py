@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkaproto.conformance.groups import Group, commit
+from kafkaproto.conformance.groups import Group, commit, has_new_coordinator
 from kafkaproto.conformance.internal_topics import reassign
 from kafkaproto.conformance.scene import held, new_topic
 from kafkaproto.conformance.subject import Subject
@@ -12,6 +12,7 @@ from kafkaproto.conformance.subject import Subject
 PROFILE = "groups"
 pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", "group.max.size", offsets_topic=True)
 DELAY_MS = 1_500
+REBALANCE_MS = 4_000
 
 
 @pytest.mark.rule("GC-23", "SN-7")
@@ -79,6 +80,49 @@ def test_member_beyond_group_max_size_is_rejected(subject: Subject) -> None:
     assert [(r.error_code, r.member_id, r.generation_id) for r in refused] == [(81, "", -1)] * 2
     assert a.heartbeat() == b.heartbeat() == 0
     assert follower.join().error_code == 0
+
+
+@pytest.mark.rule("GC-19", "GC-30")
+def test_pending_member_id_is_forgotten_when_the_group_is_full(subject: Subject) -> None:
+    """Three clients get a member id, and two of them join. The third is rejected and stays unknown, even after a member has left."""
+    group = Group(subject)
+    a, b, c = (group.client() for _ in range(3))
+    assert [client.join().error_code for client in (a, b, c)] == [79] * 3
+    a.send_join()
+    b.send_join()
+    group.wait_for("PreparingRebalance", 2)
+    refused = c.join()
+    assert (refused.error_code, refused.member_id) == (81, "")
+    assert a.joined().error_code == b.joined().error_code == 0
+    group.leave((b.member_id, None))
+    assert c.join().error_code == 25
+
+
+@pytest.mark.rule("GC-24", "GC-30")
+def test_rejected_pending_member_ends_the_join_phase_only_without_kip_848(subject: Subject) -> None:
+    """A join phase waits only for a pending member, which the full group then rejects. The coordinator in Java waits for the rebalance timeout.
+
+    A pending member has got its member id, but has not joined with it yet.
+    """
+    group = Group(subject)
+    a, b = (group.client(version=3, rebalance_ms=REBALANCE_MS) for _ in range(2))
+    pending = group.client()
+    assert pending.join().error_code == 79
+    a.send_join()
+    b.send_join()
+    assert a.joined().generation_id == b.joined().generation_id == 1
+    a.protocols = [("range", b"new")]
+    a.send_join()
+    group.wait_for("PreparingRebalance", 2)
+    b.send_join()
+    assert b.is_parked()
+    assert pending.join().error_code == 81
+    response = a.join_response()
+    assert response.message.generation_id == b.joined().generation_id == 2
+    if has_new_coordinator(subject):
+        subject.assert_took(response, REBALANCE_MS)
+    else:
+        assert response.elapsed_ms < REBALANCE_MS / 2
 
 
 @pytest.mark.rule("GO-23")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kafkaproto.conformance.scene import new_topic, read
+from kafkaproto.conformance.scene import new_topic, read, wait_until
 from kafkaproto.conformance.subject import Subject
-from kafkaproto.conformance.transactions import Producer, write_markers
+from kafkaproto.conformance.transactions import CONCURRENT_TRANSACTIONS, Producer, write_markers
 from kafkaproto.conformance.wire import batch, produce, produced
 from kafkaproto.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -134,3 +134,26 @@ def test_produce_with_invalid_acks_gets_invalid_txn_state_if_no_transaction_is_o
     producer.add_once_free(topic)
     assert _produced(subject, producer, topic.name, own, acks=2) == [INVALID_ACKS]
     assert _produced(subject, producer, topic.name, own, (9, number + 1), acks=2) == [INVALID_ACKS, UNKNOWN_TOPIC]
+
+
+@pytest.mark.rule("TX-13", "TX-16")
+@pytest.mark.parametrize("epoch", [0, 7])
+def test_init_producer_id_with_any_epoch_of_the_producer_aborts_the_open_transaction(
+    subject: Subject, epoch: int
+) -> None:
+    """The epoch in the request is an old one, or one that was never assigned. It is rejected only when the transaction is complete."""
+    topic, producer = new_topic(subject), Producer(subject)
+    for _ in range(3):
+        producer.init()
+    producer.add_once_free(topic)
+    assert producer.init_once(producer.producer_id + 77, epoch) == (FENCED, -1, -1)
+    assert producer.init_once(producer.producer_id, epoch) == (CONCURRENT_TRANSACTIONS, -1, -1)
+    assert producer.end(commit=True)[0] == FENCED
+    ended = wait_until(subject, lambda: _result_once_complete(producer, epoch), "the transaction is complete")
+    assert ended == (FENCED, -1, -1)
+
+
+def _result_once_complete(producer: Producer, epoch: int) -> tuple[int, int, int] | None:
+    """Send InitProducerId with an epoch, and return the result; None while the last transaction is being ended."""
+    result = producer.init_once(producer.producer_id, epoch)
+    return None if result[0] == CONCURRENT_TRANSACTIONS else result

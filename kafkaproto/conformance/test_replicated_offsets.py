@@ -1,4 +1,4 @@
-"""A test that groups get no coordinator while there are fewer brokers than the three replicas that the offsets topic needs."""
+"""Tests that change the offsets topic for good: too few brokers for its three replicas when it is created, and partitions added to it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 
 from kafkaproto.api import ApiKey
-from kafkaproto.conformance.groups import OFFSETS_TOPIC, Group
-from kafkaproto.conformance.scene import Topic, brokers_known, wait_until
+from kafkaproto.conformance.groups import OFFSETS_TOPIC, Group, commit
+from kafkaproto.conformance.scene import Topic, brokers_known, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.transactions import TRANSACTION_TOPIC, Producer
+from kafkaproto.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from kafkaproto.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
 from kafkaproto.messages.unregister_broker import UnregisterBrokerRequest
+from kafkaproto.partitioner import java_hash
 
 PROFILE = "replicated-offsets"
 pytestmark = pytest.mark.needs("offsets.topic.replication.factor", brokers=3)
@@ -50,3 +53,47 @@ def test_groups_have_no_coordinator_while_too_few_brokers_are_registered(subject
     Group(subject)  # waits for its coordinator
     for partition in topic.metadata().partitions:
         assert (sorted(partition.replica_nodes), sorted(partition.isr_nodes)) == ([0, 1, 2], [0, 1])
+
+
+def restart(subject: Subject, broker_id: int, observer: int) -> None:
+    """Stop and start a broker. observer: the id of a running broker, whose metadata shows when the broker is down and up."""
+    subject.stop_broker(broker_id)
+    wait_until(subject, lambda: broker_id not in brokers_known(subject, observer), f"broker {broker_id} is down")
+    subject.start_broker(broker_id)
+    wait_until(subject, lambda: broker_id in brokers_known(subject, observer), f"broker {broker_id} is back")
+
+
+def coordinator_at(subject: Subject, group: Group, broker_id: int) -> int:
+    """Return the coordinator of a group as one broker names it."""
+    request = FindCoordinatorRequest(key=group.id)
+    response = subject.ask_once(request, subject.version(ApiKey.FIND_COORDINATOR, 3), broker_id)
+    assert response.error_code == 0, response
+    return int(response.node_id)
+
+
+@pytest.mark.rule("M-8", "GO-3", "TX-1")
+def test_new_partitions_of_internal_topics_count_only_after_a_broker_restarts(subject: Subject) -> None:
+    """Committed offsets and transactional ids stay known after partitions were added to their topics. A restarted broker counts all partitions.
+
+    This is the last test of its profile, because the topics keep the new partitions. It first restarts a broker, which skips it on a cluster whose
+    brokers the suite cannot stop.
+    """
+    restart(subject, 2, 0)
+    topic, groups = new_topic(subject).name, [Group(subject) for _ in range(6)]
+    producers = [Producer(subject) for _ in range(6)]
+    first = [producer.init() for producer in producers]
+    offsets = groups[0].offsets
+    before = len(offsets.metadata().partitions)
+    after = before + 5
+    for group in groups:
+        assert commit(group, {topic: {0: (7, "")}}) == {(topic, 0): 0}
+    grown = [CreatePartitionsTopic(name, after, None) for name in (OFFSETS_TOPIC, TRANSACTION_TOPIC)]
+    results = subject.ask_once(CreatePartitionsRequest(grown, 10_000, False), 1).results
+    assert [result.error_code for result in results] == [0, 0]
+    subject.pass_ms(2_000)
+    assert [group.committed({topic: [0]})[topic, 0] for group in groups] == [7] * 6
+    assert [producer.init() for producer in producers] == [(producer_id, epoch + 1) for producer_id, epoch in first]
+    restart(subject, 0, 1)
+    for broker_id, count in ((0, after), (1, before)):
+        leaders = [offsets.leader(java_hash(group.id) % count) for group in groups]
+        assert [coordinator_at(subject, group, broker_id) for group in groups] == leaders

@@ -312,6 +312,18 @@ def test_list_transactions_filters_by_producer_id_and_by_duration(subject: Subje
     producer.finish(commit=True)
 
 
+@pytest.mark.rule("TX-72")
+def test_list_transactions_returns_each_unknown_state_once(subject: Subject) -> None:
+    """Up to four states have the order of the request, more that of a Scala hash table. "Empty" is a state, so it is not returned."""
+    producer = Producer(subject)
+    producer.init()
+    few = producer.listed(state_filters=["Foo", "Bar", "Foo", "Empty"])
+    assert list(few.unknown_state_filters) == ["Foo", "Bar"]
+    assert producer.id in [listed.transactional_id for listed in few.transaction_states]
+    many = producer.listed(state_filters=["Foo", "Bar", "Foo", "Baz", "Qux", "Quux"])
+    assert list(many.unknown_state_filters) == ["Quux", "Bar", "Foo", "Qux", "Baz"]
+
+
 @pytest.mark.releases(first="4.1")
 @pytest.mark.rule("TX-72", "SN-64")
 def test_list_transactions_filters_by_a_pattern_of_the_transactional_id(subject: Subject) -> None:

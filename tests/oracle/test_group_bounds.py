@@ -1,4 +1,4 @@
-"""Bounds of the timeouts of consumer groups (KIP-848): this broker refuses to start with the same settings as Kafka's class `KafkaConfig`."""
+"""Settings of consumer groups (KIP-848): this broker refuses to start with the same timeouts and protocols as Kafka's class `KafkaConfig`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ public class Bounds {
             var settings = new HashMap<String, String>(Map.of(
                 "process.roles", "broker", "node.id", "1", "controller.quorum.voters", "2@127.0.0.1:1", "controller.listener.names", "C",
                 "listeners", "PLAINTEXT://127.0.0.1:2"));
-            for (String entry : line.split(" ")) settings.put("group.consumer." + entry.split("=")[0], entry.split("=")[1]);
+            for (String entry : line.split(";")) settings.put(entry.split("=", 2)[0], entry.split("=", 2)[1]);
             try {
                 new kafka.server.KafkaConfig(settings);
                 System.out.println("starts");
@@ -35,7 +35,7 @@ public class Bounds {
 }
 """
 SESSION, INTERVAL = "session.timeout.ms", "heartbeat.interval.ms"
-CASES: list[dict[str, int]] = [
+TIMEOUTS: list[dict[str, int]] = [
     {SESSION: 45_000},
     {SESSION: 44_999},
     {SESSION: 60_000},
@@ -55,17 +55,30 @@ CASES: list[dict[str, int]] = [
     {f"min.{SESSION}": 5_000, SESSION: 5_000},
     {f"min.{SESSION}": 5_000, SESSION: 5_001},
 ]
+PROTOCOLS = [
+    "classic",
+    "consumer",
+    "",
+    "classic,classic",
+    "Classic",
+    "share,consumer",
+    "consumer, classic",
+    "unknown,classic",
+]
+CASES = [
+    *({f"group.consumer.{name}": str(value) for name, value in case.items()} for case in TIMEOUTS),
+    *({"group.coordinator.rebalance.protocols": value} for value in PROTOCOLS),
+]
 
 
 def kafkas_decisions(version: str, program: Path) -> list[str]:
     program.write_text(PROGRAM)
-    lines = [" ".join(f"{name}={value}" for name, value in case.items()) for case in CASES]
+    lines = [";".join(f"{name}={value}" for name, value in case.items()) for case in CASES]
     command = ["java", "-cp", f"{kafka_jars(version)}/*", str(program), *lines]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
 
 
-def decision(release: str, settings: Mapping[str, int]) -> str:
-    config = {f"group.consumer.{name}": str(value) for name, value in settings.items()}
+def decision(release: str, config: Mapping[str, str]) -> str:
     try:
         VirtualCluster(1, config, profile="kafka", release_name=release).state.close()
     except ConfigError:
@@ -75,7 +88,7 @@ def decision(release: str, settings: Mapping[str, int]) -> str:
 
 @pytest.mark.rule("GN-67")
 @pytest.mark.parametrize("version", [KAFKA_VERSION, NEWER_VERSION])
-def test_broker_and_kafka_refuse_to_start_with_the_same_group_timeouts(version: str, tmp_path: Path) -> None:
+def test_broker_and_kafka_refuse_to_start_with_the_same_group_settings(version: str, tmp_path: Path) -> None:
     release = version.rpartition(".")[0]
     ours = [decision(release, case) for case in CASES]
     assert dict(enumerate(ours)) == dict(enumerate(kafkas_decisions(version, tmp_path / "Bounds.java")))

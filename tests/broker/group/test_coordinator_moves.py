@@ -169,14 +169,23 @@ def test_parked_join_and_sync_are_rejected_when_the_coordinator_moves(three: Vir
     assert heartbeat(clients[0], member_id) == NOT_COORDINATOR
 
 
+IN_JAVA = {"group.coordinator.rebalance.protocols": "classic,consumer"}
+"""The settings with which Kafka 3.9 has the group coordinator in Java."""
+
+
 @pytest.mark.rule("GC-9", "SN-20")
-def test_coordinator_that_is_loading_accepts_heartbeats_and_rejects_other_requests() -> None:
-    cluster = VirtualCluster(config={"kafkaproto.group.load.ms": "500"})
+@pytest.mark.parametrize(
+    ("release", "settings", "sync_error"), [("3.9", {}, REBALANCING), ("3.9", IN_JAVA, LOADING), ("4.2", {}, LOADING)]
+)
+def test_coordinator_that_is_loading_accepts_heartbeats_and_rejects_other_requests(
+    release: str, settings: dict[str, str], sync_error: int
+) -> None:
+    cluster = VirtualCluster(config={"kafkaproto.group.load.ms": "500"} | settings, release_name=release)
     cluster.topic("t")
     client = cluster.connect()
     assert join(client).error_code == LOADING
     assert heartbeat(client, "m") == NONE
-    assert client.ask(SyncGroupRequest("g", 1, "m"), 3).error_code == REBALANCING
+    assert client.ask(SyncGroupRequest("g", 1, "m"), 3).error_code == sync_error
     assert commit(cluster, "g", "t", 1) == LOADING and state(client) == f"error {LOADING}"
     assert client.ask(OffsetFetchRequest("g", None), 7).error_code == LOADING
     assert client.ask(ListGroupsRequest(), 3).error_code == LOADING
@@ -189,6 +198,26 @@ def test_coordinator_that_is_loading_accepts_heartbeats_and_rejects_other_reques
     cluster.advance(500)
     assert commit(cluster, "g", "t", 1) == NONE
     assert client.ask(ListGroupsRequest(), 3).error_code == NONE
+
+
+@pytest.mark.rule("GC-57")
+@pytest.mark.parametrize(("release", "settings", "listed"), [("3.9", {}, 1), ("3.9", IN_JAVA, 0), ("4.2", {}, 0)])
+def test_list_groups_while_a_partition_loads_lists_groups_only_without_kip_848(
+    release: str, settings: dict[str, str], listed: int
+) -> None:
+    """A broker has one group when it becomes the coordinator of another partition, too. listed: the expected number of groups while it loads."""
+    config = {"kafkaproto.group.load.ms": "500", "offsets.topic.num.partitions": "2"}
+    cluster = VirtualCluster(2, config | settings, release_name=release)
+    index, broker_id = place(cluster)
+    cluster.advance(500)
+    client = cluster.connect(broker_id)
+    member(client)
+    elect(cluster, broker_id, OFFSETS, 1 - index)
+    response = client.ask(ListGroupsRequest(), 3)
+    assert (response.error_code, len(response.groups)) == (LOADING, listed)
+    cluster.advance(500)
+    response = client.ask(ListGroupsRequest(), 3)
+    assert (response.error_code, [group.group_id for group in response.groups]) == (NONE, ["g"])
 
 
 def test_broker_that_loses_leadership_while_loading_groups_never_serves_them(three: VirtualCluster) -> None:

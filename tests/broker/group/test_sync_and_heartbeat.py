@@ -57,12 +57,24 @@ def test_new_rebalance_completes_parked_syncs_with_rebalance_in_progress(bench: 
     assert bench.heartbeat(first, 1) == REBALANCING
 
 
+@pytest.mark.rule("GC-24")
 def test_second_sync_of_a_member_completes_its_first_parked_sync_with_an_error(bench: Bench) -> None:
     leader, two = completing(bench)
     first, second = bench.sync(two, 1), bench.sync(two, 1)
     assert first.answer.error_code == REBALANCING
     bench.sync(leader, 1, {two: b"2"})
     assert second.answer.assignment == b"2" and len(first) == 1
+
+
+@pytest.mark.rule("GC-24")
+def test_second_join_of_a_member_completes_its_first_parked_join_with_an_error(bench: Bench) -> None:
+    leader, two = bench.stable(2)
+    first = bench.join(two, (("range", b"new"),))
+    second = bench.join(two, (("range", b"new"),))
+    assert (first.answer.error_code, first.answer.member_id) == (REBALANCING, two)
+    assert second == [] and bench.state == "PreparingRebalance"
+    bench.join(leader)
+    assert (second.answer.error_code, second.answer.generation_id, len(first)) == (0, 2, 1)
 
 
 def test_members_that_send_no_sync_group_in_time_are_removed_and_others_must_rejoin(bench: Bench) -> None:
