@@ -1,8 +1,7 @@
 """The cluster: N brokers in one process with one clock, one random seed and one journal of their requests and events.
 
-The cluster opens no sockets and runs no event loop: other code passes it the received bytes and the current time. That code calls
-`actions.run(now_ms)` after each input, and `run_due(now_ms)` when the time `timers.next_deadline_ms()` is reached. This module does not depend on
-wire messages.
+The cluster opens no sockets, runs no event loop and does not depend on wire messages: other code passes it the received bytes and the current time,
+calls `actions.run(now_ms)` after each input, and `run_due(now_ms)` when the time `timers.next_deadline_ms()` is reached.
 """
 
 from __future__ import annotations

@@ -164,8 +164,7 @@ class GroupCoordinator:
                 return JoinResult(UNKNOWN_MEMBER_ID, ErrorCode.UNKNOWN_SERVER_ERROR)
             self._rebalance.add_member(group, member_id, request, reply, now_ms)
             return None
-        error = group.not_a_member(member_id, request.group_instance_id)
-        if error:
+        if error := group.not_a_member(member_id, request.group_instance_id):
             return JoinResult(member_id, error)
         return self._join_again(group, group.members[member_id], request, now_ms, reply)
 
@@ -220,8 +219,7 @@ class GroupCoordinator:
         if (group := self.groups.get(request.group_id)) is None:
             return SyncResult(ErrorCode.UNKNOWN_MEMBER_ID)
         error = group.not_a_member(request.member_id, request.group_instance_id)
-        error = error or group.other_generation(request.generation_id)
-        if error:
+        if error := error or group.other_generation(request.generation_id):
             return SyncResult(error)
         if request.protocol_type not in (None, group.protocol_type):
             return SyncResult(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
@@ -254,8 +252,7 @@ class GroupCoordinator:
             return self.consumers.classic.heartbeat(consumers, generation_id, member_id, group_instance_id, now_ms)
         if (group := self.groups.get(group_id)) is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
-        error = group.not_a_member(member_id, group_instance_id) or group.other_generation(generation_id)
-        if error:
+        if error := group.not_a_member(member_id, group_instance_id) or group.other_generation(generation_id):
             return error
         self._rebalance.sessions.restart_timeout(group, group.members[member_id], now_ms)
         if group.is_in(GroupState.PREPARING_REBALANCE):
