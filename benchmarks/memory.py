@@ -2,6 +2,14 @@
 
 Each measurement starts its own broker process and observes it from outside. The program writes
 docs/benchmarks.md.
+
+The measurements are:
+records: 5 GB of records in one partition, which a client reads three times
+replicas: the same with three brokers and three replicas of the partition
+partitions: 10,000 partitions with 100 records each, all in memory (`--memory 256M`)
+partitions-on-disk: 10,000 partitions with 100 records each, mostly in files (`--memory 1M`)
+partitions-kept: 10,000 partitions with 100 records each, in a data directory (`--data-dir`)
+connections: 1,000 connections, each with a fetch that waits for records
 """
 
 from __future__ import annotations
@@ -258,7 +266,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         nargs="*",
         type=choice_of(WORKS),
         metavar="WORK",
-        help=f"measurements to run: {', '.join(WORKS)} (default: all)",
+        help="names of the measurements to run, see the list above (default: all)",
     )
     chosen = parser.parse_args(arguments).what or list(WORKS)
     rows: list[Row] = []

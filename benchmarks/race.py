@@ -1,9 +1,9 @@
-"""Compare the speed of this broker with Kafka, kfake (of franz-go) and a minimal asyncio server.
+"""Compare the speed of this broker with Kafka, kfake and a minimal asyncio server.
 
-kfake is the test broker of franz-go. All get the same requests. The program writes
-docs/benchmarks.md. The results are ratios of speeds: all programs run on the same machine at the
-same time, rounds are interleaved, and medians are compared. A measurement deletes its topics when
-it ends. The minimal asyncio server is `benchmarks.floor`.
+kfake is the test broker of franz-go, a Kafka client for Go. The minimal asyncio server is
+`benchmarks.floor`. All get the same requests. The results are ratios of speeds: all programs run on
+the same machine at the same time, rounds are interleaved, and medians are compared. A measurement
+deletes its topics when it ends. The program writes docs/benchmarks.md.
 
 `make race` runs this module.
 """

@@ -241,7 +241,7 @@ def _live() -> Parser:
     command.add_argument(
         "--once",
         action="store_true",
-        help="stop as soon as the table includes the records that the journal topic has at the start",
+        help="stop as soon as the table includes all records that the journal topic had when the command started",
     )
     return command
 

@@ -56,8 +56,8 @@ def start(spark: SparkSession, bootstrap: str, source: str, target: str, checkpo
 def parser() -> argparse.ArgumentParser:
     """Return the argument parser of the job."""
     argument_parser = argparse.ArgumentParser(
-        description=f"Count the records of a topic in windows of {WINDOW_SECONDS} seconds, by the timestamps of the records, up to the "
-        "end that the topic has at the start."
+        description="Count the records that a topic contains when the job starts, in windows of "
+        f"{WINDOW_SECONDS} seconds by the timestamps of the records, and write the counts to another topic."
     )
     argument_parser.add_argument(
         "--bootstrap",

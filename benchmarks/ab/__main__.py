@@ -1,16 +1,17 @@
 """Compare the speed and size of the working tree with those of another commit.
 
+The comparison has three parts, each with several measurements and a limit for the working tree:
 instructions: instructions per request in virtual time, counted by callgrind; at most 3 % more.
 start: instructions until the broker is ready, and resident memory when idle; at most 3 % more.
-race: speeds over real sockets in several measurements, such as producing batches of 1 MB. Each
-round measures the brokers of both commits. The ratio of a round is the speed of the working tree
-divided by the speed of the other commit. The median ratio of all rounds is at least 0.95.
+race: speeds over real sockets, for example of producing batches of 1 MB. Each round measures the
+brokers of both commits. The ratio of a round is the speed of the working tree divided by the speed
+of the other commit. The median of the ratios of all rounds must be at least 0.95.
 
-The program fails if the working tree is slower or larger than the limits allow. A row is one
-measurement; its result is a row of the printed table. `make ab BASE=<commit>` runs this program.
+The program prints a table with one row for each measurement. It fails if the working tree is slower
+or larger than the limits allow. `make ab BASE=<commit>` runs this program.
 
-Exit status: 0 if every limit is kept; 1 if a limit is not kept or a row could not be measured; 2
-for a wrong BASE or option, on a system other than Linux, or if valgrind is not installed.
+Exit status: 0 if every limit is kept; 1 if a limit is not kept or a measurement failed; 2 for
+a wrong BASE or option, on a system other than Linux, or if valgrind is not installed.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def parser() -> argparse.ArgumentParser:
         "--rows",
         default="",
         metavar="REGEX",
-        help="measure only the rows whose name matches this regular expression (default: all)",
+        help="run only the measurements (rows of the table) whose name matches this regular expression (default: all)",
     )
     argument_parser.add_argument(
         "--rounds", type=_positive, default=ROUNDS, metavar="N", help=f"rounds of the part race (default: {ROUNDS})"
@@ -71,7 +72,7 @@ def parser() -> argparse.ArgumentParser:
         type=_positive,
         default=workload.REQUESTS,
         metavar="N",
-        help=f"requests per row in the part instructions (default: {workload.REQUESTS})",
+        help=f"requests per measurement in the part instructions (default: {workload.REQUESTS})",
     )
     argument_parser.add_argument(
         "--clean",

@@ -211,8 +211,9 @@ def parser() -> argparse.ArgumentParser:
         nargs="?",
         const=DEFAULT_TOPIC,
         metavar="NAME",
-        help="publish what happens in the brokers as JSON records in a topic: throttles, the offsets that clients produce and "
-        f"fetch, changes of leaders and in-sync replicas, and stops and starts of brokers (default of NAME: {DEFAULT_TOPIC})",
+        help=f"publish what happens in the brokers as JSON records in the topic NAME, or {DEFAULT_TOPIC} if NAME is missing: "
+        "throttles, the offsets that clients produce and fetch, changes of leaders and in-sync replicas, and stops and starts of "
+        "brokers (default: publish nothing)",
     )
     made.add_argument("--seed", type=_seed, default=0, metavar="N", help="random seed for generated ids (default: 0)")
     log_level(made)

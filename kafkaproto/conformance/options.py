@@ -11,28 +11,29 @@ NEEDS_HELP = """Most tests need three brokers with the ids 0, 1 and 2. Some test
 or an API version that not every Kafka release has. If the cluster lacks what a test needs, the test
 does not run, and its outcome is "not prepared"; the last lines of the output say what it needs and
 what the cluster has. A cluster of one broker needs the setting offsets.topic.replication.factor=1."""
-PROFILES_HELP = """Profiles of --settings. Each has the settings that some of the tests need. The profiles contradict
-each other: start a cluster with the settings of one profile, test it, and continue with the next.
-  default              most tests
-  consumer             groups of the new protocol (KIP-848)
-  consumer-limits      groups of the new protocol with at most three members and short sessions
-  groups               groups of at most two members, whose first rebalance waits for more members
+PROFILES_HELP = """Profiles for --settings. A profile has the broker settings that some of the tests need. The profiles
+contradict each other: start a cluster with the settings of one profile, test it, and continue with
+the next. The list says what the settings of each profile do:
+  default              what most tests need
+  consumer             groups may use the new protocol (KIP-848)
+  consumer-limits      groups of the new protocol have at most three members and short sessions
+  groups               groups have at most two members, and their first rebalance waits for more
   lag                  followers that lag leave the in-sync replicas after 1.5 seconds
   maintenance          retention and compaction run several times per second, and committed
                        offsets expire after a minute
-  migration            groups that have members of the classic and of the new protocol
+  migration            a group may have members of the classic and of the new protocol
   migration-disabled, migration-downgrade, migration-upgrade
-                       groups with this value of group.consumer.migration.policy
+                       group.consumer.migration.policy has the value in the name of the profile
   replicated-offsets   the topic __consumer_offsets has three replicas
-  small                small limits: 1 KiB per fetch, 64 KiB per request, 16 fetch sessions, and
-                       connections that may be idle for two seconds
+  small                limits are small: 1 KiB per fetch, 64 KiB per request, 16 fetch sessions, and
+                       two seconds until an idle connection is closed
   transactions         transactions are aborted soon after their timeout, and transactional ids and
                        producer ids expire after a few seconds"""
 STATUSES = """exit status:
   0  no test failed
   1  a test failed
   2  an option is invalid, or the run was interrupted
-  3  pytest failed
+  3  pytest had an internal error
   4  the cluster cannot be tested, or an option of pytest is invalid
   5  no test ran"""
 
@@ -63,8 +64,9 @@ def parser(command: str = "conformance") -> argparse.ArgumentParser:
         choices=("auto", "kip", "kafka"),
         default="auto",
         help="behaviour to expect where Kafka's design documents and its code differ: that of the documents (kip) or of the code "
-        "(kafka). auto asks the cluster: if it accepts the topic setting leader.replication.throttled.replicas=0-1, which only "
-        "the documents allow, and rejects 0, which neither allows, auto means kip, otherwise kafka (default: auto)",
+        "(kafka). auto asks the cluster with two values of the topic setting leader.replication.throttled.replicas: 0-1, which "
+        "only the documents allow, and 0, which neither allows. If the cluster accepts 0-1 and rejects 0, auto means kip, "
+        "otherwise kafka (default: auto)",
     )
     root.add_argument(
         "--settings",

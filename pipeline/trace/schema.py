@@ -31,9 +31,15 @@ REQUEST_KEYS = (
     Column("broker", "int", "id of the broker that received the request"),
     Column("conn", "bigint", "number of the connection in its recording"),
     Column(
-        "begun_ns", "bigint", "when the handler started or, if unknown, the request had arrived, by the monotonic clock"
+        "begun_ns",
+        "bigint",
+        "when the handler started or, if unknown, when the request had arrived, in ns of the recorder's monotonic clock",
     ),
-    Column("ready_ns", "bigint", "when the response was ready (proxy, capture: seen), by the monotonic clock in ns"),
+    Column(
+        "ready_ns",
+        "bigint",
+        "when the response was ready, in ns of the recorder's monotonic clock; in the trace of a proxy or a capture, when the response was seen",
+    ),
 )
 """Columns about a request that are repeated in tables with several rows per request, such as `partitions` and `batches`.
 
@@ -48,14 +54,22 @@ REQUESTS = (
     Column("handled_ms", "bigint", "when the handler started, by the broker's clock, in ms since 1970", True),
     Column("received_ns", "bigint", "when the whole request had arrived, in ns of the recorder's monotonic clock"),
     Column("handled_ns", "bigint", "when the handler started, in ns of the recorder's monotonic clock", True),
-    Column("ready_ns", "bigint", "when the response was ready (proxy, capture: seen), by the monotonic clock in ns"),
+    Column(
+        "ready_ns",
+        "bigint",
+        "when the response was ready, in ns of the recorder's monotonic clock; in the trace of a proxy or a capture, when the response was seen",
+    ),
     Column(
         "wait_ms",
         "double",
         "time that the request was parked in purgatory, by the monotonic clock; 0 if it was not parked, null if not recorded",
         True,
     ),
-    Column("sent_ns", "bigint", "when the kernel accepted the response, by the recorder's monotonic clock, or null"),
+    Column(
+        "sent_ns",
+        "bigint",
+        "when the kernel accepted the response, in ns of the recorder's monotonic clock; null if not recorded",
+    ),
     Column("api_key", "int", "API key"),
     Column("api", "string", "name of the API"),
     Column("api_version", "int", "version of request and response"),
@@ -340,9 +354,12 @@ EVENTS = (
         "group (a group changed), transaction (a transactional id changed its state), quota (a quota changed), leader (a partition got a new "
         "leader), isr (the in-sync replicas of a partition changed), log (records were removed, or the high watermark moved down), broker (it "
         "stopped or started), parked (a request waits in purgatory), recovery (a broker recovered its logs), undeliverable (a fetch can never "
-        "pass its quota), connection delayed (by a rate limit), connection waits for a slot (the limit of connections is reached), connection "
-        "throttled, connection refused, dropped (the recorder lost entries); only in captures: lost (packets), unreadable (packets), left_out "
-        "(packets); from responses: named (the id of a topic), rack (the rack of a broker)",
+        "pass its quota), connection delayed (a new connection waits, because too many are opened per second), connection waits "
+        "for a slot (a new connection waits, because too many are open), connection throttled (the broker closes a new connection after a delay, "
+        "because too many are opened per second from its IP address), connection refused (the broker closes a new connection at once, because too "
+        "many from its IP address are open), dropped (the recorder lost entries), lost (packets are missing in a capture), unreadable (bytes in a "
+        "capture cannot be decoded), left_out (how many packets of a capture are not in the tables, by reason), named (a response shows the id of "
+        "a topic), rack (a response shows the rack of a broker)",
     ),
     Column("facts", "string", "details of the event, as JSON"),
 )

@@ -1,7 +1,7 @@
 """Run the conformance suite on this broker and on a real Kafka, and print one line for each rule.
 
-`make conformance` runs this program. Other arguments go to pytest, for example `-k quotas` or `-x`;
-`python -m pytest --help` lists them.
+All arguments except -h and --help go to pytest, for example `-k quotas` or `-x`;
+`python -m pytest --help` lists them. `make conformance` runs this program.
 """
 
 from __future__ import annotations

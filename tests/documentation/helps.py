@@ -99,6 +99,8 @@ def _texts(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
     for action in parser._actions:
         if action.help and action.help != argparse.SUPPRESS and not isinstance(action, argparse._HelpAction):
             value = action.metavar or (f"{{{','.join(map(str, action.choices))}}}" if action.choices else "")
+            if action.option_strings and action.nargs == "?":
+                value = f"[{value}]"
             name = " ".join(filter(None, (", ".join(action.option_strings), str(value)))) or action.dest
             yield parser.prog, f"{name}: {action.help % {'default': action.default}}"
 

@@ -21,7 +21,7 @@ def test_collected_texts_include_every_command_program_and_the_report() -> None:
     assert ("kafkaproto encode", "--hex: print the bytes as hex digits") in texts
     assert (
         "python -m benchmarks.ab",
-        "--requests N: requests per row in the part instructions (default: 100)",
+        "--requests N: requests per measurement in the part instructions (default: 100)",
     ) in texts
     assert any(where == "report: question" for where, _ in texts) and any(where == "table events" for where, _ in texts)
 

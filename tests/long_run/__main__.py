@@ -1,10 +1,14 @@
 """Run the proofs that take hours, and write docs/long-run.md. `make long` runs this program.
 
-`make test-all` runs a part of the proofs. This program runs each part that has no result, or
-whose result was measured with other code (comments, docstrings and names of tests do not count):
-code of broker/ and kafkaproto/ or, for simulations, of the files that
-tests/long_run/simulated_files.txt lists. The result of a part is a file in
-tests/long_run/results/, to be committed. Ctrl-C loses only the part that is running.
+The proofs are divided into parts, which run one after the other. The result of a part is a file in
+tests/long_run/results/; commit it. Ctrl-C loses only the part that is running.
+
+The program runs the parts that have no result, and those whose code has changed since their result
+was measured. The code of a simulation is the files that tests/long_run/simulated_files.txt lists.
+The code of any other part is broker/ and kafkaproto/. Changes of comments, docstrings and names of
+tests do not count.
+
+`make test-all` runs some of these proofs for a shorter time.
 """
 
 from __future__ import annotations

@@ -109,7 +109,10 @@ def _parsed(arguments: list[str] | None) -> argparse.Namespace:
         help="random seeds, one for each change (default: 1-30)",
     )
     parser.add_argument(
-        "--column", choices=results.COLUMNS, help="write the outcomes to this column of RESULTS.md; needs --rev"
+        "--column",
+        choices=results.COLUMNS,
+        help="write the outcomes to this column of RESULTS.md, which compares an earlier revision (before) with a later one "
+        "(after); needs --rev",
     )
     parser.add_argument(
         "--unchecked", action="store_true", help="do not first check that the tests pass without a change"

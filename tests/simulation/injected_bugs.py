@@ -1,6 +1,7 @@
-"""Inject bugs, each a small change of one rule, and print which of them the simulation finds.
+"""Inject bugs into the broker, one at a time, and print which of them the simulation finds.
 
-For each bug, it prints the number of seeds until the simulation found it, or that no seed did.
+Each bug breaks one rule of the broker. For each bug, the program prints how many seeds the
+simulation needed to find it, or that no seed found it.
 """
 
 from __future__ import annotations

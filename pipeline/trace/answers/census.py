@@ -110,9 +110,11 @@ ANSWER = Answer(
         ),
         Query(
             "verdicts",
-            "whether brokers of each release accept the requests of a client. older versions: they do if it uses older versions than in this trace, "
-            "which it can; misses an API: the release lacks an API that it used; not known: it may support newer versions than it used; breaks: they "
-            "reject its requests. reason: the newest version that the client used, and the versions that the release accepts",
+            "whether brokers of each release accept the requests of a client (verdict). works: they accept all; older versions: for some APIs they "
+            "accept only versions older than the client used, and the client can use these, because it sends ApiVersions; misses an API: the "
+            "release lacks an API that the client used; not known: for some APIs they accept only versions newer than the client used, and the trace "
+            "does not show whether the client supports these; breaks: they reject some requests. reason: the newest version that the client used, "
+            "and the versions that the release accepts",
             verdicts,
         ),
         Query(

@@ -68,7 +68,7 @@ ANSWER = Answer(
         ),
         Query(
             "lanes",
-            "requests of twelve connections in those five seconds of the trace that have the most throttles, or else the most requests",
+            "requests of twelve connections in the five seconds of the trace with the most throttles or, if there are none, with the most requests",
             LANES,
         ),
         Query("slowest", "the twenty requests that took longest, not counting their max_wait_ms", SLOWEST),

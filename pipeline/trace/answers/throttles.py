@@ -60,7 +60,7 @@ ANSWER = Answer(
         Query(
             "rates",
             "bytes per second, quota (bound) and longest throttle time in each interval, for six clients: those that quotas throttled for the "
-            "longest time, or without throttles those with the most bytes",
+            "longest time, or, if there are no throttles, those with the most bytes",
             RATES,
         ),
     ),

@@ -152,7 +152,7 @@ RULES = (
     Rule("13", f"the broker responds to a fetch at most {SLACK_MS} ms after max_wait_ms", WARNING, in_time),
     Rule(
         "13-early",
-        "a fetch that finds less than min_bytes waits max_wait_ms unless an error, a closer replica, a new log or leader ends the wait",
+        "a fetch that finds less than min_bytes waits max_wait_ms, unless an error, a closer replica, a new leader or a new segment ends the wait",
         ERROR,
         not_early,
     ),

@@ -115,7 +115,7 @@ RULES = (
     Rule("3", "no request of a connection is handled while the connection is muted", ERROR, muted),
     Rule(
         "4",
-        "a throttle time is (rate - limit) / limit x window, rounded, for the limit of the quota; the response contains it",
+        "a throttle time is (rate - quota) / quota x window, rounded, and the response contains this time",
         ERROR,
         how_long,
     ),

@@ -196,8 +196,8 @@ def _pictures(answer: str, tables: Tables, release: str) -> list[tuple[str, str,
             return [
                 (
                     "partitions",
-                    "Acknowledged records that consumers read, did not read (unread) or skipped (lost), in the 20 partitions with the most lost "
-                    "records, or else the most records stored twice or acknowledged.",
+                    "Acknowledged records that consumers read, did not read (unread) or skipped (lost), in 20 partitions: first those with the most "
+                    "lost records, then those with the most records stored twice, then those with the most acknowledged records.",
                     figures.delivered(rows("partitions")),
                 ),
                 (

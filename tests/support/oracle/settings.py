@@ -1,17 +1,23 @@
 """Write the tables of Kafka's settings in broker/config/tables/ from the jars of two releases.
 
-`Settings.java` prints the settings of a release. A table has one setting per line, its columns
-separated by tabs:
-
+`Settings.java` prints the settings of a release. A table has one setting per line and these
+columns, separated by tabs:
 - `table`: `broker`, `dynamic` (broker settings that act only when set on a running broker), `topic`
   or `group`
-- `name`, `type` as DescribeConfigs names it, `default` as text (`(null)` for none)
-- `range`: empty for any value; otherwise alternatives separated by `|`, each one value or an
-  inclusive interval `LOW..HIGH`, of which one end may be missing; `~` in front: upper and lower
-  case are the same; `+`: not empty; `replicas`: `partition:broker,...`
-- `mode`: `r` fixed at start, `b` dynamic for one broker, `c` dynamic for one broker or all of them;
-  then `i`: internal, described only if set
-- `fallbacks`: broker settings that apply if this one is not set; the first of them that is set
+- `name`: the name of the setting
+- `type`: its type, as DescribeConfigs names it
+- `default`: its default as text; `(null)` if it has none
+- `range`: the allowed values, or the allowed items of a list; empty if every value of the type is
+  allowed. A `|` separates alternatives. An alternative is one of these:
+    a value
+    `LOW..HIGH`: a number from LOW to HIGH, both included; LOW or HIGH may be missing
+    `+`, also at the end of a value: any text that is not empty
+    `replicas`: a list of replicas, in the form `partition:broker,...`
+  A `~` before the first alternative says that upper and lower case are the same.
+- `mode`: when the value may change: `r`: never, it is fixed when the broker starts; `b`: while the
+  broker runs, for one broker at a time; `c`: the same, for one broker or for all of them. An `i`
+  after this letter says that the setting is internal: DescribeConfigs returns it only if it is set.
+- `fallbacks`: broker settings that replace this one if it is not set; the first of them that is set
   applies
 """
 
