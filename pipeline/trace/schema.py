@@ -392,26 +392,6 @@ TABLES: dict[str, tuple[Column, ...]] = {
 }
 
 
-EARLIER_NAMES: dict[str, dict[str, str]] = {
-    "requests": {
-        "problem": "trouble",
-        "applied_throttle_ms": "decided_ms",
-        "returned_session_id": "answered_session_id",
-        "requested_partitions": "asked_partitions",
-    },
-    "partitions": {
-        "position": "place",
-        "requested_offset": "asked_offset",
-        "requested_timestamp": "asked_timestamp",
-        "requested_epoch": "asked_epoch",
-        "returned_epoch": "answered_epoch",
-        "returned_timestamp": "answered_timestamp",
-    },
-    "batches": {"position": "place"},
-}
-"""Maps each table to the columns that have another name in tables made by earlier versions: {current name: old name}."""
-
-
 def ddl(table: str) -> str:
     """Return the columns of a table as Spark DDL."""
     return ", ".join(f"`{column.name}` {column.type}" for column in TABLES[table])

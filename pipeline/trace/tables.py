@@ -25,9 +25,10 @@ from kafkaproto.pipeline.capture import job as captures
 from kafkaproto.pipeline.options import parser
 from kafkaproto.pipeline.session import local_session
 from kafkaproto.pipeline.sources import runs_of
+from kafkaproto.pipeline.trace.earlier_names import EARLIER_NAMES
 from kafkaproto.pipeline.trace.place import FINGERPRINT
 from kafkaproto.pipeline.trace.runs import Notice, Run, meta_text, resumable_place
-from kafkaproto.pipeline.trace.schema import EARLIER_NAMES, TABLES, ddl
+from kafkaproto.pipeline.trace.schema import TABLES, ddl
 from kafkaproto.pipeline.trace.store import Store, StoreError, folder_of, is_valid_folder_name
 from kafkaproto.pipeline.trace.writing import COMPRESSION, PARTITIONED_BY, WriteResult, write_run
 from kafkaproto.trace.format import TraceError

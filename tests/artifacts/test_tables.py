@@ -12,7 +12,8 @@ import pytest
 from kafkaproto.pipeline.trace import tables
 from kafkaproto.pipeline.trace.audit.rule import Tables
 from kafkaproto.pipeline.trace.audit.verdict import remarks
-from kafkaproto.pipeline.trace.schema import EARLIER_NAMES, TABLES
+from kafkaproto.pipeline.trace.earlier_names import EARLIER_NAMES
+from kafkaproto.pipeline.trace.schema import TABLES
 from kafkaproto.pipeline.trace.store import Store
 from tests.artifacts.holding import unpack
 from tests.support.pipeline.recorded import traffic, write
