@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from tests.support.scheduling import scope_of
+from tests.support.scheduling import Scheduling, scope_of
 
 _SUITE = "tests/conformance/test_suite.py::test_in_sync.py::test_isr_shrinks"
 _TRANSACTIONS = "tests/clients/transactions/test_transactions.py::test_transaction_is_aborted"
@@ -28,3 +32,55 @@ _TRANSACTIONS = "tests/clients/transactions/test_transactions.py::test_transacti
 )
 def test_tests_that_share_brokers_run_in_the_same_worker(left: str, right: str, is_one_worker: bool) -> None:
     assert (scope_of(left) == scope_of(right)) is is_one_worker
+
+
+class Worker:
+    """A worker of pytest-xdist that records the tests it gets. name: its name in messages."""
+
+    def __init__(self, name: str) -> None:
+        self.gateway = SimpleNamespace(id=name)
+        self.indexes: list[int] = []
+        self.shutting_down = False
+
+    def send_runtest_some(self, indexes: list[int]) -> None:
+        self.indexes += indexes
+
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
+
+def distribute(nodeids: list[str], count: int) -> list[list[str]]:
+    """Run all tests on `count` workers that take the same time for each test. Returns the tests that each worker got, in order."""
+    options: Any = SimpleNamespace(
+        getvalue=lambda name: ["popen"] * count, option=SimpleNamespace(loadscopereorder=True)
+    )
+    scheduling = Scheduling(options)
+    workers = [Worker(f"gw{index}") for index in range(count)]
+    for worker in workers:
+        scheduling.add_node(worker)
+        scheduling.add_node_collection(worker, nodeids)
+    scheduling.schedule()
+    for number in range(len(nodeids)):
+        for worker in workers:
+            if number < len(worker.indexes):
+                scheduling.mark_test_complete(worker, worker.indexes[number])
+    assert not scheduling.has_pending and all(worker.shutting_down for worker in workers)
+    return [[nodeids[index] for index in worker.indexes] for worker in workers]
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_each_test_runs_once_and_the_third_worker_gets_only_tests_that_wait(count: int) -> None:
+    waiting = [f"{_SUITE}[{subject}-{number}]" for subject in ("real", "real-newer") for number in range(5)]
+    busy = [f"tests/test_{letter}.py::test_{number}" for letter in "abcd" for number in range(5)]
+    nodeids = [*busy, *waiting]
+    given = distribute(nodeids, count)
+    assert sorted(itertools.chain(*given)) == sorted(nodeids)
+    if count == 3:
+        assert given[2] == waiting
+
+
+def test_busy_workers_take_waiting_tests_when_there_is_nothing_else() -> None:
+    waiting = [f"{_SUITE}[{subject}]" for subject in ("real", "real-newer", "ours-kafka")]
+    given = distribute(["tests/test_a.py::test_a", *waiting], 3)
+    assert sorted(itertools.chain(*given)) == sorted(["tests/test_a.py::test_a", *waiting])
+    assert "tests/test_a.py::test_a" not in given[2]

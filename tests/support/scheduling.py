@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from xdist.scheduler import LoadFileScheduling
 
@@ -26,8 +27,38 @@ def scope_of(nodeid: str) -> str:
     return f"{file} {match[0]}" if match else file
 
 
+_WAITING = (
+    "tests/conformance/test_suite.py ",
+    "tests/clients/transactions/test_transactions.py ",
+    "tests/clients/groups/test_groups.py",
+)
+"""How the names of those groups begin whose tests mostly wait: for timeouts of brokers that keep real time, or of clients."""
+
+
+def is_waiting(scope: str) -> bool:
+    """Return whether the tests of a group, see `scope_of`, mostly wait, so that they may run beside two workers that keep two cores busy."""
+    return scope.startswith(_WAITING)
+
+
 class Scheduling(LoadFileScheduling):  # type: ignore[misc]
-    """Gives all tests of a group, see `scope_of`, to one worker."""
+    """Gives all tests of a group, see `scope_of`, to one worker. The last of three or more workers runs only groups whose tests mostly wait."""
 
     def _split_scope(self, nodeid: str) -> str:
         return scope_of(nodeid)
+
+    def _assign_work_unit(self, node: Any) -> None:
+        prefers_waiting = self._is_for_waiting(node)
+        scopes = iter(self.workqueue)
+        first = next(scopes)
+        preferred = (scope for scope in (first, *scopes) if is_waiting(scope) is prefers_waiting)
+        self.workqueue.move_to_end(next(preferred, first), last=False)
+        super()._assign_work_unit(node)
+
+    def _reschedule(self, node: Any) -> None:
+        if self._is_for_waiting(node) and not node.shutting_down and not any(map(is_waiting, self.workqueue)):
+            node.shutdown()  # after the tests that it has
+        else:
+            super()._reschedule(node)
+
+    def _is_for_waiting(self, node: Any) -> bool:
+        return len(self.nodes) > 2 and node is self.nodes[-1]
