@@ -1,6 +1,7 @@
 """Measure how much slower a broker with a certain feature is, and write docs/benchmarks.md.
 
-Both brokers run at the same time, and each measurement alternates between them. The features are:
+A broker with the feature and one without it run at the same time, and each measurement alternates
+between the two. The features are:
 
 quotas: 1,000 client ids and 1,000 users, including those of the benchmark's client, have byte and
 time quotas that are never reached: every request is charged and none is throttled. trace: all

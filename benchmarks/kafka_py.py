@@ -1,4 +1,4 @@
-"""Compare how fast Spark reads with this project's source kafka_py and with its own Kafka source.
+"""Compare how fast Spark reads with kafka_py, a source of this project, and with Spark's own source.
 
 The two sources alternate in one Spark session. Values have 100 bytes. Each read counts all records
 and sums their CRCs and offsets; both sources must return the same numbers. The program writes

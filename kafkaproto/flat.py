@@ -105,7 +105,7 @@ class FlatCode:
         self._lines += ["    " * self._depth + line for line in lines]
 
     def line(self, *lines: str) -> None:
-        """Add lines after everything added so far. First adds the one call of `struct` for the values that `fixed` has collected."""
+        """Append lines to the generated code, after one call of `struct` for all values that `fixed` has collected."""
         self._flush()
         self.before(*lines)
 

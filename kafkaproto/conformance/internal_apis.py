@@ -20,7 +20,10 @@ class InternalApi(NamedTuple):
     requests: tuple[tuple[int, str], ...]
 
     def frame(self, version: int) -> bytes:
-        """Return a request without its length. A version that the API does not have gets the header and body of its latest version."""
+        """Return a request, header and body, without its length. The header names `version`.
+
+        If the API does not have this version, the request has the fields of the latest version.
+        """
         header_version, body = self.requests[version if 0 <= version < len(self.requests) else -1]
         header = self.key.to_bytes(2, "big") + version.to_bytes(2, "big", signed=True) + b"\0\0\0\7"
         if header_version > 0:

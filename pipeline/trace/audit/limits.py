@@ -65,6 +65,7 @@ def each_partition(tables: Tables) -> DataFrame:
 
 
 RULES = (
-    Rule("1", "max_bytes, fetch.max.bytes and the quota limit the records of a fetch response, but not its first batch", ERROR, whole_response),
+    Rule("1", "the records of a fetch response stay within max_bytes, fetch.max.bytes and the quota, unless the first batch alone is larger", ERROR,
+        whole_response),
     Rule("2", "partition_max_bytes limits the records of a partition, but not the first batch of a response", ERROR, each_partition),
 )  # fmt: skip

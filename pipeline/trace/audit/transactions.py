@@ -139,13 +139,14 @@ def committed_visible(tables: Tables) -> DataFrame:
 
 
 def _open_below_stable(tables: Tables, checks: str) -> DataFrame:
-    """Check that no transaction is open below an observed last stable offset: its marker must be below the high watermark of the observation.
+    """Check the observed last stable offsets: each transaction with a batch below one must have its marker below the observed high watermark.
 
     checks: SQL for the observations, with columns run, seq, where_ (topic name or id), partition, last_stable_offset, high_watermark and at_ns (time
     of the observation). Observations of partitions without transactional batches are dropped.
 
-    Returns one row for each other observation, about one batch: the batch of a transaction below `last_stable_offset` whose marker has the highest
-    offset. If the marker of a batch is unknown, the offset up to which the trace has all batches is used instead of the marker's offset.
+    Returns one row for each observation that is not dropped. The row is about one transactional batch below `last_stable_offset`: the one whose
+    transaction has the marker with the highest offset. For a transaction without a known marker, the offset up to which the trace has all batches
+    counts as the offset of its marker.
 
     - run (the recording), seq, topic, partition, last_stable_offset, high_watermark: from `checks`.
     - producer_id, first_offset: producer id and base offset of the batch. Both are null if no such batch is known.

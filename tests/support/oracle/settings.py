@@ -11,7 +11,7 @@ columns, separated by tabs:
   allowed. A `|` separates alternatives. An alternative is one of these:
     a value
     `LOW..HIGH`: a number from LOW to HIGH, both included; LOW or HIGH may be missing
-    `+`, also at the end of a value: any text that is not empty
+    `+`: any text that is not empty; `TEXT+`: TEXT, followed by any text that is not empty
     `replicas`: a list of replicas, in the form `partition:broker,...`
   A `~` before the first alternative says that upper and lower case are the same.
 - `mode`: when the value may change: `r`: never, it is fixed when the broker starts; `b`: while the
