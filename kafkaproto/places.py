@@ -1,6 +1,6 @@
 """Position of each field in the bytes of a message, for people who inspect bytes.
 
-This module uses the slow decoder, which decodes field by field. It does not depend on any API.
+This module uses the slow decoder, which decodes field by field. It works for the messages of all Kafka APIs, and has no code for a particular one.
 """
 
 from __future__ import annotations

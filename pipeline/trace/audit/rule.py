@@ -33,7 +33,7 @@ class Tables:
     """The tables of a trace as DataFrames, and seven tables derived from them. A query for `sql` names these tables in braces.
 
     Several threads may query one object. Two objects share nothing but the Spark session. A column `where_` has the topic name, or the id if the name
-    is not known; a column `run` has the name of a recording.
+    is not known; a column `run` has the name of a recording. `name (a, b)` is an array of structs with the fields a and b.
 
     - requests, partitions, batches, events, state, groups, group_offsets, transactions: the tables of `kafkaproto.pipeline.trace.schema`. A table
       that is not given is empty.
@@ -41,7 +41,8 @@ class Tables:
       `quota.window.size.seconds`), fetch_max_bytes, policy (`log.cleanup.policy`), selector (`replica.selector.class`).
     - policies: run, where_, compacts (whether the topic was ever compacted). Only topics whose cleanup policy is known.
     - cuts_of: run, where_ (null: all topics), cuts (from_ns, until_ns): the times when a log may have been truncated or replaced.
-    - states_of: run, where_, partition, states (at_ns, seq, leader, isr; null if not reported), ordered by time. Only runs that report these.
+    - states_of: run, where_, partition, states (at_ns, seq, leader, isr), ordered by time. leader or isr is null in a state that does not report it.
+      Runs without any reported leader or isr have no rows.
     - consumed: the batches that consumers received, with where_ and life, a number that increases whenever the log may have been truncated or
       replaced.
     - topic_names: run, topic_id, name.
