@@ -1,8 +1,9 @@
-"""Send the requests whose instructions `benchmarks.ab` counts, in virtual time, without sockets.
+"""Send requests to a cluster in virtual time, without sockets, so that instructions can be counted.
 
-Each measurement (ROW) sends one kind of request to a cluster. The file is self-contained: it is
-started once for each of the two commits to compare, with that commit's folder on the path, and
-finds the modules of either commit. Every measurement runs in a forked process of its own, so that
+`benchmarks.ab` runs this program under callgrind. Each measurement (ROW) sends one kind of request.
+The program imports no other file of benchmarks/. It is started once for each of the two commits to
+compare, with that commit's folder on the path, and works even if a module has another place in the
+older commit. Every measurement runs in a forked process of its own, so that
 measurements cannot influence each other and the modules are imported once. A measurement first
 warms up and checks each response, then sends its requests between two calls of `getpriority`, at
 which callgrind dumps its counters. The garbage collector is off while instructions are counted.

@@ -1,7 +1,8 @@
 """Run the proofs that take hours, and write docs/long-run.md. `make long` runs this program.
 
-The proofs are divided into parts, which run one after the other. The result of a part is a file in
-tests/long_run/results/; commit it. Ctrl-C loses only the part that is running.
+A proof is a test, a simulation or a measurement. The proofs are divided into parts, which run one
+after the other. The result of a part is a file in tests/long_run/results/; commit it. Ctrl-C loses
+only the part that is running.
 
 The program runs the parts that have no result, and those whose code has changed since their result
 was measured. The code of a simulation is the files that tests/long_run/simulated_files.txt lists.

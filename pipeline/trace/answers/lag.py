@@ -73,7 +73,7 @@ ANSWER = Answer(
         ),
         Query(
             "over-time",
-            "lag of each group over time: the sum over its partitions, each from its first committed offset on",
+            "lag of each group over time: the sum over its partitions; a partition counts from the time of its first committed offset",
             OVER_TIME,
         ),
     ),

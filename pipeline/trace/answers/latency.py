@@ -71,7 +71,7 @@ ANSWER = Answer(
             "requests of twelve connections in the five seconds of the trace with the most throttles or, if there are none, with the most requests",
             LANES,
         ),
-        Query("slowest", "the twenty requests that took longest, not counting their max_wait_ms", SLOWEST),
+        Query("slowest", "the twenty requests that took longest, after their max_wait_ms is subtracted", SLOWEST),
         Query("largest", "the twenty requests with the most bytes in request and response together", LARGEST),
     ),
 )

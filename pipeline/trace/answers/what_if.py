@@ -239,7 +239,7 @@ ANSWER = Answer(
         Query(
             "planned",
             "throttle times of each client, computed for the same requests under other quotas; in_force: whether the broker had this quota; "
-            "differs_from_the_broker: for the quota in force, the number of requests with another throttle time in the trace",
+            "differs_from_the_broker: for the quota in force, the number of requests whose computed throttle time is not the one in the trace",
             planned,
         ),
     ),
