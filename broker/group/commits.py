@@ -99,9 +99,9 @@ class Commits:
     ) -> dict[PartitionKey, CommittedOffset | None]:
         """Return the committed offset of each partition for OffsetFetch, None for a partition without one. The state of the group does not matter.
 
-        partitions: None for all partitions that have a committed offset. Commits that are not replicated yet are ignored. require_stable: True uses
-        the newest state of the group, False the state up to the high watermark, in which a group that was just created may be missing, and a
-        deleted offset may still exist (GC-66).
+        partitions: None for all partitions that have a committed offset. require_stable: True uses the newest state of the group, False the state up
+        to the high watermark, in which a group that was just created may be missing, and a deleted offset may still exist (GC-66). With Kafka's old
+        group coordinator (3.9), commits that are not replicated yet are ignored in both.
         """
         if require_stable:
             group = self._groups.get_any(group_id)
@@ -219,16 +219,26 @@ class Commits:
             )
             return
         group.writing.update(accepted.keys())
+        is_rejected = is_effective = False
+
+        def take_effect() -> None:
+            nonlocal is_effective
+            is_effective = True  # a group that was converted to the other protocol meanwhile has the same offsets
+            group.offsets.update(accepted)
+            if group.pending_offsets:
+                group.pending_offsets.supersede(accepted)
 
         def stored(error_code: int, at_ms: int) -> None:
+            nonlocal is_rejected
+            is_rejected = error_code != ErrorCode.NONE
             release(group, accepted)
-            if not error_code:  # a group that was converted to the other protocol meanwhile has the same offsets
-                group.offsets.update(accepted)
-                if group.pending_offsets:
-                    group.pending_offsets.supersede(accepted)
+            if not is_rejected and not is_effective:
+                take_effect()
             reply(results | dict.fromkeys(accepted, error_code), at_ms)
 
         self._storage.store_offsets(group.group_id, accepted, now_ms, stored)
+        if self._storage.is_new_coordinator and not is_rejected and not is_effective:
+            take_effect()  # once it is in the log; read requests see it when it is replicated (GC-66)
 
 
 def _refusal(group: Group, generation_id: int, member_id: str, instance_id: str | None) -> int:

@@ -18,7 +18,7 @@ from kafkaproto.broker.group.storage import GroupStorage
 
 @dataclass(slots=True)
 class _Replayed:
-    """The groups of one partition. end_offset: the records before it are replayed."""
+    """The groups of one partition. end_offset: the records before it are replayed, except those that compaction had removed."""
 
     loaded: Loaded = field(default_factory=lambda: Loaded({}, {}, {}, {}))
     end_offset: int = 0
@@ -44,14 +44,14 @@ class CommittedGroups:
 
     def is_behind(self, group_id: str) -> bool:
         """Return whether the group's partition has records that are not replicated, so that its newest state is not to be seen yet."""
-        return self._is_behind(self._storage.partition_of(group_id))
+        return self._storage.is_new_coordinator and self._is_behind(self._storage.partition_of(group_id))
 
     def _is_behind(self, index: int) -> bool:
-        return self._storage.is_new_coordinator and index in self._partitions and not self._storage.is_replicated(index)
+        return index in self._partitions and not self._storage.is_replicated(index)
 
     def names(self) -> Iterator[str]:
         """Yield the ids of all groups in the partitions that are behind."""
-        for index in self._partitions:
+        for index in self._partitions if self._storage.is_new_coordinator else ():
             if self._is_behind(index):
                 loaded = self._replay(index)
                 yield from {**loaded.groups, **loaded.consumers, **loaded.offsets, **loaded.pending}
@@ -86,6 +86,8 @@ class CommittedGroups:
 
     def _replay(self, index: int) -> Loaded:
         replayed = self._partitions[index]
+        if self._storage.compacted_to(index) > replayed.end_offset > 0:
+            replayed = self._partitions[index] = _Replayed()  # tombstones of what is replayed may be gone
         end_offset = self._storage.high_watermark_of(index)
         if end_offset > replayed.end_offset:
             self._storage.replay(replayed.loaded, index, replayed.end_offset, end_offset)

@@ -35,7 +35,7 @@ class ForgottenGroups:
         return iter([*self._groups.values()])
 
     def __contains__(self, group_id: str) -> bool:
-        return group_id in self._groups or group_id in self._visible
+        return group_id in self._groups or self.get_visible(group_id) is not None
 
     def add(self, group: ConsumerGroup) -> None:
         """Store a group that the coordinator has just removed.

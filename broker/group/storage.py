@@ -89,6 +89,10 @@ class OffsetsLog(Protocol):
         """Return the high watermark of partition `index` of the offsets topic, 0 if this broker does not lead it."""
         ...
 
+    def compacted_to(self, index: int) -> int:
+        """Return the offset up to which partition `index` of the offsets topic is compacted, 0 if this broker does not lead it."""
+        ...
+
 
 class GroupStorage:
     """Writes groups and offsets to the offsets topic, `log`. partition_of: returns a group's partition index; -1 if the topic does not exist.
@@ -271,6 +275,10 @@ class GroupStorage:
     def is_replicated(self, index: int) -> bool:
         """Return whether all records in partition `index` are replicated. True without a log."""
         return self._log is None or self._log.high_watermark(index) >= self._log.end_offset(index)
+
+    def compacted_to(self, index: int) -> int:
+        """Return the offset up to which partition `index` is compacted, so that tombstones before it may be missing; 0 without a log."""
+        return 0 if self._log is None else self._log.compacted_to(index)
 
     def high_watermark_of(self, index: int) -> int:
         """Return the high watermark of partition `index`, 0 if this broker does not lead it."""

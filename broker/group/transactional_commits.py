@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.group import Group, GroupState
+from kafkaproto.broker.group.migration import AnyGroup
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, split_by_metadata
 from kafkaproto.broker.group.registry import Registry, release
 from kafkaproto.broker.group.results import UNKNOWN_MEMBER_ID, TransactionalCommit
-from kafkaproto.broker.group.storage import GroupStorage
+from kafkaproto.broker.group.storage import GroupStorage, Stored
 from kafkaproto.error_codes import ErrorCode
 
 NO_EPOCH = -1
@@ -77,22 +78,52 @@ class TransactionalCommits:
         if request.producer_epoch == NO_EPOCH and not self._storage.is_new_coordinator:
             reply(dict.fromkeys(offsets, int(ErrorCode.UNKNOWN_SERVER_ERROR)), now_ms)
             return
+        self._store(
+            group,
+            request,
+            accepted,
+            now_ms,
+            lambda error, at_ms: reply(results | dict.fromkeys(accepted, error), at_ms),
+        )
+
+    def _store(
+        self,
+        group: AnyGroup,
+        request: TransactionalCommit,
+        accepted: Mapping[PartitionKey, CommittedOffset],
+        now_ms: int,
+        replicated: Stored,
+    ) -> None:
+        """Write the accepted offsets of a request. They are pending until the transaction ends, and count as being written until then.
+
+        With Kafka's new group coordinator (default from 4.0 on), they are pending once they are in the log; with the old one, when they are
+        replicated. replicated: called with the error code, 0 when they are replicated.
+        """
         group.writing.update(accepted.keys())
+        is_rejected = is_pending = False
+
+        def become_pending() -> None:
+            nonlocal is_pending
+            is_pending = True
+            new = group.pending_offsets.add(request.producer_id, accepted)
+            self._groups.pending_groups.add(request.group_id, [request.producer_id])
+            release(group, [key for key in accepted if key not in new])
 
         def stored(error_code: int, at_ms: int) -> None:
-            if error_code:
-                settled = list(accepted)
+            nonlocal is_rejected
+            is_rejected = error_code != ErrorCode.NONE
+            if is_rejected and not is_pending:
+                release(group, accepted)
                 if not self._storage.is_new_coordinator:
-                    settled += group.pending_offsets.drop(request.producer_id, accepted)
-            else:  # pending offsets count as being written until the transaction ends
-                new = group.pending_offsets.add(request.producer_id, accepted)
-                self._groups.pending_groups.add(request.group_id, [request.producer_id])
-                settled = [key for key in accepted if key not in new]
-            release(group, settled)
-            reply(results | dict.fromkeys(accepted, error_code), at_ms)
+                    release(group, group.pending_offsets.drop(request.producer_id, accepted))
+            elif not is_pending:
+                become_pending()
+            replicated(error_code, at_ms)
 
         producer = request.producer_id, request.producer_epoch
         self._storage.store_offsets(request.group_id, accepted, now_ms, stored, producer=producer)
+        if self._storage.is_new_coordinator and not is_rejected and not is_pending:
+            become_pending()
 
     def end(self, index: int, producer_id: int, *, committed: bool, now_ms: int) -> None:
         """End the transaction of a producer for the groups that partition `index` of `__consumer_offsets` stores (TX-43, TX-44).

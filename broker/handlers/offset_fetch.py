@@ -87,45 +87,38 @@ def offset_fetch(exchange: Exchange, request: OffsetFetchRequest) -> Reply | Del
         return Delayed()  # Kafka never responds to it (GO-35)
     if request.require_stable and exchange.node.groups.is_new_coordinator and not is_empty:
         return _fetch_when_stable(exchange, request)
-    return _fetch_all(exchange, request, {})
+    return _response(exchange, request, _fetch_all(exchange, request))
 
 
-def _fetch_when_stable(exchange: Exchange, request: OffsetFetchRequest) -> Delayed:
-    """Fetch offsets when all earlier changes in the partitions of the groups are replicated, as the coordinator of Kafka 4 does (GO-29)."""
-    many = exchange.api_version >= FIRST_VERSION_WITH_MANY_GROUPS
-    requested = [group.group_id for group in request.groups] if many else [request.group_id]
-    delayed, errors = Delayed(), dict[str, int]()
-    waiting = len(requested)
+def _fetch_when_stable(exchange: Exchange, request: OffsetFetchRequest) -> Reply | Delayed:
+    """Fetch offsets now, and respond when all earlier changes in the partitions of the groups are replicated, as Kafka 4 does (GO-29)."""
+    fetched = _fetch_all(exchange, request)
+    waiting = [index for index, offsets in enumerate(fetched) if not offsets.error_code]
+    if not waiting:
+        return _response(exchange, request, fetched)
+    names = [group.group_id for group in request.groups] or [request.group_id]
+    delayed = Delayed()
 
-    def done(group_id: str, error_code: int, at_ms: int) -> None:
-        nonlocal waiting
-        waiting -= 1
+    def done(index: int, error_code: int, at_ms: int) -> None:
+        waiting.remove(index)
         if error_code:
-            errors[group_id] = error_code
+            fetched[index] = _GroupOffsets((), error_code)
         if not waiting:
-            delayed.complete(lambda: _fetch_all(exchange, request, errors), at_ms)
+            delayed.complete(lambda: _response(exchange, request, fetched), at_ms)
 
-    for group_id in requested:
-        exchange.node.groups.commits.await_stable(group_id, exchange.now_ms, partial(done, group_id))
+    for index in [*waiting]:
+        exchange.node.groups.commits.await_stable(names[index], exchange.now_ms, partial(done, index))
     return delayed
 
 
-def _fetch_all(exchange: Exchange, request: OffsetFetchRequest, errors: Mapping[str, int]) -> Reply:
-    """Fetch the offsets of all groups in a request. errors: maps the groups whose offsets cannot be fetched to the error code."""
-    if exchange.api_version >= FIRST_VERSION_WITH_MANY_GROUPS:
-        fetched = [
-            _fetch(exchange, group.group_id, group.topics, request.require_stable, group.member_id, group.member_epoch)
-            for group in request.groups
-        ]
-    else:
-        fetched = [_fetch(exchange, request.group_id, request.topics, request.require_stable)]
-    if errors:
-        names = [group.group_id for group in request.groups] or [request.group_id]
-        fetched = [
-            _GroupOffsets((), errors[name]) if name in errors else offsets
-            for name, offsets in zip(names, fetched, strict=True)
-        ]
-    return _response(exchange, request, fetched)
+def _fetch_all(exchange: Exchange, request: OffsetFetchRequest) -> list[_GroupOffsets]:
+    """Fetch the offsets of all groups in a request."""
+    if exchange.api_version < FIRST_VERSION_WITH_MANY_GROUPS:
+        return [_fetch(exchange, request.group_id, request.topics, request.require_stable)]
+    return [
+        _fetch(exchange, group.group_id, group.topics, request.require_stable, group.member_id, group.member_epoch)
+        for group in request.groups
+    ]
 
 
 def _fetch(

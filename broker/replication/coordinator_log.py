@@ -170,6 +170,11 @@ class CoordinatorLog:
         partition = self._led(index)
         return 0 if partition is None else partition.log.high_watermark
 
+    def compacted_to(self, index: int) -> int:
+        """Return the offset up to which partition `index` is compacted, 0 if this broker does not lead it."""
+        partition = self._led(index)
+        return 0 if partition is None else partition.log.first_dirty_offset
+
     def _led(self, index: int) -> Partition | None:
         partition = self._replicas.find(self.topic, index)
         return partition if partition is not None and partition.is_leader else None

@@ -36,7 +36,7 @@ from kafkaproto.messages.offset_delete import (
 PROFILE = "consumer"
 pytestmark = [pytest.mark.needs(offsets_topic=True), pytest.mark.rule("GC-66")]
 
-UNKNOWN_MEMBER, METADATA_TOO_LARGE, NON_EMPTY = 25, 12, 68
+NOT_AVAILABLE, UNKNOWN_MEMBER, METADATA_TOO_LARGE, NON_EMPTY = 15, 25, 12, 68
 TOO_LARGE = "x" * 5000
 
 
@@ -135,12 +135,11 @@ def test_requests_without_records_wait_for_a_commit_of_another_group(subject: Su
 
 def test_requests_that_fail_do_not_wait_for_unreplicated_records(subject: Subject) -> None:
     ConsumerGroup(subject)
-    topic, group = new_topic(subject).name, Group(subject, 0)
+    topic, group, other = new_topic(subject).name, Group(subject, 0), Group(subject, 0)
     with two_replicas(group) as follower:
         member = group.client()
         make_stable(member)
         with held(subject, group.offsets, follower):
-            other = Group(subject, 0)
             earlier = send(other, commit_of(other, topic, 6), 8)
             assert earlier.is_parked()
             assert group.client("unknown").heartbeat(generation_id=1) == UNKNOWN_MEMBER
@@ -165,6 +164,59 @@ def test_deleted_offset_and_group_are_seen_until_their_tombstones_are_replicated
         assert subject.answer(offset.connection).message.error_code == 0
         assert subject.answer(deleted.connection).message.results[0].error_code == 0
         assert (group.committed(), listed_state(group)) == ({}, None)
+
+
+def test_deletions_also_delete_a_commit_that_is_not_replicated_yet(subject: Subject) -> None:
+    ConsumerGroup(subject)
+    topic, group, other = new_topic(subject).name, Group(subject, 0), Group(subject, 0)
+    with two_replicas(group) as follower:
+        with held(subject, group.offsets, follower):
+            commits = [send(each, commit_of(each, topic, 6), 8) for each in (group, other)]
+            assert all(client.is_parked() for client in commits)
+            deletion = OffsetDeleteRequest(
+                group.id, [OffsetDeleteRequestTopic(topic, [OffsetDeleteRequestPartition(0)])]
+            )
+            offset = send(group, deletion, 0)
+            deleted = send(other, DeleteGroupsRequest([other.id]), 2)
+            assert offset.is_parked() and deleted.is_parked()
+        for client in commits:
+            assert subject.answer(client.connection).message.topics[0].partitions[0].error_code == 0
+        assert subject.answer(offset.connection).message.error_code == 0
+        assert subject.answer(deleted.connection).message.results[0].error_code == 0
+        assert (group.committed(), listed_state(group)) == ({}, "Empty")
+        assert (other.committed(), listed_state(other)) == ({}, None)
+
+
+def test_fetch_of_stable_offsets_ignores_a_commit_that_was_sent_after_it(subject: Subject) -> None:
+    ConsumerGroup(subject)
+    topic, group = new_topic(subject).name, Group(subject, 0)
+    with two_replicas(group) as follower:
+        with held(subject, group.offsets, follower):
+            earlier = send(group, commit_of(group, topic, 5), 8)
+            assert earlier.is_parked()
+            fetch = send(group, group.fetch_request({topic: [0]}, require_stable=True), 8)
+            assert fetch.is_parked()
+            later = send(group, commit_of(group, topic, 6), 8)
+            assert later.is_parked()
+        [fetched] = subject.answer(fetch.connection).message.groups
+        assert fetched.topics[0].partitions[0].committed_offset == 5
+        for client in (earlier, later):
+            assert subject.answer(client.connection).message.topics[0].partitions[0].error_code == 0
+        assert group.committed() == {(topic, 0): 6}
+
+
+@pytest.mark.rule("GO-23")
+def test_commit_that_times_out_counts_when_it_is_replicated_later(subject: Subject) -> None:
+    ConsumerGroup(subject)
+    topic, group = new_topic(subject).name, Group(subject, 0)
+    with two_replicas(group) as follower:
+        assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}
+        with held(subject, group.offsets, follower):
+            late = send(group, commit_of(group, topic, 6), 8)
+            assert late.is_parked()
+            error = subject.answer(late.connection).message.topics[0].partitions[0].error_code
+            assert (error, group.committed()) == (NOT_AVAILABLE, {(topic, 0): 5})
+        wait_until(subject, lambda: group.committed() == {(topic, 0): 6}, "the late commit is replicated")
 
 
 @pytest.mark.rule("GO-11")

@@ -59,13 +59,18 @@ def _without_words(module: ast.Module) -> ast.Module:
 
 
 def _private_variables(module: ast.Module) -> dict[str, str]:
-    """Return a number for each private variable of a module, in the order of their first assignments."""
+    """Return a number for each private variable of a module, in the order of their first assignments.
+
+    Variables whose names are also those of parameters keep their names.
+    """
+    parameters = {node.arg for node in ast.walk(module) if isinstance(node, ast.arg)}
     names = (
         target.id
         for statement in module.body
         if isinstance(statement, ast.Assign)
         for target in statement.targets
         if isinstance(target, ast.Name) and target.id.startswith("_") and not target.id.startswith("__")
+        if target.id not in parameters
     )
     return {name: f"_{number}" for number, name in enumerate(dict.fromkeys(names))}
 

@@ -41,7 +41,7 @@ class Tables:
       `quota.window.size.seconds`), fetch_max_bytes, policy (`log.cleanup.policy`), selector (`replica.selector.class`).
     - policies: run, where_, compacts (whether the topic was ever compacted). Only topics whose cleanup policy is known.
     - cuts_of: run, where_ (null: all topics), cuts (from_ns, until_ns): the times when a log may have been truncated or replaced.
-    - states_of: run, where_, partition, states (at_ns, seq, leader, isr), ordered by time. Only runs that report leaders or isr; null: not in a state.
+    - states_of: run, where_, partition, states (at_ns, seq, leader, isr), ordered by time. Only runs that report leaders or isr; null: not reported.
     - consumed: the batches that consumers received, with where_ and life, a number that increases whenever the log may have been truncated or
       replaced.
     - topic_names: run, topic_id, name.
