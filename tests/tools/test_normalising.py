@@ -68,6 +68,17 @@ def test_line_order_of_tool_outputs_is_compared_unless_a_step_is_marked_unordere
     assert lines(forward, PORTS, unordered=True) == lines(backward, PORTS, unordered=True)
 
 
+def test_order_of_json_fields_is_ignored_but_each_field_and_value_is_compared() -> None:
+    expected = lines(Output(0, '{"offset":0,"topic":"t","key":null}\n', ""), PORTS)
+    assert lines(Output(0, '{"topic":"t","key":null,"offset":0}\n', ""), PORTS) == expected
+    for other in (
+        '{"offset":1,"topic":"t","key":null}',
+        '{"offset":0,"topic":"t"}',
+        '{"offset":0,"topic":"t","key":null',
+    ):
+        assert lines(Output(0, f"{other}\n", ""), PORTS) != expected
+
+
 def test_tool_comparison_reports_different_error_messages_and_different_exceptions() -> None:
     error = "error: java.util.concurrent.ExecutionException: org.apache.kafka.common.errors.{}: {}"
     first = Output(1, "", error.format("InvalidConfigurationException", "Invalid value x") + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -129,7 +130,7 @@ def normalised(output: Output, ports: Sequence[int], patterns: Sequence[str], *,
     ports: those of the brokers by id, whose addresses become `broker-ID`. patterns: names. unordered: whether the order of the lines is
     left to chance, so that they are sorted.
     """
-    lines = [line.rstrip() for line in output.out.splitlines() if not _STACK.match(line)]
+    lines = [_in_order(line.rstrip()) for line in output.out.splitlines() if not _STACK.match(line)]
     errors = [line.rstrip() for line in output.err.splitlines() if not _NOISE.match(line)]
     numbers = {port: f"broker-{broker_id}" for broker_id, port in enumerate(ports)}
 
@@ -144,3 +145,12 @@ def normalised(output: Output, ports: Sequence[int], patterns: Sequence[str], *,
     if unordered:
         cleaned.sort()
     return [f"exit {output.code}", *cleaned, *(f"error: {line}" for line in complaints)]
+
+
+def _in_order(line: str) -> str:
+    """Return a line that is a JSON object with its fields in alphabetical order: the JVM chooses their order anew in each process."""
+    try:
+        content = json.loads(line) if line.startswith('{"') else None
+    except ValueError:
+        content = None
+    return line if content is None else json.dumps(content, sort_keys=True, separators=(",", ":"))
