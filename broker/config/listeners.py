@@ -27,6 +27,11 @@ class Listener(NamedTuple):
     advertised_port: int
 
 
+def address_text(host: str, port: int) -> str:
+    """Return host:port, with an IPv6 address in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def parse_endpoints(setting: str, text: str) -> dict[str, tuple[str, int]]:
     """Return a dict of listener names to (host, port). Raises ConfigError for malformed text and for a repeated name.
 

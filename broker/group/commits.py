@@ -219,26 +219,19 @@ class Commits:
             )
             return
         group.writing.update(accepted.keys())
-        is_rejected = is_effective = False
 
         def take_effect() -> None:
-            nonlocal is_effective
-            is_effective = True  # a group that was converted to the other protocol meanwhile has the same offsets
-            group.offsets.update(accepted)
+            group.offsets.update(
+                accepted
+            )  # a group that was converted to the other protocol meanwhile has the same offsets
             if group.pending_offsets:
                 group.pending_offsets.supersede(accepted)
 
         def stored(error_code: int, at_ms: int) -> None:
-            nonlocal is_rejected
-            is_rejected = error_code != ErrorCode.NONE
             release(group, accepted)
-            if not is_rejected and not is_effective:
-                take_effect()
             reply(results | dict.fromkeys(accepted, error_code), at_ms)
 
-        self._storage.store_offsets(group.group_id, accepted, now_ms, stored)
-        if self._storage.is_new_coordinator and not is_rejected and not is_effective:
-            take_effect()  # once it is in the log; read requests see it when it is replicated (GC-66)
+        self._storage.store_offsets(group.group_id, accepted, now_ms, stored, take_effect=take_effect)
 
 
 def _refusal(group: Group, generation_id: int, member_id: str, instance_id: str | None) -> int:

@@ -121,22 +121,33 @@ class GroupStorage:
         now_ms: int,
         stored: Stored,
         *,
+        take_effect: Callable[[], None],
         producer: tuple[int, int] | None = None,
     ) -> None:
         """Store committed offsets as one batch. `stored` is called with the error code for the OffsetCommit response.
 
-        producer: the (producer id, epoch) in whose transaction the offsets are committed; None for no transaction.
+        take_effect: called once, when the newest state of the group has the offsets: as soon as they are in the log, as in Kafka's new group
+        coordinator (default from 4.0 on), or, with the old one, when they are replicated. Not called if the records are rejected. producer: the
+        (producer id, epoch) in whose transaction the offsets are committed; None for no transaction.
         """
         entries = [offset_entry(group_id, key, committed, self._versions) for key, committed in offsets.items()]
         errors = _GROUP_ERRORS if self.is_new_coordinator else _COMMIT_ERRORS
+        is_done = has_taken_effect = False
 
         def done(error: int, at_ms: int) -> None:
+            nonlocal is_done
+            is_done = True
+            if not error and not has_taken_effect:
+                take_effect()
             stored(errors.get(error, error), at_ms)
 
         if producer is None or self._log is None:
             self._append(group_id, entries, now_ms, done)
         else:
             self._log.append(self.partition_of(group_id), entries, now_ms, done, producer=producer)
+        if self.is_new_coordinator and not is_done:
+            has_taken_effect = True
+            take_effect()
 
     def store_group(self, group: Group, assignments: Mapping[str, bytes], now_ms: int, stored: Stored) -> None:
         """Store the current generation with `assignments` by member id. `stored` is called with the error code for JoinGroup and SyncGroup."""

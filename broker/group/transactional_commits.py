@@ -100,7 +100,7 @@ class TransactionalCommits:
         replicated. replicated: called with the error code, 0 when they are replicated.
         """
         group.writing.update(accepted.keys())
-        is_rejected = is_pending = False
+        is_pending = False
 
         def become_pending() -> None:
             nonlocal is_pending
@@ -110,20 +110,16 @@ class TransactionalCommits:
             release(group, [key for key in accepted if key not in new])
 
         def stored(error_code: int, at_ms: int) -> None:
-            nonlocal is_rejected
-            is_rejected = error_code != ErrorCode.NONE
-            if is_rejected and not is_pending:
+            if error_code and not is_pending:
                 release(group, accepted)
                 if not self._storage.is_new_coordinator:
                     release(group, group.pending_offsets.drop(request.producer_id, accepted))
-            elif not is_pending:
-                become_pending()
             replicated(error_code, at_ms)
 
         producer = request.producer_id, request.producer_epoch
-        self._storage.store_offsets(request.group_id, accepted, now_ms, stored, producer=producer)
-        if self._storage.is_new_coordinator and not is_rejected and not is_pending:
-            become_pending()
+        self._storage.store_offsets(
+            request.group_id, accepted, now_ms, stored, take_effect=become_pending, producer=producer
+        )
 
     def end(self, index: int, producer_id: int, *, committed: bool, now_ms: int) -> None:
         """End the transaction of a producer for the groups that partition `index` of `__consumer_offsets` stores (TX-43, TX-44).

@@ -23,6 +23,7 @@ from kafkaproto.broker.config.description import (
     group_descriptions,
     topic_descriptions,
 )
+from kafkaproto.broker.config.listeners import address_text
 from kafkaproto.broker.config.release import has_client_metrics, marks_defaults
 from kafkaproto.broker.errors import MALFORMED, KafkaError
 from kafkaproto.broker.metadata.planning import check_name
@@ -141,7 +142,7 @@ def _in_use(node: Node) -> dict[str, str]:
     texts: dict[str, str] = {}
     if given.keys().isdisjoint(_LISTENERS):
         endpoints = [
-            f"{name}://[{host}]:{port}" if ":" in host else f"{name}://{host}:{port}"
+            f"{name}://{address_text(host, port)}"
             for name, (host, port) in node.image.brokers[node.broker_id].listeners.items()
         ]
         texts |= dict.fromkeys(_LISTENERS, ",".join(endpoints))

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kafkaproto.broker.cluster import Cluster
-from kafkaproto.broker.config.listeners import Listener, listeners_of
+from kafkaproto.broker.config.listeners import Listener, address_text, listeners_of
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.node import Node
 from kafkaproto.broker.runtime.events import Observer
@@ -98,7 +98,7 @@ class Server(Observer):
         for node in self.cluster.nodes:
             first = self._listeners[node.broker_id][0].name
             host, port = self.cluster.controller.image.brokers[node.broker_id].listeners[first]
-            addresses.append(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+            addresses.append(address_text(host, port))
         return addresses
 
     def bound_addresses(self, broker_id: int) -> list[tuple[str, int]]:

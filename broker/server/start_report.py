@@ -14,6 +14,7 @@ from typing import NamedTuple
 import kafkaproto
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.cluster import Cluster, topics_left
+from kafkaproto.broker.config.listeners import address_text
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.image import Topic
@@ -116,12 +117,8 @@ def _shortened(lines: Sequence[str], what: str) -> Iterator[str]:
 def _broker(cluster: Cluster, broker_id: int) -> str:
     broker = cluster.controller.image.brokers[broker_id]
     rack = "" if broker.rack is None else f" in rack {broker.rack}"
-    addresses = [f"{name}://{_address(host, port)}" for name, (host, port) in broker.listeners.items()]
+    addresses = [f"{name}://{address_text(host, port)}" for name, (host, port) in broker.listeners.items()]
     return f"broker {broker_id}{rack}: {', '.join(addresses)}"
-
-
-def _address(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _recovered(cluster: Cluster) -> Iterator[str]:

@@ -6,11 +6,13 @@ Every client has a connection of its own, because a parked JoinGroup or SyncGrou
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from kafkaproto.api import ApiKey
 from kafkaproto.conformance.client import Answer, Connection
+from kafkaproto.conformance.internal_topics import reassign
 from kafkaproto.conformance.scene import Topic, wait_until
 from kafkaproto.conformance.subject import PATIENCE_MS, Subject
 from kafkaproto.messages.describe_groups import DescribeGroupsRequest
@@ -168,6 +170,23 @@ class Group:
         response = self.ask(OffsetDeleteRequest(self.id, topics), 0)
         errors = {(t.name, p.partition_index): p.error_code for t in response.topics for p in t.partitions}
         return response.error_code, errors
+
+
+def follower_of(group: Group) -> int:
+    """Return the broker that gets the second replica of the group's partition. Requests go to broker 0, which must not be held."""
+    return 1 if group.coordinator() != 1 else 2
+
+
+@contextmanager
+def two_replicas(group: Group) -> Iterator[int]:
+    """Give partition 0 of the offsets topic, which stores the group, a second replica until the end of the `with` block. Returns its broker."""
+    leader, follower = group.coordinator(), follower_of(group)
+    group.subject.need_broker(follower)
+    reassign(group.offsets, leader, follower)
+    try:
+        yield follower
+    finally:
+        reassign(group.offsets, leader)
 
 
 class Client:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.conformance.groups import Group, commit, has_new_coordinator, make_stable
+from kafkaproto.conformance.groups import Group, commit, has_new_coordinator, make_stable, two_replicas
 from kafkaproto.conformance.internal_topics import reassign
 from kafkaproto.conformance.scene import held, make_lead, new_topic
 from kafkaproto.conformance.subject import Subject
@@ -66,12 +66,8 @@ def test_members_continue_at_the_new_coordinator_after_not_coordinator_errors(su
 def test_offset_fetch_does_not_return_a_commit_that_is_not_replicated_yet(subject: Subject) -> None:
     topic = new_topic(subject).name
     group = Group(subject, 0)
-    leader = group.coordinator()
-    follower = 1 if leader != 1 else 2  # requests go to broker 0, which must not be held
-    subject.need_broker(follower)
-    reassign(group.offsets, leader, follower)
-    client, stable = group.client(), group.client()
-    try:
+    with two_replicas(group) as follower:
+        client, stable = group.client(), group.client()
         assert commit(group, {topic: {0: (5, "x")}}) == {(topic, 0): 0}
         with held(subject, group.offsets, follower):
             partition = OffsetCommitRequestPartition(0, 6)
@@ -90,8 +86,6 @@ def test_offset_fetch_does_not_return_a_commit_that_is_not_replicated_yet(subjec
             assert _only_result(subject.answer(stable.connection).message) == (6, 0)
         assert group.committed() == {(topic, 0): 6}
         assert _only_result(group.ask(group.fetch_request({topic: [0]}, require_stable=True), 8)) == (6, 0)
-    finally:
-        reassign(group.offsets, leader)
 
 
 @pytest.mark.rule("GC-59", "GC-60")
@@ -99,13 +93,9 @@ def test_kip_848_coordinator_replicates_offset_and_group_deletions_before_it_rep
     """OffsetDelete and DeleteGroups are parked until their tombstones are replicated. Kafka's old group coordinator (in Scala) responds at once."""
     topic = new_topic(subject, partitions=2).name
     group = Group(subject, 0)
-    leader = group.coordinator()
-    follower = 1 if leader != 1 else 2
-    subject.need_broker(follower)
-    reassign(group.offsets, leader, follower)
-    client = group.client()
-    offsets = OffsetDeleteRequest(group.id, [OffsetDeleteRequestTopic(topic, [OffsetDeleteRequestPartition(0)])])
-    try:
+    with two_replicas(group) as follower:
+        client = group.client()
+        offsets = OffsetDeleteRequest(group.id, [OffsetDeleteRequestTopic(topic, [OffsetDeleteRequestPartition(0)])])
         for request, version in ((offsets, 0), (DeleteGroupsRequest([group.id]), 2)):
             assert commit(group, {topic: {0: (5, ""), 1: (5, "")}}) == {(topic, 0): 0, (topic, 1): 0}
             with held(subject, group.offsets, follower):
@@ -116,8 +106,6 @@ def test_kip_848_coordinator_replicates_offset_and_group_deletions_before_it_rep
             assert (response.error_code if version == 0 else response.results[0].error_code) == 0
             expected = {(topic, 1): 5} if version == 0 else {}
             assert group.committed() == expected
-    finally:
-        reassign(group.offsets, leader)
 
 
 def _only_result(response: Any) -> tuple[int, int]:

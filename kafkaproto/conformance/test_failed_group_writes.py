@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkaproto.conformance.groups import Group, commit, enter_together, has_new_coordinator
+from kafkaproto.conformance.groups import Group, commit, enter_together, has_new_coordinator, two_replicas
 from kafkaproto.conformance.internal_topics import reassign, topic_setting
 from kafkaproto.conformance.scene import held, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
@@ -76,12 +76,8 @@ def test_offset_commit_that_exceeds_max_message_bytes_of_its_topic_is_rejected(s
 def test_offset_commit_that_is_not_replicated_in_time_gets_an_error(subject: Subject) -> None:
     topic = new_topic(subject).name
     group = Group(subject, 0)
-    coordinator = group.coordinator()
-    follower = 1 if coordinator != 1 else 2  # requests go to broker 0, which must not be held
-    subject.need_broker(follower)
-    reassign(group.offsets, coordinator, follower)
-    client = group.client()
-    try:
+    with two_replicas(group) as follower:
+        client = group.client()
         with held(subject, group.offsets, follower):
             partition = OffsetCommitRequestPartition(0, 6)
             request = OffsetCommitRequest(group.id, topics=[OffsetCommitRequestTopic(topic, partitions=[partition])])
@@ -90,5 +86,3 @@ def test_offset_commit_that_is_not_replicated_in_time_gets_an_error(subject: Sub
         subject.assert_took(response, COMMIT_TIMEOUT_MS)
         error = NOT_AVAILABLE if has_new_coordinator(subject) else TIMED_OUT
         assert response.message.topics[0].partitions[0].error_code == error
-    finally:
-        reassign(group.offsets, coordinator)

@@ -6,14 +6,12 @@ groups in the same partition of the offsets topic.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from kafkaproto.conformance.consumer_groups import ALL, TIMEOUT_MS, ConsumerGroup
-from kafkaproto.conformance.groups import Client, Group, commit, make_stable
+from kafkaproto.conformance.groups import Client, Group, commit, follower_of, make_stable, two_replicas
 from kafkaproto.conformance.internal_topics import reassign
 from kafkaproto.conformance.scene import held, make_lead, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
@@ -38,23 +36,6 @@ pytestmark = [pytest.mark.needs(offsets_topic=True), pytest.mark.rule("GC-66")]
 
 NOT_AVAILABLE, UNKNOWN_MEMBER, METADATA_TOO_LARGE, NON_EMPTY = 15, 25, 12, 68
 TOO_LARGE = "x" * 5000
-
-
-def follower_of(group: Group) -> int:
-    """Return the broker that gets the second replica of the group's partition. Requests go to broker 0, which must not be held."""
-    return 1 if group.coordinator() != 1 else 2
-
-
-@contextmanager
-def two_replicas(group: Group) -> Iterator[int]:
-    """Give the group's partition of the offsets topic a second replica, until the end of the `with` block. Returns the broker of this replica."""
-    leader, follower = group.coordinator(), follower_of(group)
-    group.subject.need_broker(follower)
-    reassign(group.offsets, leader, follower)
-    try:
-        yield follower
-    finally:
-        reassign(group.offsets, leader)
 
 
 def send(group: Group, request: Any, version: int) -> Client:

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.rule("M-14")
 BOTH_LED = [(0, 0, [0, 1]), (1, 0, [1, 0])]
 """The leader, leader epoch and in-sync replicas of both partitions, while both brokers run."""
 FAILED_OVER = [(1, 1, [1]), (1, 0, [1])]
-"""The same after broker 1 has become the leader of partition 0."""
+"""The leader, leader epoch and in-sync replicas of both partitions after broker 1 has become the leader of partition 0."""
 
 
 def made(**settings: str) -> VirtualCluster:

@@ -148,7 +148,7 @@ def normalised(output: Output, ports: Sequence[int], patterns: Sequence[str], *,
 
 
 def _in_order(line: str) -> str:
-    """Return a line that is a JSON object with its fields in alphabetical order: the JVM chooses their order anew in each process."""
+    """Sort the fields of a line that is a JSON object. Each process of the JVM may print them in another order."""
     try:
         content = json.loads(line) if line.startswith('{"') else None
     except ValueError:
