@@ -54,6 +54,7 @@ def main(arguments: Sequence[str]) -> int:
             *("--strict-markers", "-q", "-r", "fE", "-p", "no:cacheprovider"),
             f"--bootstrap={options.bootstrap}",
             f"--semantics={semantics}",
+            f"--slack-ms={options.slack_ms}",
             *pytest_arguments,
         ],
         [plugin, card, outcomes],  # passed as modules: with -p, pytest would warn that they are already imported

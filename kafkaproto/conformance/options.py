@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from kafkaproto.arguments import Parser
-from kafkaproto.conformance.subject import profiles
+from kafkaproto.conformance.subject import SLACK_MS, profiles
 
 NEEDS_HELP = """Most tests need three brokers with the ids 0, 1 and 2. Some tests also need certain broker settings,
 or an API version that not every Kafka release has. If the cluster lacks what a test needs, the test
@@ -69,6 +69,14 @@ def parser(command: str = "conformance") -> argparse.ArgumentParser:
         "otherwise kafka (default: auto)",
     )
     root.add_argument(
+        "--slack-ms",
+        metavar="N",
+        type=slack_ms,
+        default=SLACK_MS,
+        help="how many milliseconds later than expected a response may arrive; raise it if the machine is busy "
+        f"(default: {SLACK_MS:.0f})",
+    )
+    root.add_argument(
         "--settings",
         metavar="PROFILE",
         choices=profiles(),
@@ -76,3 +84,16 @@ def parser(command: str = "conformance") -> argparse.ArgumentParser:
         "listed below",
     )
     return root
+
+
+def slack_ms(text: str) -> float:
+    """Return the value of the option `--slack-ms`. Raises ArgumentTypeError if it is not a number of at least 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(
+            f"must be a number of milliseconds of at least 0, for example 1000 (got {text!r})"
+        )
+    return value

@@ -22,8 +22,9 @@ import pytest
 
 from kafkaproto.conformance import needs, release_range
 from kafkaproto.conformance.foreign import Foreign, brokers_at, check
+from kafkaproto.conformance.options import slack_ms
 from kafkaproto.conformance.semantics import AUTO, KAFKA, KIP, semantics_of
-from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.subject import SLACK_MS, Subject
 
 FOLDER = Path(__file__).resolve().parent
 MARKER = "rule(*numbers): the rules that the test proves (docs/rules of the repository)"
@@ -73,6 +74,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=AUTO,
         choices=(AUTO, KIP, KAFKA),
         help="expect the behaviour of Kafka's code (kafka) or of its design documents (kip) where they differ (default: auto, ask the cluster)",
+    )
+    group.addoption(
+        "--slack-ms",
+        type=slack_ms,
+        default=SLACK_MS,
+        help=f"how many milliseconds later than expected a response may arrive (default: {SLACK_MS:.0f})",
     )
 
 
@@ -172,6 +179,7 @@ def foreign(config: pytest.Config, address: str) -> Kind:
 
     def start(_profile: str) -> Subject:
         subject = Foreign(brokers_at(addresses(address), semantics), semantics)
+        subject.slack_ms = config.getoption("--slack-ms")
         if semantics == AUTO:
             subject.semantics = semantics_of(subject)
         return subject

@@ -20,6 +20,8 @@ from kafkaproto.conformance.served import Complete
 
 PROFILES = Path(__file__).resolve().parent / "profiles"
 PATIENCE_MS = 15_000
+SLACK_MS = 250.0
+"""How many milliseconds later than expected a response may arrive if the clock is the wall clock (default)."""
 
 
 def profiles() -> list[str]:
@@ -191,7 +193,7 @@ class Subject(Complete, ABC):
 class WallClock(Subject):
     """A cluster under test (`Subject`) whose clock is the wall clock."""
 
-    slack_ms = 250.0
+    slack_ms = SLACK_MS
     clock_slack_ms = 100.0
     jitter_ms = 10.0
 

@@ -42,15 +42,14 @@ def brokers(
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `kafkaproto conformance` in a separate process."""
-    command = [sys.executable, "-m", "kafkaproto.cli", "conformance", *arguments]
+    """Run `kafkaproto conformance` in a separate process, with a slack for a machine that runs other tests, too."""
+    command = [sys.executable, "-m", "kafkaproto.cli", "conformance", "--slack-ms", "1000", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def outcomes(address: str) -> tuple[dict[str, int], str]:
     """Return the numbers of passed, unprepared and failed tests on the report card, and all printed text."""
-    command = [sys.executable, "-m", "kafkaproto.cli", "conformance", "--bootstrap", address, "-k", CHOSEN]
-    printed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    printed = run("--bootstrap", address, "-k", CHOSEN).stdout
     [counts] = re.findall(rf"^{re.escape(address)}: (.*)$", printed, re.MULTILINE)
     return {what: int(count) for count, what in re.findall(r"(\d+) (ok|not prepared|FAILED|ERROR)", counts)}, printed
 
@@ -177,6 +176,16 @@ def test_conformance_command_names_the_api_version_or_release_a_skipped_test_nee
         assert re.search(rf"{name.replace('_', ' ')}.* \| ok ", done.stdout), name
 
 
+def test_response_that_is_later_than_slack_ms_fails_its_test() -> None:
+    """A response to a request with `max_wait_ms` arrives always a little later than that, but not by minutes."""
+    with brokers(count=1) as address:
+        strict, patient = (
+            run("--bootstrap", address, "-k", "behind_a_parked_fetch", "--slack-ms", slack) for slack in ("0", "60000")
+        )
+    assert strict.returncode == 1 and "expected 400 to 400.0" in strict.stdout, strict.stdout
+    assert patient.returncode == 0, patient.stdout
+
+
 @pytest.mark.slow
 def test_conformance_run_deletes_its_topics() -> None:
     with brokers() as address:
@@ -251,6 +260,11 @@ def test_conformance_suite_passes_on_a_broker_started_as_in_the_readme() -> None
     ("arguments", "status", "text"),
     [
         ([], 2, "--bootstrap HOST:PORT is missing"),
+        (
+            ["--slack-ms", "-1"],
+            2,
+            "--slack-ms: must be a number of milliseconds of at least 0, for example 1000 (got '-1')",
+        ),
         (
             ["--bootstrap", "somewhere"],
             2,

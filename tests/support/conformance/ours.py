@@ -19,6 +19,7 @@ class Ours(WallClock):
     """Three brokers of this project in a thread, on the wall clock. changes: settings that replace those of the profile."""
 
     clock = "system"
+    slack_ms = 500.0
     clock_slack_ms = 20.0
     jitter_ms = 0.0
 
