@@ -47,7 +47,7 @@ def recording_columns(exchange: Exchange) -> Row:
         "sent_ns": exchange.sent_ns or None,
         "bytes_in": exchange.request_bytes,
         "bytes_out": exchange.response_bytes,
-        "answered": exchange.answered,
+        "has_response": exchange.answered,
         "held": exchange.held,
         "applied_throttle_ms": exchange.throttle_ms,
         "records_bytes": sum(exchange.request_records) + sum(exchange.response_records),

@@ -5,6 +5,7 @@ from __future__ import annotations
 EARLIER_NAMES: dict[str, dict[str, str]] = {
     "requests": {
         "problem": "trouble",
+        "has_response": "answered",
         "applied_throttle_ms": "decided_ms",
         "returned_session_id": "answered_session_id",
         "requested_partitions": "asked_partitions",

@@ -85,7 +85,7 @@ REQUESTS = (
     Column(
         "bytes_out", "bigint", "size of the response with its header, without the length prefix; 0 without a response"
     ),
-    Column("answered", "boolean", "whether the request got a response; false for acks=0"),
+    Column("has_response", "boolean", "whether the request got a response; false for acks=0"),
     Column("held", "boolean", "whether the response was delayed by its throttle time (releases before 2.0)", True),
     Column(
         "error",

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 MAX_ROWS = 1000
 """The maximum number of rows of a table in an answer. A user who needs all rows can run the query itself, whose text is `Query.source`."""
 
-GIVEN_UP = "NOT answered AND coalesce(acks, -1) <> 0"
+GIVEN_UP = "NOT has_response AND coalesce(acks, -1) <> 0"
 """SQL: true for a request that expects a response (acks is not 0) but has none in the trace.
 
 Either the connection was closed before the response, for example by a consumer that stopped during a fetch, or a capture lacks the response.
 """
-WHOLE = "answered AND problem IS NULL"
+WHOLE = "has_response AND problem IS NULL"
 """SQL: true for a request whose response was decoded completely."""
 
 FAMILY = (

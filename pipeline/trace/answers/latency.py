@@ -10,7 +10,7 @@ PARTS = """
                greatest((ready_ns - coalesce(handled_ns, received_ns)) / 1e6 - IF(held, applied_throttle_ms, 0) - coalesce(wait_ms, 0), 0) AS rest,
                CAST(coalesce(applied_throttle_ms, throttle_ms, 0) AS double) AS throttled, (sent_ns - ready_ns) / 1e6 AS sent,
                (coalesce(sent_ns, ready_ns) - received_ns) / 1e6 AS total
-        FROM {requests} WHERE api IS NOT NULL AND answered
+        FROM {requests} WHERE api IS NOT NULL AND has_response
     ), long AS (
         SELECT api, stack(7, 'queued', queued, 'handled', IF(waited IS NOT NULL, rest, NULL), 'waited', waited,
                           'handled or waiting', IF(waited IS NULL, rest, NULL), 'sent', sent, 'throttled', throttled, 'total', total) AS (part, ms)
@@ -25,7 +25,7 @@ PARTS = """
 
 SLOWEST = """
     SELECT run, seq, conn, client_id, api, api_version, round((ready_ns - received_ns) / 1e6, 3) AS took_ms, max_wait_ms, bytes_in, bytes_out, error
-    FROM {requests} WHERE answered ORDER BY ready_ns - received_ns - 1000000L * coalesce(max_wait_ms, 0) DESC, run, seq LIMIT 20
+    FROM {requests} WHERE has_response ORDER BY ready_ns - received_ns - 1000000L * coalesce(max_wait_ms, 0) DESC, run, seq LIMIT 20
 """
 
 LARGEST = """

@@ -24,7 +24,7 @@ QUERIES = f"""
         JOIN (SELECT DISTINCT query FROM mine) m ON m.query = b.query GROUP BY m.query
     ), counted AS (
         SELECT query, count(DISTINCT client_id) AS consumers, count(DISTINCT run, conn) AS connections, count(1) AS requests,
-               count_if(api = 'Fetch' AND answered) AS fetches, count_if(api = 'ListOffsets') AS list_offsets,
+               count_if(api = 'Fetch' AND has_response) AS fetches, count_if(api = 'ListOffsets') AS list_offsets,
                count_if(api = 'Fetch' AND records_bytes = 0 AND session_epoch >= 0 AND {WHOLE}) AS empty_fetches,
                max(max_bytes) AS fetch_max_bytes, max(CASE WHEN api = 'Fetch' THEN records_bytes END) AS largest_fetch_bytes,
                sum(coalesce(applied_throttle_ms, throttle_ms, 0)) AS throttled_ms,

@@ -33,7 +33,7 @@ CHARGED = f"""
         SELECT /*+ BROADCAST(r) */ r.run, r.seq, min(e.clock_ms) AS charged_ms,
                sum(try_cast(get_json_object(e.facts, '$.throttle_ms') AS bigint)) AS kept_ms
         FROM {{requests}} r JOIN {{events}} e ON e.run = r.run AND try_cast(get_json_object(e.facts, '$.of') AS bigint) = r.seq
-        WHERE NOT answered AND applied_throttle_ms = 0 AND (throttle_quota = api OR throttle_quota = 'Request' AND api = 'Produce')
+        WHERE NOT has_response AND applied_throttle_ms = 0 AND (throttle_quota = api OR throttle_quota = 'Request' AND api = 'Produce')
           AND e.kind = 'throttle'
         GROUP BY r.run, r.seq
     ), counted AS (

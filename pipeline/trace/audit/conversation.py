@@ -31,7 +31,7 @@ def in_order(tables: Tables) -> DataFrame:
     return tables.sql(f"""
         WITH ordered AS (
             SELECT *, lag(seq) OVER c AS before_seq, lag(ready_ns) OVER c AS before_ns
-            FROM {{requests}} WHERE answered AND conn IS NOT NULL
+            FROM {{requests}} WHERE has_response AND conn IS NOT NULL
             WINDOW c AS (PARTITION BY run, conn ORDER BY seq)
         )
         SELECT run, seq, conn, api, correlation_id, before_seq, ready_ns, problem,
@@ -68,7 +68,7 @@ def versions(tables: Tables) -> DataFrame:
 
 def acknowledged(tables: Tables) -> DataFrame:
     return tables.sql("""
-        SELECT run, seq, client_id, acks, answered, (acks = 0) = answered AS broken, CAST(1 AS double) AS excess
+        SELECT run, seq, client_id, acks, has_response, (acks = 0) = has_response AS broken, CAST(1 AS double) AS excess
         FROM {requests} WHERE api = 'Produce' AND acks IS NOT NULL AND NOT (acks <> 0 AND problem IS NOT NULL)
     """)
 
@@ -96,7 +96,7 @@ def in_time(tables: Tables) -> DataFrame:
         SELECT run, seq, client_id, max_wait_ms, waited_ms, waited_ms > greatest(max_wait_ms, 0) + {SLACK_MS}L AS broken,
                CAST(waited_ms - max_wait_ms AS double) AS excess, unless_muted_ns, ready_ns
         FROM (SELECT *, CAST((ready_ns - from_ns) / {NS_PER_MS}.0 AS double) AS waited_ms FROM begun
-              WHERE api = 'Fetch' AND answered AND NOT {HELD} AND max_wait_ms IS NOT NULL)
+              WHERE api = 'Fetch' AND has_response AND NOT {HELD} AND max_wait_ms IS NOT NULL)
     """)
     return tables.undecided_if_missing(rows, "unless_muted_ns", "ready_ns").drop("unless_muted_ns", "ready_ns")
 
@@ -122,7 +122,7 @@ def not_early(tables: Tables) -> DataFrame:
             FROM {{requests}} r LEFT JOIN {{settings}} s ON s.run = r.run AND s.broker = r.broker
             LEFT JOIN (SELECT DISTINCT run, true AS quotas FROM {{events}}
                        WHERE kind = 'quota' AND get_json_object(facts, '$.quota') = 'consumer_byte_rate') q ON q.run = r.run
-            WHERE api = 'Fetch' AND answered AND NOT {HELD} AND error = 0 AND coalesce(applied_throttle_ms, throttle_ms, 0) = 0 AND replica_id < 0
+            WHERE api = 'Fetch' AND has_response AND NOT {HELD} AND error = 0 AND coalesce(applied_throttle_ms, throttle_ms, 0) = 0 AND replica_id < 0
               AND api_version >= 3 AND min_bytes > 0 AND max_wait_ms > 0 AND max_bytes > 0 AND requested_partitions > 0 AND redirects = 0
               AND more IS NOT NULL AND coalesce(window_num, {DEFAULT_WINDOW_NUM}) > 1
         )

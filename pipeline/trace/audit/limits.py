@@ -28,7 +28,7 @@ def whole_response(tables: Tables) -> DataFrame:
             SELECT run, seq, broker, client_id, principal, api_version, records_bytes, first_batch_bytes, max_bytes, replica_id,
                    coalesce(handled_ns, received_ns) AS begun_ns, ready_ns,
                    last(CASE WHEN throttle_quota = 'Fetch' THEN struct(quota_bound, ready_ns AS at_ns) END, true) OVER c AS reported
-            FROM {{requests}} WHERE api = 'Fetch' AND answered AND problem IS NULL
+            FROM {{requests}} WHERE api = 'Fetch' AND has_response AND problem IS NULL
             WINDOW c AS (PARTITION BY run, broker, client_id, principal ORDER BY ready_ns, seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
         ), changes AS (
             SELECT /*+ BROADCAST */ run, collect_list(at_ns) AS changes FROM {{events}} WHERE kind = 'quota' GROUP BY run

@@ -36,7 +36,7 @@ def steps(tables: Tables) -> DataFrame:
                CAST(greatest(session_missing, session_strays, abs(CAST(session_expected AS bigint) - session_epoch), 0) AS double) AS excess,
                ready_ns
         FROM {{requests}} r
-        WHERE api = 'Fetch' AND answered AND NOT {HELD} AND (session_missing IS NOT NULL OR session_expected IS NOT NULL)
+        WHERE api = 'Fetch' AND has_response AND NOT {HELD} AND (session_missing IS NOT NULL OR session_expected IS NOT NULL)
     """)
     return tables.undecided_if_missing_before(rows, "ready_ns").drop("ready_ns")
 

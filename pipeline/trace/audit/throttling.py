@@ -73,7 +73,7 @@ def empty_fetch(tables: Tables) -> DataFrame:
     return tables.sql(f"""
         SELECT run, seq, client_id, coalesce(applied_throttle_ms, throttle_ms) AS throttled_ms, records_bytes,
                records_bytes > 0 AS broken, CAST(records_bytes AS double) AS excess
-        FROM {{requests}} WHERE api = 'Fetch' AND answered AND coalesce(applied_throttle_ms, throttle_ms) > 0 AND NOT {HELD}
+        FROM {{requests}} WHERE api = 'Fetch' AND has_response AND coalesce(applied_throttle_ms, throttle_ms) > 0 AND NOT {HELD}
     """)
 
 
@@ -95,7 +95,7 @@ def taken_back(tables: Tables) -> DataFrame:
             SELECT *, sum(CASE WHEN applied_throttle_ms = 0 THEN bytes_out ELSE 0 END) OVER (
                 PARTITION BY run, broker, client_id ORDER BY ready_ns, seq) AS sent
             FROM {{requests}}
-            WHERE api = 'Fetch' AND answered AND NOT held AND replica_id < 0 AND applied_throttle_ms IS NOT NULL
+            WHERE api = 'Fetch' AND has_response AND NOT held AND replica_id < 0 AND applied_throttle_ms IS NOT NULL
         ), recorded AS (
             SELECT *, quota_rate * quota_window_ms / 1000 AS total, lag(quota_rate * quota_window_ms / 1000) OVER c AS before,
                    lag(quota_value) OVER c AS before_value, lag(sent) OVER c AS before_sent, lag(seq) OVER c AS before_seq

@@ -226,7 +226,7 @@ def test_proxy_forwards_undecodable_requests_unchanged(tmp_path: Path) -> None:
     thread.join()
     assert next(e.request for e in entries(tmp_path / "proxy") if isinstance(e, Exchange))[:2] == b"\3\xe7"
     job.build(tmp_path / "proxy", tmp_path / "out", job.without_spark)
-    outcomes = [(row["problem"] is None, row["answered"]) for row in rows(tmp_path / "out", "requests")]
+    outcomes = [(row["problem"] is None, row["has_response"]) for row in rows(tmp_path / "out", "requests")]
     assert outcomes == [(False, True), (False, True), (True, True), (False, True)]
 
 
@@ -309,7 +309,7 @@ def test_proxy_trace_contains_a_request_whose_response_was_not_delivered(client_
         connection.close()
     job.build(tmp_path / "proxy", tmp_path / "out", job.without_spark)
     requests = [
-        (row["api"], row["answered"], row["partial"], row["problem"]) for row in rows(tmp_path / "out", "requests")
+        (row["api"], row["has_response"], row["partial"], row["problem"]) for row in rows(tmp_path / "out", "requests")
     ]
     assert requests == [("Metadata", True, False, None), ("Fetch", False, True, UNANSWERED)]
     assert kinds(tmp_path / "proxy") == ["opened", "problem", "closed"]

@@ -248,7 +248,7 @@ def test_request_row_has_a_problem_text_if_its_captured_response_came_out_of_ord
     problems = {row["correlation_id"]: row["problem"] for row in tables["requests"]}
     others = {2: OTHERS.format(3), 3: OTHERS.format(2), 5: OTHERS.format(99)}
     assert problems == {number: others.get(number) for number in range(1, 9)}
-    assert [row["answered"] for row in tables["requests"]] == [row["acks"] is None for row in tables["requests"]]
+    assert [row["has_response"] for row in tables["requests"]] == [row["acks"] is None for row in tables["requests"]]
     assert not any(row["partial"] for row in tables["requests"]) and not events(tables, "problem")
     assert [event["bytes"] for event in events(tables, "unreadable")] == [len(named(98)[1]) - 4]
 
@@ -300,7 +300,7 @@ def test_captured_request_whose_response_was_lost_has_false_in_the_answered_colu
         2: NO_RESPONSE,
         40: NO_RESPONSE,
     }
-    assert [row["answered"] for row in tables["requests"]] == [True, False, *[True] * 37, False]
+    assert [row["has_response"] for row in tables["requests"]] == [True, False, *[True] * 37, False]
 
 
 @pytest.mark.parametrize("snap_bytes", [54, 70, 96, 200])
@@ -322,7 +322,7 @@ def test_captured_acks_0_produce_has_no_response_and_no_error(made: Made) -> Non
     line.says(CLIENT, produced(1, acks=0)[0] + versions(2)[0])
     line.says(SERVER, versions(2)[1])
     tables = made(wire)
-    assert [(row["answered"], row["problem"], row["acks"]) for row in tables["requests"]] == [
+    assert [(row["has_response"], row["problem"], row["acks"]) for row in tables["requests"]] == [
         (False, None, 0),
         (True, None, None),
     ]

@@ -131,7 +131,7 @@ def test_quota_prediction_leaves_out_requests_that_were_never_charged_to_a_quota
             cluster.advance(8000)
 
     tables = recorded(spark, tmp_path, play, brokers=2)
-    counts = tables.requests.selectExpr("count_if(api = 'Produce')", "count_if(NOT answered)").first()
+    counts = tables.requests.selectExpr("count_if(api = 'Produce')", "count_if(NOT has_response)").first()
     assert counts is not None and tuple(counts) == (5, 1)
     [real] = [r for r in answer_rows(what_if.ANSWER, "planned", tables) if r["in_force"]]
     assert (real["requests"], real["differs_from_the_broker"]) == (4, 0) and real["throttled_ms"] > 0
@@ -155,7 +155,7 @@ def test_quota_prediction_includes_bytes_of_a_request_whose_connection_closed(
         cluster.advance(20_000)
 
     tables = recorded(spark, tmp_path, play, release_name="1.1")
-    lost = tables.requests.where("NOT answered AND applied_throttle_ms = 0 AND throttle_quota = 'Produce'").count()
+    lost = tables.requests.where("NOT has_response AND applied_throttle_ms = 0 AND throttle_quota = 'Produce'").count()
     [real] = [r for r in answer_rows(what_if.ANSWER, "planned", tables) if r["in_force"]]
     assert lost == 1 and real["differs_from_the_broker"] == 0 and real["throttles"] > 2
 

@@ -76,7 +76,7 @@ def blank(table: str, **fields: Any) -> dict[str, Any]:
 def fetched(**fields: Any) -> dict[str, Any]:
     """Return a Fetch request as a proxy records it."""
     times = {"received_ns": 1, "ready_ns": 2, "error": 0, "throttle_ms": 0, "records_bytes": 0, "replica_id": -1}
-    of = {"seq": 1, "conn": 1, "broker": 0, "api": "Fetch", "api_version": 12, "client_id": "c", "answered": True}
+    of = {"seq": 1, "conn": 1, "broker": 0, "api": "Fetch", "api_version": 12, "client_id": "c", "has_response": True}
     return blank("requests") | times | of | fields
 
 

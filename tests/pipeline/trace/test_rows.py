@@ -115,7 +115,7 @@ def test_produce_without_a_response_gives_batch_rows_without_offsets(bench: Benc
     client = bench.cluster.connect()
     client.send(produce("t", batch(b"x"), acks=0), 9)
     rows = rows_of(bench.entries)
-    assert of(rows["requests"], "acks", "answered", "bytes_out", "error") == [(0, False, 0, None)]
+    assert of(rows["requests"], "acks", "has_response", "bytes_out", "error") == [(0, False, 0, None)]
     assert of(rows["partitions"], "error", "base_offset", "records") == [(None, None, 1)]
     assert of(rows["batches"], "base_offset", "count") == [(None, 1)]
 
@@ -343,7 +343,7 @@ def test_row_of_a_request_with_an_unsupported_version_says_why_it_got_no_respons
         client.expect(7, ApiKey.API_VERSIONS, 0)
         client.send_bytes(struct.pack(">i", len(frame)) + frame)
     requests = rows_of(bench.entries)["requests"]
-    assert of(requests, "api", "api_version", "client_id", "answered", "partial", "error") == [
+    assert of(requests, "api", "api_version", "client_id", "has_response", "partial", "error") == [
         ("Metadata", 99, "x", False, True, None),
         (None, None, None, False, True, None),
         ("ApiVersions", 99, "x", True, False, 35),

@@ -44,7 +44,15 @@ class Case(NamedTuple):
 
 
 OF_FETCH: Row = {"run": "r", "api": "Fetch", "broker": 0, "topic": "t", "partition": 0, "begun_ns": 1, "ready_ns": 2}
-FETCH: Row = {"run": "r", "api": "Fetch", "api_version": 12, "conn": 1, "broker": 0, "answered": True, "held": False}
+FETCH: Row = {
+    "run": "r",
+    "api": "Fetch",
+    "api_version": 12,
+    "conn": 1,
+    "broker": 0,
+    "has_response": True,
+    "held": False,
+}
 NAMED: Row = {"run": "r", "kind": "named", "broker": 0}
 PRODUCED: Row = {
     "run": "r",
@@ -102,7 +110,7 @@ CASES = [
         "20",
         "requests",
         [
-            {"run": "r", "seq": seq, "api": "Produce", "acks": acks, "answered": answered}
+            {"run": "r", "seq": seq, "api": "Produce", "acks": acks, "has_response": answered}
             for seq, acks, answered in ((1, 0, False), (2, 0, True), (3, 1, True), (4, -1, False))
         ],
         4,

@@ -77,7 +77,7 @@ def assert_same(seen: Path, second: Path, own: str | None = None) -> dict[str, i
     more.subtract(entry.text for entry in whole)
     assert [text for text, count in more.items() if count < 0] == [], "only the closer recording has it"
     cut = [entry for entry in near if entry.row["partial"]]
-    answered = {entry.row["conn"]: entry.row["seq"] for entry in near if entry.row["answered"]}
+    answered = {entry.row["conn"]: entry.row["seq"] for entry in near if entry.row["has_response"]}
     too_soon = [entry.row for entry in cut if answered.get(entry.row["conn"], -1) > entry.row["seq"]]
     assert too_soon == [], "a later request of the connection has a response"
     requests = {entry.text: entry.request for entry in far}

@@ -71,7 +71,7 @@ def answered_late(tables: Rows) -> int:
 
 def answered_without_acks(tables: Rows) -> int:
     produce_row = row(tables["requests"], lambda r: r["acks"] == 0)
-    produce_row["answered"] = True
+    produce_row["has_response"] = True
     return int(produce_row["seq"])
 
 
