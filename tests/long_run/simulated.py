@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 
 from tests.long_run.code import loaded_files
 from tests.simulation.run import Broken, simulate
@@ -53,9 +54,9 @@ def seeds(first: int, count: int) -> Simulated:
 
 
 def many_seeds(first: int, count: int) -> Simulated:
-    """Simulate seeds on all cores."""
+    """Simulate seeds on all cores, in processes that have loaded nothing else."""
     done = Simulated()
-    with ProcessPoolExecutor(PROCESSES) as pool:
+    with ProcessPoolExecutor(PROCESSES, get_context("spawn")) as pool:
         parts = [
             pool.submit(seeds, begin, min(AT_ONCE, first + count - begin))
             for begin in range(first, first + count, AT_ONCE)
