@@ -48,7 +48,10 @@ class MemberSeen(NamedTuple):
     """The address of the client, with a slash in front, as Kafka shows it: "/127.0.0.1"."""
     assignment: tuple[PartitionKey, ...]
     topics: tuple[str, ...] = ()
-    """The names of the topics that the member subscribes to, sorted; empty if the protocol type is not "consumer"."""
+    """The names of the topics that the member subscribes to, also those that its regular expression matches, sorted.
+
+    Empty if the protocol type is not "consumer".
+    """
     member_epoch: int | None = None
     """The member epoch (KIP-848): -2 for a static member that has left temporarily. None in a classic group."""
     target: tuple[PartitionKey, ...] = ()
@@ -88,8 +91,8 @@ class GroupSeen(NamedTuple):
 
 
 def group_ids(cluster: Cluster) -> list[str]:
-    """Return the ids of all groups. The groups of one coordinator follow each other."""
-    return [listed.group_id for listed in cluster.groups.list_groups()]
+    """Return the ids of all groups, also of those whose creation is not replicated yet. The groups of one coordinator follow each other."""
+    return [group.group_id for node in cluster.nodes if node.has_groups for group in node.groups.groups]
 
 
 def check_group(cluster: Cluster, group_id: str) -> GroupCoordinator:
@@ -188,7 +191,7 @@ def _consumer(group: ConsumerGroup, member: ConsumerMember, names: Mapping[bytes
         member.client_id,
         member.client_host,
         _named(member.current.assigned, names),
-        tuple(sorted(member.topic_names)),
+        tuple(sorted(group.topics_of(member))),
         member.current.epoch,
         _named(group.target_of(member.member_id), names),
         _named(member.current.pending, names),
@@ -219,9 +222,10 @@ def _decoded(assignment: bytes) -> tuple[PartitionKey, ...]:
 
 
 def committed(cluster: Cluster, group_id: str) -> dict[PartitionKey, int]:
-    """Return the committed offsets of a group by (topic, partition)."""
-    for group, _, offsets in cluster.groups.offsets():
-        if group == group_id:
+    """Return the committed offsets of a group by (topic, partition), as OffsetFetch returns them: without commits that are not replicated yet."""
+    for node in cluster.nodes:
+        offsets = node.groups.groups.visible.offsets(group_id) if node.has_groups else {}
+        if offsets:
             return {key: commit.offset for key, commit in sorted(offsets.items())}
     return {}
 
