@@ -44,6 +44,7 @@ class Commits:
         self._groups = groups
         self._rebalance = rebalance
         self._storage = storage
+        self._is_release_4 = is_release_4
         self.transactional = TransactionalCommits(
             groups, storage, lambda: rebalance.settings.offset_metadata_max_bytes, is_release_4=is_release_4
         )
@@ -145,13 +146,15 @@ class Commits:
     def await_stable(self, group_id: str, now_ms: int, done: Callable[[int, int], None]) -> None:
         """Call `done` with an error code and the current time (ms) when all earlier changes in the group's partition are replicated (GO-29).
 
-        Does not wait for the end of open transactions. The error is NOT_COORDINATOR if the changes cannot be replicated.
+        Does not wait for the end of open transactions. If the changes cannot be replicated, the error is NOT_COORDINATOR, or, before 4.0, the
+        REQUEST_TIMED_OUT of the log after `offsets.commit.timeout.ms`.
         """
 
         def stored(error_code: int, at_ms: int) -> None:
-            done(ErrorCode.NOT_COORDINATOR if error_code else ErrorCode.NONE, at_ms)
+            is_timeout = error_code == ErrorCode.REQUEST_TIMED_OUT and not self._is_release_4
+            done(error_code if is_timeout or not error_code else ErrorCode.NOT_COORDINATOR, at_ms)
 
-        self._storage.await_writes(group_id, now_ms, stored)
+        self._storage.await_writes(group_id, now_ms, stored, errors={})
 
     def delete(self, group_id: str, keys: Iterable[PartitionKey], now_ms: int, reply: OffsetDeletionReply) -> None:
         """Delete a group's committed offsets of the partitions `keys`.

@@ -232,17 +232,19 @@ class GroupStorage:
         """
         self._append(group_id, entries, now_ms, lambda error, at_ms: stored(_GROUP_ERRORS.get(error, error), at_ms))
 
-    def await_writes(self, group_id: str, now_ms: int, stored: Stored) -> None:
+    def await_writes(
+        self, group_id: str, now_ms: int, stored: Stored, errors: Mapping[int, int] = _GROUP_ERRORS
+    ) -> None:
         """Call `stored` when all records in the group's partition are replicated, or with an error code if they cannot be replicated.
 
         Requests that write no record use this method, because their responses may show changes that are not replicated yet (GC-66). If the broker
-        emulates Kafka's old group coordinator (3.9), `stored` is called at once, without an error.
+        emulates Kafka's old group coordinator (3.9), `stored` is called at once, without an error. errors: translates the errors of the log.
         """
         if self._log is None or not self.is_new_coordinator:
             stored(ErrorCode.NONE, now_ms)
             return
         index = self.partition_of(group_id)
-        self._log.await_replicated(index, now_ms, lambda error, at_ms: stored(_GROUP_ERRORS.get(error, error), at_ms))
+        self._log.await_replicated(index, now_ms, lambda error, at_ms: stored(errors.get(error, error), at_ms))
 
     def await_tombstones(self, group_ids: Iterable[str], now_ms: int, done: DeletionReply) -> None:
         """Call `done` with an error code for each group when all records in the partitions of the groups are replicated, such as their tombstones.

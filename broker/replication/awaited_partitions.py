@@ -49,11 +49,8 @@ class Awaited(ABC):
         """Return whether the partition has reached the required offset. If so, may set `error_code`, for example if too few replicas are in sync."""
 
 
-class AwaitedAppend(Awaited):
-    """A wait for the high watermark to reach `required_offset`.
-
-    If fewer than min.insync.replicas replicas are in sync when this happens, the error is NOT_ENOUGH_REPLICAS_AFTER_APPEND (20).
-    """
+class AwaitedReplication(Awaited):
+    """A wait for the high watermark to reach `required_offset`."""
 
     __slots__ = ("required_offset",)
 
@@ -62,7 +59,19 @@ class AwaitedAppend(Awaited):
         self.required_offset = required_offset
 
     def has_come(self) -> bool:
-        if self.partition.log.high_watermark < self.required_offset:
+        return self.partition.log.high_watermark >= self.required_offset
+
+
+class AwaitedAppend(AwaitedReplication):
+    """A wait of an append with acks=-1 for the high watermark to reach `required_offset`.
+
+    If fewer than min.insync.replicas replicas are in sync when this happens, the error is NOT_ENOUGH_REPLICAS_AFTER_APPEND (20).
+    """
+
+    __slots__ = ()
+
+    def has_come(self) -> bool:
+        if not super().has_come():
             return False
         if len(self.partition.isr) < self.partition.effective_min_isr:
             self.error_code = int(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)

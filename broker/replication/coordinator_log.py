@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import InvalidBatch, StorageError
-from kafkaproto.broker.replication.awaited_partitions import AwaitedAppend
+from kafkaproto.broker.replication.awaited_partitions import AwaitedReplication
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.replica_manager import ReplicaManager
 from kafkaproto.broker.runtime.timers import Timers
@@ -43,7 +43,9 @@ class CoordinatorLog:
     """Writes and reads the internal topic `topic`, such as `__consumer_offsets`, in the partitions that one broker leads.
 
     timeout_ms: how long a write may wait for replicas, in ms, such as `offsets.commit.timeout.ms`. compression: how written batches are compressed,
-    as `offsets.topic.compression.codec` defines it. acks_all: whether `append` needs `min.insync.replicas` and waits for all in-sync replicas.
+    as `offsets.topic.compression.codec` defines it. acks_all: whether `append` waits for all in-sync replicas. checks_isr: whether `append` then
+    fails at once if fewer than `min.insync.replicas` replicas are in sync. Kafka's new group coordinator (default from 4.0 on) does not check this:
+    its writes wait until enough replicas are in sync, or time out.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class CoordinatorLog:
         compression: Compression = Compression.NONE,
         *,
         acks_all: bool = True,
+        checks_isr: bool = True,
     ) -> None:
         self.topic = topic
         self._replicas = replicas
@@ -62,6 +65,7 @@ class CoordinatorLog:
         self._timeout_ms = timeout_ms
         self._compression = compression
         self._acks_all = acks_all
+        self._checks_isr = checks_isr
 
     def append(
         self,
@@ -100,7 +104,7 @@ class CoordinatorLog:
         elif partition.log.high_watermark >= partition.log.log_end_offset:
             done(ErrorCode.NONE, now_ms)
         else:
-            awaited = AwaitedAppend(partition, partition.log.log_end_offset)
+            awaited = AwaitedReplication(partition, partition.log.log_end_offset)
             _Wait(awaited, done).begin(self._timers, now_ms + self._timeout_ms)
 
     def _append(
@@ -111,7 +115,7 @@ class CoordinatorLog:
         *,
         acks_all: bool,
         producer: tuple[int, int] | None = None,
-    ) -> tuple[int, AwaitedAppend | None]:
+    ) -> tuple[int, AwaitedReplication | None]:
         partition = self._led(index)
         if partition is None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER, None
@@ -127,12 +131,17 @@ class CoordinatorLog:
                 base_sequence=0,
                 attributes=TRANSACTIONAL,
             )
+        checks_isr = acks_all and self._checks_isr
         try:
-            appended = self._replicas.append(partition, memoryview(batch), now_ms, acks_all=acks_all, from_client=False)
+            appended = self._replicas.append(
+                partition, memoryview(batch), now_ms, acks_all=checks_isr, from_client=False
+            )
         except (KafkaError, InvalidBatch) as error:
             return error.error_code, None
         except StorageError:
             return ErrorCode.KAFKA_STORAGE_ERROR, None
+        if acks_all and not checks_isr and partition.log.high_watermark < appended.end_offset:
+            return ErrorCode.NONE, AwaitedReplication(partition, appended.end_offset)
         return ErrorCode.NONE, appended.awaited
 
     def read(self, index: int, start_offset: int = 0, end_offset: int | None = None) -> Iterator[LoggedRecord]:
@@ -180,7 +189,7 @@ class CoordinatorLog:
         return partition if partition is not None and partition.is_leader else None
 
 
-def await_append(awaited: AwaitedAppend | None, timers: Timers, now_ms: int, timeout_ms: int, done: Done) -> None:
+def await_append(awaited: AwaitedReplication | None, timers: Timers, now_ms: int, timeout_ms: int, done: Done) -> None:
     """Wait until an append is replicated, and then call `done`. If the append fails, or `timeout_ms` passes, `done` gets an error.
 
     timers: schedules the timeout. awaited: the wait; None if the append is replicated already, so that `done` is called at once. The error after a
@@ -197,7 +206,7 @@ class _Wait:
 
     __slots__ = ("_awaited", "_done", "_timer")
 
-    def __init__(self, awaited: AwaitedAppend, done: Done) -> None:
+    def __init__(self, awaited: AwaitedReplication, done: Done) -> None:
         self._awaited = awaited
         self._done: Done | None = done
 

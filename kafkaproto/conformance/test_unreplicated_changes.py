@@ -12,7 +12,7 @@ import pytest
 
 from kafkaproto.conformance.consumer_groups import ALL, TIMEOUT_MS, ConsumerGroup
 from kafkaproto.conformance.groups import Client, Group, commit, follower_of, make_stable, two_replicas
-from kafkaproto.conformance.internal_topics import reassign
+from kafkaproto.conformance.internal_topics import reassign, topic_setting
 from kafkaproto.conformance.scene import held, make_lead, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -34,7 +34,9 @@ from kafkaproto.messages.offset_delete import (
 PROFILE = "consumer"
 pytestmark = [pytest.mark.needs(offsets_topic=True), pytest.mark.rule("GC-66")]
 
-NOT_AVAILABLE, UNKNOWN_MEMBER, METADATA_TOO_LARGE, NON_EMPTY = 15, 25, 12, 68
+TIMED_OUT, METADATA_TOO_LARGE, NOT_AVAILABLE, NOT_COORDINATOR, UNKNOWN_MEMBER, NON_EMPTY = 7, 12, 15, 16, 25, 68
+COMMIT_TIMEOUT_MS = 5_000
+"""The default of `offsets.commit.timeout.ms`."""
 TOO_LARGE = "x" * 5000
 
 
@@ -198,6 +200,39 @@ def test_commit_that_times_out_counts_when_it_is_replicated_later(subject: Subje
             error = subject.answer(late.connection).message.topics[0].partitions[0].error_code
             assert (error, group.committed()) == (NOT_AVAILABLE, {(topic, 0): 5})
         wait_until(subject, lambda: group.committed() == {(topic, 0): 6}, "the late commit is replicated")
+
+
+@pytest.mark.rule("GO-23", "GO-29")
+def test_changes_time_out_and_count_later_if_too_few_replicas_are_in_sync(subject: Subject) -> None:
+    """The coordinator in Java appends records whatever `min.insync.replicas` says, and waits for their replication."""
+    consumers, topic, classic = ConsumerGroup(subject, 0), new_topic(subject).name, Group(subject, 0)
+    unstable = NOT_COORDINATOR if consumers.is_release_4 else TIMED_OUT
+    with two_replicas(classic) as follower:
+        member = classic.client()
+        make_stable(member)
+        assert commit(consumers, {topic: {0: (5, "")}}) == {(topic, 0): 0}
+        with topic_setting(classic.offsets, "min.insync.replicas", "2"):
+            subject.stop_broker(follower)
+            wait_until(subject, lambda: len(classic.offsets.partition().isr_nodes) == 1, "one is in sync")
+            committing = send(consumers, commit_of(consumers, topic, 6), 8)
+            heartbeat = send(classic, HeartbeatRequest(classic.id, member.generation, member.member_id, None), 3)
+            fetch = send(consumers, consumers.fetch_request({topic: [0]}, require_stable=True), 8)
+            waiting = committing, heartbeat, fetch
+            assert all(client.is_parked() for client in waiting)
+            responses = [subject.answer(client.connection) for client in waiting]
+            for response in responses:
+                subject.assert_took(response, COMMIT_TIMEOUT_MS)
+            committed, alive, fetched = (response.message for response in responses)
+            assert committed.topics[0].partitions[0].error_code == NOT_AVAILABLE
+            assert alive.error_code == NOT_AVAILABLE
+            assert fetched.groups[0].error_code == unstable
+            assert consumers.committed() == {(topic, 0): 5}
+            joining = send(consumers, join_of(consumers, "A"), consumers.version)
+            assert subject.answer(joining.connection).message.error_code == NOT_AVAILABLE
+            subject.start_broker(follower)
+            wait_until(subject, lambda: len(classic.offsets.partition().isr_nodes) == 2, "both are in sync")
+        wait_until(subject, lambda: consumers.committed() == {(topic, 0): 6}, "the late commit is replicated")
+        assert [joined.member_id for joined in consumers.described().members] == ["A"]
 
 
 @pytest.mark.rule("GO-11")

@@ -191,7 +191,8 @@ class Member(Process):
         def on_response(answer: Any) -> None:
             [group] = answer.groups
             if group.error_code:
-                if not self.looks_elsewhere(group.error_code):
+                is_timeout = is_stable and group.error_code == E.REQUEST_TIMED_OUT  # before 4.0 (GO-29)
+                if not is_timeout and not self.looks_elsewhere(group.error_code):
                     self.fenced(group.error_code)
                 return
             for topic in group.topics:
