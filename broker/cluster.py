@@ -142,7 +142,9 @@ class Cluster:
         group_seed = self.rng.getrandbits(64)
         self.groups = AllGroups(lambda: (node.groups for node in self.nodes if node.has_groups))
         self.stores = Stores(self.budget, self.rng.random, self.events, None if kept is None else kept.metadata_log)
-        self.log_manager = LogManager(self.config.for_broker(-1), self.timers, self._running_partitions)
+        self.log_manager = LogManager(
+            self.config.for_broker(-1), self.timers, self._running_partitions, self.actions.now_ms
+        )
         self._next_producer_id_block = 0 if kept is None else kept.next_producer_id
         self.isr_changes = IsrChanges(self.controller, self.actions.soon)
         self.request_cost_ms: dict[str, float] = {}

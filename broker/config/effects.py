@@ -44,6 +44,7 @@ _ACTING_BROKER_SETTINGS = """
     min.insync.replicas unclean.leader.election.enable unclean.leader.election.interval.ms log.cleanup.policy log.segment.bytes
     log.roll.ms log.roll.hours log.roll.jitter.ms log.roll.jitter.hours
     log.retention.ms log.retention.minutes log.retention.hours log.retention.bytes log.retention.check.interval.ms
+    log.initial.task.delay.ms
     log.flush.interval.messages log.flush.interval.ms log.flush.scheduler.interval.ms
     log.cleaner.enable log.cleaner.backoff.ms log.cleaner.delete.retention.ms log.cleaner.min.cleanable.ratio
     log.cleaner.min.compaction.lag.ms log.cleaner.max.compaction.lag.ms

@@ -66,9 +66,6 @@ REASONS: dict[str, str] = {
     "There are no checkpoint files. Each change of a log start offset is written to the metadata log at once.": (
         r"log\.flush\.start\.offset\.checkpoint\.interval\.ms"
     ),
-    "Kafka first checks the logs this long after the start. This broker does so one check interval after the first records are there.": (
-        r"log\.initial\.task\.delay\.ms"
-    ),
     "This broker cannot load a Java class.": r"""
         metric\.reporters kafka\.metrics\..* auto\.include\.jmx\.reporter security\.providers
     """,

@@ -55,10 +55,12 @@ class LogTask(ABC):
 
     A check does the work that is due, and schedules the next check for the earliest time at which more work may be due. If no work is expected, no
     check is scheduled. interval: the name of the setting with the time between two checks in ms. looked: a function that each check calls before the
-    work. After that call, the next append or change of settings schedules a check of every task again (see `LogManager.wake`).
+    work. After that call, the next append or change of settings schedules a check of every task again (see `LogManager.wake`). earliest_ms: the time
+    before which there is no check.
     """
 
     interval: str
+    earliest_ms = 0
 
     def __init__(self, config: BrokerConfig, timers: Timers, partitions: Replicas, looked: Callable[[], None]) -> None:
         self.config = config
@@ -89,6 +91,7 @@ class LogTask(ABC):
         return max(1, int(self.config[self.interval]))
 
     def _look_at(self, at_ms: int) -> None:
+        at_ms = max(at_ms, self.earliest_ms)
         timer = self._timer
         if timer is None or timer.callback is None or timer.at_ms > at_ms:
             if timer is not None:
@@ -220,14 +223,18 @@ class Flushing(LogTask):
 
 
 class LogManager:
-    """All log maintenance tasks of a cluster. No check is scheduled before the first call of `wake`."""
+    """All log maintenance tasks of a cluster. No check is scheduled before the first call of `wake`.
 
-    def __init__(self, config: BrokerConfig, timers: Timers, partitions: Replicas) -> None:
+    started_ms: the start of the cluster. As in Kafka, retention and flushes begin `log.initial.task.delay.ms` later.
+    """
+
+    def __init__(self, config: BrokerConfig, timers: Timers, partitions: Replicas, started_ms: int) -> None:
         self._is_idle = True
         self.retention = Retention(config, timers, partitions, self._looked)
         self.compaction = Compaction(config, timers, partitions, self._looked)
         self.producer_expiry = ProducerExpiry(config, timers, partitions, self._looked)
         self.flushing = Flushing(config, timers, partitions, self._looked)
+        self.retention.earliest_ms = self.flushing.earliest_ms = started_ms + int(config["log.initial.task.delay.ms"])
 
     @property
     def _tasks(self) -> tuple[LogTask, ...]:

@@ -48,6 +48,23 @@ def test_expired_segments_are_deleted_at_the_next_retention_check() -> None:
 
 
 @pytest.mark.rule("N-15")
+def test_first_retention_check_is_log_initial_task_delay_ms_after_the_start() -> None:
+    for delay, deleted_ms in ((None, 1_000), (10_000, 10_000)):
+        given = {} if delay is None else {"log.initial.task.delay.ms": delay}
+        cluster = VirtualCluster(config={"log.retention.check.interval.ms": 500, **given})
+        started_ms = cluster.now_ms
+        cluster.topic("t", retention_ms="500")
+        fill(cluster, "t", timed(cluster))
+        cluster.advance(deleted_ms - 1)
+        assert starts(cluster, 1) == [0]
+        cluster.advance(1)
+        assert starts(cluster, 1) == [1] and cluster.now_ms - started_ms == deleted_ms
+        fill(cluster, "t", timed(cluster))
+        cluster.advance(1_000)
+        assert starts(cluster, 1) == [2]  # later checks come every 500 ms
+
+
+@pytest.mark.rule("N-15")
 def test_retention_deletes_only_committed_records_on_each_replica() -> None:
     cluster = VirtualCluster(3)
     cluster.topic("t", 1, 3, retention_ms="1000", segment_bytes=ONE_EACH)
