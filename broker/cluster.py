@@ -210,9 +210,9 @@ class Cluster:
         if not node.running:
             return
         node.running = False
+        node.stop_coordinating()  # first, because parked requests of groups still get a response, as in Kafka (M-14)
         node.close_connections()
         node.replicas.stop_following()
-        node.stop_coordinating()
         if not self._sessions.stopped(broker_id):
             self._follow_everywhere(tuple(self.controller.image.topics))  # no follower fetches from it any more
         self._broker_changed(node, "stopped")

@@ -148,3 +148,14 @@ def test_old_coordinator_checks_the_session_timeout_of_a_join_last(subject: Subj
     join = JoinGroupRequest(group.id, 1, 10_000, "m", None, "consumer", [JoinGroupRequestProtocol("range", b"")])
     refused = subject.ask_once(join, 5, (group.coordinator() + 1) % len(subject.bootstrap))
     assert (refused.error_code, refused.member_id) == (16, "m")
+
+
+@pytest.mark.rule("M-14")
+def test_parked_join_gets_not_coordinator_before_its_coordinator_stops(subject: Subject) -> None:
+    group = Group(subject)
+    make_stable(group.client())
+    late = group.client()
+    late.send_enter()
+    assert late.is_parked()
+    subject.stop_broker(group.coordinator())
+    assert late.joined().error_code == 16
