@@ -142,9 +142,7 @@ class Cluster:
         group_seed = self.rng.getrandbits(64)
         self.groups = AllGroups(lambda: (node.groups for node in self.nodes if node.has_groups))
         self.stores = Stores(self.budget, self.rng.random, self.events, None if kept is None else kept.metadata_log)
-        self.log_manager = LogManager(
-            self.config.for_broker(-1), self.timers, self._running_partitions, self.actions.now_ms
-        )
+        self.log_manager = LogManager(self.config.for_broker(-1), self.timers, self._replicas, self.actions.now_ms)
         self._next_producer_id_block = 0 if kept is None else kept.next_producer_id
         self.isr_changes = IsrChanges(self.controller, self.actions.soon)
         self.request_cost_ms: dict[str, float] = {}
@@ -198,7 +196,7 @@ class Cluster:
         is_running = 0 <= broker_id < len(self.nodes) and self.nodes[broker_id].running
         return self.nodes[broker_id] if is_running else None
 
-    def _running_partitions(self) -> Iterator[Partition]:
+    def _replicas(self) -> Iterator[Partition]:
         return (partition for node in self.nodes if node.running for partition in node.replicas.partitions.values())
 
     def set_listeners(self, broker_id: int, listeners: Mapping[str, tuple[str, int]]) -> None:
@@ -212,9 +210,9 @@ class Cluster:
         if not node.running:
             return
         node.running = False
+        node.stop_coordinating()  # first, because parked requests of groups still get a response, as in Kafka (M-14)
         node.close_connections()
         node.replicas.stop_following()
-        node.stop_coordinating()
         if not self._sessions.stopped(broker_id):
             self._follow_everywhere(tuple(self.controller.image.topics))  # no follower fetches from it any more
         self._broker_changed(node, "stopped")

@@ -7,6 +7,7 @@ This module does not depend on wire messages. Corresponds to the offset half of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.group import Group, GroupState
@@ -16,6 +17,7 @@ from kafkaproto.broker.group.rebalance import Rebalance
 from kafkaproto.broker.group.registry import Registry, release
 from kafkaproto.broker.group.repeated_offsets import OffsetsToStore
 from kafkaproto.broker.group.results import UNKNOWN_MEMBER_ID
+from kafkaproto.broker.group.settings import ConsumerGroupSettings
 from kafkaproto.broker.group.storage import DeletionReply, GroupStorage
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL
 from kafkaproto.broker.group.transactional_commits import TransactionalCommits
@@ -30,7 +32,7 @@ CommitReply = Callable[[dict[PartitionKey, int], int], None]
 class Commits:
     """The committed offsets of the groups of a broker.
 
-    rebalance: provides the settings and the session timers of members. is_release_4: whether the rules of Kafka 4.0 and later apply.
+    rebalance: provides the settings and the session timers of members. consumers: says which release's rules apply.
     """
 
     def __init__(
@@ -38,15 +40,18 @@ class Commits:
         groups: Registry,
         rebalance: Rebalance,
         storage: GroupStorage,
-        *,
-        is_release_4: bool = False,
+        consumers: ConsumerGroupSettings,
     ) -> None:
         self._groups = groups
         self._rebalance = rebalance
         self._storage = storage
-        self._is_release_4 = is_release_4
+        self._is_release_4 = consumers.is_release_4
+        self._deletes_share_groups_first = consumers.is_release_4_1
         self.transactional = TransactionalCommits(
-            groups, storage, lambda: rebalance.settings.offset_metadata_max_bytes, is_release_4=is_release_4
+            groups,
+            storage,
+            lambda: rebalance.settings.offset_metadata_max_bytes,
+            is_release_4=consumers.is_release_4,
         )
         """Handles offsets that producers commit in transactions."""
 
@@ -177,8 +182,36 @@ class Commits:
         """Delete groups with their offsets. Only groups without members can be deleted (GC-59).
 
         `reply` gets an error code for each group id. It is called at once, or, if the broker emulates Kafka's new group coordinator (default from 4.0
-        on), when the tombstones are replicated.
+        on), when the tombstones are replicated. From 4.1 on, Kafka first deletes share groups. This broker has none, but as in Kafka, the groups are
+        not checked before all earlier records of their partition are replicated. Groups for which this wait fails are not deleted.
         """
+        if not self._deletes_share_groups_first:
+            self._delete_groups(group_ids, now_ms, reply)
+            return
+        errors: dict[str, int] = {}
+        awaited = set(group_ids)
+        if not awaited:
+            reply({}, now_ms)
+            return
+
+        def stored(partial_errors: dict[str, int], at_ms: int) -> None:
+            errors.update(partial_errors)
+            if errors.keys() == awaited:
+                reply(errors, at_ms)
+
+        def checked(partition_ids: Sequence[str], error_code: int, at_ms: int) -> None:
+            if error_code:
+                stored(dict.fromkeys(partition_ids, error_code), at_ms)
+            else:
+                self._delete_groups(partition_ids, at_ms, stored)
+
+        by_partition: dict[int, list[str]] = {}
+        for group_id in dict.fromkeys(group_ids):
+            by_partition.setdefault(self._storage.partition_of(group_id), []).append(group_id)
+        for partition_ids in by_partition.values():
+            self._storage.await_writes(partition_ids[0], now_ms, partial(checked, partition_ids))
+
+    def _delete_groups(self, group_ids: Sequence[str], now_ms: int, reply: DeletionReply) -> None:
         results = self._groups.delete(group_ids, now_ms)
 
         def stored(errors: dict[str, int], at_ms: int) -> None:

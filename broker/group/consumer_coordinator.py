@@ -61,13 +61,21 @@ class ConsumerCoordinator:
 
     # ---- requests ------------------------------------------------------------------------------------------------------------
 
+    def check_at_any_broker(self, request: ConsumerHeartbeat) -> None:
+        """Check the fields of a heartbeat, from Kafka 4.1 on, also if this broker does not coordinate the group; before 4.1, do nothing (GC-7).
+
+        Raises KafkaError for the first invalid field.
+        """
+        if self._settings.is_release_4_1:
+            self._check(request)
+
     def heartbeat(self, request: ConsumerHeartbeat, now_ms: int, reply: HeartbeatReply) -> None:
         """Handle ConsumerGroupHeartbeat. `reply` is called once, when the changes are replicated or if the heartbeat is rejected."""
         group_id = request.group_id
         classic, existed = self._groups.get(group_id), self._groups.get_consumer(group_id) is not None
         entries: list[Entry] = []
         try:
-            check(request, self._settings.assignors, is_release_4=self._settings.is_release_4)
+            self._check(request)
             if request.member_epoch in (LEAVING, AWAY):
                 result = self._leave(request, entries, now_ms)
             else:
@@ -134,6 +142,9 @@ class ConsumerCoordinator:
             self._transitions.expect(group, member, now_ms, is_loaded=True)
             if member.current.state is MemberState.UNREVOKED_PARTITIONS:
                 self._transitions.expect_revocation(group, member, now_ms)
+
+    def _check(self, request: ConsumerHeartbeat) -> None:
+        check(request, self._settings.assignors, is_release_4=self._settings.is_release_4)
 
     # ---- joining and heartbeats ----------------------------------------------------------------------------------------------
 

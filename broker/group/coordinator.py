@@ -94,7 +94,7 @@ class GroupCoordinator:
         self._transitions = Transitions(self.groups, storage, consumers, timers, topics or ClusterTopics())
         self.consumers = ConsumerCoordinator(self.groups, self._transitions, timers, random, self._replies)
         self.groups.resume_consumer = self.consumers.resume
-        self.commits = Commits(self.groups, self._rebalance, storage, is_release_4=consumers.is_release_4)
+        self.commits = Commits(self.groups, self._rebalance, storage, consumers)
 
     @property
     def serves_consumers(self) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
@@ -39,7 +40,12 @@ def consumer_group_heartbeat(exchange: Exchange, request: ConsumerGroupHeartbeat
         if node.events.feature_requested is not None:
             node.events.feature_requested(exchange, "consumer protocol", [request.group_id])
         return _failed(exchange, request, ErrorCode.UNSUPPORTED_VERSION)
-    error = node.refuses_group(request.group_id) if request.group_id else 0
+    heartbeat = _heartbeat(exchange, request)
+    try:
+        node.groups.consumers.check_at_any_broker(heartbeat)
+    except KafkaError as refused:
+        return Reply(ConsumerGroupHeartbeatResponse(error_code=int(refused.error_code), error_message=refused.message))
+    error = node.refuses_group(request.group_id)
     if error:
         return _failed(exchange, request, error)
     delayed = Delayed()
@@ -47,7 +53,7 @@ def consumer_group_heartbeat(exchange: Exchange, request: ConsumerGroupHeartbeat
     def reply(result: ConsumerHeartbeatResult, at_ms: int) -> None:
         delayed.complete(lambda: _response(result), at_ms)
 
-    node.groups.consumers.heartbeat(_heartbeat(exchange, request), exchange.now_ms, reply)
+    node.groups.consumers.heartbeat(heartbeat, exchange.now_ms, reply)
     return delayed
 
 

@@ -8,13 +8,19 @@ later.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.group.results import JoinRequest, JoinResult
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
+from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
+
+if TYPE_CHECKING:
+    from kafkaproto.broker.node import Node
 
 FIRST_VERSION_WITH_REBALANCE_TIMEOUT = 1
 FIRST_VERSION_THAT_NEEDS_A_MEMBER_ID = 4
@@ -29,7 +35,7 @@ def _failed(exchange: Exchange, request: JoinGroupRequest, error_code: int) -> R
 @register(ApiKey.JOIN_GROUP, _failed)
 def join_group(exchange: Exchange, request: JoinGroupRequest) -> Reply | Delayed:
     node = exchange.node
-    error = node.refuses_group(request.group_id) if request.group_id else 0
+    error = _refusal(node, request)
     if error:
         member_id = "" if node.groups.is_new_coordinator else request.member_id
         return _response(exchange, JoinResult(member_id, int(error)))
@@ -43,6 +49,20 @@ def join_group(exchange: Exchange, request: JoinGroupRequest) -> Reply | Delayed
         facts = {"api": "JoinGroup", "client_id": exchange.client_id, "group": request.group_id}
         node.events.noted(exchange.now_ms, node.broker_id, "parked", facts)
     return delayed
+
+
+def _refusal(node: Node, request: JoinGroupRequest) -> int:
+    """Return the error code if this broker does not coordinate the group, otherwise 0.
+
+    Also returns 0 for a request whose fields `GroupCoordinator.join` rejects before that check: an empty group id, and, with Kafka's new group
+    coordinator, an invalid session timeout (GC-7).
+    """
+    groups = node.groups
+    if not request.group_id:
+        return ErrorCode.NONE
+    if groups.is_new_coordinator and not groups.settings.allows_session_timeout(request.session_timeout_ms):
+        return ErrorCode.NONE
+    return node.refuses_group(request.group_id)
 
 
 def _join_request(exchange: Exchange, request: JoinGroupRequest) -> JoinRequest:

@@ -11,6 +11,7 @@ from kafkaproto.conformance.internal_topics import reassign
 from kafkaproto.conformance.scene import held, make_lead, new_topic
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.messages.delete_groups import DeleteGroupsRequest
+from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkaproto.messages.list_groups import ListGroupsRequest
 from kafkaproto.messages.offset_commit import (
     OffsetCommitRequest,
@@ -137,3 +138,24 @@ def test_group_members_and_offsets_survive_a_restart_of_the_coordinator(subject:
     described = empty.describe()
     assert (described.group_state, described.protocol_type) == ("Empty", "consumer")
     assert empty.client().enter().generation_id == 3
+
+
+@pytest.mark.releases(before="4.0")
+@pytest.mark.rule("GC-7")
+def test_old_coordinator_checks_the_session_timeout_of_a_join_last(subject: Subject) -> None:
+    subject.need_broker(1)
+    group = Group(subject)
+    join = JoinGroupRequest(group.id, 1, 10_000, "m", None, "consumer", [JoinGroupRequestProtocol("range", b"")])
+    refused = subject.ask_once(join, 5, (group.coordinator() + 1) % len(subject.bootstrap))
+    assert (refused.error_code, refused.member_id) == (16, "m")
+
+
+@pytest.mark.rule("M-14")
+def test_parked_join_gets_not_coordinator_before_its_coordinator_stops(subject: Subject) -> None:
+    group = Group(subject)
+    make_stable(group.client())
+    late = group.client()
+    late.send_enter()
+    assert late.is_parked()
+    subject.stop_broker(group.coordinator())
+    assert late.joined().error_code == 16

@@ -26,6 +26,7 @@ from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.test_topic_ids import UNKNOWN_PARTITION, Parts, commit, committed
 from kafkaproto.conformance.test_transactions import begun
 from kafkaproto.conformance.transactions import Producer
+from kafkaproto.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkaproto.messages.delete_groups import DeleteGroupsRequest
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -46,7 +47,8 @@ from kafkaproto.messages.txn_offset_commit import (
 PROFILE = "consumer"
 pytestmark = pytest.mark.needs(offsets_topic=True)
 
-UNKNOWN, ILLEGAL_GENERATION, NO_COMMON_PROTOCOL, UNKNOWN_MEMBER, NOT_FOUND, FENCED_INSTANCE = -1, 22, 23, 25, 69, 82
+UNKNOWN, NOT_COORDINATOR, ILLEGAL_GENERATION, NO_COMMON_PROTOCOL, UNKNOWN_MEMBER = -1, 16, 22, 23, 25
+INVALID_SESSION_TIMEOUT, INVALID_REQUEST, NOT_FOUND, FENCED_INSTANCE, UNSUPPORTED_ASSIGNOR = 26, 42, 69, 82, 112
 BY_NAME = 9
 
 
@@ -264,3 +266,68 @@ def test_describe_groups_returns_the_previous_assignment_during_a_rebalance(java
 @pytest.mark.rule("GC-64")
 def test_kip_848_coordinator_keeps_an_empty_group_if_offset_delete_finds_no_offset(java: Subject) -> None:
     assert group_after_offset_delete_without_commit(java) == "Empty"
+
+
+def at_another_broker(group: Group, request: Any, version: int) -> Any:
+    """Send a request to a broker that does not coordinate the group, and return the response."""
+    group.subject.need_broker(1)
+    return group.subject.ask_once(request, version, (group.coordinator() + 1) % len(group.subject.bootstrap))
+
+
+@pytest.mark.rule("GC-7")
+@pytest.mark.parametrize(
+    ("session_ms", "expected"),
+    [
+        pytest.param(1, (INVALID_SESSION_TIMEOUT, "m"), id="too-short"),
+        pytest.param(99_999_999, (INVALID_SESSION_TIMEOUT, "m"), id="too-long"),
+        pytest.param(10_000, (NOT_COORDINATOR, ""), id="valid"),
+    ],
+)
+def test_join_group_checks_the_session_timeout_before_the_coordinator(
+    java: Subject, session_ms: int, expected: tuple[int, str]
+) -> None:
+    group = Group(java)
+    join = JoinGroupRequest(
+        group.id, session_ms, 10_000, "m", None, "consumer", [JoinGroupRequestProtocol("range", b"")]
+    )
+    refused = at_another_broker(group, join, 5)
+    assert (refused.error_code, refused.member_id) == expected
+
+
+@pytest.mark.rule("GC-7", "GN-5")
+@pytest.mark.parametrize(
+    "checks_first",
+    [
+        pytest.param(False, marks=pytest.mark.releases(before="4.1"), id="last"),
+        pytest.param(True, marks=pytest.mark.releases(first="4.1"), id="first"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        pytest.param({"group_id": ""}, INVALID_REQUEST, id="empty group id"),
+        pytest.param({"instance_id": ""}, INVALID_REQUEST, id="empty instance id"),
+        pytest.param({"rack_id": ""}, INVALID_REQUEST, id="empty rack id"),
+        pytest.param({"member_id": "", "member_epoch": 1}, INVALID_REQUEST, id="empty member id"),
+        pytest.param({"member_epoch": -3}, INVALID_REQUEST, id="epoch -3"),
+        pytest.param({"member_epoch": -2}, INVALID_REQUEST, id="epoch -2 without instance id"),
+        pytest.param({"rebalance_timeout_ms": -1}, INVALID_REQUEST, id="no rebalance timeout"),
+        pytest.param({"subscribed_topic_names": None}, INVALID_REQUEST, id="no subscription"),
+        pytest.param({"server_assignor": "unknown"}, UNSUPPORTED_ASSIGNOR, id="unknown assignor"),
+        pytest.param({"server_assignor": ""}, UNSUPPORTED_ASSIGNOR, id="empty assignor"),
+        pytest.param({"member_epoch": 5}, NOT_COORDINATOR, id="unknown epoch"),
+    ],
+)
+def test_heartbeat_checks_its_fields_before_the_coordinator_from_4_1_on(
+    subject: Subject, changes: dict[str, Any], error: int, checks_first: bool
+) -> None:
+    group = ConsumerGroup(subject, 0)  # the empty group id belongs to partition 0, too
+    heartbeat = ConsumerGroupHeartbeatRequest(
+        group.id, "m", 0, rebalance_timeout_ms=1_000, subscribed_topic_names=["t"], topic_partitions=[]
+    )
+    for name, value in changes.items():
+        setattr(heartbeat, name, value)
+    refused = at_another_broker(group, heartbeat, group.version)
+    assert refused.error_code == (error if checks_first else NOT_COORDINATOR)
+    assert (refused.error_message is None) == (refused.error_code == NOT_COORDINATOR)
+    assert (refused.member_id, refused.heartbeat_interval_ms) == (None, 0)

@@ -34,7 +34,8 @@ from kafkaproto.messages.offset_delete import (
 PROFILE = "consumer"
 pytestmark = [pytest.mark.needs(offsets_topic=True), pytest.mark.rule("GC-66")]
 
-TIMED_OUT, METADATA_TOO_LARGE, NOT_AVAILABLE, NOT_COORDINATOR, UNKNOWN_MEMBER, NON_EMPTY = 7, 12, 15, 16, 25, 68
+TIMED_OUT, METADATA_TOO_LARGE, NOT_AVAILABLE, NOT_COORDINATOR, UNKNOWN_MEMBER = 7, 12, 15, 16, 25
+NON_EMPTY, NOT_FOUND = 68, 69
 COMMIT_TIMEOUT_MS = 5_000
 """The default of `offsets.commit.timeout.ms`."""
 TOO_LARGE = "x" * 5000
@@ -259,3 +260,69 @@ def test_new_coordinator_shows_no_commit_that_is_not_replicated_yet(subject: Sub
         assert group.committed() == {(topic, 0): 6}
     finally:
         reassign(group.offsets, before)
+
+
+@pytest.mark.rule("GC-59")
+@pytest.mark.parametrize(
+    ("second_error", "is_kept"),
+    [
+        pytest.param(NOT_FOUND, True, marks=pytest.mark.releases(before="4.1"), id="one-stage"),
+        pytest.param(0, False, marks=pytest.mark.releases(first="4.1"), id="two-stages"),
+    ],
+)
+def test_second_delete_groups_also_deletes_a_later_commit_from_4_1_on(
+    subject: Subject, second_error: int, is_kept: bool
+) -> None:
+    ConsumerGroup(subject)
+    topic, group = new_topic(subject).name, Group(subject, 0)
+    with two_replicas(group) as follower:
+        assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}
+        with held(subject, group.offsets, follower):
+            deletions = [send(group, DeleteGroupsRequest([group.id]), 2) for _ in range(2)]
+            assert deletions[0].is_parked() and deletions[1].is_parked()
+            later = send(group, commit_of(group, topic, 6), 8)
+            assert later.is_parked()
+        errors = [subject.answer(client.connection).message.results[0].error_code for client in deletions]
+        assert errors == [0, second_error]
+        assert subject.answer(later.connection).message.topics[0].partitions[0].error_code == 0
+        assert (group.committed(), listed_state(group)) == (({(topic, 0): 6}, "Empty") if is_kept else ({}, None))
+
+
+@pytest.mark.releases(first="4.1")
+@pytest.mark.rule("GC-59")
+def test_group_survives_delete_groups_if_the_coordinator_moves_before_the_deletion(subject: Subject) -> None:
+    topic, group, other = new_topic(subject).name, Group(subject, 0), Group(subject, 0)
+    before = group.coordinator()
+    follower = follower_of(group)
+    after = next(broker_id for broker_id in (0, 1, 2) if broker_id not in (before, follower))
+    subject.need_broker(max(after, follower))
+    reassign(group.offsets, before, after, follower)
+    try:
+        assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}
+        with held(subject, group.offsets, follower):
+            earlier = send(other, commit_of(other, topic, 6), 8)
+            assert earlier.is_parked()
+            deletion = send(group, DeleteGroupsRequest([group.id]), 2)
+            assert deletion.is_parked()
+            make_lead(group.offsets, after)
+            assert subject.answer(deletion.connection).message.results[0].error_code == NOT_COORDINATOR
+            wait_until(subject, lambda: group.coordinator() == after, "the coordinator moved")
+        wait_until(subject, lambda: other.committed() == {(topic, 0): 6}, "the earlier commit is replicated")
+        assert (group.committed(), listed_state(group)) == ({(topic, 0): 5}, "Empty")
+    finally:
+        reassign(group.offsets, before)
+
+
+@pytest.mark.releases(first="4.1")
+@pytest.mark.rule("GC-59")
+def test_group_survives_delete_groups_if_an_earlier_record_is_not_replicated_in_time(subject: Subject) -> None:
+    topic, group, other = new_topic(subject).name, Group(subject, 0), Group(subject, 0)
+    with two_replicas(group) as follower:
+        assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}
+        with held(subject, group.offsets, follower):
+            assert send(other, commit_of(other, topic, 6), 8).is_parked()
+            deletion = send(group, DeleteGroupsRequest([group.id]), 2)
+            assert deletion.is_parked()
+            assert subject.answer(deletion.connection).message.results[0].error_code == NOT_AVAILABLE
+        wait_until(subject, lambda: other.committed() == {(topic, 0): 6}, "the earlier commit is replicated")
+        assert (group.committed(), listed_state(group)) == ({(topic, 0): 5}, "Empty")

@@ -200,6 +200,16 @@ def test_coordinator_that_is_loading_accepts_heartbeats_and_rejects_other_reques
     assert client.ask(ListGroupsRequest(), 3).error_code == NONE
 
 
+@pytest.mark.rule("GC-7")
+@pytest.mark.parametrize(("release", "settings", "error"), [("3.9", {}, 14), ("3.9", IN_JAVA, 26), ("4.2", {}, 26)])
+def test_session_timeout_is_checked_first_while_a_coordinator_in_java_loads(
+    release: str, settings: dict[str, str], error: int
+) -> None:
+    cluster = VirtualCluster(config={"kafkaproto.group.load.ms": "500"} | settings, release_name=release)
+    request = JoinGroupRequest("g", 1, SESSION_MS, "", None, "consumer", [JoinGroupRequestProtocol("range", b"")])
+    assert cluster.connect().ask(request, 3).error_code == error
+
+
 @pytest.mark.rule("GC-57")
 @pytest.mark.parametrize(("release", "settings", "listed"), [("3.9", {}, 1), ("3.9", IN_JAVA, 0), ("4.2", {}, 0)])
 def test_list_groups_while_a_partition_loads_lists_groups_only_without_kip_848(

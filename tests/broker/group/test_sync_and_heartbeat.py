@@ -77,6 +77,14 @@ def test_second_join_of_a_member_completes_its_first_parked_join_with_an_error(b
     assert (second.answer.error_code, second.answer.generation_id, len(first)) == (0, 2, 1)
 
 
+@pytest.mark.rule("GC-49")
+def test_parked_sync_of_a_member_that_leaves_gets_unknown_member_id(bench: Bench) -> None:
+    _, two = completing(bench)
+    parked = bench.sync(two, 1)
+    assert bench.leave(LeavingMember(two, None)) == [0]
+    assert (parked.answer.error_code, parked.answer.assignment, len(parked)) == (UNKNOWN_MEMBER, b"", 1)
+
+
 def test_members_that_send_no_sync_group_in_time_are_removed_and_others_must_rejoin(bench: Bench) -> None:
     first, second = completing(bench, session_ms=600_000, rebalance_ms=20_000)
     at_ms = bench.now_ms
