@@ -4,7 +4,7 @@ v0 returns an array of offsets; v1 returns one offset with its timestamp; v2 add
 timestamp -3 (the record with the largest timestamp); v8 adds -4 (the earliest local offset); v9 adds -5 (the latest tiered offset); v10 adds a
 timeout for reads from remote storage; v11 adds -6 (the earliest offset that is to be uploaded to it). This broker has no remote storage.
 Behaviour: timestamp -1 stands for the end of the log that the client may read, -2 for its start. Any other timestamp selects the first record at or
-after it (L-1 to L-10). With replica id -2 any replica responds, otherwise only the leader.
+after it (L-1 to L-10, L-12). With replica id -2 any replica responds, otherwise only the leader.
 """
 
 from __future__ import annotations
@@ -83,12 +83,14 @@ def list_offsets(exchange: Exchange, request: ListOffsetsRequest) -> Reply:
 def _merged(topic_responses: Sequence[ListOffsetsTopicResponse]) -> list[ListOffsetsTopicResponse]:
     """Merge the entries of a response, so that it contains each topic and each partition once, as in Kafka 4 (L-10).
 
-    If a partition is repeated, its last entry counts.
+    If a partition is repeated, its last entry counts. A topic without partitions is left out (L-12).
     """
     by_topic: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
     for topic_response in topic_responses:
         by_topic.setdefault(topic_response.name, {}).update((p.partition_index, p) for p in topic_response.partitions)
-    return [ListOffsetsTopicResponse(name, list(partitions.values())) for name, partitions in by_topic.items()]
+    return [
+        ListOffsetsTopicResponse(name, list(partitions.values())) for name, partitions in by_topic.items() if partitions
+    ]
 
 
 def _list_partition(

@@ -133,6 +133,31 @@ def test_list_offsets_response_has_one_entry_per_topic_from_release_4_on(subject
     assert sorted(entries_of(subject, (b, 0), (a, 0), (b, 0))) == [(a.name, [0]), (b.name, [0])]
 
 
+def entries_without_partitions(subject: Subject) -> list[tuple[str, int]]:
+    """Request no partition of an existing and of an unknown topic, and one of another topic, which comes last.
+
+    Returns ("existing", "unknown" or "other", number of partitions) of each topic in the response.
+    """
+    existing, other, unknown = new_topic(subject), new_topic(subject), subject.new_name("unknown")
+    labels = {existing.name: "existing", unknown: "unknown", other.name: "other"}
+    topics = [ListOffsetsTopic(name, []) for name in (existing.name, unknown)]
+    topics.append(ListOffsetsTopic(other.name, [ListOffsetsPartition(0, -1, LATEST)]))
+    response = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, topics), 5)
+    return [(labels[t.name], len(t.partitions)) for t in response.topics]
+
+
+@pytest.mark.releases(before="4.0")
+@pytest.mark.rule("L-12")
+def test_list_offsets_response_has_an_empty_topic_without_partitions_before_4_0(subject: Subject) -> None:
+    assert entries_without_partitions(subject) == [("existing", 0), ("unknown", 0), ("other", 1)]
+
+
+@pytest.mark.releases(first="4.0")
+@pytest.mark.rule("L-12")
+def test_list_offsets_response_omits_topics_without_partitions_from_4_0_on(subject: Subject) -> None:
+    assert entries_without_partitions(subject) == [("other", 1)]
+
+
 @pytest.mark.rule("L-4")
 def test_list_offsets_of_a_consumer_fails_at_followers_and_with_a_wrong_leader_epoch(subject: Subject) -> None:
     """Only the leader serves consumers and followers; other brokers return NOT_LEADER_OR_FOLLOWER (6). A wrong epoch gets an error.
