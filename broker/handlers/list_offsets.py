@@ -66,12 +66,13 @@ def _failed(exchange: Exchange, request: ListOffsetsRequest, error_code: int) ->
 def list_offsets(exchange: Exchange, request: ListOffsetsRequest) -> Reply:
     if request.isolation_level not in ISOLATION_LEVELS:
         return _failed(exchange, request, ErrorCode.UNKNOWN_SERVER_ERROR)
+    rejects_repeated = exchange.api_version >= FIRST_VERSION_WITH_ONE_OFFSET  # L-3
     times = Counter((t.name, p.partition_index) for t in request.topics for p in t.partitions)
     topic_responses = []  # one entry for each topic of the request, including repeated ones, before release 4.0 (L-10)
     for topic in request.topics:
         topic_responses.append(topic_response := ListOffsetsTopicResponse(topic.name))
         for partition in topic.partitions:
-            if times[(topic.name, partition.partition_index)] > 1:
+            if rejects_repeated and times[(topic.name, partition.partition_index)] > 1:
                 topic_response.partitions.append(_error(partition, ErrorCode.INVALID_REQUEST))
             else:
                 topic_response.partitions.append(_list_partition(exchange, request, topic.name, partition))

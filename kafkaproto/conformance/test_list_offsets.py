@@ -103,6 +103,18 @@ def test_list_offsets_returns_an_error_code_for_each_duplicate_or_unknown_partit
         assert {summary(p) for t in response.topics for p in t.partitions} == {(42, -1, -1, -1)}
 
 
+@pytest.mark.releases(before="4.0")
+@pytest.mark.rule("L-3", "L-10")
+def test_list_offsets_v0_returns_a_result_for_each_repetition_of_a_partition(subject: Subject) -> None:
+    topic = new_topic(subject)
+    topic.fill(batch(b"a"))
+    latest, earliest = (ListOffsetsPartition(0, -1, timestamp, 1) for timestamp in (LATEST, EARLIEST))
+    requested = [ListOffsetsTopic(topic.name, [latest, earliest]), ListOffsetsTopic(topic.name, [latest])]
+    response = subject.ask(topic.connect(), ListOffsetsRequest(-1, 0, requested), 0)
+    results = [[(p.error_code, p.old_style_offsets) for p in t.partitions] for t in response.topics]
+    assert results == [[(0, [1]), (0, [0])], [(0, [1])]]
+
+
 def entries_of(subject: Subject, *named: tuple[Topic, int]) -> list[tuple[str, list[int]]]:
     """Request the end offsets of partitions, each in a topic entry of its own. Returns (topic name, partitions) of each entry in the response.
 
