@@ -80,6 +80,27 @@ def test_write_txn_markers_returns_a_single_result_for_all_markers_of_a_producer
     assert ask([]) == []
 
 
+@pytest.mark.rule("TX-47")
+@pytest.mark.parametrize("epochs", [(1, 0), (0, 1)])
+def test_replicated_marker_hides_the_error_of_a_stale_marker_of_the_same_producer(
+    subject: Subject, epochs: tuple[int, int]
+) -> None:
+    """The markers have the current and an older epoch. The one with the current epoch completes last, in whichever order the request names them."""
+    subject.need_broker(1)
+    topic, producer = new_topic(subject, replication=2), Producer(subject)
+    producer.init()
+    producer.init()
+    producer.add_once_free(topic)
+    assert producer.send(topic, 0) == (0, 0)
+    markers = [
+        WritableTxnMarker(producer.producer_id, epoch, True, [WritableTxnMarkerTopic(topic.name, [0])], 0)
+        for epoch in epochs
+    ]
+    response = subject.ask_once(WriteTxnMarkersRequest(markers), 1, topic.leader())
+    [marker] = response.markers
+    assert [(p.partition_index, p.error_code) for t in marker.topics for p in t.partitions] == [(0, 0)]
+
+
 @pytest.mark.rule("TX-48")
 def test_marker_of_an_unknown_producer_is_rejected_if_its_epoch_is_below_minus_1(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
