@@ -193,8 +193,7 @@ class Cluster:
     # ---- brokers -------------------------------------------------------------------------------------------------------------
 
     def _running_node(self, broker_id: int) -> Node | None:
-        is_running = 0 <= broker_id < len(self.nodes) and self.nodes[broker_id].running
-        return self.nodes[broker_id] if is_running else None
+        return self.nodes[broker_id] if 0 <= broker_id < len(self.nodes) and self.nodes[broker_id].running else None
 
     def _replicas(self) -> Iterator[Partition]:
         return (partition for node in self.nodes if node.running for partition in node.replicas.partitions.values())
@@ -227,9 +226,10 @@ class Cluster:
         node.forget_sessions()
         node.reset_quotas()
         self.controller.broker_started(broker_id)
-        image = self.controller.image
-        names = tuple({**image.topics, **dict.fromkeys(node.replicas.topics)})  # with those that were deleted meanwhile
-        node.replicas.apply_roles(image, names)
+        for partition in node.replicas.partitions.values():
+            partition.log.producers.verifications.clear()  # Kafka keeps them in the memory of the process (TX-33)
+        names = tuple({**self.controller.image.topics, **dict.fromkeys(node.replicas.topics)})  # also deleted topics
+        node.replicas.apply_roles(self.controller.image, names)
         self._follow_everywhere(names)
         if any(len(partition.log.runs) for partition in node.replicas.partitions.values()):
             self.log_manager.wake(self.actions.now_ms)

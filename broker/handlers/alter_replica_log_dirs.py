@@ -3,7 +3,8 @@
 v2 is flexible.
 Behaviour: a broker has one directory. A move to that directory succeeds, a move to any other gets error LOG_DIR_NOT_FOUND (57). A partition without a
 replica on this broker gets error REPLICA_NOT_AVAILABLE (9), so that kafka-reassign-partitions retries; an unknown partition gets error
-UNKNOWN_TOPIC_OR_PARTITION (3). If a request names several directories for one partition, only the last of them counts (AD-48).
+UNKNOWN_TOPIC_OR_PARTITION (3). A topic name that is too long for the directory of a copy gets error INVALID_TOPIC_EXCEPTION (17, AD-50). If a
+request names several directories for one partition, only the last of them counts (AD-48).
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ from kafkaproto.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopicResult,
 )
+
+MAX_DIRECTORY_NAME_LENGTH = 255
+COPY_SUFFIX_LENGTH = 40
+"""Kafka copies a moved replica into a directory `<topic>-<partition>.<32 digits>-future`. This is the length of the part from the dot on."""
 
 
 def _failed(exchange: Exchange, request: AlterReplicaLogDirsRequest, error_code: int) -> Reply:
@@ -49,6 +54,8 @@ def alter_replica_log_dirs(exchange: Exchange, request: AlterReplicaLogDirsReque
 
 def _error(exchange: Exchange, path: str, topic: str, index: int) -> ErrorCode:
     node = exchange.node
+    if len(f"{topic}-{index}") + COPY_SUFFIX_LENGTH > MAX_DIRECTORY_NAME_LENGTH:
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
     if path != node.log_dir:
         return ErrorCode.LOG_DIR_NOT_FOUND
     if node.replicas.find(topic, index) is not None:

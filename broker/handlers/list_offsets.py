@@ -4,7 +4,7 @@ v0 returns an array of offsets; v1 returns one offset with its timestamp; v2 add
 timestamp -3 (the record with the largest timestamp); v8 adds -4 (the earliest local offset); v9 adds -5 (the latest tiered offset); v10 adds a
 timeout for reads from remote storage; v11 adds -6 (the earliest offset that is to be uploaded to it). This broker has no remote storage.
 Behaviour: timestamp -1 stands for the end of the log that the client may read, -2 for its start. Any other timestamp selects the first record at or
-after it (L-1 to L-10). With replica id -2 any replica responds, otherwise only the leader.
+after it (L-1 to L-10, L-12). With replica id -2 any replica responds, otherwise only the leader.
 """
 
 from __future__ import annotations
@@ -66,12 +66,13 @@ def _failed(exchange: Exchange, request: ListOffsetsRequest, error_code: int) ->
 def list_offsets(exchange: Exchange, request: ListOffsetsRequest) -> Reply:
     if request.isolation_level not in ISOLATION_LEVELS:
         return _failed(exchange, request, ErrorCode.UNKNOWN_SERVER_ERROR)
+    rejects_repeated = exchange.api_version >= FIRST_VERSION_WITH_ONE_OFFSET  # L-3
     times = Counter((t.name, p.partition_index) for t in request.topics for p in t.partitions)
     topic_responses = []  # one entry for each topic of the request, including repeated ones, before release 4.0 (L-10)
     for topic in request.topics:
         topic_responses.append(topic_response := ListOffsetsTopicResponse(topic.name))
         for partition in topic.partitions:
-            if times[(topic.name, partition.partition_index)] > 1:
+            if rejects_repeated and times[(topic.name, partition.partition_index)] > 1:
                 topic_response.partitions.append(_error(partition, ErrorCode.INVALID_REQUEST))
             else:
                 topic_response.partitions.append(_list_partition(exchange, request, topic.name, partition))
@@ -83,12 +84,14 @@ def list_offsets(exchange: Exchange, request: ListOffsetsRequest) -> Reply:
 def _merged(topic_responses: Sequence[ListOffsetsTopicResponse]) -> list[ListOffsetsTopicResponse]:
     """Merge the entries of a response, so that it contains each topic and each partition once, as in Kafka 4 (L-10).
 
-    If a partition is repeated, its last entry counts.
+    If a partition is repeated, its last entry counts. A topic without partitions is left out (L-12).
     """
     by_topic: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
     for topic_response in topic_responses:
         by_topic.setdefault(topic_response.name, {}).update((p.partition_index, p) for p in topic_response.partitions)
-    return [ListOffsetsTopicResponse(name, list(partitions.values())) for name, partitions in by_topic.items()]
+    return [
+        ListOffsetsTopicResponse(name, list(partitions.values())) for name, partitions in by_topic.items() if partitions
+    ]
 
 
 def _list_partition(

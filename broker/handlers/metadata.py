@@ -60,14 +60,15 @@ def metadata(exchange: Exchange, request: MetadataRequest) -> Reply:
 
 
 def _is_invalid(request: MetadataRequest, version: int) -> bool:
-    """Return whether an entry of the request names its topic in an invalid way (M-2).
+    """Return whether an entry of the request makes the whole request invalid (M-2).
 
-    From version 12 on an entry is invalid if it has neither a name nor a topic id. Before, it is invalid if it has no name or has a topic id.
+    From version 12 on this is an entry without a name, if no entry has a topic id. Before, it is an entry without a name or with a topic id.
     """
     if not request.topics:
         return False
     if version >= FIRST_VERSION_BY_ID:
-        return any(t.name is None and t.topic_id == NO_TOPIC_ID for t in request.topics)
+        has_ids = any(t.topic_id != NO_TOPIC_ID for t in request.topics)
+        return not has_ids and any(t.name is None for t in request.topics)
     return any(t.name is None or t.topic_id != NO_TOPIC_ID for t in request.topics)
 
 
@@ -81,8 +82,9 @@ def _topics(exchange: Exchange, request: MetadataRequest, image: Image) -> list[
     if wants_all:
         return [_topic(exchange, request, image, topic) for topic in image.topics.values()]
     assert request.topics is not None
-    if any(t.topic_id != NO_TOPIC_ID for t in request.topics):
-        return [_by_id(exchange, request, image, t.topic_id) for t in request.topics if t.topic_id != NO_TOPIC_ID]
+    topic_ids = dict.fromkeys(t.topic_id for t in request.topics if t.topic_id != NO_TOPIC_ID)
+    if topic_ids:
+        return [_by_id(exchange, request, image, topic_id) for topic_id in topic_ids]
     names = dict.fromkeys(t.name or "" for t in request.topics)
     return [_by_name(exchange, request, image, name) for name in names]
 

@@ -7,6 +7,7 @@ Behaviour: brokers send this request, and so do tools that abort hanging transac
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from kafkaproto.api import ApiKey
@@ -41,16 +42,19 @@ def write_txn_markers(exchange: Exchange, request: WriteTxnMarkersRequest) -> Re
     keys = _keys(request)
     left = {(place, key) for place, partitions in enumerate(keys) for key in partitions}
     results: Results = [{} for _ in keys]
+    completed: list[int] = []  # the places of markers whose partitions all have results
     delayed = Delayed()
 
     def written(place: int, key: PartitionKey, error_code: int, at_ms: int) -> None:
         results[place][key] = int(error_code)
         left.discard((place, key))
+        if len(results[place]) == len(keys[place]):
+            completed.append(place)
         if not left:
-            delayed.complete(lambda: _response(request, results), at_ms)
+            delayed.complete(lambda: _response(request, results, completed), at_ms)
 
     if not left:
-        return _response(request, results)
+        return _response(request, results, completed)
     node = exchange.node
     markers = node.transactions.markers
     for place, (marker, partitions) in enumerate(zip(request.markers, keys, strict=True)):
@@ -77,12 +81,17 @@ def _keys(request: WriteTxnMarkersRequest) -> list[list[PartitionKey]]:
     ]
 
 
-def _response(request: WriteTxnMarkersRequest, results: Results) -> Reply:
-    """Return the response, with one result for each producer id. As in Kafka, a producer id without partitions has no result (TX-47)."""
-    by_producer: dict[int, dict[PartitionKey, int]] = {}
-    for marker, errors in zip(request.markers, results, strict=True):
-        if errors:
-            by_producer.setdefault(marker.producer_id, {}).update(errors)
+def _response(request: WriteTxnMarkersRequest, results: Results, completed: Sequence[int]) -> Reply:
+    """Return the response, with one result for each producer id. As in Kafka, a producer id without partitions has no result (TX-47).
+
+    completed: the places of the markers that have partitions, in the order in which they completed. For a partition that several markers of a
+    producer id name, the last of these markers counts.
+    """
+    by_producer: dict[int, dict[PartitionKey, int]] = {
+        marker.producer_id: {} for marker, errors in zip(request.markers, results, strict=True) if errors
+    }
+    for place in completed:
+        by_producer[request.markers[place].producer_id].update(results[place])
     return _listed(by_producer)
 
 

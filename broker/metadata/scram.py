@@ -81,8 +81,12 @@ def altered(
         key = change.user, change.mechanism
         if isinstance(change, Deletion):
             del after[key]
-        else:
+        elif change.salted_password:
             after[key] = _credential(change)
+        else:
+            errors[change.user] = KafkaError(
+                ErrorCode.UNKNOWN_SERVER_ERROR
+            )  # Kafka's hash function refuses an empty key
     return after, {**dict.fromkeys(changes), **errors}
 
 
@@ -104,8 +108,6 @@ def _check(credentials: Credentials, change: Deletion | Upsertion) -> None:
         raise KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
     if change.iterations > MOST_ITERATIONS:
         raise KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
-    if not change.salted_password:
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka's hash function refuses an empty key
 
 
 def _credential(upsertion: Upsertion) -> ScramCredential:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafkaproto.broker.log.errors import InvalidBatch
 from kafkaproto.broker.transaction.operations import PartitionKey, VerificationRequest
+from kafkaproto.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from kafkaproto.broker.node import Node
@@ -37,11 +38,12 @@ def verify(
     *,
     adds: bool,
 ) -> None:
-    """Check that a producer's transaction contains partitions, or add the missing ones. Skips partitions that this broker does not lead.
+    """Check that a producer's transaction contains partitions, or add the missing ones.
 
-    producer: (transactional id, producer id, epoch). sequences: maps each partition to the first sequence number of its batch. adds: True if the
-    producer uses transaction version 2, so that missing partitions are added; False to check only. done: a function that is called with the result
-    and the time (ms), at once or when the coordinator has responded. It is not called if the broker stops before the response.
+    A partition that this broker does not lead gets error NOT_LEADER_OR_FOLLOWER (6). producer: (transactional id, producer id, epoch). sequences:
+    maps each partition, which must exist, to the first sequence number of its batch. adds: True if the producer uses transaction version 2, so that
+    missing partitions are added; False to check only. done: a function that is called with the result and the time (ms), at once or when the
+    coordinator has responded. It is not called if the broker stops before the response.
     """
     transactional_id, producer_id, epoch = producer
     errors: dict[PartitionKey, int] = {}
@@ -52,6 +54,7 @@ def verify(
     for key, sequence in sequences.items() if is_on else ():
         partition = node.replicas.find(*key)
         if partition is None or not partition.is_leader:
+            errors[key] = ErrorCode.NOT_LEADER_OR_FOLLOWER
             continue
         states = partition.log.producers
         try:

@@ -103,6 +103,18 @@ def test_list_offsets_returns_an_error_code_for_each_duplicate_or_unknown_partit
         assert {summary(p) for t in response.topics for p in t.partitions} == {(42, -1, -1, -1)}
 
 
+@pytest.mark.releases(before="4.0")
+@pytest.mark.rule("L-3", "L-10")
+def test_list_offsets_v0_returns_a_result_for_each_repetition_of_a_partition(subject: Subject) -> None:
+    topic = new_topic(subject)
+    topic.fill(batch(b"a"))
+    latest, earliest = (ListOffsetsPartition(0, -1, timestamp, 1) for timestamp in (LATEST, EARLIEST))
+    requested = [ListOffsetsTopic(topic.name, [latest, earliest]), ListOffsetsTopic(topic.name, [latest])]
+    response = subject.ask(topic.connect(), ListOffsetsRequest(-1, 0, requested), 0)
+    results = [[(p.error_code, p.old_style_offsets) for p in t.partitions] for t in response.topics]
+    assert results == [[(0, [1]), (0, [0])], [(0, [1])]]
+
+
 def entries_of(subject: Subject, *named: tuple[Topic, int]) -> list[tuple[str, list[int]]]:
     """Request the end offsets of partitions, each in a topic entry of its own. Returns (topic name, partitions) of each entry in the response.
 
@@ -131,6 +143,31 @@ def test_list_offsets_response_has_one_entry_per_topic_from_release_4_on(subject
         (b.name, [0]),
     ]
     assert sorted(entries_of(subject, (b, 0), (a, 0), (b, 0))) == [(a.name, [0]), (b.name, [0])]
+
+
+def entries_without_partitions(subject: Subject) -> list[tuple[str, int]]:
+    """Request no partition of an existing and of an unknown topic, and one of another topic, which comes last.
+
+    Returns ("existing", "unknown" or "other", number of partitions) of each topic in the response.
+    """
+    existing, other, unknown = new_topic(subject), new_topic(subject), subject.new_name("unknown")
+    labels = {existing.name: "existing", unknown: "unknown", other.name: "other"}
+    topics = [ListOffsetsTopic(name, []) for name in (existing.name, unknown)]
+    topics.append(ListOffsetsTopic(other.name, [ListOffsetsPartition(0, -1, LATEST)]))
+    response = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, topics), 5)
+    return [(labels[t.name], len(t.partitions)) for t in response.topics]
+
+
+@pytest.mark.releases(before="4.0")
+@pytest.mark.rule("L-12")
+def test_list_offsets_response_has_an_empty_topic_without_partitions_before_4_0(subject: Subject) -> None:
+    assert entries_without_partitions(subject) == [("existing", 0), ("unknown", 0), ("other", 1)]
+
+
+@pytest.mark.releases(first="4.0")
+@pytest.mark.rule("L-12")
+def test_list_offsets_response_omits_topics_without_partitions_from_4_0_on(subject: Subject) -> None:
+    assert entries_without_partitions(subject) == [("other", 1)]
 
 
 @pytest.mark.rule("L-4")

@@ -147,6 +147,15 @@ def test_metadata_before_version_12_rejects_topics_with_a_null_name_or_a_topic_i
 
 
 @pytest.mark.rule("M-2")
+def test_metadata_returns_each_topic_id_once_and_ignores_topics_without_an_id(subject: Subject) -> None:
+    topic = new_topic(subject)
+    entries = [MetadataRequestTopic(name=None, topic_id=i) for i in (topic.topic_id, bytes(16), GHOST)]
+    result = ask(subject, 12, [*entries, *entries])
+    assert len(result.brokers) == len(subject.bootstrap)
+    assert sorted((t.error_code, t.topic_id) for t in result.topics) == [(0, topic.topic_id), (100, GHOST)]
+
+
+@pytest.mark.rule("M-2")
 @pytest.mark.releases(first="4.0")
 def test_metadata_v13_of_a_topic_without_name_and_id_has_a_top_level_error(subject: Subject) -> None:
     topic = new_topic(subject)

@@ -17,7 +17,7 @@ from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, To
 from kafkaproto.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
 from kafkaproto.records.batch import TRANSACTIONAL
 
-UNKNOWN, UNKNOWN_TOPIC, INVALID_ACKS, OLD_EPOCH, BAD_STATE = -1, 3, 21, 47, 48
+UNKNOWN, UNKNOWN_TOPIC, NOT_LEADER, INVALID_ACKS, OLD_EPOCH, BAD_STATE = -1, 3, 6, 21, 47, 48
 UNKNOWN_MAPPING, COORDINATOR_FENCED, NOT_ATTEMPTED, FENCED = 49, 52, 55, 90
 
 
@@ -80,6 +80,27 @@ def test_write_txn_markers_returns_a_single_result_for_all_markers_of_a_producer
     assert ask([]) == []
 
 
+@pytest.mark.rule("TX-47")
+@pytest.mark.parametrize("epochs", [(1, 0), (0, 1)])
+def test_replicated_marker_hides_the_error_of_a_stale_marker_of_the_same_producer(
+    subject: Subject, epochs: tuple[int, int]
+) -> None:
+    """The markers have the current and an older epoch. The one with the current epoch completes last, in whichever order the request names them."""
+    subject.need_broker(1)
+    topic, producer = new_topic(subject, replication=2), Producer(subject)
+    producer.init()
+    producer.init()
+    producer.add_once_free(topic)
+    assert producer.send(topic, 0) == (0, 0)
+    markers = [
+        WritableTxnMarker(producer.producer_id, epoch, True, [WritableTxnMarkerTopic(topic.name, [0])], 0)
+        for epoch in epochs
+    ]
+    response = subject.ask_once(WriteTxnMarkersRequest(markers), 1, topic.leader())
+    [marker] = response.markers
+    assert [(p.partition_index, p.error_code) for t in marker.topics for p in t.partitions] == [(0, 0)]
+
+
 @pytest.mark.rule("TX-48")
 def test_marker_of_an_unknown_producer_is_rejected_if_its_epoch_is_below_minus_1(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
@@ -134,6 +155,21 @@ def test_produce_with_invalid_acks_gets_invalid_txn_state_if_no_transaction_is_o
     producer.add_once_free(topic)
     assert _produced(subject, producer, topic.name, own, acks=2) == [INVALID_ACKS]
     assert _produced(subject, producer, topic.name, own, (9, number + 1), acks=2) == [INVALID_ACKS, UNKNOWN_TOPIC]
+
+
+@pytest.mark.rule("TX-28")
+@pytest.mark.parametrize("transactional", [True, False])
+def test_non_leaders_check_the_leader_before_acks_only_for_transactional_batches(
+    subject: Subject, transactional: bool
+) -> None:
+    """Brokers 0, 1 and 2 are the leader, a follower, and a broker without a replica."""
+    subject.need_broker(2)
+    topic, producer = new_topic(subject, assignment={0: [0, 1]}), Producer(subject)
+    producer.init()
+    producer.add_once_free(topic)
+    request = producer.produce_request(topic, 0, acks=2, transactional=transactional)
+    expected = [INVALID_ACKS, NOT_LEADER, NOT_LEADER] if transactional else [INVALID_ACKS] * 3
+    assert [produced(subject.ask_once(request, 9, broker_id)).error_code for broker_id in range(3)] == expected
 
 
 @pytest.mark.rule("TX-13", "TX-16")

@@ -1,4 +1,4 @@
-"""Tests of AlterReplicaLogDirs and DeleteRecords with partitions that are named twice, and with topics without partitions."""
+"""Tests of AlterReplicaLogDirs and DeleteRecords with repeated partitions, with topics without partitions, and with long topic names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafkaproto.messages.alter_replica_log_dirs import (
 from kafkaproto.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from kafkaproto.messages.describe_log_dirs import DescribeLogDirsRequest
 
-UNKNOWN_PARTITION, NO_SUCH_DIRECTORY = 3, 57
+UNKNOWN_PARTITION, INVALID_TOPIC, NO_SUCH_DIRECTORY = 3, 17, 57
 ELSEWHERE = "/no/such/directory"
 
 
@@ -34,6 +34,18 @@ def test_alter_replica_log_dirs_that_names_a_replica_twice_uses_the_last_log_dir
     assert moved(subject, own, other) == {topic: [(0, NO_SUCH_DIRECTORY), (1, NO_SUCH_DIRECTORY)]}
     assert moved(subject, other, own) == {topic: [(0, 0), (1, NO_SUCH_DIRECTORY)]}
     assert moved(subject, (directory.log_dir, [(topic, [1, 1]), (topic, [0])])) == {topic: [(0, 0), (1, 0)]}
+
+
+@pytest.mark.rule("AD-50")
+def test_alter_replica_log_dirs_rejects_topic_names_that_leave_no_room_for_a_suffix(subject: Subject) -> None:
+    existing = new_topic(subject, name=subject.new_name("long").ljust(214, "x")).name
+    fits = existing[:-1]
+    [directory, *_] = subject.ask_once(DescribeLogDirsRequest(None), 4).results
+    for path in (directory.log_dir, ELSEWHERE):
+        assert moved(subject, (path, [(existing, [0])])) == {existing: [(0, INVALID_TOPIC)]}
+    assert moved(subject, (ELSEWHERE, [(fits, [0, 9, 10])])) == {
+        fits: [(0, NO_SUCH_DIRECTORY), (9, NO_SUCH_DIRECTORY), (10, INVALID_TOPIC)]
+    }
 
 
 @pytest.mark.rule("AD-48")

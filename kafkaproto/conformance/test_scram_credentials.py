@@ -108,6 +108,7 @@ def test_several_scram_changes_of_one_user_in_a_request_are_rejected(subject: Su
         ([], [(user,), (user, SHA_512)], TWICE),
         ([], [(user,), (user,), (user,)], TWICE),
         ([], [(user,), (user, 3)], TWICE),
+        ([], [(user, SHA_256, 4096, b"salt", b""), (user,)], TWICE),
         ([], [(user, 3), (user,)], MECHANISM),
         ([(user, SHA_256)], [(user, SHA_512)], TWICE),
         ([(user, SHA_256), (user, SHA_512)], [], TWICE),

@@ -1,4 +1,4 @@
-"""Tests of transaction coordinators that restart, move to another broker, or are stopped when a leader wants to verify a batch."""
+"""Tests of restarted leaders, and of transaction coordinators that restart, move, or are stopped when a leader wants to verify a batch."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from contextlib import contextmanager
 import pytest
 
 from kafkaproto.conformance.internal_topics import reassign
-from kafkaproto.conformance.scene import make_lead, new_topic
+from kafkaproto.conformance.scene import list_offsets, make_lead, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.transactions import Producer, producers, visible
 
-NOT_COORDINATOR, NOT_ENOUGH_REPLICAS = 16, 19
+NOT_COORDINATOR, NOT_ENOUGH_REPLICAS, OUT_OF_ORDER, ABORTABLE = 16, 19, 45, 120
+EARLIEST = -2
 
 
 @contextmanager
@@ -97,3 +98,22 @@ def test_second_batch_in_a_partition_succeeds_while_the_txn_coordinator_is_stopp
     assert producer.send(topic, 0, index=1) == (0, 0)
     producer.finish(commit=True)
     assert visible(topic)[:2] == (3, 3)
+
+
+@pytest.mark.rule("TX-33")
+@pytest.mark.parametrize("transactional", [True, False])
+def test_leader_forgets_failed_verifications_when_it_restarts(subject: Subject, transactional: bool) -> None:
+    """After a refused batch with sequence 0, the producer's first batch needs sequence 0, until the leader restarts."""
+    subject.need_broker(2)
+    topic, producer = new_topic(subject, assignment={0: [2]}), Producer(subject)
+    while producer.coordinator() == 2:
+        producer = Producer(subject)
+    producer.init()
+    assert producer.send(topic, 0, version=11) == (ABORTABLE, -1)
+    if transactional:
+        producer.add_once_free(topic)
+    assert producer.send(topic, 2, version=11, transactional=transactional) == (OUT_OF_ORDER, -1)
+    subject.stop_broker(2)
+    subject.start_broker(2)
+    wait_until(subject, lambda: list_offsets(topic, EARLIEST, broker_id=2).error_code == 0, "broker 2 leads again")
+    assert producer.send(topic, 2, version=11, transactional=transactional) == (0, 0)
