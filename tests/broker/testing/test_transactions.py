@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import pytest
 
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.conformance.foreign import Foreign
 from kafkaproto.conformance.groups import Group
 from kafkaproto.conformance.scene import Topic
 from kafkaproto.conformance.transactions import Producer
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.testing import ProducerSeen, TestCluster, async_cluster, cluster
+from tests.support.broker.subject import subject_of
 
 FENCED, INVALID_STATE, OLD_EPOCH = 90, 48, 47
 
@@ -22,11 +22,6 @@ FENCED, INVALID_STATE, OLD_EPOCH = 90, 48, 47
 def c() -> Iterator[TestCluster]:
     with cluster(topics={"orders": 2}) as running:
         yield running
-
-
-def subject_of(c: TestCluster) -> Foreign:
-    addresses = [address.rpartition(":") for address in c.bootstrap_servers]
-    return Foreign([(host, int(port)) for host, _, port in addresses], "kafka", "ours")
 
 
 def begun(c: TestCluster, transactional_id: str = "shop") -> tuple[Producer, Topic]:

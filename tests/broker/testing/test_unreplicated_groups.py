@@ -12,10 +12,10 @@ from kafkaproto.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from kafkaproto.testing import cluster
-from tests.broker.testing.test_transactions import subject_of
+from tests.support.broker.subject import subject_of
 
 
-def test_committed_returns_only_replicated_offsets_and_groups_also_returns_new_groups() -> None:
+def test_committed_offsets_are_replicated_but_groups_contains_new_groups_at_once() -> None:
     settings = {"offsets.topic.replication.factor": 2, "offsets.topic.num.partitions": 1}
     with cluster(2, release="4.2", topics={"orders": 1}, config=settings) as c:
         subject = subject_of(c)
