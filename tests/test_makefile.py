@@ -92,7 +92,7 @@ def test_make_installs_exactly_the_pyspark_version_that_the_tests_use() -> None:
     assert all(re.fullmatch(r"[\w-]+==[\d.]+", line) for line in lines)
 
 
-def test_make_test_excludes_slow_and_java_tests_and_test_all_includes_them() -> None:
+def test_make_target_test_skips_slow_and_java_tests_and_target_test_all_runs_them() -> None:
     plan = make("-n", "test", f"PYTHON={sys.executable}")
     assert "-m pytest" in plan.stdout
     assert "--dist loadfile" in plan.stdout  # for one Spark session all its tests must run in one process

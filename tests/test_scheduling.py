@@ -69,7 +69,7 @@ def distribute(nodeids: list[str], count: int) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_each_test_runs_once_and_the_third_worker_gets_only_tests_that_wait(count: int) -> None:
+def test_each_test_runs_once_and_the_third_worker_gets_only_tests_that_mostly_wait(count: int) -> None:
     waiting = [f"{_SUITE}[{subject}-{number}]" for subject in ("real", "real-newer") for number in range(5)]
     busy = [f"tests/test_{letter}.py::test_{number}" for letter in "abcd" for number in range(5)]
     nodeids = [*busy, *waiting]
@@ -79,7 +79,7 @@ def test_each_test_runs_once_and_the_third_worker_gets_only_tests_that_wait(coun
         assert given[2] == waiting
 
 
-def test_busy_workers_take_waiting_tests_when_there_is_nothing_else() -> None:
+def test_all_workers_run_tests_that_mostly_wait_when_no_other_test_is_left() -> None:
     waiting = [f"{_SUITE}[{subject}]" for subject in ("real", "real-newer", "ours-kafka")]
     given = distribute(["tests/test_a.py::test_a", *waiting], 3)
     assert sorted(itertools.chain(*given)) == sorted(["tests/test_a.py::test_a", *waiting])

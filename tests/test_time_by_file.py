@@ -11,7 +11,7 @@ pytest_plugins = ("pytester",)
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
-def test_run_ends_with_the_time_of_each_test_file_and_the_slowest_file_first(
+def test_pytest_run_prints_the_time_of_each_test_file_with_the_slowest_file_first(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))

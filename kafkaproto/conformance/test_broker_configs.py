@@ -88,7 +88,7 @@ def test_broker_settings_cannot_be_changed_to_values_rejected_at_broker_start(
 
 @pytest.mark.rule("CF-18")
 @EITHER
-def test_broker_setting_that_is_no_number_is_reported_before_a_number_out_of_range(
+def test_error_for_a_non_numeric_setting_precedes_an_error_for_a_number_out_of_range(
     subject: Subject, broker: str
 ) -> None:
     failed = "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
@@ -183,7 +183,7 @@ def test_listener_prefixed_connection_limits_can_be_set_as_cluster_wide_defaults
 
 @pytest.mark.rule("CF-18", "W-12")
 @EITHER
-def test_max_connections_per_ip_0_is_reported_before_max_connections_0(subject: Subject, broker: str) -> None:
+def test_error_for_max_connections_per_ip_0_precedes_error_for_max_connections_0(subject: Subject, broker: str) -> None:
     name, limit, rate = "max.connections.per.ip", "max.connections", "max.connection.creation.rate"
     only = f"requirement failed: {name} can be set to zero only if {name}.overrides property is set."
     assert altered(subject, broker, (name, SET, "0")) == (INVALID_REQUEST, only)
@@ -282,7 +282,7 @@ def test_listeners_of_a_broker_can_be_set_to_their_present_value(subject: Subjec
 
 @pytest.mark.rule("CF-20")
 @pytest.mark.releases(before="4.0")
-def test_before_4_0_advertised_listeners_accept_only_their_present_value(subject: Subject) -> None:
+def test_advertised_listeners_accept_only_their_present_value_in_releases_before_4_0(subject: Subject) -> None:
     host, port = subject.bootstrap[0]
     assert checked(subject, "0", advertised_listeners=f"PLAINTEXT://{host}:{port}") == VALID
     reason = "Advertised listeners cannot be altered when using a Raft-based metadata quorum."
@@ -298,7 +298,7 @@ def test_advertised_listeners_cannot_be_set_from_4_0_on(subject: Subject) -> Non
 
 
 @pytest.mark.rule("CF-21")
-def test_config_requests_accept_00_plus_0_and_minus_0_as_names_of_broker_0(subject: Subject) -> None:
+def test_config_requests_accept_00_or_plus_0_or_minus_0_as_the_id_of_broker_0(subject: Subject) -> None:
     for name in ("0", "00", "+0", "-0"):
         assert checked(subject, name, log_cleaner_threads="1") == VALID, name
         [result] = subject.ask_once(

@@ -118,7 +118,7 @@ def test_invalid_config_operation_is_reported_before_an_illegal_topic_name(
 
 
 @pytest.mark.rule("AD-38")
-def test_unknown_config_operation_on_one_topic_also_fails_changes_of_other_topics(subject: Subject) -> None:
+def test_unknown_config_operation_for_one_topic_changes_no_topic_of_the_request(subject: Subject) -> None:
     topic, other = new_topic(subject).name, new_topic(subject).name
     odd = (TOPIC, topic, [("retention.ms", UNKNOWN, "1000")])
     broker: tuple[int, str, Operations] = (BROKER, "0", [("log.cleaner.threads", SET, "1")])

@@ -226,7 +226,7 @@ def test_client_metrics_interval_that_is_no_int_gets_a_type_error_from_4_0_on(
 
 @pytest.mark.rule("AD-17")
 @OLDER
-def test_value_of_client_metrics_setting_match_may_end_with_a_comma_before_4_0(
+def test_value_of_the_client_metrics_setting_match_can_end_with_a_comma_before_4_0(
     subject: Subject, subscription: str
 ) -> None:
     for value in (",", ",,", "client_id=a,"):

@@ -317,7 +317,7 @@ def test_empty_group_can_change_its_group_protocol_and_keeps_its_offsets(subject
 
 
 @pytest.mark.rule("GN-66")
-def test_before_4_0_consumer_group_describe_fails_for_all_groups_if_an_id_is_empty(subject: Subject) -> None:
+def test_consumer_group_describe_fails_for_all_groups_if_an_id_is_empty_before_4_0(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     described = group.ask(ConsumerGroupDescribeRequest([group.id, ""]), group.version).groups

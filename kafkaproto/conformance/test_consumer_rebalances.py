@@ -117,7 +117,7 @@ def test_partitions_of_a_topic_that_a_member_unsubscribes_from_are_revoked(subje
 
 
 @pytest.mark.rule("GN-16", "GN-22")
-def test_from_4_2_on_unsubscribing_from_a_topic_returns_the_remaining_assignment(subject: Subject) -> None:
+def test_heartbeat_that_unsubscribes_from_a_topic_gets_a_new_assignment_from_4_2_on(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     names = [group.topic.name, group.add_topic().name, group.add_topic().name]
     owned = dict.fromkeys(names, ALL)

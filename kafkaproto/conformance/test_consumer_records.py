@@ -117,7 +117,7 @@ def hashed(*topics: tuple[Topic, list[list[str]]]) -> int:
 
 @pytest.mark.rule("GO-8", "GN-17")
 @pytest.mark.needs(racks=True, brokers=3)
-def test_since_kafka_4_1_group_records_contain_a_hash_of_the_subscribed_topics(subject: Subject) -> None:
+def test_group_records_contain_a_hash_of_the_subscribed_topics_from_4_1_on(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     single, double = group.topic, group.add_topic(assignment={0: [0, 1], 1: [1, 0], 2: [1, 2]})
     log = GroupLog(group)

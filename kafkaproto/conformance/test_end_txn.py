@@ -30,9 +30,7 @@ def stuck(subject: Subject, *, commit: bool, version: int = 3) -> tuple[Producer
 
 @pytest.mark.rule("TX-37", "SN-55")
 @pytest.mark.parametrize("commit", [True, False])
-def test_end_txn_before_v5_while_a_transaction_ends_gets_concurrent_transactions(
-    subject: Subject, commit: bool
-) -> None:
+def test_end_txn_below_v5_during_a_commit_or_abort_gets_concurrent_transactions(subject: Subject, commit: bool) -> None:
     producer, _ = stuck(subject, commit=commit)
     for version in range(5):
         for again in (True, False):

@@ -204,7 +204,7 @@ def test_fetch_version_4_returns_whole_record_batches_without_down_conversion(su
 
 @pytest.mark.releases(first="4.0")
 @pytest.mark.rule("F-33")
-def test_since_kafka_4_0_fetch_versions_below_10_also_get_records_of_a_zstd_topic(subject: Subject) -> None:
+def test_fetch_versions_below_10_also_get_records_of_a_zstd_topic_from_4_0_on(subject: Subject) -> None:
     topic = new_topic(subject, compression_type="zstd")
     topic.fill(batch(b"a", b"b"))
     for version in (4, 9, 10):

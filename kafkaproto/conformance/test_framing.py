@@ -77,7 +77,7 @@ def test_invalid_frames_close_their_connection_but_leave_other_connections_open(
 
 
 @pytest.mark.rule("W-3")
-def test_requests_that_only_controllers_serve_close_the_connection_in_every_version(subject: Subject) -> None:
+def test_every_api_version_that_only_controllers_serve_closes_the_connection(subject: Subject) -> None:
     """A broker has no such API, so it neither decodes the request nor responds, in valid and in invalid versions.
 
     Kafka 4 has no requests of clusters with ZooKeeper, and fewer versions of AlterPartition. ApiVersions lists none of these APIs.
@@ -94,7 +94,7 @@ def test_requests_that_only_controllers_serve_close_the_connection_in_every_vers
 
 @pytest.mark.rule("W-3")
 @pytest.mark.releases(first="4.0")
-def test_produce_below_version_3_closes_the_connection_although_it_is_listed(subject: Subject) -> None:
+def test_produce_below_v3_closes_the_connection_although_api_versions_lists_v0(subject: Subject) -> None:
     """Kafka 4 lists Produce from version 0 on for old clients that would fail without it (KAFKA-18659), but handles only version 3 and later."""
     topic = new_topic(subject)
     assert subject.offered()[PRODUCE][0] == 0

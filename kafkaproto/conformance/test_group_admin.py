@@ -208,7 +208,7 @@ def _delete_topic(group: Group, topic: str) -> None:
 @pytest.mark.rule("GC-64")
 @pytest.mark.releases(before="4.0")
 @pytest.mark.parametrize("delete", [_delete_offset, _delete_topic])
-def test_before_4_0_deleting_the_last_offset_deletes_a_group_with_a_pending_member(
+def test_deleting_the_last_offset_deletes_a_group_with_a_pending_member_before_4_0(
     subject: Subject, delete: Callable[[Group, str], None]
 ) -> None:
     """A client of the group has got a member id, but has not joined yet. When the group's last offset is deleted, the group is deleted, too.

@@ -17,7 +17,7 @@ UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
 @pytest.mark.rule("GC-12", "GC-16", "GC-18", "GC-19", "GC-26", "GC-28", "GC-52", "SN-1")
-def test_first_join_group_returns_a_member_id_and_the_second_join_a_generation(subject: Subject) -> None:
+def test_first_join_group_returns_a_member_id_and_the_second_returns_a_generation(subject: Subject) -> None:
     """The group is Empty after the first join, and CompletingRebalance after the second (scenario SN-1)."""
     group = Group(subject)
     client = group.client()

@@ -222,7 +222,7 @@ def test_new_member_of_the_classic_protocol_joins_a_consumer_group_immediately(s
 
 
 @pytest.mark.rule("GN-56", "GN-57", "GN-60", "GN-62")
-def test_invalid_requests_of_classic_members_of_a_consumer_group_are_rejected(subject: Subject) -> None:
+def test_consumer_group_rejects_classic_requests_with_wrong_generation_or_protocol(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     member = Consumer(group)

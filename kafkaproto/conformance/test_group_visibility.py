@@ -69,7 +69,7 @@ def test_list_groups_returns_a_new_classic_group_when_its_first_join_phase_ends(
 
 @pytest.mark.rule("D12", "GN-63")
 @pytest.mark.parametrize("is_hidden", [False, True])
-def test_rejected_join_and_commit_turn_an_empty_kip_848_group_into_a_classic_group(
+def test_rejected_join_and_rejected_commit_turn_an_empty_kip_848_group_classic(
     subject: Subject, is_hidden: bool
 ) -> None:
     group = empty_group(subject)
@@ -89,7 +89,7 @@ def test_rejected_join_and_commit_turn_an_empty_kip_848_group_into_a_classic_gro
 
 @pytest.mark.releases(first="4.0")
 @pytest.mark.rule("GC-51")
-def test_describe_groups_says_from_kafka_4_0_on_that_a_kip_848_group_is_not_classic(subject: Subject) -> None:
+def test_describe_groups_says_that_a_kip_848_group_is_not_classic_from_kafka_4_0_on(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A")[0] == 1
     [described] = group.ask(DescribeGroupsRequest([group.id]), 6).groups

@@ -114,7 +114,7 @@ def test_metadata_returns_authorised_operations_for_missing_topics_and_illegal_n
 
 
 @pytest.mark.rule("M-1")
-def test_metadata_returns_all_topics_for_null_and_none_for_an_empty_list(subject: Subject) -> None:
+def test_metadata_returns_all_topics_for_a_null_list_and_no_topic_for_an_empty_list(subject: Subject) -> None:
     topic = new_topic(subject)
     for version in (0, 1, 4, 12):
         everything = ask(subject, version, [] if version == 0 else None)
@@ -256,7 +256,7 @@ def test_api_versions_response_lists_the_versions_that_a_broker_supports(subject
 
 @pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("M-4", "M-5", "N-3", "N-5")
-def test_partition_gets_a_new_leader_when_its_leader_stops_if_it_has_another_replica(subject: Subject) -> None:
+def test_partition_with_another_replica_gets_a_new_leader_when_its_leader_stops(subject: Subject) -> None:
     """A stopped broker is no longer listed in Metadata, is not in the ISR, and is no preferred read replica.
 
     Its partitions get a new leader if they have another replica; otherwise they have no leader.

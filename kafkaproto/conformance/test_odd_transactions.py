@@ -159,7 +159,7 @@ def test_produce_with_invalid_acks_gets_invalid_txn_state_if_no_transaction_is_o
 
 @pytest.mark.rule("TX-28")
 @pytest.mark.parametrize("transactional", [True, False])
-def test_non_leaders_check_the_leader_before_acks_only_for_transactional_batches(
+def test_not_leader_error_precedes_invalid_acks_error_only_for_transactional_batches(
     subject: Subject, transactional: bool
 ) -> None:
     """Brokers 0, 1 and 2 are the leader, a follower, and a broker without a replica."""

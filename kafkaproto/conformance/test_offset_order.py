@@ -57,7 +57,7 @@ def requests(first: str, second: str) -> list[Requested]:
 
 
 @pytest.mark.rule("GO-36", "GO-32")
-def test_before_kafka_4_0_offset_fetch_returns_a_partition_named_twice_only_once(subject: Subject) -> None:
+def test_offset_fetch_returns_a_partition_named_twice_only_once_before_4_0(subject: Subject) -> None:
     """The coordinator in Scala (default before 4.0) returns each topic and partition once, in the order of an immutable `Map` of Scala.
 
     The coordinator in Java returns the topics and partitions as the request has them, including repeated ones.
@@ -75,7 +75,7 @@ def test_before_kafka_4_0_offset_fetch_returns_a_partition_named_twice_only_once
 @pytest.mark.rule("GO-36")
 @pytest.mark.releases(before="4.0")
 @pytest.mark.parametrize("partitions", [3, 4, 9])
-def test_before_4_0_offset_fetch_of_all_topics_lists_partitions_in_scala_hash_order(
+def test_offset_fetch_of_all_topics_lists_partitions_in_scala_hash_order_before_4_0(
     subject: Subject, partitions: int
 ) -> None:
     group = Group(subject)

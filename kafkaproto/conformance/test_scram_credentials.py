@@ -85,7 +85,7 @@ def test_scram_credentials_of_a_user_are_added_replaced_and_deleted(subject: Sub
 
 
 @pytest.mark.rule("AD-30", "SN-70")
-def test_invalid_changes_of_scram_credentials_are_rejected(subject: Subject, user: str) -> None:
+def test_scram_changes_with_invalid_user_or_mechanism_or_iterations_are_rejected(subject: Subject, user: str) -> None:
     for deletions, upserts, error in (
         ([], [("",)], NO_NAME),
         ([("", 0)], [("", 3, 1)], NO_NAME),

@@ -66,7 +66,7 @@ def open_session(subject: Subject, connection: Connection, topic: Topic, partiti
 
 @pytest.mark.needs("max.incremental.fetch.session.cache.slots")
 @pytest.mark.rule("S-12", "S-13")
-def test_full_fetch_session_cache_lets_followers_but_no_clients_open_a_session(subject: Subject) -> None:
+def test_followers_but_not_consumers_get_a_session_when_the_session_cache_is_full(subject: Subject) -> None:
     """A client that finds no free slot gets its data without a session. A follower instead evicts the session of a client.
 
     The session cache has 16 slots. Since Kafka 3.8 they are divided into shards of two slots. New sessions go to the shards in turn, so that all

@@ -316,7 +316,7 @@ def test_telemetry_push_with_a_reserved_client_instance_id_is_rejected(client: P
 
 @pytest.mark.rule("AD-16")
 @BY_RELEASE
-def test_from_4_0_on_telemetry_throttling_ends_when_the_connection_closes(client: Pushing, error: int) -> None:
+def test_telemetry_throttling_ends_when_the_connection_closes_from_4_0_on(client: Pushing, error: int) -> None:
     second = Pushing(client.subject)
     second.instance_id = client.instance_id
     assert second.get().error_code == THROTTLED

@@ -201,7 +201,7 @@ def test_create_topics_request_with_more_than_10000_partitions_is_rejected(subje
 
 
 @pytest.mark.rule("AD-46")
-def test_create_topics_that_would_write_over_10000_metadata_records_is_rejected(subject: Subject) -> None:
+def test_create_topics_that_needs_more_than_10000_metadata_records_is_rejected(subject: Subject) -> None:
     first, second, twice = (subject.new_name() for _ in range(3))
     rejected = (FORBIDDEN, "Unable to perform excessively large batch operation.")
     settings = {"retention.ms": "1", "segment.ms": "1"}
@@ -220,7 +220,7 @@ def test_create_topics_that_would_write_over_10000_metadata_records_is_rejected(
 
 
 @pytest.mark.rule("AD-46")
-def test_create_partitions_rejects_a_topic_that_would_exceed_10000_new_partitions(subject: Subject) -> None:
+def test_create_partitions_rejects_topics_beyond_10000_new_partitions_in_a_request(subject: Subject) -> None:
     first, second = new_topic(subject).name, new_topic(subject).name
     assert enlarged(subject, (first, 10_002)) == {first: (FAILED, None)}
     assert enlarged(subject, (first, 6001), (second, 3001)) == {first: (0, None), second: (0, None)}
@@ -229,7 +229,7 @@ def test_create_partitions_rejects_a_topic_that_would_exceed_10000_new_partition
 
 
 @pytest.mark.rule("AD-46")
-def test_create_partitions_with_a_topic_twice_gets_the_error_duplicate_topic_name(subject: Subject) -> None:
+def test_create_partitions_that_lists_a_topic_twice_gets_the_duplicate_topic_error(subject: Subject) -> None:
     assert enlarged(subject, ("no-such-topic", 2), ("no-such-topic", 3)) == {
         "no-such-topic": (INVALID_REQUEST, "Duplicate topic name.")
     }

@@ -70,7 +70,7 @@ def listed_state(group: Group) -> str | None:
     return states.get(group.id)
 
 
-def test_unreplicated_member_is_in_no_description_and_may_not_fetch_offsets(subject: Subject) -> None:
+def test_unreplicated_member_is_not_described_and_may_not_fetch_committed_offsets(subject: Subject) -> None:
     group = ConsumerGroup(subject, 0)
     with two_replicas(group) as follower:
         assert group.enter("A") == (1, ALL)
@@ -89,7 +89,7 @@ def test_unreplicated_member_is_in_no_description_and_may_not_fetch_offsets(subj
         assert {member.member_id for member in group.described().members} == {"A", "B"}
 
 
-def test_requests_without_records_wait_for_a_commit_of_another_group(subject: Subject) -> None:
+def test_requests_that_write_no_record_wait_until_an_earlier_commit_is_replicated(subject: Subject) -> None:
     ConsumerGroup(subject)  # skips the test unless the broker has the coordinator in Java
     topic, group, other = new_topic(subject).name, Group(subject, 0), Group(subject, 0)
     with two_replicas(group) as follower:
@@ -117,7 +117,7 @@ def test_requests_without_records_wait_for_a_commit_of_another_group(subject: Su
         assert subject.answer(delete.connection).message.results[0].error_code == NON_EMPTY
 
 
-def test_requests_that_fail_do_not_wait_for_unreplicated_records(subject: Subject) -> None:
+def test_join_and_rejected_heartbeat_do_not_wait_for_an_unreplicated_commit(subject: Subject) -> None:
     ConsumerGroup(subject)
     topic, group, other = new_topic(subject).name, Group(subject, 0), Group(subject, 0)
     with two_replicas(group) as follower:
@@ -131,7 +131,7 @@ def test_requests_that_fail_do_not_wait_for_unreplicated_records(subject: Subjec
         assert subject.answer(earlier.connection).message.topics[0].partitions[0].error_code == 0
 
 
-def test_deleted_offset_and_group_are_seen_until_their_tombstones_are_replicated(subject: Subject) -> None:
+def test_deleted_offset_and_group_are_returned_until_tombstones_are_replicated(subject: Subject) -> None:
     ConsumerGroup(subject)
     topic, group = new_topic(subject).name, Group(subject, 0)
     with two_replicas(group) as follower:
@@ -150,7 +150,7 @@ def test_deleted_offset_and_group_are_seen_until_their_tombstones_are_replicated
         assert (group.committed(), listed_state(group)) == ({}, None)
 
 
-def test_deletions_also_delete_a_commit_that_is_not_replicated_yet(subject: Subject) -> None:
+def test_offset_delete_and_delete_groups_also_delete_an_unreplicated_offset_commit(subject: Subject) -> None:
     ConsumerGroup(subject)
     topic, group, other = new_topic(subject).name, Group(subject, 0), Group(subject, 0)
     with two_replicas(group) as follower:
@@ -171,7 +171,7 @@ def test_deletions_also_delete_a_commit_that_is_not_replicated_yet(subject: Subj
         assert (other.committed(), listed_state(other)) == ({}, None)
 
 
-def test_fetch_of_stable_offsets_ignores_a_commit_that_was_sent_after_it(subject: Subject) -> None:
+def test_offset_fetch_with_require_stable_ignores_a_commit_that_is_sent_later(subject: Subject) -> None:
     ConsumerGroup(subject)
     topic, group = new_topic(subject).name, Group(subject, 0)
     with two_replicas(group) as follower:
@@ -190,7 +190,7 @@ def test_fetch_of_stable_offsets_ignores_a_commit_that_was_sent_after_it(subject
 
 
 @pytest.mark.rule("GO-23")
-def test_commit_that_times_out_counts_when_it_is_replicated_later(subject: Subject) -> None:
+def test_timed_out_offset_commit_takes_effect_when_its_record_is_replicated_later(subject: Subject) -> None:
     ConsumerGroup(subject)
     topic, group = new_topic(subject).name, Group(subject, 0)
     with two_replicas(group) as follower:
@@ -204,7 +204,7 @@ def test_commit_that_times_out_counts_when_it_is_replicated_later(subject: Subje
 
 
 @pytest.mark.rule("GO-23", "GO-29")
-def test_changes_time_out_and_count_later_if_too_few_replicas_are_in_sync(subject: Subject) -> None:
+def test_commits_and_joins_below_min_isr_time_out_but_take_effect_after_replication(subject: Subject) -> None:
     """The coordinator in Java appends records whatever `min.insync.replicas` says, and waits for their replication."""
     consumers, topic, classic = ConsumerGroup(subject, 0), new_topic(subject).name, Group(subject, 0)
     unstable = NOT_COORDINATOR if consumers.is_release_4 else TIMED_OUT
@@ -237,7 +237,7 @@ def test_changes_time_out_and_count_later_if_too_few_replicas_are_in_sync(subjec
 
 
 @pytest.mark.rule("GO-11")
-def test_new_coordinator_shows_no_commit_that_is_not_replicated_yet(subject: Subject) -> None:
+def test_new_coordinator_does_not_return_an_offset_commit_before_it_is_replicated(subject: Subject) -> None:
     ConsumerGroup(subject)
     topic, group = new_topic(subject).name, Group(subject, 0)
     before = group.coordinator()
@@ -270,7 +270,7 @@ def test_new_coordinator_shows_no_commit_that_is_not_replicated_yet(subject: Sub
         pytest.param(0, False, marks=pytest.mark.releases(first="4.1"), id="two-stages"),
     ],
 )
-def test_second_delete_groups_also_deletes_a_later_commit_from_4_1_on(
+def test_second_pending_delete_groups_also_deletes_a_later_offset_commit_from_4_1_on(
     subject: Subject, second_error: int, is_kept: bool
 ) -> None:
     ConsumerGroup(subject)
@@ -290,7 +290,7 @@ def test_second_delete_groups_also_deletes_a_later_commit_from_4_1_on(
 
 @pytest.mark.releases(first="4.1")
 @pytest.mark.rule("GC-59")
-def test_group_survives_delete_groups_if_the_coordinator_moves_before_the_deletion(subject: Subject) -> None:
+def test_group_is_not_deleted_if_its_coordinator_moves_while_delete_groups_waits(subject: Subject) -> None:
     topic, group, other = new_topic(subject).name, Group(subject, 0), Group(subject, 0)
     before = group.coordinator()
     follower = follower_of(group)
@@ -315,7 +315,7 @@ def test_group_survives_delete_groups_if_the_coordinator_moves_before_the_deleti
 
 @pytest.mark.releases(first="4.1")
 @pytest.mark.rule("GC-59")
-def test_group_survives_delete_groups_if_an_earlier_record_is_not_replicated_in_time(subject: Subject) -> None:
+def test_group_is_kept_if_delete_groups_times_out_behind_an_unreplicated_record(subject: Subject) -> None:
     topic, group, other = new_topic(subject).name, Group(subject, 0), Group(subject, 0)
     with two_replicas(group) as follower:
         assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}

@@ -23,7 +23,7 @@ def test_client_libraries_succeed_or_fail_with_each_broker_release_as_documented
 
 
 @pytest.mark.parametrize("release", [pytest.param(release, marks=programs) for release in ("3.9", "4.2")])
-def test_client_results_with_real_kafka_3_9_and_4_2_equal_the_documented_results(release: str) -> None:
+def test_client_libraries_succeed_or_fail_with_real_kafka_3_9_and_4_2_as_documented(release: str) -> None:
     """For the older releases `python -m tests.support.by_release --real` compares the same; in all tests it would take too long."""
     assert expected.differences(release, expected.observe_real(release)) == []
 
@@ -80,7 +80,7 @@ def test_comparison_with_the_documented_client_results_reports_each_change_once(
     assert len(expected.differences("2.8", seen)) == 1
 
 
-def test_check_detects_a_client_that_reports_success_but_commits_no_offset() -> None:
+def test_client_library_check_detects_a_claimed_success_without_a_committed_offset() -> None:
     with ours("3.9") as kafka:
         kafka.produce("java-produce", [b"value"])
         outcomes = {"java": Outcomes({"connect": WORKS, "produce": WORKS, "group": WORKS, "new group": WAITS}, None)}

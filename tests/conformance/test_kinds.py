@@ -69,7 +69,7 @@ def test_conformance_test_marked_for_kafka_4_0_and_later_does_not_run_on_kafka_3
     ]
 
 
-def test_conformance_test_runs_only_on_releases_that_test_and_module_markers_allow(suite: pytest.Pytester) -> None:
+def test_conformance_test_runs_only_on_releases_allowed_by_test_and_module_markers(suite: pytest.Pytester) -> None:
     suite.makepyfile(
         """
         import pytest

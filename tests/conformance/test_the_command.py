@@ -315,7 +315,7 @@ def test_conformance_skips_tests_on_a_cluster_that_has_no_broker_with_id_0() -> 
             "--bootstrap",
             f"127.0.0.1:{port}",
             "-k",
-            "test_metadata_returns_all_topics_for_null_and_none_for_an_empty_list",
+            "test_metadata_returns_all_topics_for_a_null_list_and_no_topic_for_an_empty_list",
         )
     assert done.returncode == 5, done.stdout
     assert "not prepared: needs a broker with the id 0 (the cluster has the id 7)" in done.stdout

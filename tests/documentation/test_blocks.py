@@ -34,7 +34,7 @@ def _markers(name: str) -> list[pytest.MarkDecorator]:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", _pages())
-def test_all_code_blocks_of_a_documentation_page_run(name: str, tmp_path: Path) -> None:
+def test_every_code_block_of_a_documentation_page_runs_without_error(name: str, tmp_path: Path) -> None:
     run_page(ROOT / name, tmp_path)
 
 

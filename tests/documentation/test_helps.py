@@ -13,7 +13,7 @@ WIDTH = 100
 """The maximum number of characters in a line of a help, in a terminal of this width."""
 
 
-def test_collected_texts_include_every_command_program_and_the_report() -> None:
+def test_collected_help_texts_cover_every_command_and_program_and_the_report() -> None:
     texts = helps.texts()
     programs = {where for where, _ in texts}
     assert {f"kafkaproto {command}" for command in COMMANDS} <= programs
@@ -26,7 +26,7 @@ def test_collected_texts_include_every_command_program_and_the_report() -> None:
     assert any(where == "report: question" for where, _ in texts) and any(where == "table events" for where, _ in texts)
 
 
-def test_help_of_a_parser_is_collected_without_suppressed_options() -> None:
+def test_collected_help_texts_of_an_argument_parser_omit_suppressed_options() -> None:
     parser = argparse.ArgumentParser(prog="tool", description="Do it.\n\nTwice.", epilog="Examples:\n  tool")
     parser.add_argument("name", metavar="NAME", help="a name")
     parser.add_argument("--kind", choices=("a", "b"), default="a", help="a kind (default: %(default)s)")
@@ -40,7 +40,7 @@ def test_help_of_a_parser_is_collected_without_suppressed_options() -> None:
     ]
 
 
-def test_no_line_of_a_help_is_longer_than_100_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_line_of_any_help_output_is_longer_than_100_characters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(WIDTH + 2))  # argparse leaves two columns free
     pages = [helps.overview(), *(parser.format_help() for parser in helps.parsers())]
     assert [line for page in pages for line in page.splitlines() if len(line) > WIDTH] == []

@@ -104,7 +104,7 @@ def test_reference_pages_show_every_class_of_the_test_api() -> None:
     assert exported_classes | {returned.__name__ for returned in testing_api.RETURNED} <= shown
 
 
-def test_generated_table_with_a_missing_or_superfluous_meaning_raises_value_error() -> None:
+def test_generated_table_raises_value_error_if_descriptions_and_row_names_differ() -> None:
     with pytest.raises(ValueError, match=r"kinds without a meaning, or the other way round: \{'b'\}"):
         sections.table_of({"a": ["x"], "b": []}, {"a": "something happened"})
     with pytest.raises(ValueError, match=r"kinds without a meaning, or the other way round: \{'b'\}"):

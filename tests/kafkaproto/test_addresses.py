@@ -64,7 +64,7 @@ def addresses(layout: Message[Any], value: Any) -> Iterator[tuple[str, int | Non
 
 
 @pytest.mark.parametrize("api", CASES, ids=lambda api: f"{api.name}-{api.version}")
-def test_proxy_replaces_every_broker_address_in_responses_of_every_version(api: Codec) -> None:
+def test_proxy_replaces_every_broker_address_in_responses_of_every_api_version(api: Codec) -> None:
     frame = bytearray()
     encode_response_header(api.key, api.version, 1, frame)
     api.encode_response(full(api.response), frame, None)

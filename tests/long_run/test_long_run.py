@@ -71,7 +71,7 @@ def change(folder: Path, name: str) -> None:
         ("kafkaproto/conformance/profiles/a.properties", {code.SUITE}),
     ],
 )
-def test_long_test_run_results_are_invalid_after_an_edit_of_code_their_part_loads(
+def test_edited_file_changes_only_the_code_hashes_that_include_the_file(
     repository: Path, name: str, keys: set[str]
 ) -> None:
     before = code.code_hashes(repository)
@@ -81,13 +81,13 @@ def test_long_test_run_results_are_invalid_after_an_edit_of_code_their_part_load
     assert {key for key in before if before[key] != after[key]} == keys
 
 
-def test_simulation_results_stay_valid_after_an_edit_of_code_they_do_not_load() -> None:
+def test_edit_of_code_that_simulations_do_not_load_keeps_simulation_results_valid() -> None:
     simulated = replace(result("simulated"), code={code.SIMULATED: "s1"})
     assert parts.counts(simulated, ELSEWHERE)
     assert not parts.counts(simulated, {**ELSEWHERE, code.SIMULATED: "s2"})
 
 
-def test_simulations_load_only_the_files_that_decide_whether_their_results_count() -> None:
+def test_simulations_load_only_files_that_are_listed_as_used_by_simulations() -> None:
     program_text = "from tests.long_run.simulated import seeds\nprint('\\n'.join(sorted(seeds(500, 3).loaded)))"
     ran = subprocess.run(
         [sys.executable, "-c", program_text], cwd=code.ROOT, capture_output=True, text=True, check=True

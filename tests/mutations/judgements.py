@@ -44,6 +44,6 @@ JUDGEMENTS: dict[str, str] = {
         ' -> …(self._cluster.config.get(self._broker_id, name)) and ""'
     ): (
         "Gap, closed: APPEND and SUBTRACT were tested for the lists of topics only. "
-        "`test_appending_compact_to_cleanup_policy_delete_of_a_broker_gives_both_policies` catches it."
+        "`test_appending_compact_to_the_broker_cleanup_policy_delete_sets_both_policies` catches it."
     ),
 }

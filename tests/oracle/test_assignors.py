@@ -97,7 +97,7 @@ def test_range_assignor_computes_the_same_target_assignments_as_kafka(kafka: Ass
         assert ours == {member_id: theirs.get(member_id, {}) for member_id in ours}
 
 
-def test_uniform_assignor_gives_members_with_equal_topics_the_same_counts_as_kafka(kafka: AssignorOracle) -> None:
+def test_uniform_assignor_gives_members_with_equal_topics_kafkas_partition_counts(kafka: AssignorOracle) -> None:
     for members, topics in cases(2, kafka, "uniform", same=True):
         assert is_homogeneous(members)
         ours, theirs = ASSIGNORS["uniform"](members, topics), kafka.assign("uniform", members, topics)

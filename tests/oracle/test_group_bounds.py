@@ -88,7 +88,9 @@ def decision(release: str, config: Mapping[str, str]) -> str:
 
 @pytest.mark.rule("GN-67")
 @pytest.mark.parametrize("version", [KAFKA_VERSION, NEWER_VERSION])
-def test_broker_and_kafka_refuse_to_start_with_the_same_group_settings(version: str, tmp_path: Path) -> None:
+def test_broker_refuses_to_start_with_exactly_the_group_settings_that_kafka_refuses(
+    version: str, tmp_path: Path
+) -> None:
     release = version.rpartition(".")[0]
     ours = [decision(release, case) for case in CASES]
     assert dict(enumerate(ours)) == dict(enumerate(kafkas_decisions(version, tmp_path / "Bounds.java")))

@@ -7,7 +7,7 @@ import pytest
 from tests.support.broker.committed_offset import NOTHING, CommittedOffset
 
 
-def test_fetched_offset_must_be_the_acknowledged_or_an_unsure_commit() -> None:
+def test_offset_model_accepts_only_the_acknowledged_or_a_later_unacknowledged_commit() -> None:
     offset = CommittedOffset()
     offset.check(NOTHING)
     offset.acknowledge(offset.send(5))
@@ -18,7 +18,7 @@ def test_fetched_offset_must_be_the_acknowledged_or_an_unsure_commit() -> None:
         offset.check(7)
 
 
-def test_offset_that_was_read_up_to_the_high_watermark_never_goes_back() -> None:
+def test_offset_model_rejects_an_offset_older_than_an_offset_read_as_replicated() -> None:
     offset = CommittedOffset()
     offset.acknowledge(offset.send(5))
     number = offset.send(6)
@@ -30,7 +30,7 @@ def test_offset_that_was_read_up_to_the_high_watermark_never_goes_back() -> None
     offset.check(6, is_replicated=True)
 
 
-def test_acknowledged_offset_may_not_be_lower_than_an_earlier_one() -> None:
+def test_offset_model_rejects_a_commit_of_offset_4_after_an_acknowledged_commit_of_5() -> None:
     offset = CommittedOffset()
     offset.acknowledge(offset.send(5))
     with pytest.raises(AssertionError, match="the committed offset went back from 5 to 4"):

@@ -217,7 +217,7 @@ def test_broker_with_a_data_directory_describes_its_absolute_path_as_log_dirs(
 
 
 @pytest.mark.rule("CF-25")
-def test_broker_with_listeners_or_a_log_dir_describes_only_these_as_kafka_does() -> None:
+def test_broker_describes_its_listener_and_log_dir_settings_as_the_user_has_set_them() -> None:
     given = places(listeners="PLAINTEXT://:0", log_dir="/data")
     assert given == {
         "listeners": ("PLAINTEXT://:0", STATIC, 2),
@@ -335,7 +335,7 @@ def test_cluster_wide_min_insync_replicas_can_be_changed_but_not_deleted_with_el
     assert described(made("4.0"), BROKER, "") == {}
 
 
-def test_message_timestamp_before_max_ms_defaults_to_timestamp_difference_max_ms() -> None:
+def test_timestamp_difference_max_ms_applies_if_timestamp_before_max_ms_is_not_set() -> None:
     def limits(cluster: VirtualCluster) -> tuple[int, int]:
         partition = cluster.state.nodes[0].replicas.find("t", 0)
         assert partition is not None

@@ -76,7 +76,7 @@ def test_describe_configs_lists_replication_throttle_rates_only_if_they_are_set(
     assert described(cluster, BROKER, "0", LEADER_RATE) == {LEADER_RATE: of_all}
 
 
-def test_describe_configs_marks_node_id_read_only_but_not_dynamic_settings(cluster: VirtualCluster) -> None:
+def test_describe_configs_marks_node_id_but_no_dynamic_setting_as_read_only(cluster: VirtualCluster) -> None:
     descriptions = described(cluster, BROKER, "0")
     assert not descriptions["message.max.bytes"][2] and descriptions["node.id"][2]
 
@@ -164,7 +164,7 @@ def test_append_to_a_list_setting_adds_to_the_kafka_default_not_to_the_static_va
     assert value() == "delete,compact"
 
 
-def test_appending_compact_to_cleanup_policy_delete_of_a_broker_gives_both_policies(cluster: VirtualCluster) -> None:
+def test_appending_compact_to_the_broker_cleanup_policy_delete_sets_both_policies(cluster: VirtualCluster) -> None:
     policy = "log.cleanup.policy"
     assert alter(cluster, BROKER, "0", (policy, APPEND, "compact")) == 0
     assert described(cluster, BROKER, "0", policy)[policy][0] == "delete,compact"

@@ -134,7 +134,7 @@ def test_leader_sync_completes_a_parked_sync_even_if_another_member_has_disconne
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_heartbeat_in_every_version_rejects_unknown_member_ids_and_empty_group_ids(
+def test_every_heartbeat_version_rejects_unknown_member_ids_and_empty_group_ids(
     cluster: VirtualCluster, version: int
 ) -> None:
     client = cluster.connect()
@@ -197,7 +197,7 @@ def fetched(client: MemoryClient, version: int, *indexes: int, group: str = "g")
 
 
 @pytest.mark.parametrize("version", range(1, 10))
-def test_committed_offsets_are_returned_by_offset_fetch_in_every_version(cluster: VirtualCluster, version: int) -> None:
+def test_every_offset_fetch_version_returns_the_committed_offsets(cluster: VirtualCluster, version: int) -> None:
     client = cluster.connect()
     answer = client.ask(commit(version, ("t", 0, 42), ("t", 7, 1), ("nope", 0, 1)), version)
     assert codes(answer) == [("t", 7, UNKNOWN_TOPIC), ("t", 0, 0), ("nope", 0, UNKNOWN_TOPIC)]
@@ -277,7 +277,7 @@ def test_list_groups_filters_by_state_and_type(cluster: VirtualCluster) -> None:
 @pytest.mark.rule("M-8")
 @pytest.mark.parametrize("version", range(7))
 @pytest.mark.parametrize("profile", ["test", "kafka"])
-def test_find_coordinator_in_every_version_creates_the_consumer_offsets_topic(version: int, profile: str) -> None:
+def test_every_find_coordinator_version_creates_the_consumer_offsets_topic(version: int, profile: str) -> None:
     """Under profile `kafka` the first request creates the offsets topic and gets an error, as in Kafka; under `test` it succeeds."""
     cluster = VirtualCluster(config={"offsets.topic.replication.factor": "1"}, profile=profile)
     client = cluster.connect()

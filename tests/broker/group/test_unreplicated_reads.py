@@ -59,7 +59,9 @@ def fetched(committed: CommittedGroups, group_id: str) -> int | None:
 
 
 @pytest.mark.rule("GC-66")
-def test_reads_continue_the_replay_at_the_high_watermark(log: Log, committed: CommittedGroups) -> None:
+def test_offset_reads_replay_only_records_between_the_last_and_new_high_watermark(
+    log: Log, committed: CommittedGroups
+) -> None:
     log.append("a", 5)
     log.append("a", 6)
     assert fetched(committed, "a") is None
@@ -90,7 +92,7 @@ def test_deleted_offset_does_not_come_back_after_compaction_removed_its_tombston
 
 
 @pytest.mark.rule("GC-66")
-def test_old_coordinator_is_never_behind(log: Log) -> None:
+def test_coordinator_before_kip_848_answers_reads_without_replaying_the_log(log: Log) -> None:
     groups = CommittedGroups(GroupStorage(log, lambda group_id: 0))  # type: ignore[arg-type]
     groups.add(0)
     log.append("a", 5)

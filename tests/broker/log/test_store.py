@@ -197,7 +197,7 @@ def test_store_frees_old_segments_as_soon_as_no_reader_needs_them() -> None:
     assert store.start_position == 2000
 
 
-def test_full_disk_raises_a_storage_error_and_appends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_append_on_a_full_disk_raises_a_storage_error_and_stores_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(MemoryBudget(0))
     store.append(b"a" * 1000)
     real_pwrite = os.pwrite

@@ -164,7 +164,7 @@ def test_follower_restores_transaction_state_from_replicated_batches() -> None:
 
 
 @pytest.mark.rule("TX-53")
-def test_follower_that_gets_the_high_watermark_before_the_records_advances_its_lso() -> None:
+def test_follower_advances_its_lso_if_the_high_watermark_arrives_before_the_records() -> None:
     leader = new_log()
     follower = ReplicaLog(leader.store)
     write(leader, FIRST, 0)

@@ -49,7 +49,7 @@ def test_broker_without_controlled_shutdown_is_fenced_when_its_session_expires(
     assert metadata(cluster) == ([0, 1, 2], [(1, 1, [1, 0]), (1, 0, [1, 0])])
 
 
-def test_broker_that_starts_before_its_session_expires_is_fenced_first() -> None:
+def test_broker_restarted_before_its_session_expires_is_fenced_first() -> None:
     cluster = made()
     cluster.state.stop_broker(0)
     cluster.advance(2000)
@@ -61,7 +61,7 @@ def test_broker_that_starts_before_its_session_expires_is_fenced_first() -> None
     assert metadata(cluster) == rejoined  # the old session ended with the start
 
 
-def test_only_the_brokers_with_the_setting_stay_listed_after_they_stop() -> None:
+def test_metadata_lists_stopped_brokers_only_if_they_disable_controlled_shutdown() -> None:
     cluster = made(**{"1.controlled.shutdown.enable": "true"})
     cluster.state.stop_broker(1)
     assert metadata(cluster) == ([0, 2], [(0, 0, [0]), (0, 1, [0])])
@@ -69,7 +69,7 @@ def test_only_the_brokers_with_the_setting_stay_listed_after_they_stop() -> None
     assert metadata(cluster)[0] == [0, 2]
 
 
-def test_followers_fetch_nothing_from_a_stopped_leader_whose_session_is_open() -> None:
+def test_followers_fetch_nothing_from_a_stopped_leader_that_is_not_yet_fenced() -> None:
     cluster = made()
     follower = cluster.state.nodes[1].replicas.partitions["t", 0]
     cluster.state.nodes[1].replicas.following.cut_link(0, True, cluster.now_ms)
@@ -81,7 +81,7 @@ def test_followers_fetch_nothing_from_a_stopped_leader_whose_session_is_open() -
     assert follower.log.log_end_offset == 0
 
 
-def test_reset_ends_the_session_of_a_stopped_broker() -> None:
+def test_cluster_reset_ends_the_broker_session_of_a_stopped_broker() -> None:
     cluster = made()
     cluster.state.stop_broker(0)
     cluster.state.reset()

@@ -166,7 +166,7 @@ def test_request_details_of_a_large_response_contain_at_most_50_results(
     assert str(details) == f"{', '.join(f'wide-{i} offset 0' for i in range(4))}, and {MAX_RESULTS + 1} more"
 
 
-def test_journal_with_details_disabled_records_requests_without_details() -> None:
+def test_journal_records_requests_without_details_if_details_are_disabled() -> None:
     cluster = VirtualCluster()
     cluster.topic("orders")
     cluster.connect().ask(produce("orders", 0), 9)
@@ -192,7 +192,7 @@ def test_request_details_as_text_show_the_result_of_each_partition() -> None:
 
 
 @pytest.mark.parametrize("entry", list(entries()), ids=lambda entry: entry.id)
-def test_journal_details_accept_null_fields_and_empty_lists_in_every_message(entry: Entry) -> None:
+def test_journal_details_accept_null_fields_and_empty_lists_in_each_message_version(entry: Entry) -> None:
     """Messages include nulls and empty lists."""
     for message in Values(entry).objects(entry.layout, 12):
         details = request_details(message, bytes.hex)

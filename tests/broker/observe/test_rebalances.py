@@ -347,7 +347,7 @@ def test_consumer_group_that_cannot_be_stored_has_group_events_stable_and_then_d
     assert history(group.cluster) == [(0, 1, "Stable", 0, ["member A joined"])]
 
 
-def test_consumer_group_that_was_never_reported_gets_no_event_when_it_ends() -> None:
+def test_consumer_group_without_earlier_group_events_gets_no_dead_event_when_it_ends() -> None:
     reported: list[GroupChange] = []
     events = Events()
     events.attach(

@@ -141,7 +141,7 @@ CASES: list[tuple[int, int, Any, Callable[[str, int], Any]]] = [
 @pytest.mark.parametrize(
     ("key", "version", "request_message", "response"), CASES, ids=[f"{APIS[k].name}-{v}" for k, v, _, _ in CASES]
 )
-def test_proxy_changes_only_the_broker_addresses_in_responses_of_every_version(
+def test_proxy_changes_only_the_broker_addresses_in_responses_of_every_api_version(
     key: int, version: int, request_message: Any, response: Callable[[str, int], Any]
 ) -> None:
     bench = Bench()

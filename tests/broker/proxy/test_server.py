@@ -127,7 +127,9 @@ def bench(tmp_path: Path) -> Iterator[tuple[TestCluster, str]]:
         yield c, bootstrap
 
 
-def test_metadata_through_the_proxy_has_the_proxy_address_in_every_version(bench: tuple[TestCluster, str]) -> None:
+def test_every_metadata_version_returns_the_proxy_address_to_clients_of_the_proxy(
+    bench: tuple[TestCluster, str],
+) -> None:
     _, bootstrap = bench
     connection = connect(bootstrap)
     for version in range(13):

@@ -333,7 +333,7 @@ def test_contradictory_describe_client_quotas_filter_is_rejected(components: lis
 
 
 @pytest.mark.rule("D9b")
-def test_settings_quota_producer_default_and_override_create_client_id_quotas() -> None:
+def test_default_and_override_producer_quotas_in_settings_create_client_id_quotas() -> None:
     store = ClientQuotaStore()
     apply_static_quotas(
         store,

@@ -276,7 +276,7 @@ def broken(journal: Journal) -> object:
 
 
 @pytest.mark.rule("W-8")
-def test_exception_in_the_condition_of_wait_for_is_raised_and_the_broker_continues() -> None:
+def test_exception_in_condition_of_method_wait_for_is_raised_and_broker_continues() -> None:
     with cluster() as c, connected(c) as client, ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(c.wait_for, broken)
         while len(c.state.events.observers) == OBSERVERS:
@@ -291,7 +291,7 @@ def test_exception_in_the_condition_of_wait_for_is_raised_and_the_broker_continu
 
 
 @pytest.mark.rule("W-8")
-async def test_exception_in_the_condition_of_async_wait_for_is_raised() -> None:
+async def test_exception_in_the_condition_of_the_async_method_wait_for_is_raised() -> None:
     async with serving() as (c, client):
         waiting = asyncio.ensure_future(c.wait_for(broken))
         await asyncio.sleep(0)

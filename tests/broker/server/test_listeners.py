@@ -95,7 +95,7 @@ async def test_restarted_broker_keeps_its_ports_and_topics() -> None:
             assert await advertised(*before[1]) == [(0, *before[1])]
 
 
-async def test_broker_that_is_stopped_while_its_listeners_open_refuses_connections() -> None:
+async def test_broker_stopped_before_its_listeners_have_opened_refuses_connections() -> None:
     async with async_cluster(2) as cluster:
         address = bound(cluster)[0]
         for _ in range(3):

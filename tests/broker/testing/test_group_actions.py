@@ -80,7 +80,7 @@ def heartbeat(c: TestCluster, member_id: str, generation: int, instance: str | N
 # ---- group -------------------------------------------------------------------------------------------------------------------
 
 
-def test_calling_group_on_a_cluster_returns_the_assignment_and_lag_of_that_group() -> None:
+def test_method_group_returns_the_assignment_and_lag_of_a_consumer_group() -> None:
     with cluster(**NEW) as c:
         c.produce("orders", ["a", "b", "c"], partition=1)
         beat(c, "A", 0, [])
@@ -110,7 +110,7 @@ def test_calling_group_on_a_cluster_returns_the_assignment_and_lag_of_that_group
         assert c.groups() == {"readers": seen}
 
 
-def test_group_method_returns_generation_coordinator_and_topics_of_a_classic_group() -> None:
+def test_method_group_returns_generation_and_coordinator_and_topics_of_classic_group() -> None:
     with cluster(topics={"orders": 4}) as c:
         member_id = join_classic(c)
         seen = c.group("readers")
@@ -157,7 +157,7 @@ def test_causes_of_rebalances_can_still_be_queried_after_the_cluster_has_stopped
     assert c.explain().splitlines()[-1] == lines[-1]
 
 
-def test_rebalances_method_returns_an_empty_list_for_a_group_without_members() -> None:
+def test_method_rebalances_returns_an_empty_list_for_a_group_without_members() -> None:
     with cluster(topics={"orders": 1}) as c:
         topics = [OffsetCommitRequestTopic("orders", partitions=[OffsetCommitRequestPartition(0, 0)])]
         ask(address(c, "readers"), OffsetCommitRequest("readers", topics=topics), 8)

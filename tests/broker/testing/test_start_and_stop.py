@@ -367,7 +367,7 @@ def test_create_topic_error_for_a_misspelt_argument_suggests_the_correct_argumen
 
 
 @pytest.mark.timeout(20)
-def test_condition_of_wait_for_cannot_stop_the_cluster_or_advance_its_clock() -> None:
+def test_condition_function_of_wait_for_cannot_stop_the_cluster_or_advance_its_clock() -> None:
     with cluster() as c:
         for act in (c.stop, lambda: c.clock.advance(1), lambda: c.wait_for_records("t", 1)):
             with pytest.raises(RuntimeError, match="runs inside the broker"):

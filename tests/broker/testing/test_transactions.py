@@ -202,7 +202,7 @@ def test_transaction_cannot_be_aborted_again_until_the_first_abort_is_replicated
     replicated.wait_for_transaction("shop", "CompleteAbort")
 
 
-def test_fence_producer_that_fails_after_the_method_has_returned_logs_the_reason(
+def test_failure_of_fence_producer_after_the_method_has_returned_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     config = {"transaction.state.log.replication.factor": 3, "replica.lag.time.max.ms": 60_000}

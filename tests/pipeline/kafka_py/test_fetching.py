@@ -77,7 +77,7 @@ def test_spark_kafka_py_with_a_client_rack_reads_from_the_replica_in_that_rack(k
     assert fetches[0].broker_id == leader and {r.broker_id for r in fetches[1:]} == {(leader + 1) % 3}
 
 
-def test_spark_kafka_py_reads_from_the_leader_after_the_follower_it_read_from_stops(
+def test_spark_kafka_py_switches_to_the_leader_when_the_follower_in_its_rack_stops(
     kafka: TestCluster, topic: str
 ) -> None:
     fill(kafka, topic, 40)
@@ -293,7 +293,7 @@ def test_spark_kafka_py_sends_the_next_fetch_before_it_processes_fetched_records
     assert client.forgotten, "a response is in flight that the client will not read"
 
 
-def test_spark_kafka_py_read_of_a_wrong_crc_fails_unless_check_crcs_is_false() -> None:
+def test_spark_kafka_py_rejects_a_batch_with_a_wrong_crc_unless_check_crcs_is_false() -> None:
     broken = bytearray(sent(0, 1))
     broken[-2] ^= 1
     with pytest.raises(DecodeError, match="crc"):

@@ -59,7 +59,7 @@ def test_source_options_are_case_insensitive() -> None:
     assert pickle.loads(pickle.dumps(made)) == made
 
 
-def test_topics_are_selected_by_subscribe_pattern_or_assign() -> None:
+def test_source_topics_can_be_set_by_option_subscribe_or_subscribepattern_or_assign() -> None:
     assert source(subscribe="a, b,a").topics == ("a", "b")
     assert source_settings({**SERVERS, "subscribePattern": "t.*"}, streaming=False).pattern == "t.*"
     assigned = source_settings({**SERVERS, "assign": '{"t": [2, 0], "a": [1]}'}, streaming=False).assigned

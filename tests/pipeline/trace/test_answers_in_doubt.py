@@ -91,7 +91,7 @@ def test_quota_prediction_leaves_out_shared_quotas_and_quotas_that_changed(spark
     assert in_force(shared) == []
 
 
-def test_predicted_throttle_times_equal_those_of_kafka_1_1_which_delays_responses(spark: Any, tmp_path: Path) -> None:
+def test_predicted_throttle_times_equal_those_of_an_emulated_kafka_1_1_broker(spark: Any, tmp_path: Path) -> None:
     def play(cluster: VirtualCluster) -> None:
         limit(cluster, "h", producer_byte_rate=QUOTA, consumer_byte_rate=QUOTA)
         client = cluster.connect(client_id="h")

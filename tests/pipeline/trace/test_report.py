@@ -191,7 +191,7 @@ def chromium() -> Iterator[Any]:
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_report_in_a_browser_has_no_error_no_overflow_and_no_network_request(
+def test_trace_report_opens_in_a_browser_without_errors_overflow_or_network_requests(
     report: Path, chromium: Any, width: int, scheme: str
 ) -> None:
     seen = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
@@ -217,7 +217,7 @@ def test_report_in_a_browser_has_no_error_no_overflow_and_no_network_request(
 
 
 @pytest.mark.browser
-def test_report_can_be_read_with_scripts_disabled(report: Path, chromium: Any) -> None:
+def test_html_trace_report_can_be_read_in_a_browser_with_scripts_disabled(report: Path, chromium: Any) -> None:
     context = chromium.new_context(java_script_enabled=False, viewport={"width": 400, "height": 900})
     seen = context.new_page()
     seen.goto(report.as_uri())
