@@ -109,7 +109,7 @@ class QuotaManager(ClientSensors[Sensor]):
     def throttled(self, user: str, client_id: str | None, value: float, wait_ms: int, now_ms: int) -> ThrottleReason:
         """Record that a client is throttled. Returns the reason, for the journal of throttles that tests read.
 
-        value: the last value passed to `record`. wait_ms: the throttle time in ms that `record` returned for it.
+        value: the last value passed to `record`. wait_ms: the throttle time in ms that `record` returned for this value.
         """
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         rate = client.sensor.rate
