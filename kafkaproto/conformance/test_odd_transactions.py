@@ -177,7 +177,10 @@ def test_non_leaders_check_the_leader_before_acks_only_for_transactional_batches
 def test_init_producer_id_with_any_epoch_of_the_producer_aborts_the_open_transaction(
     subject: Subject, epoch: int
 ) -> None:
-    """The epoch in the request is an old one, or one that was never assigned. It is rejected only when the transaction is complete."""
+    """The epoch in the request is an old one, or one that was never assigned.
+
+    The request starts the abort; the same request is rejected after the abort.
+    """
     topic, producer = new_topic(subject), Producer(subject)
     for _ in range(3):
         producer.init()

@@ -69,8 +69,8 @@ def open_session(subject: Subject, connection: Connection, topic: Topic, partiti
 def test_full_fetch_session_cache_lets_followers_but_no_clients_open_a_session(subject: Subject) -> None:
     """A client that finds no free slot gets its data without a session. A follower instead evicts the session of a client.
 
-    The session cache has 16 slots. Since Kafka 3.8 they are divided into shards of two slots. New sessions go to the shards in turn, so that all
-    shards fill up equally: 16 sessions find a slot if the cache was empty before.
+    The session cache has 16 slots. Since Kafka 3.8 the slots are divided into shards of two slots each. New sessions go to the shards in turn, so
+    that all shards fill up equally: 16 sessions find a slot if the cache was empty before.
     """
     topic = new_topic(subject, 2)
     topic.fill(batch(b"v"))
