@@ -75,7 +75,7 @@ class TransactionalProcess(Process):
         self.committed = 0
         """How many transactions it has committed."""
         self.initialised: Callable[[], None] = lambda: None
-        """Called when it has got an epoch."""
+        """A function that is called when this process has got an epoch."""
         self._keeps_id = False
         self._bumps = False
         self._sequences: dict[tuple[bytes, int], int] = {}
