@@ -1,4 +1,4 @@
-"""Broker processes that are killed with `kill -9`, each started on the data directory of the one before, and a blocking client of them."""
+"""Broker processes that are killed with `kill -9`, each started on the data directory of the one before, and a blocking client of these brokers."""
 
 from __future__ import annotations
 
