@@ -38,7 +38,7 @@ class Program:
         folder: Path | None = None,
         environment: dict[str, str] | None = None,
     ) -> None:
-        """Prepare a program; nothing is started yet.
+        """Prepare a program without starting it.
 
         name: the name of the program in tables. command: the command line that starts it. folder: its working directory. environment: its
         environment variables; None stands for those of this process.

@@ -1,7 +1,7 @@
 """Codec for Kafka's wire protocol: converts bytes to objects and back.
 
-The package uses no socket, clock, asyncio or broker. Importing it imports nothing else: the names below are loaded on first use, and
-`kafkaproto.codec` loads the messages of one API at a time.
+The package uses no socket, clock, asyncio or broker. Importing it imports nothing else: the names below are imported on first use, and
+`kafkaproto.codec` imports the messages of one API at a time.
 
     from kafkaproto import ApiKey, read_response, request_frame
     from kafkaproto.messages.metadata import MetadataRequest

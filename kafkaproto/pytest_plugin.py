@@ -175,7 +175,7 @@ def _new_fresh_in_loop() -> Any:
 def kafka_async_cluster(request: pytest.FixtureRequest) -> Any:
     """Provide a fresh cluster in the loop of this test, a `kafkaproto.testing.AsyncTestCluster`. Needs pytest-asyncio or anyio.
 
-    `@pytest.mark.kafka(...)` gives it the same arguments as `kafka_cluster`.
+    `@pytest.mark.kafka(...)` sets the options of this cluster, as it does for `kafka_cluster`.
     """
     manager = request.config.pluginmanager
     if not manager.hasplugin("asyncio") and not manager.hasplugin("anyio"):

@@ -14,7 +14,7 @@ PACKAGE = "kafkaproto"
 
 
 def graph_of(package: str) -> grimp.ImportGraph:
-    """Build the import graph of a package from its source text, so that no import is left out because it does not run."""
+    """Build the import graph of a package from its source text, so that imports that do not run are included, too."""
     return grimp.build_graph(package, exclude_type_checking_imports=False, cache_dir=None)
 
 

@@ -1,4 +1,4 @@
-"""`broker` and `pipeline` are folders of a checkout, not packages: no run loads a module under two names."""
+"""`broker` and `pipeline` are folders of a checkout, not packages: no run imports a module under two names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def loaded(environment: dict[str, str]) -> set[str]:
-    """Return the modules that the process loaded, apart from the two packages that only redirect."""
+    """Return the modules that the process imported, apart from the two packages that only redirect."""
     names = set(Path(environment["MODULES_FILE"]).read_text().split())
     assert any(name.startswith("kafkaproto.") for name in names)
     return names - {"broker", "pipeline"}

@@ -139,7 +139,7 @@ def test_wheel_built_from_the_sdist_equals_the_wheel_of_the_checkout(
 
 
 def test_sdist_contains_every_file_of_the_repository(unpacked_sdist: Path) -> None:
-    """Its tests need them, and `make test` runs in it."""
+    """The tests need all files, because `make test` also runs in an unpacked source distribution."""
     listed = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.splitlines()

@@ -170,8 +170,8 @@ class BrokerResource:
     def _check_min_insync_replicas(self, own: Mapping[str, str]) -> None:
         """Reject a change of `min.insync.replicas` on a single broker, and the deletion of its value for all brokers.
 
-        Called if a request sets or deletes this setting while eligible leader replicas are enabled. own: all settings that are set on this resource
-        after the change. Raises KafkaError INVALID_CONFIG (40).
+        Call it only if a request sets or deletes this setting while eligible leader replicas are enabled. own: all settings that are set on this
+        resource after the change. Raises KafkaError INVALID_CONFIG (40).
         """
         if self._broker_id != ALL_BROKERS:
             message = f"Broker-level {MIN_INSYNC_REPLICAS} cannot be altered while ELR is enabled."

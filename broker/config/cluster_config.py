@@ -160,7 +160,7 @@ class ClusterConfig:
             self.dynamic_all[MIN_INSYNC_REPLICAS] = self.get(ALL_BROKERS, MIN_INSYNC_REPLICAS)
 
     def restore_eligible_leader_replicas(self, is_enabled: bool) -> None:
-        """Enable or disable eligible leader replicas as they were before a restart. Called before the persisted dynamic settings are restored."""
+        """Enable or disable eligible leader replicas as they were before a restart. Call it before the persisted dynamic settings are restored."""
         self.has_eligible_leader_replicas = is_enabled
         if not is_enabled:
             self.dynamic_all.pop(MIN_INSYNC_REPLICAS, None)

@@ -1,4 +1,4 @@
-"""The reasons why some of Kafka's settings have no effect in this broker. Only the documentation loads this module."""
+"""The reasons why some of Kafka's settings have no effect in this broker. A running broker does not import this module."""
 
 from __future__ import annotations
 

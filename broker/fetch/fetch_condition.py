@@ -109,7 +109,7 @@ class FetchCondition:
     def note_gone_partitions(self) -> None:
         """Set an error for each partition that was deleted while the fetch waited: UNKNOWN_TOPIC_OR_PARTITION (3).
 
-        Called before the broker reads the other partitions for the response.
+        Call it before the other partitions are read for the response.
         """
         for fetch, partition in self._partitions:
             if partition.gone:

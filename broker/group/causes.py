@@ -1,6 +1,6 @@
 """The arguments of the event `group_changed`: a change of a consumer group and its causes.
 
-This module does not import the group coordinator, so that programs which only observe events do not load it.
+This module does not import the group coordinator, so that programs which only observe events need not import it.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ _TEXTS = {
 class Cause(NamedTuple):
     """One cause for a change of a group, such as a member that left; `str(cause)` describes it in a sentence.
 
-    kind: a member of the string enumeration `CauseKind`, for example equal to "joined". member_id: the group member that the cause is about; None if
-    it is about the whole group. names: for `TOPICS_CHANGED`, the topics that changed; for `REPLACED`, the member id that the static member had
-    before; otherwise empty.
+    kind: what happened, such as `CauseKind.JOINED`. The values of `CauseKind` are strings, such as "joined". member_id: the group member that the
+    cause is about; None if it is about the whole group. names: for `TOPICS_CHANGED`, the topics that changed; for `REPLACED`, the member id that the
+    static member had before; otherwise empty.
     """
 
     kind: CauseKind

@@ -107,7 +107,7 @@ class Commits:
 
         partitions: None for all partitions that have a committed offset. require_stable: True uses the newest state of the group, False the state up
         to the high watermark, in which a group that was just created may be missing, and a deleted offset may still exist (GC-66). With Kafka's old
-        group coordinator (3.9), commits that are not replicated yet are ignored in both.
+        group coordinator (3.9), commits that are not replicated yet are ignored in both cases.
         """
         if require_stable:
             group = self._groups.get_any(group_id)
@@ -181,9 +181,9 @@ class Commits:
     def delete_groups(self, group_ids: Sequence[str], now_ms: int, reply: DeletionReply) -> None:
         """Delete groups with their offsets. Only groups without members can be deleted (GC-59).
 
-        `reply` gets an error code for each group id. It is called at once, or, if the broker emulates Kafka's new group coordinator (default from 4.0
-        on), when the tombstones are replicated. From 4.1 on, Kafka first deletes share groups. This broker has none, but as in Kafka, the groups are
-        not checked before all earlier records of their partition are replicated. Groups for which this wait fails are not deleted.
+        `reply` gets an error code for each group id. `reply` is called at once, or, if the broker emulates Kafka's new group coordinator (default
+        from 4.0 on), when the tombstones are replicated. From 4.1 on, Kafka first deletes share groups. This broker has none, but as in Kafka, the
+        groups are not checked before all earlier records of their partition are replicated. Groups for which this wait fails are not deleted.
         """
         if not self._deletes_share_groups_first:
             self._delete_groups(group_ids, now_ms, reply)

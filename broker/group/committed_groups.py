@@ -1,4 +1,4 @@
-"""Groups and offsets up to the high watermark, as read requests see them while later records are not replicated (GC-66).
+"""Groups and offsets up to the high watermark, which requests that only read see while later records are not replicated (GC-66).
 
 Kafka's coordinator in Java keeps the states since the high watermark in timeline collections. Here the records of a partition are replayed a second
 time, up to the high watermark: at the first read while later records are not replicated, and from then on only the records that follow.
@@ -43,7 +43,7 @@ class CommittedGroups:
         self._partitions.pop(index, None)
 
     def is_behind(self, group_id: str) -> bool:
-        """Return whether the group's partition has records that are not replicated, so that its newest state is not to be seen yet."""
+        """Return whether the group's partition has records that are not replicated, so that requests that only read must not see its newest state."""
         return self._storage.is_new_coordinator and self._is_behind(self._storage.partition_of(group_id))
 
     def _is_behind(self, index: int) -> bool:

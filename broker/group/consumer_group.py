@@ -95,8 +95,8 @@ class ConsumerGroup:
     created_at: int = ALWAYS
     """The end offset of the group's partition of `__consumer_offsets` when the group was created, or `ALWAYS` (-1).
 
-    Read requests such as ConsumerGroupDescribe behave as if the group did not exist until the high watermark of that partition is above this offset.
-    `ALWAYS` means that these requests always see the group.
+    Requests that only read, such as ConsumerGroupDescribe, behave as if the group did not exist until the high watermark of that partition is above
+    this offset. `ALWAYS` means that these requests always see the group.
     """
     members: dict[str, ConsumerMember] = field(default_factory=dict)
     static_ids: dict[str, str] = field(default_factory=dict)

@@ -1,10 +1,10 @@
 """The group coordinator of one broker: requests of classic groups (join, sync, heartbeat, leave), and operations on all groups.
 
-A coordinator has the groups whose partition of `__consumer_offsets` this broker leads. They are loaded from that partition when the broker becomes
-its leader, and dropped from memory when it stops leading it (GO-11, GO-12). The result of a join or sync is passed to its callback exactly once, at
-once or later. Corresponds to Kafka's `GroupCoordinator` (3.9), with one difference: if a member sends a second join or sync while its first still
-waits for the response, Kafka never responds to the first. This coordinator responds to it with REBALANCE_IN_PROGRESS, so that its connection does
-not hang (GC-24). This module does not depend on wire messages, connections or clocks.
+A coordinator has the groups whose partition of `__consumer_offsets` this broker leads. Groups are loaded from that partition when the broker becomes
+its leader, and dropped from memory when the broker stops leading it (GO-11, GO-12). The result of a join or sync is passed to its callback exactly
+once, at once or later. Corresponds to Kafka's `GroupCoordinator` (3.9), with one difference: if a member sends a second join or sync while its first
+still waits for the response, Kafka never responds to the first. This coordinator responds to the first with REBALANCE_IN_PROGRESS, so that the
+connection does not hang (GC-24). This module does not depend on wire messages, connections or clocks.
 """
 
 from __future__ import annotations

@@ -24,9 +24,9 @@ class ForgottenGroups:
         self._groups: dict[str, ConsumerGroup] = {}
         """Maps group ids to removed groups that have offsets, as long as no new group has the same id."""
         self._visible: dict[str, tuple[ConsumerGroup, int]] = {}
-        """Maps group ids to (removed group, end offset), for the removed groups that the responses to read requests may still contain.
+        """Maps group ids to (removed group, end offset), for the removed groups that ListGroups and similar requests may still show.
 
-        The end offset is that of the group's partition when the group was removed. Responses contain the group until the high watermark is above
+        The end offset is that of the group's partition when the group was removed. These requests show the group until the high watermark is above
         this offset.
         """
 
@@ -40,7 +40,8 @@ class ForgottenGroups:
     def add(self, group: ConsumerGroup) -> None:
         """Store a group that the coordinator has just removed.
 
-        Its offsets are kept for a new group with the same id. Read requests, such as ListGroups, see the group until a later record is replicated.
+        Its offsets are kept for a new group with the same id. The group is visible to requests that only read, such as ListGroups, until a later
+        record is replicated.
         """
         for group_id in [*self._visible]:
             if self.get_visible(group_id) is not None:
@@ -65,7 +66,7 @@ class ForgottenGroups:
         return [group for group_id in [*self._visible] if (group := self.get_visible(group_id)) is not None]
 
     def get_visible(self, group_id: str) -> ConsumerGroup | None:
-        """Return the removed group with this id if read requests, such as ListGroups, still see it; otherwise None."""
+        """Return the removed group with this id if it is still visible to requests that only read, such as ListGroups; otherwise None."""
         group, end = self._visible.get(group_id, (None, 0))
         if group is not None and self._storage.high_watermark(group_id) > end:
             del self._visible[group_id]

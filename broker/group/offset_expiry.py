@@ -34,12 +34,12 @@ class OffsetExpiry:
         self._timer: Timer | None = None
 
     def watch(self, now_ms: int) -> None:
-        """Start the periodic check if it does not run yet. Called when a group is added."""
+        """Start the periodic check if it does not run yet. `Registry` calls this when it adds a group."""
         if self._timer is None:
             self._expire_later(now_ms)
 
     def stop(self) -> None:
-        """Stop the periodic check. Called when no group is left."""
+        """Stop the periodic check. `Registry` calls this when it has no group left."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

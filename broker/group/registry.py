@@ -37,7 +37,7 @@ class Registry:
         self._groups: dict[str, Group] = {}
         self._consumers: dict[str, ConsumerGroup] = {}
         self.resume_consumer: Callable[[ConsumerGroup, int], None] = lambda group, now_ms: None
-        """A function of (group, time in ms) that starts the timers of a loaded consumer group. The coordinator of consumer groups sets it."""
+        """A function of (group, current time in ms) that starts the timers of a loaded consumer group. The coordinator of consumer groups sets it."""
         self.changes = rebalance.changes
         """Reports the changes of groups to observers."""
         self._rebalance = rebalance
@@ -46,7 +46,7 @@ class Registry:
         self.pending_groups = PendingGroups()
         self.forgotten = ForgottenGroups(storage)
         self.visible = VisibleGroups(self, storage)
-        """The groups as read requests see them."""
+        """The groups as requests that only read, such as DescribeGroups, see them."""
 
     def __iter__(self) -> Iterator[AnyGroup]:
         """Iterate over a copy of all groups, classic and of the new protocol (KIP-848), so that groups may be deleted during the iteration."""
@@ -178,7 +178,10 @@ class Registry:
             self._rebalance.prepare(classic, now_ms)
 
     def forget(self, group: ConsumerGroup, now_ms: int) -> None:
-        """Remove an empty consumer group from memory; write no tombstones. Called, as in Kafka, for a JoinGroup that is then rejected (GN-63)."""
+        """Remove an empty consumer group from memory; write no tombstones.
+
+        As in Kafka, a JoinGroup that is rejected afterwards causes this (GN-63).
+        """
         cancel(group.regex_timer)
         self.forgotten.add(group)
         del self._consumers[group.group_id]

@@ -90,9 +90,9 @@ class SyncResult:
 
 
 JoinReply = Callable[[JoinResult, int], None]
-"""A function that is called with the result of a JoinGroup and the time in ms at which it is sent."""
+"""A function that sends the result of a JoinGroup. It is called with the result and the current time (ms)."""
 SyncReply = Callable[[SyncResult, int], None]
-"""A function that is called with the result of a SyncGroup and the time in ms at which it is sent."""
+"""A function that sends the result of a SyncGroup. It is called with the result and the current time (ms)."""
 
 
 class LeavingMember(NamedTuple):

@@ -29,8 +29,8 @@ def cancel_all(group: Group) -> None:
 class Sessions:
     """The session timers of the members of all groups.
 
-    member_expired: called with (group, member, time in ms) when the member's session times out. id_expired: called with (group, member id, time in
-    ms) when a new member did not join in time with the member id that it was given.
+    member_expired: called with (group, member, current time in ms) when the member's session times out. id_expired: called with (group, member id,
+    current time in ms) when a new member did not join in time with the member id that it was given.
     """
 
     def __init__(

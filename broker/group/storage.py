@@ -29,7 +29,7 @@ from kafkaproto.broker.runtime.internal_topics import LOG_ERRORS
 from kafkaproto.error_codes import ErrorCode
 
 DeletionReply = Callable[[dict[str, int], int], None]
-"""A function that is called with (error code by group id, time in ms) when the deletion of groups is stored."""
+"""A function that is called when the deletion of groups is stored, with a dict of group ids to error codes and the current time (ms)."""
 Stored = Callable[[int, int], None]
 """A function that is called once, with an error code (0: stored) and the current time (ms)."""
 
@@ -58,7 +58,7 @@ class OffsetsLog(Protocol):
         *,
         producer: tuple[int, int] | None = None,
     ) -> None:
-        """Append records to partition `index` of the offsets topic. `done` is called when they are replicated, or with an error.
+        """Append records to partition `index` of the offsets topic. `done` is called when the records are replicated, or with an error if that fails.
 
         entries: the records as (key, value); a value of None is a tombstone. producer: the (producer id, epoch) in whose transaction the records
         are; None for no transaction.
@@ -274,11 +274,17 @@ class GroupStorage:
         return loaded
 
     def end_offset(self, group_id: str) -> int:
-        """Return the log end offset of the group's partition. Without a log it is -1 (`ALWAYS`), so that requests see a new group at once."""
+        """Return the log end offset of the group's partition.
+
+        Without a log it is -1 (`ALWAYS`), so that a new group is visible to all requests at once.
+        """
         return -1 if self._log is None else self._log.end_offset(self.partition_of(group_id))
 
     def creation_offset(self, group_id: str) -> int:
-        """Return the offset above which the high watermark must be before requests see a new group; -1 (`ALWAYS`) if they see it at once."""
+        """Return the offset that the high watermark must exceed before a new group is visible in ListGroups.
+
+        `ALWAYS` (-1) makes it visible at once.
+        """
         return self.end_offset(group_id) if self.is_new_coordinator else ALWAYS
 
     def high_watermark(self, group_id: str) -> int:

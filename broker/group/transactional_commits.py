@@ -53,7 +53,10 @@ class TransactionalCommits:
         now_ms: int,
         reply: CommitReply,
     ) -> None:
-        """Store offsets as a part of the producer's transaction. `reply` is called with an error code for each partition when they are replicated."""
+        """Store offsets as a part of the producer's transaction.
+
+        `reply` is called with an error code for each partition when the offsets are replicated.
+        """
         group = self._groups.get_any(request.group_id)
         if group is None and request.generation_id >= 0 and self._storage.is_new_coordinator:
             reply(dict.fromkeys(offsets, int(ErrorCode.ILLEGAL_GENERATION)), now_ms)
@@ -94,10 +97,11 @@ class TransactionalCommits:
         now_ms: int,
         replicated: Stored,
     ) -> None:
-        """Write the accepted offsets of a request. They are pending until the transaction ends, and count as being written until then.
+        """Write the accepted offsets of a request.
 
-        With Kafka's new group coordinator (default from 4.0 on), they are pending once they are in the log; with the old one, when they are
-        replicated. replicated: called with the error code, 0 when they are replicated.
+        Until the transaction ends, the offsets are pending, and count as being written. With Kafka's new group coordinator (default from 4.0 on),
+        they become pending when they are in the log; with the old one, when they are replicated. replicated: called with the error code, 0 when they
+        are replicated.
         """
         group.writing.update(accepted.keys())
         is_pending = False

@@ -1,4 +1,4 @@
-"""The groups as read requests see them: ListGroups, DescribeGroups, ConsumerGroupDescribe, and OffsetFetch without `require_stable` (GC-66).
+"""The groups that are visible to requests that only read, such as ListGroups and DescribeGroups (GC-66).
 
 With Kafka's new group coordinator (default from 4.0 on), these requests read the state up to the high watermark: they see no member and no epoch
 whose records are not replicated, and still see a deleted group until its tombstones are replicated.
@@ -28,7 +28,7 @@ class NewestGroups(Protocol):
 
 
 class VisibleGroups:
-    """The groups of one broker as read requests see them. newest: their newest states. storage: returns high watermarks, and reads records."""
+    """The groups of one broker that are visible to requests that only read. `newest` has their newest states, `storage` reads records."""
 
     def __init__(self, newest: NewestGroups, storage: GroupStorage) -> None:
         self._newest = newest
@@ -37,10 +37,10 @@ class VisibleGroups:
         """The groups up to the high watermark, for partitions with records that are not replicated."""
 
     def get(self, group_id: str) -> AnyGroup | None:
-        """Return the group with this id; None if read requests see no such group.
+        """Return the group with this id; None if no such group is visible to requests that only read, such as DescribeGroups.
 
-        A group that is created or removed (`Registry.forget`) without a record is seen or gone when the next record of its partition is replicated
-        (GN-63).
+        A group that is created or removed (`Registry.forget`) without a record appears or disappears when the next record of its partition is
+        replicated (GN-63).
         """
         group = self._newest.get_any(group_id)
         if self.committed.is_behind(group_id):
@@ -60,14 +60,14 @@ class VisibleGroups:
         return self._storage.high_watermark(group.group_id) > group.created_at
 
     def all(self) -> list[AnyGroup]:
-        """Return all groups that read requests see."""
+        """Return all groups that are visible to requests that only read, such as ListGroups."""
         newest = (group.group_id for group in self._newest)
         forgotten = (group.group_id for group in self._newest.forgotten.visible())
         names = dict.fromkeys((*newest, *self.committed.names(), *forgotten))
         return [group for name in names if (group := self.get(name)) is not None]
 
     def offsets(self, group_id: str) -> Mapping[PartitionKey, CommittedOffset]:
-        """Return the committed offsets of a group; empty if read requests see no such group."""
+        """Return the committed offsets of a group; empty if no such group is visible to requests that only read, such as OffsetFetch."""
         group = self.get(group_id)
         if group is None:
             return {}

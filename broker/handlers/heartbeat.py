@@ -16,7 +16,7 @@ from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 _OF_MEMBERS = ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS
-"""The results that a member gets. In Kafka the others are exceptions, which do not wait."""
+"""The error codes of responses that may wait for replication. In Kafka all other errors are exceptions, which do not wait."""
 
 
 def _failed(exchange: Exchange, request: HeartbeatRequest, error_code: int) -> Reply:

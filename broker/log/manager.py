@@ -75,7 +75,7 @@ class LogTask(ABC):
 
     @abstractmethod
     def due_ms(self, partition: Replica, now_ms: int) -> int | None:
-        """Return the time in ms at which the replica next needs this task if nothing is appended or changed until then; None if never."""
+        """Return when (time in ms) the replica needs this task next, provided that nothing is appended or changed before; None if never."""
 
     def look_soon(self, now_ms: int) -> None:
         """Schedule a check of all logs in one check interval from now, unless an earlier check is already scheduled."""
@@ -250,7 +250,7 @@ class LogManager:
             task.rest()
 
     def wake(self, now_ms: int) -> None:
-        """Schedule maintenance checks, unless they are scheduled already. Called when records are appended, or settings or replicas change."""
+        """Schedule maintenance checks, unless they are scheduled already. Call it after records are appended, or settings or replicas change."""
         if self._is_idle:
             self._is_idle = False
             for task in self._tasks:

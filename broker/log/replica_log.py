@@ -99,7 +99,7 @@ class Keeper(Protocol):
         """
 
     def appending(self) -> None:
-        """Save the state of the log again if saving it failed earlier. Called before each append.
+        """Save the state of the log again if saving it failed earlier. The log calls this before each append.
 
         Raises StorageError if a write fails again. The append must then not happen.
         """
@@ -174,7 +174,7 @@ class ReplicaLog:
     # State for the next process
 
     def lead(self, epoch: int) -> None:
-        """Make this the leader's log, with leader epoch `epoch` beginning at the log end offset. Called before any write in this epoch (E-3)."""
+        """Make this the leader's log, with leader epoch `epoch` beginning at the log end offset. Call it before any write in this epoch (E-3)."""
         is_empty = self.log_end_offset == 0 and self.epochs.latest < 0 and self.store.end_position == 0
         is_news = epoch != self.epochs.latest and not is_empty
         self.epochs.assign(epoch, self.log_end_offset)
@@ -209,7 +209,7 @@ class ReplicaLog:
             self._events.offsets_moved(broker_id, topic, index, self, turn.now_ms)
 
     def drop_uncommitted_high_watermark(self) -> None:
-        """Lower the high watermark to the log end if the high watermark is higher. Called when this replica becomes leader.
+        """Lower the high watermark to the log end if the high watermark is higher. Call it when this replica becomes leader.
 
         A follower may receive the leader's high watermark before the records below it. If the follower becomes leader before it receives these
         records, it never gets them.
@@ -518,7 +518,7 @@ class ReplicaLog:
     def raise_log_start(self, offset: int) -> None:
         """Raise the log start, so that records below `offset` can no longer be read (E-4).
 
-        Called for DeleteRecords, for retention, and when the leader's log start moved. An `offset` below the log start has no effect; one
+        It is used for DeleteRecords, for retention, and when the leader's log start has moved. An `offset` below the log start has no effect; one
         above the log end raises ValueError (see `restart_at`). A high watermark below the new start is raised to it. Space is released
         when no replica needs it. Raises StorageError if a leader cannot persist the new start; then nothing has changed.
         """

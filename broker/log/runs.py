@@ -105,7 +105,7 @@ class Runs:
         return 0 if begins_segment else self._deleted_bytes
 
     def forget_deleted(self) -> None:
-        """Set `deleted_bytes` to 0. Called when Kafka would no longer store any batch before the log start, for example after compaction."""
+        """Set `deleted_bytes` to 0. Call it when Kafka would no longer store any batch before the log start, for example after compaction."""
         self._deleted_bytes = 0
 
     def extend(self, position: int, size_bytes: int, base_offset: int, end_offset: int) -> None:

@@ -77,7 +77,7 @@ class TopicLimits:
 
     @property
     def judges_records(self) -> bool:
-        """Return whether all records must be checked: that they have keys if the topic is compacted, their timestamps if the topic limits them."""
+        """Return whether each record must be checked: its key if the topic is compacted, its timestamp if the topic limits timestamps."""
         if self.compact:
             return True
         return (

@@ -36,7 +36,7 @@ class BrokerSessions:
         """Maps the id of a stopped broker that is not fenced yet to the timer of its session."""
 
     def stopped(self, broker_id: int) -> bool:
-        """Fence a broker that has stopped, or schedule that for the end of its session. Returns whether the broker is fenced."""
+        """Fence a broker that has stopped, or schedule the fencing for the end of the broker's session. Returns whether the broker is fenced."""
         if self._is_controlled(broker_id):
             self._controller.broker_stopped(broker_id)
             return True

@@ -67,7 +67,7 @@ class Acceptor:
     def proceed(self, now_ms: int) -> None:
         """Admit the waiting connections that the limits allow now.
 
-        Called after a connection closed, after limits changed, and by the acceptor's timer.
+        Call it after a connection closes and after limits change; the acceptor's timer calls it, too.
         """
         if self._working:
             return

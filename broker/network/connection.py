@@ -120,7 +120,7 @@ class Connection:
         self._work(now_ms)
 
     def proceed(self, now_ms: int) -> None:
-        """Continue to handle the frames that were received. Called by the owner of the connection's socket (`Skin`), after `Skin.call_soon`."""
+        """Continue to handle the frames that were received. The owner of the connection's socket (`Skin`) calls this after `Skin.call_soon`."""
         self._work(now_ms)
 
     def _work(self, now_ms: int) -> None:

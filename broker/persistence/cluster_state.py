@@ -150,7 +150,7 @@ class ClusterPersistence:
     def _move_offsets(self) -> None:
         """Move committed offsets from the metadata log, where an earlier version of this broker stored them, to `__consumer_offsets`.
 
-        Called before a client can commit. A group is removed from the metadata log only after its offsets are in the topic. If the process is
+        Call it before any client can commit. A group is removed from the metadata log only after its offsets are in the topic. If the process is
         killed in between, the next process repeats the move.
         """
         cluster, groups = self._cluster, self._groups_to_move
@@ -190,7 +190,7 @@ class ClusterPersistence:
     def abandon(self) -> None:
         """Release the lock of the data directory, but do not record a proper stop.
 
-        Called if the cluster cannot start, and by tests that simulate a crash.
+        The cluster calls this if it cannot start; tests call it to simulate a crash.
         """
         self.metadata_log.directory.close()
 

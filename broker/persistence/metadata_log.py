@@ -100,7 +100,7 @@ class MetadataLog:
     # ---- beginning and end ---------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Delete the files of partitions that do not exist, and persist changes from now on. Called after the cluster has been restored.
+        """Delete the files of partitions that do not exist, and persist changes from now on. Call it after the cluster has been restored.
 
         Raises ConfigError if the metadata log cannot be written.
         """
@@ -180,7 +180,7 @@ class MetadataLog:
         return self._pool.keeps_segments
 
     def settle(self) -> None:
-        """Rewrite the log if an earlier write failed, so that it lacks no change. Called before batches are appended to partitions.
+        """Rewrite the log if an earlier write failed, so that it lacks no change. Call it before batches are appended to partitions.
 
         Raises StorageError if the rewrite fails; the batches must then not be appended.
         """

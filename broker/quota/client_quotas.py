@@ -58,8 +58,9 @@ class QuotaManager(ClientSensors[Sensor]):
         self.undeliverable: dict[tuple[str | None, str, int], Any] = {}
         """Maps (client id, topic, partition) to a batch that is too large for the client's quota, so that the client can never fetch it (Q-14).
 
-        The value is an `UndeliverableBatch`. It becomes None once the client has received records of the partition again, for example after skipping
-        the batch. A key in this dict, even with the value None, gets no second warning. A change of a quota of this type removes all entries.
+        The value is an `UndeliverableBatch`. The value becomes None once the client has received records of the partition again, for example after
+        skipping the batch. A key in this dict, even with the value None, gets no second warning. A change of a quota of this type removes all
+        entries.
         """
         # Kafka measures unlimited clients too, and measuring drops obsolete samples (Q-3): so no shortcut for them.
         super().__init__(name, key, store, semantics, timers, lambda: Sensor(SampledRate(samples, window_ms)), math.inf)
@@ -109,7 +110,7 @@ class QuotaManager(ClientSensors[Sensor]):
     def throttled(self, user: str, client_id: str | None, value: float, wait_ms: int, now_ms: int) -> ThrottleReason:
         """Record that a client is throttled. Returns the reason, for the journal of throttles that tests read.
 
-        value: the last value passed to `record`. wait_ms: the throttle time in ms that `record` returned for it.
+        value: the last value passed to `record`. wait_ms: the throttle time in ms that `record` returned for this value.
         """
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         rate = client.sensor.rate

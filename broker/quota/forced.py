@@ -29,9 +29,9 @@ def api_key(name: str) -> int:
 
 @dataclass(slots=True)
 class ForcedThrottle:
-    """A rule that throttles each matching request for `throttle_ms`, `times` times (None: until it is cancelled).
+    """A rule that throttles the first `times` requests that match its API, client id, user and broker, each for `throttle_ms`.
 
-    Raises ValueError, naming the field, for an invalid value.
+    If `times` is None, the rule throttles all matching requests until it is cancelled. Raises ValueError, naming the field, for an invalid value.
     """
 
     throttle_ms: int
@@ -70,7 +70,7 @@ class ForcedThrottle:
 
     @property
     def is_spent(self) -> bool:
-        """Return whether the rule has throttled `times` requests; always False if `times` is None."""
+        """Return whether the rule has throttled as many requests as `times` allows; always False if `times` is None."""
         return self.times is not None and self.hits >= self.times
 
     def to_json(self) -> dict[str, Any]:

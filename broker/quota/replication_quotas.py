@@ -60,7 +60,7 @@ class ReplicationQuota:
         self._listed: dict[str, AllPartitions | frozenset[int]] = {}
 
     def limit(self, rate: int) -> None:
-        """Set the limit to `rate` bytes a second. It also applies to bytes that were counted before. NO_LIMIT removes it."""
+        """Set the limit to `rate` bytes a second. The limit also applies to bytes that were counted before. NO_LIMIT removes the limit."""
         self.bound = rate
         self._look()
 

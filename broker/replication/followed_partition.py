@@ -198,7 +198,7 @@ class FollowedPartition:
         self.leader.follower_fetched(self.follower.broker_id, log.log_end_offset, log.log_start_offset, now_ms)
 
     def repeat(self, at_ms: int) -> None:
-        """Tell the leader that the follower fetched again at `at_ms`, from the same offset as in its previous fetch.
+        """Report to the leader that the follower fetched again at `at_ms`, from the same offset as in its previous fetch.
 
         This replaces the empty fetches that Kafka's follower sends while the leader has nothing new. Does nothing while a test stops the fetches of
         the partition. It also does nothing if the partition is `due` or `left_out`: the next fetch then informs the leader of the follower's offsets.

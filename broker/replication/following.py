@@ -146,7 +146,7 @@ class Following:
             self.fetchers[leader_id].cut_link(cut, now_ms)
 
     def clear_overrides(self) -> None:
-        """Remove all stop offsets (holds), delays and cut links that tests have set. Called while this broker follows no partition."""
+        """Undo what tests have set: stop offsets (holds), delays and cut links. Call it only while this broker follows no partition."""
         self._overrides.clear()
         self._cut_links.clear()
 

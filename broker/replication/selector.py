@@ -96,7 +96,7 @@ def load_selector(name: str | None, settings: Mapping[str, object]) -> ReplicaSe
 
     name: the value of the setting: the name of a class of Kafka, or `package.module:Class` for a Python class. settings: passed to the method
     `configure` of the Python class, if the class has this method. Raises ValueError, which names the possible values, for a class that cannot be
-    loaded, created or configured, or that has no method `select`.
+    imported, created or configured, or that has no method `select`.
     """
     if not name:
         return None

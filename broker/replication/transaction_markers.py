@@ -24,7 +24,7 @@ from kafkaproto.records.control import build_end_txn_marker
 STRICT_VERSION = 2
 """The transaction version from which on a marker must have a newer epoch than the transaction that it ends."""
 Ended = Callable[[PartitionKey, TransactionMarker, int], None]
-"""A function that is called with (partition, marker, time in ms) when a marker is replicated."""
+"""A function that is called with (partition, marker, current time in ms) when a marker is replicated."""
 
 
 class TransactionMarkers:

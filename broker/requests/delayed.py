@@ -62,7 +62,7 @@ class Delayed:
         return self
 
     def check(self, now_ms: int) -> None:
-        """Complete the request if its condition (`is_due`) is met. Called when a partition that the request waits for has changed."""
+        """Complete the request if its condition (`is_due`) is met. A partition that the request waits for calls this when it changes."""
         if not self.done and self._is_due is not None and self._is_due(now_ms):
             self._finish(now_ms)
 
@@ -84,7 +84,7 @@ class Delayed:
     def attach(self, sink: Callable[[Build, int], None]) -> None:
         """Set the function to call when the request completes. The request must not be complete yet.
 
-        sink: called with (function that builds the outcome, time in ms).
+        sink: called with (function that builds the outcome, current time in ms).
         """
         self._sink = sink
 

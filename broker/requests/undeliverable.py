@@ -1,6 +1,6 @@
 """Finds batches that a client can never fetch, because one batch is larger than the client's quota allows in a whole window (Q-14).
 
-The client fetches the same batch again after each throttle, forever. Kafka does not report it.
+The client fetches the same batch again after each throttle, forever. Kafka does not report such batches.
 """
 
 from __future__ import annotations

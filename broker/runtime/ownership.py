@@ -16,8 +16,8 @@ from kafkaproto.partitioner import java_hash
 class Ownership:
     """The partitions of an internal topic that this broker coordinates.
 
-    load, unload: functions called with (partition, time in ms) when the broker starts or stops coordinating a partition. load_ms: a function that
-    returns how long loading takes in ms; 0 loads at once.
+    load, unload: functions called with (partition, current time in ms) when the broker starts or stops coordinating a partition. load_ms: a function
+    that returns how long loading takes in ms; 0 loads at once.
     """
 
     def __init__(

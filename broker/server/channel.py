@@ -242,7 +242,7 @@ class Channel(asyncio.BufferedProtocol):
             self._transport.close()
 
     def _abort(self, _: asyncio.Task[None]) -> None:
-        """Abort the connection. Called when the task that was sending a response has ended, because `close` cancelled the task."""
+        """Abort the connection. asyncio calls this when the task that was sending a response has ended, because `close` cancelled the task."""
         self._sending = None
         self._transport.abort()
 

@@ -142,7 +142,7 @@ class TraceWriter:
     def _write(self, data: bytes, *, queued: bool = True) -> None:
         """Write a byte string to the current file, or to a new file if the current one has no room for it.
 
-        queued: whether the bytes come from the queue. If so, they no longer count towards the limit `queue_bytes`.
+        queued: whether the bytes come from the queue. If so, they stop counting towards the limit `queue_bytes` as soon as they are written.
         """
         if self._written + len(data) > self._file_bytes:
             self._file.close()

@@ -343,7 +343,7 @@ def _detach(watch: Watch, events: Events, loop: asyncio.AbstractEventLoop, threa
 
 
 async def _finish_calls() -> None:
-    """Wait until the calls that other threads run in the broker's loop have returned, at most one second. Called before the loop stops."""
+    """Wait until the calls that other threads run in the broker's loop have returned, at most one second. Call it before the loop stops."""
     calls = asyncio.all_tasks() - {asyncio.current_task()}
     if calls:
         await asyncio.wait(calls, timeout=1)

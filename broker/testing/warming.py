@@ -1,4 +1,4 @@
-"""Loading of the modules for consumer groups before the first client needs them: request handlers and message layouts.
+"""Imports the request handlers and prepares the message layouts of consumer groups, before the first client needs them.
 
 The pytest plugin does this, or the first start of a cluster in a thread. Otherwise, the first consumer group of a process would take over ten times
 as long as the second.
@@ -25,11 +25,14 @@ _VERSIONS = {
 """Maps the APIs that consumer groups use to the versions that aiokafka, confluent-kafka and kafka-python send (end of 2025)."""
 
 _steps: list[Callable[[], object]] = [lambda: _list_steps()]
-"""The functions that `load_now` still has to run. At first this is only `_list_steps`, which adds the functions that load modules and layouts."""
+"""The functions that `load_now` still has to run.
+
+At first this is only `_list_steps`, which adds the functions that import modules and prepare message layouts.
+"""
 
 
 def load_now() -> None:
-    """Load the request handlers and message layouts that consumer groups need, unless they are loaded already."""
+    """Import the request handlers and prepare the message layouts that consumer groups need, unless this was done before."""
     while True:
         try:
             step = _steps.pop()
@@ -39,7 +42,7 @@ def load_now() -> None:
 
 
 def _list_steps() -> None:
-    """Fill `_steps` with the functions that load the message layouts, the request handlers, the request headers and the group coordinator."""
+    """Fill `_steps` with functions: they prepare message layouts and request headers, and import the request handlers and the group coordinator."""
     _steps.extend(partial(_load_layout, name, version) for name in _VERSIONS for version in _VERSIONS[name])
     _steps.extend((_load_headers, _load_groups))
     _steps.extend(partial(_load_handler, name) for name in ("PRODUCE", *_VERSIONS))
@@ -53,7 +56,7 @@ def _load_headers() -> None:
 
 
 def _load_groups() -> None:
-    """Load the group coordinator, and the layouts of the records that it writes for classic groups and their offsets."""
+    """Import the module of the group coordinator, and prepare the layouts of the records that it writes for classic groups and their offsets."""
     import kafkaproto.broker.group.coordinator
     import kafkaproto.broker.replication.coordinator_log  # noqa: F401
     from kafkaproto.data.group_metadata_key import GroupMetadataKey

@@ -1,6 +1,6 @@
 """A change of a transactional id, as observers receive it.
 
-It has a module of its own, so that observers can import it without loading the transaction coordinator.
+It has a module of its own, so that observers can import it without importing the transaction coordinator.
 """
 
 from __future__ import annotations

@@ -83,8 +83,9 @@ class TransactionCoordinator:
     ) -> None:
         """Give a producer its id and next epoch (TX-10 to TX-17). expected: the (producer id, epoch) in the request, None for a new producer.
 
-        timeout_ms: the transaction timeout that the producer requests. reply: called once, with the id and epoch or an error, and with the time in
-        ms. If a transaction is open, it is aborted, and the error is CONCURRENT_TRANSACTIONS (51), so that the producer sends the request again.
+        timeout_ms: the transaction timeout that the producer requests. reply: called once, with the id and epoch or an error, and with the current
+        time (ms). If a transaction is open, it is aborted, and the error is CONCURRENT_TRANSACTIONS (51), so that the producer sends the request
+        again.
         """
         try:
             if not 0 < timeout_ms <= self.settings.max_timeout_ms:
@@ -214,8 +215,8 @@ class TransactionCoordinator:
     def end(self, request: EndRequest, now_ms: int, reply: ProducerReply, cause: Cause = Cause.ENDED) -> None:
         """Commit or abort the transaction of a producer. `reply` is called when this decision is stored; the markers follow (TX-39).
 
-        cause: why the transaction ends, for the journal. It is ignored if a newer producer or a timeout has raised the epoch in order to abort the
-        transaction; then the journal names that reason.
+        cause: why the transaction ends, for the journal. The argument is ignored if a newer producer or a timeout has raised the epoch in order to
+        abort the transaction; then the journal names that reason.
         """
         try:
             if not request.transactional_id:

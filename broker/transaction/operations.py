@@ -1,6 +1,6 @@
 """The requests and results of the transaction coordinator.
 
-They have a module of their own, so that other modules can import them without loading the coordinator.
+They have a module of their own, so that other modules can import them without importing the coordinator.
 """
 
 from __future__ import annotations

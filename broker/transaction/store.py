@@ -49,8 +49,8 @@ class StateLog(Protocol):
 class TransactionStore:
     """The transactional ids whose partition of the transaction topic this broker leads.
 
-    loaded: called with (transactions, time in ms) when a partition was loaded. unloaded: called with the transactions of a partition that
-    another broker leads now. changed: called with (transaction, state before, time in ms) after each stored transition.
+    loaded: called with (transactions, current time in ms) when a partition was loaded. unloaded: called with the transactions of a partition that
+    another broker leads now. changed: called with (transaction, state before, current time in ms) after each stored transition.
     """
 
     def __init__(
@@ -102,16 +102,16 @@ class TransactionStore:
         return self._ids.get(transaction.transactional_id) is transaction
 
     def create(self, transactional_id: str, data: TransactionData) -> Transaction:
-        """Add a transactional id with the state `data` in memory. It is written to the log with its first transition."""
+        """Add a transactional id with the state `data` in memory. The id is written to the log with its first transition."""
         epoch = self._epochs[self._ownership.partition_of(transactional_id)]
         created = self._ids[transactional_id] = Transaction(transactional_id, data, epoch)
         return created
 
     def write(self, transaction: Transaction, now_ms: int, done: Done, *, keeps_pending: bool = False) -> None:
-        """Write the pending state of a transaction to the log. It becomes the current state when the record is replicated.
+        """Write the pending state of a transaction to the log. The pending state becomes the current state when the record is replicated.
 
-        done: called with (error code for the client, time in ms), with error code 0 if the state is stored. If the write fails, the pending state
-        is dropped, or stays if `keeps_pending` is true.
+        done: called with (error code for the client, current time in ms); the error code is 0 if the state is stored. If the write fails, the pending
+        state is dropped, or stays if `keeps_pending` is true.
         """
         pending = transaction.pending
         assert pending is not None

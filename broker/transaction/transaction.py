@@ -180,8 +180,8 @@ class Transaction:
     def prepare_fence(self, cause: Cause) -> TransactionData:
         """Set the pending state that shuts out the producer before its transaction is aborted (TX-16). Returns this state.
 
-        The epoch in the pending state is the current epoch plus 1. It is the current epoch if that is LAST_EPOCH already, or if an earlier fence
-        could not be stored (`has_failed_fence`).
+        The epoch in the pending state is the current epoch plus 1. If the current epoch is LAST_EPOCH, or an earlier fence could not be stored
+        (`has_failed_fence`), the epoch stays the same.
 
         cause: FENCED for a newer producer, TIMED_OUT for a timeout.
         """

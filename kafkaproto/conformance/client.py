@@ -68,7 +68,7 @@ class Connection(ABC):
         return data
 
     def check(self, key: int, version: int) -> None:  # noqa: B027 - most connections send every version
-        """Do nothing: this class sends requests in every version. Called before each request.
+        """Do nothing: this class sends requests in every version. `frame` calls this for each request.
 
         A subclass may raise an exception if the broker does not support this version of the API `key`.
         """

@@ -179,7 +179,7 @@ def follower_of(group: Group) -> int:
 
 @contextmanager
 def two_replicas(group: Group) -> Iterator[int]:
-    """Give partition 0 of the offsets topic, which stores the group, a second replica until the end of the `with` block. Returns its broker."""
+    """Give partition 0 of the offsets topic, which stores the group, a second replica until the end of the `with` block. Yields its broker id."""
     leader, follower = group.coordinator(), follower_of(group)
     group.subject.need_broker(follower)
     reassign(group.offsets, leader, follower)

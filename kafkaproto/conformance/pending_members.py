@@ -43,8 +43,8 @@ LEAVES: list[Leave] = [leave_with_v2, leave_with_v4, leave_beside_an_unknown_mem
 class Outcome(NamedTuple):
     """What the members of a group see after a pending member (a client with a member id that has not joined with it yet) has left.
 
-    syncs: the error codes of the members' SyncGroup responses, empty if they sent no SyncGroup. heartbeats: those of their Heartbeat responses. Both
-    tuples have the order in which the members were created. state: the state of the group.
+    syncs: the error codes of the members' SyncGroup responses, empty if they sent no SyncGroup. heartbeats: the error codes of the members' Heartbeat
+    responses. Both tuples have the order in which the members were created. state: the state of the group.
     """
 
     syncs: tuple[int, ...]

@@ -107,7 +107,7 @@ def test_new_coordinator_keeps_the_partitions_of_a_temporarily_absent_static_mem
 def test_classic_member_has_the_session_timeout_of_its_kip_848_group_after_a_move(subject: Subject) -> None:
     """A classic member with a session timeout of 6 s sends nothing for 9 s after the coordinator has moved, and stays in the group.
 
-    Its next heartbeat starts its own session timeout again, so it is removed when it is silent for another 7 s.
+    The member's next heartbeat starts its own session timeout again, so the member is removed when it is silent for another 7 s.
     """
     group = ConsumerGroup(subject, 0)
     before = group.coordinator()
@@ -131,7 +131,10 @@ def test_classic_member_has_the_session_timeout_of_its_kip_848_group_after_a_mov
 @pytest.mark.rule("GN-59", "GO-11")
 @pytest.mark.needs("group.consumer.migration.policy")
 def test_new_coordinator_removes_a_classic_member_that_does_not_revoke_in_time(subject: Subject) -> None:
-    """The coordinator moves while a classic member has to revoke partitions. The new coordinator removes it after its rebalance timeout."""
+    """The coordinator moves while a classic member has to revoke partitions.
+
+    The new coordinator removes the member after the member's rebalance timeout.
+    """
     group = ConsumerGroup(subject, 0)
     before = group.coordinator()
     after = (before + 1) % len(subject.bootstrap)

@@ -61,7 +61,7 @@ def test_partitions_are_revoked_from_one_member_before_another_member_gets_them(
 
 @pytest.mark.rule("GN-12", "SN-30")
 def test_heartbeat_with_the_previous_epoch_is_fenced_if_it_claims_moved_partitions(subject: Subject) -> None:
-    """A heartbeat with the previous epoch is accepted only if it names owned partitions that are all in the assignment (SN-30, steps 10, 11)."""
+    """A heartbeat with the previous epoch is accepted only if all partitions that it reports as owned are in the assignment (SN-30, steps 10, 11)."""
     group = ConsumerGroup(subject)
     kept, moved = split(group)
     assert group.beat("A", 1, kept) == (2, None)
@@ -169,7 +169,7 @@ def test_last_joined_member_decides_the_assignor_if_members_name_different_assig
 ) -> None:
     """B joins with assignor `first`, then A with the other of the two assignors, `range` and `uniform`. A's assignor computes the assignment.
 
-    `range` gives A the first three partitions, `uniform` the last three. ConsumerGroupDescribe does not show which of them was used: it always names
+    `range` gives A the first three partitions, `uniform` the last three. ConsumerGroupDescribe does not show which assignor was used: it always names
     `uniform`.
     """
     group = ConsumerGroup(subject)

@@ -42,7 +42,7 @@ def test_fetch_with_available_data_or_a_partition_error_is_answered_without_wait
 def test_waiting_fetch_returns_all_partitions_when_an_append_reaches_min_bytes(subject: Subject) -> None:
     """A fetch of two partitions waits until they have 250 bytes together.
 
-    It still waits after an append of 200 bytes to the first partition. An append of 70 bytes to the second completes it. The response has
+    It still waits after an append of 200 bytes to the first partition. An append of 70 bytes to the second completes the fetch. The response has
     both batches.
     """
     topic = new_topic(subject, 2)

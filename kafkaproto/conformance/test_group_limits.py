@@ -100,9 +100,10 @@ def test_pending_member_id_is_forgotten_when_the_group_is_full(subject: Subject)
 
 @pytest.mark.rule("GC-24", "GC-30")
 def test_rejected_pending_member_ends_the_join_phase_only_without_kip_848(subject: Subject) -> None:
-    """A join phase waits only for a pending member, which the full group then rejects. The coordinator in Java waits for the rebalance timeout.
+    """A join phase waits only for a pending member, which the full group then rejects.
 
-    A pending member has got its member id, but has not joined with it yet.
+    The rejection ends the join phase in Kafka's old coordinator (in Scala); the one in Java waits for the rebalance timeout. A pending member has got
+    its member id, but has not joined with it yet.
     """
     group = Group(subject)
     a, b = (group.client(version=3, rebalance_ms=REBALANCE_MS) for _ in range(2))

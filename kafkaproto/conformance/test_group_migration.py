@@ -179,8 +179,8 @@ def test_classic_group_with_a_custom_assignor_rejects_kip_848_members_from_4_0_o
 def test_waiting_join_gets_rebalance_in_progress_when_a_kip_848_member_joins(subject: Subject) -> None:
     """A member of the new protocol joins while a classic member waits for its JoinGroup response, which then arrives with REBALANCE_IN_PROGRESS.
 
-    In Kafka 4, the group becomes a consumer group. In earlier releases it does not, and the new member gets an error, because the classic member has
-    no assignment yet.
+    In Kafka 4, the group becomes a consumer group. In earlier releases the group stays classic, and the new member gets an error, because the classic
+    member has no assignment yet.
     """
     group = ConsumerGroup(subject)
     first, second = stable(group), Consumer(group)

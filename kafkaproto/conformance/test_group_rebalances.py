@@ -118,7 +118,7 @@ def test_another_member_becomes_group_leader_if_the_leader_does_not_rejoin(subje
 
 @pytest.mark.rule("GC-40", "GC-41", "GC-42", "GC-44", "SN-9")
 def test_group_leader_that_does_not_sync_in_time_is_removed_from_the_group(subject: Subject) -> None:
-    """The leader sends heartbeats, but no SyncGroup within the rebalance timeout. The group removes it and rebalances (scenario SN-9)."""
+    """The leader sends heartbeats, but no SyncGroup within the rebalance timeout. The group removes the leader and rebalances (scenario SN-9)."""
     group = Group(subject)
     a, b = (group.client(rebalance_ms=REBALANCE_MS) for _ in range(2))
     enter_together(a, b)

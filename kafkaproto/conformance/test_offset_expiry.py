@@ -64,7 +64,7 @@ def test_committed_offsets_expire_for_empty_groups_and_for_unsubscribed_topics(s
 def _errors_unless_unavailable(group: Group, topic: str, version: int, time_ms: int) -> dict[tuple[str, int], int]:
     """Commit offset 7 of partition 0 and return the errors by (topic, partition), or {} for COORDINATOR_NOT_AVAILABLE.
 
-    version: that of OffsetCommit. time_ms: the commit time.
+    version: the version of the OffsetCommit request. time_ms: the commit time.
     """
     errors = commit(group, {topic: {0: (7, "")}}, version, timestamp=time_ms)
     return {} if errors == {(topic, 0): NOT_AVAILABLE} else errors

@@ -64,7 +64,7 @@ def test_offset_fetch_of_an_unknown_group_returns_no_offsets_and_no_error(subjec
 
 @pytest.mark.rule("GO-15", "GO-16", "GO-21", "GO-22", "SN-22")
 def test_offset_commit_rejects_only_its_invalid_partitions(subject: Subject) -> None:
-    """An unknown partition or metadata that is too long rejects only its own offset (scenario SN-22)."""
+    """Offsets of an unknown partition or with too long metadata are rejected; the other offsets of the request are committed (scenario SN-22)."""
     t1 = new_topic(subject, partitions=6).name
     client = Group(subject).client()
     make_stable(client)
@@ -242,7 +242,8 @@ def test_offset_fetch_without_groups_gets_no_response_before_4_0(
 ) -> None:
     """An OffsetFetch without groups gets no response before 4.0; the broker keeps the connection open, but reads no further requests from it.
 
-    version, require_stable: those of the OffsetFetch request. responds: whether a response is expected, as from 4.0 on.
+    version, require_stable: the version and the field `require_stable` of the OffsetFetch request. responds: whether a response is expected, as from
+    4.0 on.
     """
     connection = Group(subject).connect()
     subject.send(connection, OffsetFetchRequest(groups=[], require_stable=require_stable), version)

@@ -123,7 +123,8 @@ TIMELINE = sorted(
 def test_throttle_times_equal_those_computed_by_a_simple_model_of_kafkas_quota_rate(subject: Subject) -> None:
     """Clients send the requests of `TIMELINE`. Each throttle time must equal that of `SlowRate`, a model of Kafka's quota rate.
 
-    One test covers all clients. Because they send their requests in the same period, it lasts only as long as the slowest client: 11 seconds.
+    One test covers all clients. Because the clients send their requests in the same period, the test lasts only as long as the slowest client: 11
+    seconds.
     """
     topic = new_topic(subject)
     payers = {who: Payer(subject, topic, bound) for who, bound in BOUNDS.items()}
@@ -253,7 +254,8 @@ def test_client_that_reconnects_during_its_throttle_is_served_but_throttled_long
 def fetched(subject: Subject, payer: Payer, version: int = 11) -> tuple[Any, int]:
     """Fetch partition 0 of the payer's topic from offset 0, on the payer's connection.
 
-    payer: a client with its own client id and quota. version: that of Fetch. Returns the response and the time in ms at which the request was sent.
+    payer: a client with its own client id and quota. version: the version of the Fetch request. Returns the response and the time in ms at which the
+    request was sent.
     """
     now_ms = round(subject.now_ms())
     response = subject.ask(payer.connection, fetch((payer.topic.name, 0, 0), version=version), version)

@@ -35,7 +35,7 @@ def test_restarted_static_group_leader_keeps_its_generation_and_assignment(subje
 
 @pytest.mark.rule("GC-33", "GC-34", "SN-13")
 def test_restarted_static_group_leader_gets_skip_assignment_true_in_join_group_v9(subject: Subject) -> None:
-    """A restarted static leader gets `skip_assignment` and the list of members: it can see them, but must not assign partitions (scenario SN-13)."""
+    """A restarted static leader gets `skip_assignment` and the list of members: it sees the members, but must not assign partitions (SN-13)."""
     group = Group(subject)
     old, new = (group.client(instance="i1", version=9) for _ in range(2))
     make_stable(old)

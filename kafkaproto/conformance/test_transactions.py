@@ -314,7 +314,10 @@ def test_list_transactions_filters_by_producer_id_and_by_duration(subject: Subje
 
 @pytest.mark.rule("TX-72")
 def test_list_transactions_returns_each_unknown_state_once(subject: Subject) -> None:
-    """Up to four states have the order of the request, more that of a Scala hash table. "Empty" is a state, so it is not returned."""
+    """Up to four unknown states are in the order of the request, more than four in that of a Scala hash table.
+
+    The state "Empty" is known, so it is not returned.
+    """
     producer = Producer(subject)
     producer.init()
     few = producer.listed(state_filters=["Foo", "Bar", "Foo", "Empty"])

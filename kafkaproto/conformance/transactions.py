@@ -170,8 +170,8 @@ class Producer:
     ) -> tuple[int, int]:
         """Produce one record with a sequence number, and return (error, base offset).
 
-        index: the partition. version: that of the request. producer_id, epoch: by default those of this producer. transactional: whether the batch
-        is part of a transaction.
+        index: the partition. version: the version of the Produce request. producer_id, epoch: by default those of this producer. transactional:
+        whether the batch is part of a transaction.
         """
         request = self.produce_request(
             topic, sequence, index=index, epoch=epoch, producer_id=producer_id, transactional=transactional

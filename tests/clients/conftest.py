@@ -12,6 +12,6 @@ from tests.support.clients.broker_side import RACKS, TOPICS
 
 @pytest.fixture
 def kafka() -> Iterator[TestCluster]:
-    """Yield three brokers in racks a, b and c with topic "t", whose 3 partitions are on all of them."""
+    """Yield three brokers in racks a, b and c with topic "t": each of its 3 partitions has a replica on each broker."""
     with cluster(3, TOPICS, RACKS) as running:
         yield running

@@ -31,7 +31,7 @@ Make = Callable[..., Awaitable[Any]]
 
 @pytest.fixture
 async def kafka() -> AsyncIterator[AsyncTestCluster]:
-    """Yield three brokers in racks a, b and c in the test's event loop, with topic "t", whose 3 partitions are on all of them."""
+    """Yield three brokers in racks a, b and c in the test's event loop, with topic "t", whose 3 partitions are on every broker."""
     async with async_cluster(3, TOPICS, RACKS) as running:
         yield running
 

@@ -349,7 +349,7 @@ def test_conformance_command_without_pytest_explains_how_to_install_pytest() -> 
 
 @pytest.mark.slow
 def test_conformance_package_run_as_a_python_module_runs_only_the_selected_tests() -> None:
-    """It imports `tests` before pytest, which must not make pytest fail."""
+    """The package imports `tests` before pytest, which must not make pytest fail."""
     chosen = ["--subjects", "virtual-kafka", "-k", "test_framing and tagged_fields"]
     done = subprocess.run(
         [sys.executable, "-m", "tests.conformance", *chosen], capture_output=True, text=True, check=False

@@ -54,7 +54,7 @@ class ClassicWriter:
         self.is_static = self.chance.random() < 0.4
         self.members = range(self.chance.choice([1, 2, 2, MOST_MEMBERS]))
         self.latest = self.chance.choice(self.members)
-        """The member that sent the last JoinGroup. It often sends the next request, so that many members join with their id, and sync."""
+        """The member that sent the last JoinGroup. This member often sends the next request, so that many members join with their id, and sync."""
         self.admin = AdminWriter(self.chance, self.members, (FIRST, SECOND), release)
 
     def write(self) -> tuple[Step, ...]:
@@ -138,7 +138,7 @@ class ClassicPlayer:
         return Identity(known.member_id, known.generation, known.instance)
 
     def answered(self, step: Step) -> Any:
-        """Return the response to the step, and those to parked requests that it completed, by member."""
+        """Return the response to the step's request, and the responses to parked requests that the step completed, by member."""
         kind, given = step
         if kind.startswith(ADMIN):
             answer = self.admin.answered(kind, given)

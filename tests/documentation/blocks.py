@@ -264,7 +264,7 @@ def _free_ports() -> Iterator[dict[str, str]]:
 def _row_of_free_ports(count: int = 5) -> int:
     """Return the first of `count` consecutive ports on which nothing listens.
 
-    They are below those that the kernel gives to connections, most of which a test with thousands of connections uses for a minute.
+    These ports are below the ones that the kernel gives to connections, most of which a test with thousands of connections uses for a minute.
     """
     for _ in range(100):
         first = random.randrange(10_000, 32_768 - count)

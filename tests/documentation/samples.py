@@ -301,7 +301,7 @@ def unclear(kind: str) -> set[str]:
 
 
 def of_kafka() -> set[str]:
-    """Return the error texts that Kafka sends, too. They are not rated, because the broker must send them word for word."""
+    """Return the error texts that Kafka sends, too. These texts are not rated, because the broker must send them word for word."""
     return set(json.loads(OF_KAFKA.read_text()))
 
 

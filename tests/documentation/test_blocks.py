@@ -20,7 +20,7 @@ SPARK = (
 
 
 def _pages() -> list[object]:
-    """Return a parameter for each page with code blocks, with the markers of what it needs."""
+    """Return a parameter for each page with code blocks, with the markers that name what the page needs."""
     paths = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     names = [path.relative_to(ROOT).as_posix() for path in paths if blocks(path.read_text())]
     return [pytest.param(name, id=name, marks=_markers(name)) for name in names]

@@ -1,6 +1,6 @@
 """The fuzzing process: ``python -m tests.fuzz.inside TARGET ARGUMENTS``, with arguments for libFuzzer.
 
-It is a separate process, because atheris must be active before any module of the codec is imported.
+Fuzzing needs a separate process, because atheris must be active before any module of the codec is imported.
 """
 
 from __future__ import annotations

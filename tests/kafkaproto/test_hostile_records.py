@@ -95,7 +95,7 @@ def changed(data: bytes, values: Callable[[int], Iterable[int]]) -> Iterator[byt
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_batch_that_expands_to_a_gibibyte_is_rejected_in_bounded_memory(name: str) -> None:
-    """It runs in a separate process, because Python does not measure memory of C libraries."""
+    """The test runs in a separate process, because Python does not measure the memory of C libraries."""
     result = subprocess.run(
         [sys.executable, "-m", "tests.support.codec.bombs", name], capture_output=True, text=True, check=False
     )

@@ -78,7 +78,7 @@ def test_common_structs_of_definitions_in_two_kafka_releases_are_merged() -> Non
 
 
 def test_merged_field_is_ignorable_if_the_newer_release_marks_the_field_ignorable() -> None:
-    """It matters only in versions without the field, which the older release does not have."""
+    """The mark matters only in versions without the field, and the older release does not have these versions."""
     [merged_field] = merged_fields([field("A", ignorable=False)], [field("A", "2-3", ignorable=True)])
     assert merged_field == field("A", "0-3", ignorable=True)
 

@@ -166,7 +166,7 @@ def run_pytest(tree: Path, stage: Stage, left_out: tuple[str, ...]) -> Failure |
 
 
 def environment_of(tree: Path) -> dict[str, str]:
-    """Return the environment of a tree's tests: scripts, and programs that run in another folder, load the tree's package too."""
+    """Return the environment of a tree's tests: scripts, and programs that run in another folder, import the tree's package, too."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST", "MAKE"))}
     return {**kept, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(tree)}
 

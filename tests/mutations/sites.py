@@ -68,7 +68,7 @@ def chosen(places: list[Site], seed: int) -> Site:
 
 
 def mutated(source: bytes, site: Site) -> bytes:
-    """Return the text of a file with one mutation. Raises SyntaxError if it does not compile."""
+    """Return the text of a file with one mutation. Raises SyntaxError if the mutated text does not compile."""
     text = source[: site.start] + site.replacement.encode() + source[site.end :]
     compile(text, site.path, "exec", dont_inherit=True)
     return text

@@ -35,7 +35,7 @@ ONLY_NEWER = {
     "OffsetCommitValue-v4",
     "TransactionLogValue-v1",
 }
-"""Formats that are missing or different in the older release, in addition to the groups that it lacks completely."""
+"""Formats that are missing or different in the older release, in addition to the groups that the older release lacks completely."""
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ VARIABLES = {
 
 
 def written_by_kafka(version: str, variables: dict[str, str], folder: Path) -> dict[str, str]:
-    """Return the settings of the file that Kafka writes. It then fails to format a log directory, which the file does not need."""
+    """Return the settings of the file that Kafka writes. Kafka then fails to format a log directory, which does not affect the file."""
     options = []
     for name in ("default", "mounted", "final"):
         (folder / name).mkdir()

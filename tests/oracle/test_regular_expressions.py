@@ -177,7 +177,7 @@ def test_regex_character_classes_match_the_same_unicode_characters_as_in_kafka(k
 
 @pytest.mark.rule("TX-72")
 def test_case_insensitive_topic_patterns_match_the_same_letters_as_in_kafka(kafka: RegularExpressionOracle) -> None:
-    """Literals and ranges of every code point that has case. RE2J never returns for some of them, `ENDLESS_IN_KAFKA`."""
+    """Literals and ranges of every code point that has case. RE2J never returns for some of these code points, `ENDLESS_IN_KAFKA`."""
     folds = {code_point for code_point, _ in kafka.tables()["folds"]} - ENDLESS_IN_KAFKA
     letters = [chr(code_point) for code_point in sorted(folds)]
     for letter in letters:
@@ -221,7 +221,7 @@ def test_topic_pattern_matches_a_small_letter_that_kafka_misses_due_to_a_re2j_bu
 ) -> None:
     """RE2J takes two alternatives for the same if they begin with the same letter, and forgets that only one of them ignores case.
 
-    We do not have this bug.
+    Our broker does not have this bug.
     """
     assert kafka.match("K(?:KK)+|(?i:K)", ["K", "k"]) == [True, False]
     assert ours("K(?:KK)+|(?i:K)", ["K", "k"]) == [True, True]

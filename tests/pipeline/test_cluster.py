@@ -43,7 +43,7 @@ LOCAL_ONLY = ("PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 
 
 def executors_python() -> Path:
-    """Return the Python of an environment with only these packages. It is created once and renamed into place."""
+    """Return the Python of an environment with only these packages. The environment is created once and renamed into place."""
     requirements = [f"{name}=={metadata.version(name)}" for name in PACKAGES]
     name = "-".join(
         [

@@ -1,6 +1,6 @@
 """Simulate a cluster with clients and faults in virtual time, once for each seed.
 
-It prints how many runs kept all rules, or the first run that did not.
+The program prints how many runs kept all rules, or the first run that broke a rule.
 """
 
 from __future__ import annotations

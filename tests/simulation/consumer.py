@@ -36,7 +36,7 @@ class ClientSession:
 
 @dataclass(slots=True)
 class Position:
-    """The position of a consumer. broker_id: the broker it fetches from. generation: of the history that it reads."""
+    """The position of a consumer. broker_id: the broker it fetches from. generation: the generation of the history that the consumer reads."""
 
     offset: int
     broker_id: int
@@ -48,7 +48,7 @@ class Position:
 class UnderWay:
     """A fetch without a response yet.
 
-    It is handled on arrival, or after the client has read the previous response; then it may take until its deadline.
+    The broker handles the fetch when it arrives, or after the client has read the previous response; then the fetch may wait until its deadline.
     """
 
     handled_ms: int
@@ -72,7 +72,7 @@ class Consumer(Client):
         self.names: dict[bytes, str] = {}
         """All topics that ever existed, by id; the newest of a name is last."""
         self.seen: dict[str, dict[bytes | None, list[int]]] = {}
-        """For compacted partitions, by name: key to the offsets at which it was read, ascending."""
+        """For compacted partitions, by name: maps each key to the offsets at which the consumer read the key, ascending."""
         self.partition_max = world.chance.choice([60, 300, 100_000])
 
     def connected(self, broker_id: int) -> None:

@@ -22,7 +22,7 @@ Place = tuple[bytes, int]
 
 
 class Owner(Protocol):
-    """The part of a member that this module reads. owned: what it was assigned and has not revoked. epoch: the last one that it was given, or 0."""
+    """The part of a member that this module reads. owned: partitions assigned and not revoked yet. epoch: the last epoch that it was given, or 0."""
 
     @property
     def name(self) -> str: ...
@@ -148,7 +148,7 @@ class GroupTruth:
         return None if coordinator.ownership.refusal(self.name) else coordinator
 
     def _check_owners(self, known: Any) -> None:
-        """Check that a partition has one owner. The coordinator has ended the ownership of those that it does not know."""
+        """Check that a partition has one owner. The coordinator has ended the ownership of members that it does not know."""
         owners: dict[Place, Owner] = {}
         for member in self.members:
             if member.member_id not in known or self._missed_a_generation(member):
@@ -160,7 +160,7 @@ class GroupTruth:
                 )
 
     def _missed_a_generation(self, member: Owner) -> bool:
-        """Return whether a member is a static one that did not join the newest generation: it stays, but what it had is assigned anew (GC-25)."""
+        """Return whether a member is a static one that did not join the newest generation: it stays, but its partitions are assigned anew (GC-25)."""
         is_static = member.is_classic and member.instance_id is not None
         return is_static and member.epoch < self.proven_epoch
 

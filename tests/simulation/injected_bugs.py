@@ -51,7 +51,7 @@ from tests.simulation.run import Broken, simulate
 
 SEEDS = 90
 _FIRST_SEEDS = Path(__file__).with_name("first_seeds.json")
-"""The seeds with which the tests begin, so that they need not search. A wrong seed only makes a test slower."""
+"""The seeds with which the tests begin, so that the tests need not search for a seed. A wrong seed only makes a test slower."""
 _MISMATCHES = ("AttributeError", "NameError", "TypeError")
 """Failures of an injected bug that no longer fits the code that it changes."""
 

@@ -57,7 +57,7 @@ class Members:
         world.groups += self.groups
 
     def act(self) -> None:
-        """Let the members of one group act in random order, and some of them come and go."""
+        """Let the members of one group act in random order, and let some members join and leave."""
         chance = self.world.chance
         slots = list(self.slots[chance.choice(self.groups).name])
         chance.shuffle(slots)

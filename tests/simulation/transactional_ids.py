@@ -27,7 +27,7 @@ class TransactionalIds:
             self.processes[known.name] = []
 
     def act(self) -> None:
-        """Let the processes of one transactional id act, and some of them come and go."""
+        """Let the processes of one transactional id act, and let some processes start and stop."""
         chance = self.world.chance
         known = chance.choice(self.world.transactions.ids)
         processes = self._living(known)

@@ -40,7 +40,7 @@ FORGOTTEN = {E.OUT_OF_ORDER_SEQUENCE_NUMBER, E.UNKNOWN_PRODUCER_ID}
 
 
 class Pending(NamedTuple):
-    """A batch without an acknowledgement. topic_id: of the topic for which it was made."""
+    """A batch without an acknowledgement. topic_id: the id of the topic for which the batch was made."""
 
     at: TopicPartition
     topic_id: bytes
@@ -75,7 +75,7 @@ class TransactionalProcess(Process):
         self.committed = 0
         """How many transactions it has committed."""
         self.initialised: Callable[[], None] = lambda: None
-        """Called when it has got an epoch."""
+        """A function that is called when this process has got an epoch."""
         self._keeps_id = False
         self._bumps = False
         self._sequences: dict[tuple[bytes, int], int] = {}
@@ -199,7 +199,7 @@ class TransactionalProcess(Process):
         return partition is None or partition.log.log_start_offset > 0
 
     def _give_up(self) -> None:
-        """Forget the transaction. It must be aborted, unless its commit was requested."""
+        """Forget the transaction. The coordinator must abort the transaction, unless this process has requested its commit."""
         transaction, self.transaction = self.transaction, None
         if transaction is not None:
             transaction.give_up()

@@ -43,7 +43,7 @@ def alter(ask: Ask, broker: str, *operations: tuple[str, int, str | None], valid
 
 
 def conversation(ask: Ask, logger: str) -> list[Any]:
-    """Return the results of all kinds of requests about one logger. Its name becomes `<logger>`."""
+    """Return the results of all kinds of requests about one logger. In the results, the logger's name is replaced by `<logger>`."""
     alterations: list[tuple[str, Operations]] = [
         ("0", [(logger, SET, "DEBUG")]),
         *(("0", [(logger, SET, level)]) for level in ("debug", "LOUD", "OFF", "", None, "FATAL", "TRACE", "ERROR")),

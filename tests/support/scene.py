@@ -15,7 +15,7 @@ PRODUCE_VERSION = 9
 
 
 def three(semantics: Any = "kip", **config: str) -> VirtualCluster:
-    """Return three brokers with topic `t`: one partition on all of them, led by broker 0."""
+    """Return three brokers with topic `t`: one partition with a replica on each broker, led by broker 0."""
     cluster = VirtualCluster(3, config, semantics=semantics)
     cluster.topic("t", 1, 3)
     return cluster

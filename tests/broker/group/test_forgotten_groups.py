@@ -46,7 +46,7 @@ def test_new_coordinator_loads_a_group_that_the_old_coordinator_removed_from_mem
 
 
 def test_new_coordinator_loads_a_classic_group_that_reuses_the_id_of_a_removed_group(bench: TransactionBench) -> None:
-    """The log still has the records of the forgotten group, without tombstones, before those of the classic group."""
+    """The log still has the records of the removed group, without tombstones, before the records of the classic group."""
     group = hidden_group(bench)
     client = group.client(version=3)
     assert client.join().error_code == 0

@@ -87,7 +87,7 @@ class GroupMachine(RuleBasedStateMachine):
 
     @rule()
     def all_members_come_back_and_sync(self) -> None:
-        """Let all members rejoin and sync, after which the group must be stable with all of them."""
+        """Let all members rejoin and sync, after which the group must be stable with all members."""
         members = [member.member_id for member in self._members()]
         joins: dict[str, Answers] = {}
         for member_id in members * 2:  # at first some members have other protocols than before, and all must rejoin

@@ -159,7 +159,7 @@ def topic_on(cluster: VirtualCluster, name: str, broker_id: int) -> None:
 
 
 def test_records_of_a_stopped_broker_are_deleted_with_their_topic(tmp_path: Path) -> None:
-    """Seed 8473 of the simulation: left on the disk, next to a partial metadata entry, they looked like records of an unknown topic."""
+    """Found by seed 8473 of the simulation: such records, next to a partial metadata entry, looked like records of an unknown topic."""
     processes = Processes(tmp_path, brokers=2)
     topic_on(processes.cluster, "kept", 0)
     topic_on(processes.cluster, "t", 1)

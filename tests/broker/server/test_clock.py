@@ -113,7 +113,7 @@ def test_fetches_waiting_100_400_and_700_ms_end_on_time_during_a_5_s_clock_advan
 
 
 def test_requests_sent_before_a_clock_advance_are_handled_before_the_clock_moves() -> None:
-    """This includes a connection that was just opened and is not accepted yet."""
+    """Each request is sent on a connection that was just opened and may not be accepted yet."""
     with cluster(clock="manual") as c:
         for _ in range(30):
             begun_ms = c.clock.now_ms()

@@ -1,4 +1,4 @@
-"""Random transactions with stopped brokers, moved coordinators and lost responses, and injected bugs that they must notice."""
+"""Random transactions with stopped brokers, moved coordinators and lost responses, and injected bugs that the tests must notice."""
 
 from __future__ import annotations
 

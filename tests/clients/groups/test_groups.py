@@ -78,10 +78,10 @@ class Scenario:
         self.commit()
 
     def change_subscription(self) -> None:
-        """Let the first member subscribe to another topic, too. All records of that topic are its own.
+        """Let the first member subscribe to another topic, too. Only this member then gets the records of that topic.
 
-        KafkaJS supports only equal subscriptions: its leader assigns the topics to which it subscribes itself to all members. There, all
-        members change their subscription.
+        KafkaJS supports only equal subscriptions: the group leader assigns its own topics to all members. With KafkaJS, all members therefore change
+        their subscription.
         """
         changed = self.members.running[: None if self.clients[0].library == "kafkajs" else 1]
         self.topics.add(OTHER_TOPIC)

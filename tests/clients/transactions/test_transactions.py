@@ -70,7 +70,7 @@ class Levels(NamedTuple):
 
 
 class Scene:
-    """A client library on a cluster, and a topic with two partitions for its transactions. Its leader coordinates none of them.
+    """A client library on a cluster, and a topic with two partitions for its transactions. The topic's leader coordinates none of the transactions.
 
     index: the partition of `__transaction_state` that has the transactional id; None for any.
     """

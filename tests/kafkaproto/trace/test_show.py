@@ -103,7 +103,7 @@ def test_trace_show_prints_cannot_be_read_for_a_frame_that_cannot_be_decoded(
 def test_trace_show_reads_api_versions_response_with_unsupported_version_as_v0(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is shown as version 0, whatever version was requested (KIP-511); of a request in an unknown version only the header is shown."""
+    """The response is shown as version 0, whatever version was requested (KIP-511); of a request in an unknown version only the header is shown."""
     answer = bytearray()
     encode_response_header(18, 0, 7, answer)
     codec(18, 0).encode_response(ApiVersionsResponse(35, [ApiVersion(18, 0, 3)]), answer, None)

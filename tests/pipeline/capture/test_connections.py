@@ -88,7 +88,7 @@ def test_packet_capture_tables_list_the_api_version_ranges_that_brokers_offered(
 
 @pytest.mark.parametrize("shaken", [True, False])
 def test_captured_api_versions_response_with_unsupported_version_error_is_read_as_v0(made: Made, shaken: bool) -> None:
-    """The rule is from KIP-511. It holds too if the capture begins with these packets."""
+    """The rule is from KIP-511. The rule also holds if the capture begins with these packets."""
     wire = Wire()
     old = response(ApiVersionsResponse(35, [ApiVersion(18, 0, 3)]), 18, 0, 1)
     add_exchanges(

@@ -142,7 +142,7 @@ def test_spark_kafka_py_sends_no_request_after_an_invalid_scram_server_signature
 
 @pytest.fixture(scope="module")
 def kafka() -> Iterator[int]:
-    """Run one Kafka node with user "me" in both mechanisms, one of them with more iterations than the minimum, and yield its port."""
+    """Run one Kafka node with user "me" in both mechanisms, one mechanism with more iterations than the minimum, and yield its port."""
     folder = Path(tempfile.mkdtemp(prefix="kafka-scram-"))
     plain, port, controller = free_ports(3)
     mechanisms = ",".join(HASHES)

@@ -130,7 +130,7 @@ def test_unowned_partition_analysis_reports_how_long_a_partition_had_no_group_me
 
 
 def test_rebalance_analysis_prefers_recorded_causes_to_causes_inferred_from_requests(spark: Any) -> None:
-    """A trace of this broker has them. Its times are those of the machine: only the causes and epochs are checked."""
+    """A trace of this broker has recorded causes. The times in the trace depend on the machine: only the causes and epochs are checked."""
     group = Group()
     entries: list[Entry] = []
     group.cluster.state.record(recorder_into(entries))

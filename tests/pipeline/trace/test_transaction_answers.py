@@ -168,7 +168,7 @@ def test_transaction_charts_show_outcomes_and_records_not_yet_visible_to_consume
 
 
 def test_transaction_analysis_prefers_recorded_abort_causes_to_inferred_causes(spark: Any) -> None:
-    """A trace of this broker has them. Its times are those of the machine: only causes and offsets are checked."""
+    """A trace of this broker has recorded causes. The times in the trace depend on the machine: only causes and offsets are checked."""
     bench = TransactionBench()
     topic = bench.topic()
     entries: list[Entry] = []

@@ -33,7 +33,7 @@ def produced(offset: int, epoch: int = 0, sequence: int = 0, producer: int = 7, 
 
 
 def fetched(*batches: Batch, lso: int | None = None, hw: int | None = None, aborted: Any = (), **more: Any) -> Row:
-    """Return a fetch of batches. Its last stable offset is right if `lso` and `hw` are None."""
+    """Return a fetch of batches. The last stable offset in the response is right if `lso` and `hw` are None."""
     end = batches[-1][0] + 1
     ends = {(producer, offset) for offset, producer, _, last in batches if last is None or isinstance(last, bool)}
     undecided = [

@@ -130,7 +130,7 @@ def test_tables_contain_rows_only_from_the_last_attempt_of_a_repeated_spark_task
 def test_table_job_adds_no_rows_if_files_written_by_a_spark_task_are_missing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """This happens if each machine has its own folder, or if a network share shows new files late."""
+    """Such files are missing if each machine has its own folder, or if a network share shows new files late."""
 
     class Elsewhere(TriesTwice):
         def collect(self) -> list[Any]:

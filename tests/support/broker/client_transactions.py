@@ -1,4 +1,4 @@
-"""What producers know of their transactions from the responses that they got, and what must therefore be visible."""
+"""What producers know of their transactions from the responses to their requests, and which records must therefore be visible."""
 
 from __future__ import annotations
 

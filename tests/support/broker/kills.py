@@ -1,4 +1,4 @@
-"""Broker processes that are killed with `kill -9`, each started on the data directory of the one before, and a blocking client of them."""
+"""Broker processes that are killed with `kill -9`, each started on the data directory of the one before, and a blocking client of these brokers."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class BrokerProcess:
 
 
 class BrokerProcesses:
-    """Starts broker processes quickly: they are forked from a process that has loaded all modules (`process_runner`)."""
+    """Starts broker processes quickly: they are forked from a process that has imported all modules (`process_runner`)."""
 
     def __init__(self, runner: subprocess.Popen[str]) -> None:
         self._runner = runner

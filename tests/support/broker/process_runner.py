@@ -1,4 +1,4 @@
-"""Run the broker's command line repeatedly, each time in a process forked from one that has loaded all modules.
+"""Run the broker's command line repeatedly, each time in a process forked from one that has imported all modules.
 
 Each line on stdin holds the arguments as JSON. The child prints its process id, then the broker's output. When it exits, the parent prints
 "ended".

@@ -129,7 +129,7 @@ class Writer:
             self._ask(partial(self._end, self.transaction.may_commit))
 
     def replace(self, address: str) -> None:
-        """Continue as a new process, which knows nothing. Its new epoch aborts what was open."""
+        """Continue as a new process, which knows nothing. The new epoch of this process aborts the open transaction."""
         if self.transaction is not None:
             self.transaction.give_up()
         self.transaction = None

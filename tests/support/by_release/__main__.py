@@ -1,6 +1,6 @@
 """Run client libraries against brokers of each release, and check the outcomes against those in git.
 
-This takes two minutes.
+The program takes two minutes.
 """
 
 from __future__ import annotations

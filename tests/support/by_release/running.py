@@ -145,7 +145,7 @@ def _versions_of(kafka: TestCluster, client: str) -> dict[str, int]:
 
 
 def missing_effects(kafka: TestCluster, outcomes: Mapping[str, Outcomes]) -> list[str]:
-    """Return the tasks that work, as the clients say, but without the effect on the brokers that they must have."""
+    """Return the tasks that work, as the clients say, but lack the effect that these tasks must have on the brokers."""
     missing = []
     for client, (tasks, _) in outcomes.items():
         effects = _effects(kafka, client)

@@ -1,6 +1,6 @@
 """Real client libraries against the broker, over sockets.
 
-They are imported here once, because kafka-python emits warnings on import. Warnings from this project's code remain errors.
+The libraries are imported here once, because kafka-python emits warnings on import. Warnings from this project's code remain errors.
 """
 
 import warnings

@@ -31,7 +31,7 @@ BLOBS = (b"", b"\x00", b"\x7f", bytes(range(256)), *(b"\xff" * length for length
 LONG_BLOBS = tuple(b"c" * length for length in (*EDGES, *FAR_EDGES))
 FLOATS = (0.0, -0.0, -0.5, 123456.75, -1.0, 5e-324, 2.2250738585072014e-308, 1.7976931348623157e308, 0.1, 1e300)
 UUIDS = (bytes(16), bytes([1] * 16), b"\xff" * 16, b"\xf8" + bytes(15), b"\xfb\xef\xbe" * 5 + b"\xfb")
-"""The text of two of them begins with a dash; that of another contains only dashes."""
+"""As text, two of these UUIDs begin with a dash, and another consists only of dashes."""
 TAG_NUMBERS = (100, 127, 128, 16383, 16384, 2**21 - 1, 2**21, 2**28 - 1, 2**28, 2**31 - 2)
 
 SPECIAL = ("default", "small", "lowest", "highest", "null", "empty", "long", "long", "wide")

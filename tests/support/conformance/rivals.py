@@ -1,6 +1,6 @@
 """kfake (of franz-go) and librdkafka's mock cluster, each as one broker for the conformance tests.
 
-They accept no settings and no control, so tests that need several brokers or another profile do not run. Independent of the tests that use
+Both accept no settings and cannot be controlled, so tests that need several brokers or another profile do not run. Independent of the tests that use
 them.
 """
 
@@ -38,7 +38,7 @@ class Kfake(Foreign):
 
 
 class LibrdkafkaMock(Foreign):
-    """The mock cluster inside a confluent-kafka client, which exists as long as the client. Its broker id is 1."""
+    """The mock cluster inside a confluent-kafka client. The mock cluster exists as long as the client, and its only broker has id 1."""
 
     creates = assigns = takes_settings = False
     first_id = 1

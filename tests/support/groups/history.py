@@ -1,4 +1,4 @@
-"""What the members of a group reported, in order, and the rules that it must keep."""
+"""What the members of a group reported, in order, and the rules that these reports must keep."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ CONFIG = {
 
 
 class Scene:
-    """Three brokers in three racks, with topic t on all of them: one partition of ten batches that a client has read."""
+    """Three brokers in three racks, with topic t: one partition, replicated to all brokers, with ten batches that a client has read."""
 
     def __init__(self) -> None:
         self.cluster = VirtualCluster(3, CONFIG)

@@ -57,7 +57,7 @@ class WordCount:
             self._processes[name] = subprocess.Popen([*self._command, *arguments], stdin=subprocess.PIPE, stderr=log)
 
     def close(self, name: str) -> None:
-        """Let an instance close. Raises AssertionError if it does not close cleanly."""
+        """Let an instance close. Raises AssertionError if the instance does not close cleanly."""
         process = self._processes.pop(name)
         process.communicate(timeout=WAIT_SECONDS)
         assert process.returncode == 0, f"{name} ended with {process.returncode}: {self._said()}"

@@ -1,4 +1,4 @@
-"""A logging library for a real Kafka, without which it rejects changes of its loggers."""
+"""A logging library for a real Kafka: without this library, Kafka rejects changes of its loggers."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ PATTERNS: Mapping[str, Pattern] = {
     ),
     "rate": Pattern(re.compile(r"\d+\.\d+|\b\d+(?= ms\b)"), "<rate>", "it depends on the machine"),
 }
-"""By name. A step of a scenario says which of them apply to its output."""
+"""Maps a name to a pattern. A step of a scenario names the patterns that apply to the output of the step."""
 
 _STACK = re.compile(r"\s+at |\s+\.\.\. \d+ more$")
 _NOISE = re.compile(rf"SLF4J: |the tool ended$|Tools\$Exited: |{_STACK.pattern}|$")

@@ -1,4 +1,4 @@
-"""The commands that are run against both clusters, tool by tool. They are also the table in docs/reference/kafka-tools.md."""
+"""The commands that are run against both clusters, tool by tool. The table in docs/reference/kafka-tools.md lists these commands, too."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Lines:
         self.emit(event, partitions=partitions)
 
     def records(self, records: Iterable[tuple[str, int, int]]) -> None:
-        """Report all records, also those of partitions that the member does not own: they are faults of the group."""
+        """Report all records, also records of partitions that the member does not own: such records are faults of the group."""
         reported = list(records)
         for begin in range(0, len(reported), MOST_RECORDS):
             self.emit("records", records=reported[begin : begin + MOST_RECORDS])
