@@ -18,7 +18,7 @@ from kafkaproto.conformance.subject import profiles, settings_of
 from kafkaproto.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
 from tests.support.answering import answering
 
-CHOSEN = "(test_fetch_sizes or test_closest_replica) and not from_release_4 and not since_kafka_4"
+CHOSEN = "(test_fetch_sizes or test_closest_replica) and not from_4_0 and not since_kafka_4"
 
 
 @contextmanager
