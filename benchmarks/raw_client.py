@@ -57,7 +57,7 @@ def read_response_frame(sock: socket.socket) -> bytes:
 
 
 class NewTopic(NamedTuple):
-    """A topic that exists on a broker. name: name of the topic. leader: host:port of the leader of partition 0."""
+    """A topic that `new_topic` has just created. name: name of the topic. leader: host:port of the leader of partition 0."""
 
     name: str
     leader: str

@@ -126,9 +126,9 @@ def sections(measured: Measured) -> list[Section]:
 def summary(all_cells: list[Cell]) -> Section:
     """Return the section that summarises all benchmark cases.
 
-    all_cells: the ratios of each case and kind of work. The table has the median and the lowest of the ratios of the fastest codec in pure Python,
-    without those of encoding as buffers. For each codec with native code (aiokafka in C, kio in Rust), the table has the number of ratios that reach
-    their minimum.
+    all_cells: for each case and kind of work, how many times faster this codec is than others. The table has the median and the lowest ratio to the
+    fastest codec in pure Python; ratios of encoding to buffers are left out. For each codec with native code (aiokafka in C, kio in Rust), the table
+    says how many ratios are at least the required one.
     """
     pure = [cell.fastest_pure for cell in all_cells if cell.fastest_pure is not None and cell.kind != AS_BUFFERS]
     median, least = statistics.median(pure), min(pure)

@@ -96,7 +96,7 @@ class ClusterConfig:
                 raise ConfigError(unmet)
 
     def broker_setting(self, name: str) -> Setting:
-        """Return the definition of a broker setting in this release. Raises ConfigError for an unknown name."""
+        """Return the definition of a broker setting in the emulated release of Kafka. Raises ConfigError for an unknown name."""
         return broker_setting(name, self.definitions)
 
     def dynamic_setting(self, name: str) -> Setting:
@@ -111,7 +111,7 @@ class ClusterConfig:
         return custom_setting(name, self.definitions) if setting.foreign else setting
 
     def topic_setting(self, name: str) -> Setting:
-        """Return the definition of a topic setting in this release. Raises ConfigError for an unknown name."""
+        """Return the definition of a topic setting in the emulated release of Kafka. Raises ConfigError for an unknown name."""
         return topic_setting(name, self.definitions)
 
     def check_topic(self, overrides: Mapping[str, str]) -> None:

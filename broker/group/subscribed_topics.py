@@ -76,7 +76,7 @@ class ClusterTopics:
         }
 
     def hash_of(self, topics: Mapping[str, SubscribedTopic]) -> int:
-        """Return the hash of a group's topics as a signed 64-bit number; 0 if this release stores no hash."""
+        """Return the hash of a group's topics as a signed 64-bit number; 0 if the emulated release stores no hash."""
         return _group_hash(topics) if self.stores_hash else 0
 
     def _racks(self, topic: Topic) -> tuple[tuple[str, ...], ...]:

@@ -30,7 +30,7 @@ def profiles() -> list[str]:
 
 
 def settings_of(profile: str) -> dict[str, str]:
-    """Return the broker settings of a profile, with which each broker of a subject is started."""
+    """Return the broker settings of a profile. Each broker of a cluster under test is started with them."""
     lines = (PROFILES / f"{profile}.properties").read_text().splitlines()
     return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
 

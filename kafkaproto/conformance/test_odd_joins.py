@@ -115,7 +115,7 @@ def test_member_metadata_may_be_any_bytes_if_the_protocol_type_is_not_consumer(s
 
 
 @pytest.mark.rule("GC-26")
-def test_not_coordinator_response_to_join_group_has_no_member_id_with_kip_848(subject: Subject) -> None:
+def test_kip_848_broker_returns_no_member_id_with_the_error_not_coordinator(subject: Subject) -> None:
     group = Group(subject)
     member_id = "" if has_new_coordinator(subject) else "M"
     for version in (3, 7, 9):

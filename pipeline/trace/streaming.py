@@ -52,7 +52,7 @@ class TraceFolder(DataSource):
 
 
 class GrownRange(InputPartition):
-    """A range of bytes of one file, from `start` (inclusive) to `end` (exclusive)."""
+    """The bytes by which one file has grown, from `start` (inclusive) to `end` (exclusive)."""
 
     def __init__(self, file: str, start: int, end: int) -> None:
         super().__init__((file, start, end))
