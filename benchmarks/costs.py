@@ -38,8 +38,8 @@ WITHOUT, WITH = "without", "with"
 def cells(of_batches: float, of_requests: float) -> list[Cell]:
     """Return the measurements of a feature's cost, each with the minimum ratio: the speed with the feature divided by the speed without it.
 
-    They are short forms of measurements of `benchmarks.race`. of_batches: the minimum ratio of measurements that spend most time on batches.
-    of_requests: the minimum ratio of the other measurements, which spend most time on requests.
+    The measurements are shorter variants of those in `benchmarks.race`. of_batches: the minimum ratio of measurements that spend most time on
+    batches. of_requests: the minimum ratio of the other measurements, which spend most time on requests.
     """
     large, small = ({WITH: 0.0, WITHOUT: ratio} for ratio in (of_batches, of_requests))
     return [

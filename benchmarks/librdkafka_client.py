@@ -31,7 +31,7 @@ _CONSUMER = {
 
 
 def produce(address: str, topic: str, value_bytes: int, count: int) -> float:
-    """Write `count` values with acks=1 to an existing topic, and return MB/s. Raises RuntimeError unless all are acknowledged.
+    """Write `count` values with acks=1 to an existing topic, and return MB/s. Raises RuntimeError if a value is not acknowledged.
 
     address: host:port of the broker. value_bytes: the size of each value.
     """
@@ -66,7 +66,7 @@ def produce(address: str, topic: str, value_bytes: int, count: int) -> float:
 
 
 def consume(address: str, topic: str, value_bytes: int, count: int) -> float:
-    """Read `count` values of a topic from the beginning, and return MB/s. Raises RuntimeError if they do not all arrive.
+    """Read `count` values of a topic from the beginning, and return MB/s. Raises RuntimeError if a value does not arrive.
 
     address: host:port of the broker. value_bytes: the size of each value.
     """

@@ -156,7 +156,7 @@ def many_partitions_kept() -> list[Row]:
 
 
 def many_connections(connections: int, seconds: float, per_second: int = 300) -> list[Row]:
-    """Measure a broker's memory per connection while all connections wait in a long poll, and the time from an append to the waiting client.
+    """Measure a broker's memory per connection while all connections wait in a long poll, and how soon after an append a response arrives.
 
     connections: number of connections, each of which waits for a record in a partition of its own. Another process appends a record to one partition
     after the other for `seconds` seconds, `per_second` times per second. The time is measured from just before the append until the response to the

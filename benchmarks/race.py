@@ -40,9 +40,9 @@ AHEAD = 1.0
 class Cell(NamedTuple):
     """One measurement of the benchmark `benchmarks.race`.
 
-    run: takes the address of a program and returns a speed; a larger number is better. required: maps the name of each program that is compared with
-    this broker to the minimum ratio: this broker's speed divided by the program's speed. Other programs are not measured. apart: True to run client
-    and program on different cores, which single round trips need: their time otherwise jumps between two values.
+    run: takes the address of a program and returns a speed; a larger number is better. required: maps the name of another program to the minimum
+    ratio (this broker's speed divided by that program's speed). A program that is not in this dict is not measured. apart: True to run client and
+    program on different cores, which single round trips need: their time otherwise jumps between two values.
     """
 
     name: str
@@ -180,7 +180,7 @@ def seconds_to_first_line(command: list[str]) -> float:
 def start_ratio() -> float:
     """Return the time that the broker needs to start, divided by the time of an interpreter that only imports asyncio, ssl and construct.
 
-    The broker has started when it prints its first line. Its modules are compiled before, as in an installation.
+    The broker has started when it prints its first line. The broker's modules are compiled before the measurement, as in an installation.
     """
     subprocess.run([sys.executable, "-m", "compileall", "-q", "kafkaproto", "broker"], check=True)
     baseline, ours = [], []

@@ -295,7 +295,7 @@ def _on_many_connections(address: str, data: bytes, go_on: Callable[[int, float]
 
 
 def fetch_many_partitions(address: str, topic: str, partitions: int, incremental: bool, seconds: float = 1.0) -> float:
-    """Measure how many fetches per second a broker handles that cover all partitions of a topic without records.
+    """Measure how many fetches per second a broker handles if each fetch covers all partitions of a topic without records.
 
     partitions: the number of partitions. incremental: whether to send incremental fetches of one fetch session instead of full fetches. seconds: how
     long to measure.

@@ -46,7 +46,7 @@ def valgrind() -> str | None:
 
 
 def of_requests(side: Side, rows: Sequence[str], requests: int) -> dict[str, Count]:
-    """Run measurements of `workload.py`. Returns the instructions per request of each, or the reason why they could not be counted.
+    """Run measurements of `workload.py`. Returns the instructions per request of each measurement, or why they were not counted.
 
     side: the commit whose code is measured. rows: the names of the measurements. requests: the number of requests that each measurement sends while
     instructions are counted.

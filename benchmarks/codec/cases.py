@@ -90,7 +90,7 @@ class MessageCase:
 class RecordCase:
     """A kind of work to measure with a record batch of magic 2. ``work``: iterate, keys, columns, build or checksum.
 
-    mixed: no two neighbouring records have the same size; otherwise all records have one size.
+    mixed: True if no two neighbouring records have the same size, False if all records have one size.
     """
 
     title: str

@@ -46,7 +46,7 @@ def ours(case: MessageCase, data: bytes) -> Directions:
 
 
 class Elsewhere:
-    """Takes the place of records in a file: the encoder writes the length of the records, and leaves a gap instead of copying the records."""
+    """A stand-in for records that are stored in a file: the encoder writes their length, and leaves a gap instead of copying the records."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data

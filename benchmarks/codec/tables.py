@@ -126,9 +126,9 @@ def sections(measured: Measured) -> list[Section]:
 def summary(all_cells: list[Cell]) -> Section:
     """Return the section that summarises all benchmark cases.
 
-    all_cells: for each case and kind of work, how many times faster this codec is than others. The table has the median and the lowest ratio to the
-    fastest codec in pure Python; ratios of encoding to buffers are left out. For each codec with native code (aiokafka in C, kio in Rust), the table
-    says how many ratios are at least the required one.
+    all_cells: the ratios of each case and kind of work. A ratio is the time of another codec divided by the time of this codec. The table has the
+    median and the lowest of the ratios for the fastest codec in pure Python; ratios of encoding to buffers are left out. For each codec with native
+    code (aiokafka in C, kio in Rust), the table says how many of its ratios reach the required minimum.
     """
     pure = [cell.fastest_pure for cell in all_cells if cell.fastest_pure is not None and cell.kind != AS_BUFFERS]
     median, least = statistics.median(pure), min(pure)

@@ -15,7 +15,7 @@ MAIN = Path(__file__).with_name("kfake.go")
 
 
 def built() -> str:
-    """Return the path of the program kfake. Go builds it in the project's folder for downloads (`cache_folder`) if it is not there.
+    """Return the path of the program kfake. If kfake is not in the project's folder for downloads (`cache_folder`), Go builds it there.
 
     Raises FileNotFoundError if Go is not installed, and CalledProcessError if the build fails.
     """

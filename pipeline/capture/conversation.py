@@ -87,7 +87,7 @@ class Conversation:
         self._ordered_stretch = self._stretch
 
     def missed(self, of_requests: bool) -> None:
-        """Record a gap in the capture, in which frames may be missing. of_requests: True for a gap in the requests, False in the responses."""
+        """Record a gap in the capture, in which frames may be missing. of_requests: True for missing requests, False for missing responses."""
         if of_requests:
             self._stretch += 1
         else:

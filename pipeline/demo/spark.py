@@ -159,10 +159,10 @@ def _mbeans(spark: SparkSession, method: str, *arguments: object) -> Any:
 
 
 def _windowed_counts(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[Cell]:
-    """Run a job twice that counts the events of each minute, and return the checks of its results.
+    """Run twice a job that counts the events of each minute, and return the checks of its results.
 
-    The second run continues from the checkpoint of the first run, and counts only events that were sent since. scratch: the folder in which the
-    checkpoint is stored.
+    The second run continues from the checkpoint of the first run, and counts only events that were sent after the first run. scratch: the folder in
+    which the checkpoint is stored.
     """
     brokers.create_topic(EVENTS, 2)
     brokers.create_topic(COUNTS, 1)

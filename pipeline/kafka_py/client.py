@@ -60,8 +60,9 @@ class Missing(Passing):
 class Client:
     """A client for one thread. It cannot be pickled: each executor creates its own. `close` closes its connections.
 
-    fail_fast: whether to raise OptionError at once if no bootstrap server can be reached before the first connection. The driver passes True, because
-    the options may be wrong. Executors pass False and retry, because the driver has reached the brokers with the same options.
+    fail_fast: True to raise OptionError at once, without retries, if the client has never been connected and no bootstrap server can be reached. The
+    driver passes True, because the options may be wrong. Executors pass False and retry, because the driver has reached the brokers with the same
+    options.
     """
 
     def __init__(self, settings: ClientSettings, fail_fast: bool = False) -> None:
@@ -113,8 +114,8 @@ class Client:
     def any_connection(self) -> Connection:
         """Return a connection to a known broker or to a bootstrap server.
 
-        Raises SSLCertVerificationError if the certificate of a server is not accepted. If no server can be reached, raises OptionError
-        (with `fail_fast`, and if no attempt timed out) or else ConnectionError.
+        Raises SSLCertVerificationError if the certificate of a server is not accepted. If no server can be reached, raises OptionError if `fail_fast`
+        is true and no attempt timed out, otherwise ConnectionError.
         """
         if self._open:
             return next(iter(self._open.values()))
@@ -170,7 +171,7 @@ class Client:
     def leader(self, partition: Partition, create: bool = False) -> int:
         """Return the id of the broker that leads a partition. Raises Passing or OSError if a retry may help, otherwise KafkaError.
 
-        create: create a missing topic if the brokers allow it.
+        create: whether to create a missing topic if the brokers allow it.
         """
         if partition not in self._leaders:
             response = self._ask_metadata([partition[0]], create)
@@ -198,7 +199,7 @@ class Client:
     # ---- topics --------------------------------------------------------------------------------------------------------------
 
     def partitions_of(self, topics: Iterable[str], create: bool = False) -> list[Partition]:
-        """Return all partitions of the topics. create: create missing topics if the brokers allow it.
+        """Return all partitions of the topics. create: whether to create missing topics if the brokers allow it.
 
         LEADER_NOT_AVAILABLE (5) is retried; with `create`, all errors in `PASSING` are. Raises KafkaError for any other error, such as
         UNKNOWN_TOPIC_OR_PARTITION (3) without `create`, and TimeoutError if temporary failures last longer than `api_timeout_ms`.
@@ -236,8 +237,8 @@ class Client:
         """Return the offsets of partitions from ListOffsets.
 
         timestamps: maps each partition to EARLIEST, LATEST or a time in ms since the epoch. A partition gets the offset NO_OFFSET if all its
-        records are older than that time. read_committed: LATEST means the last stable offset instead of the high watermark. Raises KafkaError if a
-        broker returns a lasting error, and TimeoutError if temporary failures last longer than `api_timeout_ms`.
+        records are older than that time. read_committed: if True, LATEST means the last stable offset instead of the high watermark. Raises
+        KafkaError if a broker returns a lasting error, and TimeoutError if temporary failures last longer than `api_timeout_ms`.
         """
         offsets: Offsets = {}
 

@@ -117,7 +117,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
         return self._initial
 
     def _begun(self, start: Offsets, end: Offsets) -> Offsets:
-        """Return the offset at which a batch starts in each partition: the one in `start`, but not above the one in `end`.
+        """Return the offset at which a batch starts in each partition: the offset in `start`, or the offset in `end` if that is lower.
 
         start, end: the offsets between which Spark plans the batch. Only a partition that is read from its latest offset can have a start above its
         end. After a restart, Spark plans the first batch again, with the end that it has stored but with a start that is looked up again. Records

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The windows of a live job. A job can continue from a checkpoint folder only with the windows with which the folder was created.
+    """The windows of a live job. A job that continues from a checkpoint folder must use the same windows as the job that created it.
 
     window_s: length of a window. slide_s: time between the starts of two windows. late_s: time for which a window accepts late records. All are in
     seconds.

@@ -94,7 +94,7 @@ class RunReader:
 
 
 class _Rejected:
-    """Counts the rows and entries with values that do not fit into a table (`count`), and describes the first of them (`first`)."""
+    """The rows and entries with values that do not fit into a table: their number (`count`) and a description of the first (`first`)."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -96,7 +96,7 @@ def runs_of(path: Path) -> tuple[list[Run], list[Notice]]:
 def resumable_place(run: Run, before: Mapping[str, int], text: str) -> Place | None:
     """Return the position (`Place`) from which reading of `run` can continue; None if the run (recording) must be read from the start.
 
-    before: the files of the run from which the tables were made, in order; maps the name of a file to the size in bytes that it had then. text: the
+    before: the files of the run when the tables were last updated, in order: maps the name of each file to its size in bytes at that time. text: the
     position that was saved with the tables, as JSON.
     """
     try:

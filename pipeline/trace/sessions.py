@@ -50,7 +50,7 @@ class _Session:
     """State of one fetch session.
 
     epoch: the session epoch that the next fetch must have. reported: maps a partition to the high watermark that the client received last.
-    due_since_ns: maps a partition to the time since which the broker has a newer high watermark to report.
+    due_since_ns: maps a partition to the time of the first response outside this session with a higher high watermark than `reported`.
     """
 
     __slots__ = ("connection", "due_since_ns", "epoch", "reported", "requested")

@@ -59,7 +59,7 @@ def is_valid_folder_name(run: str) -> bool:
 
 
 class Store:
-    """The output folder `path` with the tables of all runs (recordings). Raises StoreError if it has other files, and leaves them untouched."""
+    """The output folder `path` with the tables of all runs (recordings). Raises StoreError if the folder has only other programs' files."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

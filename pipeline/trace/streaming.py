@@ -1,8 +1,8 @@
 """`kafkaproto stream TRACE OUT --checkpoint DIR`: updates the tables while a trace is being written.
 
 This is a Structured Streaming query over the folder of the trace. The offset with which Spark counts progress is the size of each file. Each
-micro-batch does the same as the command `kafkaproto tables`, and is committed completely or not at all: if Spark repeats it, it finds nothing new. Of
-a trace, only the new part is read, and its rows are added as further files; a longer trigger interval makes fewer and larger files. A capture that
+micro-batch does the same as the command `kafkaproto tables`, and is committed completely or not at all: if Spark repeats it, it finds nothing new.
+Only the new part of a trace is read, and its rows are added as further files; a longer trigger interval makes fewer and larger files. A capture that
 has grown is read again from the start. This module does not depend on the content of files.
 """
 
@@ -85,7 +85,7 @@ class FolderReader(DataSourceStreamReader):
 
 
 def start(spark: SparkSession, trace: Path, out: Path, checkpoint: Path, every: str = EVERY) -> StreamingQuery:
-    """Start the streaming query and return it; the caller must `stop()` it. Raises StoreError if `out` holds other files.
+    """Start the streaming query and return it; the caller must `stop()` it. Raises StoreError if `out` has only files of other programs.
 
     trace: the folder of the trace. out: the folder of the tables. checkpoint: the folder of the query's checkpoint. every: the trigger interval as
     a Spark duration.

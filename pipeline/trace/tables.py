@@ -129,7 +129,7 @@ def _files(run: Run) -> dict[str, int]:
 def _refusal(run: Run, before: dict[str, Any] | None) -> str:
     """Return the reason why a run (a recording) cannot be added to the tables, or an empty text if it can be added.
 
-    before: the manifest entry of the run that has the same name in the tables, which `run` would extend or replace; None if there is no such run.
+    before: the manifest entry of the run with the same name in the tables; None if there is none. `run` would extend or replace that run.
     """
     sizes = _files(run)
     if not is_valid_folder_name(run.name):

@@ -115,7 +115,7 @@ DDL = (
 
 
 class _Plan:
-    """The replay of one client's requests under one what-if quota, and what is counted for the row of this client and quota in `planned`.
+    """The replay of one client's requests under one what-if quota, and the counts for this client and quota in the result of `planned`.
 
     Counted are the requests (each repetition of a throttled fetch is a further request), the throttles and the throttle times.
     """

@@ -21,8 +21,8 @@ def logs(tables: Tables) -> DataFrame:
     the last response with the batch), life and stretch.
 
     Two batches of a partition have the same `life` if they are from the same log: `life` changes when a topic is created again or a log truncated.
-    They also have the same `stretch` if no offset between them is missing, so that every marker between them is known. An offset is missing if it
-    was not fetched, or was removed by compaction.
+    Two batches with the same `life` also have the same `stretch` if no offset between them is missing, so that every marker between them is known. An
+    offset is missing if it was not fetched, or was removed by compaction.
     """
     return tables.sql("""
         WITH seen AS (

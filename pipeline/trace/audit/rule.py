@@ -104,7 +104,7 @@ class Tables:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether the trace of every run (recording) is complete; False if an exchange or event may be missing in one."""
+        """Return True if the trace of every run (recording) is complete, False if any trace may lack an exchange or event."""
         with self._deriving:
             if self._complete is None:
                 self._complete = self.table("gaps").isEmpty()
@@ -361,7 +361,7 @@ class Outcome(NamedTuple):
 
     @property
     def query(self) -> dict[str, str]:
-        """Return the function that checked the rule, for the reader: its dotted name as `name` and its source text as `source`."""
+        """Return the dotted name (`name`) and the source text (`source`) of the function that checked the rule."""
         check = self.rule.check
         return {"name": f"{check.__module__}.{check.__qualname__}", "source": inspect.getsource(check)}
 

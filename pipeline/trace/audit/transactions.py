@@ -139,7 +139,7 @@ def committed_visible(tables: Tables) -> DataFrame:
 
 
 def _open_below_stable(tables: Tables, checks: str) -> DataFrame:
-    """Check the observed last stable offsets: each transaction with a batch below one must have its marker below the observed high watermark.
+    """Check that each transaction with a batch below an observed last stable offset has its marker below the observed high watermark.
 
     checks: SQL for the observations, with columns run, seq, where_ (topic name or id), partition, last_stable_offset, high_watermark and at_ns (time
     of the observation). Observations of partitions without transactional batches are dropped.

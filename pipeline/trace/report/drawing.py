@@ -54,8 +54,8 @@ class Drawing:
     """A figure: `with Drawing(name, height) as (axes, render)`, where `render()` returns the SVG.
 
     A figure has one or more panels, one above the other; `axes` are the axes of the top panel. name: name of the figure. height: height of the whole
-    figure in inches. Three arguments choose the panels: panels (number of panels, with equal heights), below (makes two panels; share, 0 to 1, of
-    the height for the lower one), heights (relative height of each panel). `below` overrides `panels`, and `heights` overrides both.
+    figure in inches. Three arguments choose the panels: panels (number of panels, with equal heights), below (makes two panels, and is the lower
+    panel's share of the height, 0 to 1), heights (relative height of each panel). `below` overrides `panels`, and `heights` overrides both.
     """
 
     def __init__(
