@@ -94,7 +94,7 @@ class Runs:
 
     @property
     def deleted_bytes(self) -> int:
-        """Return the size in bytes of those deleted batches that Kafka would still store, because it deletes only whole segments (AD-41).
+        """Return the size in bytes of the deleted batches that Kafka would still store, because Kafka deletes only whole segments (AD-41).
 
         These batches lie before the log start, in the same segment as the log start.
         """

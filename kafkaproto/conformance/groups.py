@@ -173,13 +173,19 @@ class Group:
 
 
 def follower_of(group: Group) -> int:
-    """Return the broker that gets the second replica of the group's partition. Requests go to broker 0, which must not be held."""
+    """Return the id of a broker that can get the second replica of the group's partition.
+
+    It is neither the coordinator nor broker 0: tests send requests to broker 0, so they must not stop it from fetching (`scene.held`).
+    """
     return 1 if group.coordinator() != 1 else 2
 
 
 @contextmanager
 def two_replicas(group: Group) -> Iterator[int]:
-    """Give partition 0 of the offsets topic, which stores the group, a second replica until the end of the `with` block. Yields its broker id."""
+    """Give partition 0 of the offsets topic, which stores the group, a second replica until the end of the `with` block.
+
+    Yields the id of the broker with this replica.
+    """
     leader, follower = group.coordinator(), follower_of(group)
     group.subject.need_broker(follower)
     reassign(group.offsets, leader, follower)

@@ -59,7 +59,7 @@ _LENGTH_AT = 8
 _EPOCH_AT = 12
 CRC_AT = 17
 _ATTRIBUTES_AT = 21
-"""The index of the attributes in a batch. The checksum covers all bytes from here on, and no earlier field such as base offset or leader epoch."""
+"""The index of the attributes in a batch. The checksum covers the attributes and all bytes after them, but no earlier field."""
 _MAX_TIMESTAMP_AT = 35
 
 _INT64 = struct.Struct(">q")

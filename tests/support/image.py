@@ -65,8 +65,8 @@ def _expression(pattern: str) -> re.Pattern[str]:
 class Image:
     """A built image. entrypoint, healthcheck: arguments from the Dockerfile.
 
-    base: the image of FROM. user: of USER. exposed: ports. volumes: paths. with_python: whether the base image includes Python.
-    Raises NotKnown, json.JSONDecodeError for an invalid list, subprocess.CalledProcessError.
+    base, user: the arguments of FROM and USER. exposed: the ports of EXPOSE. volumes: the paths of VOLUME. with_python: whether
+    the base image includes Python. Raises NotKnown, json.JSONDecodeError for an invalid list, subprocess.CalledProcessError.
     """
 
     def __init__(self, source: Path, root: Path, *, with_python: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""A conversation about the levels of a broker's loggers (KIP-412), for this broker and a real Kafka."""
+"""A sequence of requests about the levels of a broker's loggers (KIP-412), for this broker and a real Kafka."""
 
 from __future__ import annotations
 
@@ -73,5 +73,5 @@ def conversation(ask: Ask, logger: str) -> list[Any]:
 
 
 def _normalised(text: str, logger: str) -> str:
-    """Replace the logger's name, and the received id, for which 3.9.1 reports the id of the broker itself."""
+    """Replace the logger's name by `<logger>`, and the received id by `<id>`, because Kafka 3.9.1 reports the broker's own id there."""
     return re.sub(r"(node id.*received) -?\d+", r"\1 <id>", text.replace(logger, "<logger>"))

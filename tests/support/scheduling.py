@@ -32,7 +32,7 @@ _WAITING = (
     "tests/clients/transactions/test_transactions.py ",
     "tests/clients/groups/test_groups.py",
 )
-"""How the names of those groups begin whose tests mostly wait: for timeouts of brokers that keep real time, or of clients."""
+"""The prefixes of the names of groups whose tests mostly wait: for timeouts of brokers that keep real time, or of clients."""
 
 
 def is_waiting(scope: str) -> bool:

@@ -33,7 +33,7 @@ NOT_CALLED: Mapping[str, str] = {
         "streams groups are not served",
     ),
 }
-"""Maps methods of the AdminClient that the program does not call to the reason."""
+"""Maps each method of the AdminClient that the test program does not call to the reason for not calling it."""
 
 
 class Result(NamedTuple):
@@ -64,7 +64,7 @@ def _without_controller(text: Any) -> Any:
 
 
 def _quorum(info: Any) -> Any:
-    """Return the part of the description of a quorum that two clusters can share. An error remains as it is."""
+    """Return the part of a quorum's description that can be equal in two clusters. An error is returned unchanged."""
     if "voters" not in info:
         return info
     voters, observers = info["voters"], info["observers"]
@@ -102,12 +102,12 @@ FIELDS: Mapping[str, Rule] = {
         "this broker has one controller without a listener (AD-25), so that only its epoch and the ids of observers are compared",
     ),
 }
-"""The fields that are replaced before a comparison. All others must be equal."""
+"""Maps the name of a field to the rule that replaces its value before a comparison. All other fields must be equal."""
 _TOPIC_ID = re.compile(r"[\w-]{22}")
 
 
 def normalised(content: Any, field: str = "") -> Any:
-    """Return the content of a result with `FIELDS` applied. field: the name of the field that holds it."""
+    """Return the content of a result with values replaced by the rules in `FIELDS`. field: the name of the field that holds the content."""
     if field in FIELDS:
         content = FIELDS[field].replace(content)
     if isinstance(content, dict):

@@ -1,4 +1,4 @@
-"""What producers know of their transactions from the responses to their requests, and which records must therefore be visible."""
+"""A model of transactions: how each may have ended, as far as producers know from responses, and whether its records may be visible."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.support.broker.committed_offset import NOTHING
 
 
 class Outcome(Enum):
-    """What producers know of the end of a transaction. UNKNOWN: a commit was requested and got no response."""
+    """The outcome of a transaction, as far as its producer knows. UNKNOWN: a commit was requested and got no response."""
 
     OPEN = "open"
     COMMITTED = "committed"
@@ -17,9 +17,10 @@ class Outcome(Enum):
 
 
 class ClientTransaction:
-    """A transaction of one process. may_commit: whether it requested the commit before it was fenced. started_ms: when it began.
+    """A transaction of one producer process. may_commit: whether the producer requested the commit before it was fenced.
 
-    offset: the last offset that it committed with an acknowledgement. decisions: by partition, whether the marker there commits.
+    started_ms: when the transaction began. offset: the last consumer offset that was added to the transaction and acknowledged. decisions: maps a
+    partition to True if its marker commits the transaction, False if the marker aborts it.
     """
 
     def __init__(self, name: str, started_ms: int) -> None:
@@ -31,22 +32,22 @@ class ClientTransaction:
         self.decisions: dict[str, bool] = {}
 
     def end(self, outcome: Outcome) -> None:
-        """Note what the producer knows at the end."""
+        """Record the outcome that the producer knows. Raises AssertionError if a marker contradicts this outcome."""
         self.outcome = outcome
         self._check()
 
     def give_up(self) -> None:
-        """Note that the producer gets no response any more. The transaction must be aborted, unless its commit was requested."""
+        """Record that the producer gives up the transaction: the outcome is UNKNOWN if the commit was requested, otherwise ABORTED."""
         self.end(Outcome.UNKNOWN if self.may_commit else Outcome.ABORTED)
 
     def decide(self, place: str, committed: bool) -> None:
-        """Note a marker that ends the transaction in a partition."""
+        """Record the marker that ends the transaction in partition `place`. committed: False for an abort marker."""
         self.decisions[place] = committed
         self._check()
 
     @property
     def can_be_visible(self) -> bool:
-        """Return whether its records may be visible."""
+        """Return whether a read_committed consumer may see the records of this transaction."""
         is_open = self.outcome in (Outcome.OPEN, Outcome.UNKNOWN) and self.may_commit
         return (is_open or self.outcome is Outcome.COMMITTED) and False not in self.decisions.values()
 
@@ -73,7 +74,7 @@ class TransactionalId:
         self.offsets: dict[int, ClientTransaction] = {}
 
     def stable_offsets(self) -> set[int]:
-        """Return the offsets that a fetch may return that waits for open transactions."""
+        """Return the offsets that OffsetFetch may return if the request requires stable offsets, for which open transactions must end first."""
         allowed = {NOTHING}
         for number, transaction in self.offsets.items():
             if transaction.outcome is Outcome.COMMITTED:

@@ -1,4 +1,4 @@
-"""What is known of one committed offset from the responses that clients got."""
+"""A model of one committed offset, built from the responses that clients got."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ NOTHING = -1
 
 
 class CommittedOffset:
-    """The committed offset of one partition. acknowledged: the last acknowledged one, -1 for none.
+    """The committed offset of one partition. acknowledged: the offset of the last acknowledged commit, -1 for none.
 
-    unsure: later commits that were neither acknowledged nor refused, by their numbers, which grow with the time of sending.
+    unsure: the offsets of later commits that were neither acknowledged nor refused, by the number of the commit. `send` counts the commits.
     """
 
     def __init__(self) -> None:
@@ -21,13 +21,13 @@ class CommittedOffset:
         """The number of a commit that a client read up to the high watermark, so that no client may read an earlier one; 0 for none."""
 
     def send(self, offset: int) -> int:
-        """Note a commit that is being sent, and return its number."""
+        """Record that a commit of `offset` is being sent, and return the number of the commit."""
         self._next += 1
         self.unsure[self._next] = offset
         return self._next
 
     def acknowledge(self, number: int) -> None:
-        """Note that a commit succeeded: it replaces all earlier ones, because only the owner of a partition may commit."""
+        """Record that commit `number` succeeded: it replaces all earlier ones, because only the owner of a partition may commit."""
         offset = self.unsure.pop(number, None)
         assert offset is not None, (
             f"commit {number} was acknowledged after a later one; {self.acknowledged} was committed"
@@ -37,7 +37,7 @@ class CommittedOffset:
         self.unsure = {later: value for later, value in self.unsure.items() if later > number}
 
     def refuse(self, number: int) -> None:
-        """Note that the coordinator refused a commit before it wrote anything."""
+        """Record that the coordinator refused commit `number` without writing anything."""
         self.unsure.pop(number, None)
 
     def check(self, fetched: int, *, is_replicated: bool = False) -> None:

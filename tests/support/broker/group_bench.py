@@ -22,7 +22,7 @@ def subscription(*topics: str) -> bytes:
 
 
 class Answers(list[Any]):
-    """The responses to one request; `answer` is the only one and fails unless exactly one has arrived."""
+    """All responses to one request. `answer` returns the only response, and fails unless exactly one has arrived."""
 
     @property
     def answer(self) -> Any:
@@ -37,7 +37,7 @@ class Bench:
         self.coordinator = GroupCoordinator(GroupSettings(**settings), self.timers, Random(7))
 
     def advance(self, delta_ms: int) -> None:
-        """Advance the clock from deadline to deadline, each at its exact time."""
+        """Advance the clock by `delta_ms`. The clock stops at each deadline, so that each timer runs at its exact time."""
         until_ms = self.now_ms + delta_ms
         while (at_ms := self.timers.next_deadline_ms()) is not None and at_ms <= until_ms:
             self.now_ms = at_ms
@@ -111,7 +111,7 @@ class Bench:
         instance: str | None,
         offsets: Mapping[PartitionKey, CommittedOffset],
     ) -> dict[PartitionKey, int]:
-        """Commit offsets; without a log the coordinator answers at once."""
+        """Commit offsets. A coordinator without a log responds at once."""
         answers = Answers()
         self.coordinator.commits.commit(
             group, generation, member_id, instance, offsets, self.now_ms, self._reply_to(answers)

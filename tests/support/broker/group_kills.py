@@ -54,7 +54,7 @@ OPTIONS = {
 
 @dataclass
 class Killed:
-    """What a run saw. continued: how many members of earlier processes a restarted broker still knew; commits: acknowledged ones."""
+    """The counts of one run. continued: how often a restarted broker still knew a member. commits: the number of acknowledged commits."""
 
     kills: int = 0
     commits: int = 0
@@ -63,7 +63,7 @@ class Killed:
 
 
 class Group:
-    """The known state of a group. proven: the highest generation or member epoch that a response of an earlier process contained."""
+    """The state of a group, as known from responses. proven: the highest generation or member epoch that an earlier broker process returned."""
 
     def __init__(self, name: str, seen: Killed) -> None:
         self.name = name
@@ -74,13 +74,13 @@ class Group:
         self._highest = 0
 
     def reach(self, epoch: int) -> None:
-        """Note the generation or epoch of a member that joined; it is not lower than those in the responses of earlier processes."""
+        """Record the generation or epoch of a member that joined. Raises AssertionError if it is below `proven`."""
         with self.lock:
             assert epoch >= self.proven, f"{self.name}: the epoch went back from {self.proven} to {epoch}"
             self._note(epoch)
 
     def note(self, epoch: int) -> None:
-        """Note the epoch of a member, which may lag behind the group while the member revokes partitions."""
+        """Record the epoch of a member, which may lag behind the group while the member revokes partitions."""
         with self.lock:
             self._note(epoch)
 
@@ -89,12 +89,12 @@ class Group:
         self._highest = max(self._highest, epoch)
 
     def restarted(self) -> None:
-        """Note that the process was killed: its successor may not go back behind the responses so far."""
+        """Record that the broker was killed: the next broker process must not return a lower generation or epoch to a member that joins."""
         self.proven = self._highest
 
 
 class Member(ABC):
-    """One member; the state outlives the connection and the broker. epoch: its generation or member epoch, 0 before it has one."""
+    """A member of a group, which keeps its state when the broker is killed. epoch: its generation or member epoch, 0 before the first join."""
 
     def __init__(self, group: Group, number: int, random: Random) -> None:
         self.group = group
@@ -209,7 +209,7 @@ class ClassicMember(Member):
     is_leaving = False
 
     def resume(self) -> None:
-        """A member that had an assignment is still one, in its generation or a later one, and its session has started anew."""
+        """Check after a restart that a member with an assignment is still in the group, in its generation or a later one."""
         if self.is_leaving or not self.epoch:
             self.is_leaving = False
             return
@@ -282,7 +282,7 @@ class ConsumerMember(Member):
     generation = 0
 
     def resume(self) -> None:
-        """A member that has an epoch continues with it, also if the response to its last heartbeat was lost (GN-12)."""
+        """Check that the broker accepts the epoch of this member, or fences it if the response to its last heartbeat was lost (GN-12)."""
         if not self.epoch:
             return
         was_sure, epoch = self.is_sure, self.epoch
@@ -374,7 +374,7 @@ def check_offsets(address: str, groups: list[Group]) -> None:
 
 
 def run(processes: BrokerProcesses, folder: Path, kills: int, seed: int) -> Killed:
-    """Kill a broker `kills` times while members of both protocols work, and check each restarted process. Returns what was seen."""
+    """Kill a broker `kills` times while members of both protocols work, and check each restarted broker. Returns the counts."""
     random, seen = Random(seed), Killed()
     classic, consumer = groups = [Group("classic", seen), Group("consumer", seen)]
     members: list[Member] = [ClassicMember(classic, i, Random(seed + i)) for i in range(MEMBERS)]

@@ -1,6 +1,6 @@
 """Benchmark rows whose instructions are counted: a heartbeat of one member beside a number of idle members, in both group protocols.
 
-It runs like `benchmarks/ab/workload.py`, whose rows it replaces: `python -P heartbeat_rows.py ROW...` prints one JSON object per row.
+The program is run in place of `benchmarks/ab/workload.py`, with these rows: `python -P heartbeat_rows.py ROW...` prints one JSON object per row.
 """
 
 from __future__ import annotations

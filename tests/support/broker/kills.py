@@ -19,7 +19,7 @@ from tests.support.raw import frame
 
 PATIENCE_SECONDS = 20.0
 LIFE_SECONDS = 0.05, 0.5
-"""The shortest and longest time from the start of work until a broker is killed."""
+"""The shortest and longest time in seconds from the start of the clients' work until a broker is killed."""
 
 
 class Client:
@@ -82,7 +82,10 @@ class BrokerProcesses:
         assert self._runner.stdout.readline() == "ended\n"
 
     def kill_while_starting(self, options: Sequence[str], wait: Callable[[], None]) -> bool:
-        """Start `kafkaproto broker` with these options and kill it when `wait` returns. Returns whether it had not printed an address before."""
+        """Start `kafkaproto broker` with these options and kill it when `wait` returns.
+
+        Returns whether the process was killed before it printed an address.
+        """
         assert self._runner.stdin is not None and self._runner.stdout is not None
         self._runner.stdin.write(json.dumps(options) + "\n")
         self._runner.stdin.flush()

@@ -19,7 +19,7 @@ from tests.support.wire import batch, produce, produced
 class Processes:
     """The successive processes of one data directory; `cluster` is the current one.
 
-    `crash` is `kill -9`: only the lock is released, as the kernel would do.
+    `crash` simulates `kill -9`: it only releases the lock of the data directory, as the kernel would do.
     """
 
     def __init__(self, path: Path, brokers: int = 1, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""Random transactions of three producers, while brokers stop, leaders and coordinators move, and responses are lost; then what must hold.
+"""Random transactions of three producers, while brokers stop, leaders and coordinators move, and responses are lost; with checks of the result.
 
 `RandomTransactions(seed, newer).play()` raises AssertionError, with the seed, if a committed record or offset is not visible, an aborted one is,
 a transaction stays open, or the replicas of a partition disagree.
@@ -30,7 +30,7 @@ from tests.support.broker.transaction_bench import TRANSACTIONS, TransactionBenc
 from tests.support.conformance.virtual import BROKERS
 
 COMMITTED, ABORTED, UNKNOWN = "committed", "aborted", "unknown"
-"""What a producer knows of a record or an offset: unknown if the response that would tell was lost or says neither."""
+"""The outcome of a record or an offset, as its producer knows it: UNKNOWN if the response was lost or leaves the outcome open."""
 CONCURRENT_TRANSACTIONS = 51
 MAYBE_WRITTEN = frozenset({6, 7, 20})
 """Errors of Produce after which the record may be in the log."""
@@ -43,8 +43,8 @@ Place = tuple[str, int]
 class Writer:
     """A transactional producer. adds_partitions: whether it uses transaction version 2. offset_key: the partition whose offsets it commits.
 
-    may_write: whether it has an epoch that it did not see fenced. open_values, open_offset: of its open transaction. offsets: all that it
-    committed, in order, with their outcomes.
+    may_write: False if it needs a new epoch before it can write. open_values, open_offset: the records and the offset of its open
+    transaction. offsets: all offsets that it committed, in order, with their outcomes.
     """
 
     producer: Producer

@@ -57,7 +57,7 @@ OPTIONS = {
 
 @dataclass
 class Killed:
-    """What a run saw. continued: how many producers went on after a restart; open: how many transactions were open at a kill."""
+    """The counts of one run. continued: how many producers continued after a restart; open: how many transactions were open at a kill."""
 
     kills: int = 0
     committed: int = 0
@@ -78,7 +78,7 @@ class Written(NamedTuple):
 class Writer:
     """A transactional producer. adds_partitions: whether it uses transaction version 2. written: acknowledged records, not yet checked.
 
-    pending: sends the request again that got no response; None for none.
+    pending: a function that repeats the request that got no response; None if there is no such request.
     """
 
     def __init__(self, number: int, values: Values, *, adds_partitions: bool, seed: int) -> None:
@@ -98,7 +98,7 @@ class Writer:
 
     @property
     def is_open(self) -> bool:
-        """Whether the coordinator has confirmed a part of its transaction, and not its end."""
+        """Whether the coordinator has confirmed a part of the producer's transaction, but not its end."""
         return bool(self._added)
 
     def run(self, address: str) -> None:
@@ -235,7 +235,7 @@ class Writer:
 
 
 class Values:
-    """The values of all records, with their transactions. numbers: makes numbers for values and offsets that nothing else has."""
+    """The values of all records, with their transactions. numbers: yields unique numbers for values and offsets."""
 
     def __init__(self) -> None:
         self.transactions: dict[bytes, ClientTransaction] = {}
@@ -328,7 +328,7 @@ def prepare(address: str) -> None:
 
 
 def run(processes: BrokerProcesses, folder: Path, kills: int, seed: int, *, release: str) -> Killed:
-    """Kill a broker `kills` times while producers work, and check what is visible after each restart. Returns what was seen."""
+    """Kill a broker `kills` times while producers work, and check what is visible after each restart. Returns the counts."""
     random, seen, values = Random(seed), Killed(), Values()
     newer = not release.startswith("3.")
     writers = [Writer(i, values, adds_partitions=newer and i % 2 == 0, seed=seed + i) for i in range(PRODUCERS)]

@@ -1,7 +1,7 @@
 """Benchmark rows whose instructions are counted: requests of one transactional producer beside a number of open transactions.
 
-The open transactions have the same coordinator and a record in the same partition. It runs like `benchmarks/ab/workload.py`, whose rows it
-replaces: `python -P transaction_rows.py ROW...` prints one JSON object per row.
+The open transactions have the same coordinator and a record in the same partition. The program is run in place of
+`benchmarks/ab/workload.py`, with these rows: `python -P transaction_rows.py ROW...` prints one JSON object per row.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from kafkaproto.conformance.subject import settings_of
 from tests.support.by_release.programs.tasks import BROKERS
 
 VERSIONS = {"0.11": "0.11.0.3", "1.1": "1.1.1", "2.8": "2.8.2", "3.9": KAFKA_VERSION, "4.2": NEWER_VERSION}
-"""Maps a release to the Kafka version that stands for it."""
+"""Maps a release to the Kafka version that is run for this release."""
 WITH_ZOOKEEPER = ("0.11", "1.1", "2.8")
 ZOOKEEPER_SETTINGS = ("-Dzookeeper.jmx.log4j.disable=true", "-Dzookeeper.admin.enableServer=false")
 LATER_SETTINGS = ("replica.selector.class",)

@@ -70,7 +70,7 @@ def python(module: str) -> list[str]:
 
 
 def _built(name: str, sources: Sequence[Path], build: Callable[[Path], None]) -> Path:
-    """Return the folder with what `build` makes of the sources. Two test runs may build at the same time: the last one is kept."""
+    """Return the folder with the files that `build` makes from the sources. Two test runs may build at the same time: the last one is kept."""
     digest = hashlib.sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()[:16]
     folder = cache_folder() / "programs" / f"{name}-{digest}"
     if not folder.is_dir():

@@ -68,7 +68,7 @@ class Ours:
 
 
 Via = Callable[[str], AbstractContextManager[str]]
-"""Starts a proxy in front of a broker: takes the broker's address and yields the address for clients."""
+"""A function that starts a proxy in front of a broker. It takes the broker's address and yields the address for clients."""
 
 
 @contextmanager

@@ -117,7 +117,7 @@ def bytes_within(sent: Sequence[Charge] | Sequence[Sent], within_ms: int) -> int
 
 
 def lateness_ms(kafka: Handle, client_ids: Sequence[str]) -> list[int]:
-    """Return how many ms longer than announced each connection was muted; negative values are too short (X-5)."""
+    """Return, for each throttle that has ended, how many ms it lasted longer than its throttle time; negative if it was too short (X-5)."""
     return [
         seen.ended_ms - seen.at_ms - seen.throttle_time_ms
         for seen in kafka.journal.throttles()

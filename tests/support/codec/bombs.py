@@ -49,7 +49,7 @@ def snappy_raw() -> bytes:
 
 
 def snappy_liar() -> bytes:
-    """Return blocks that announce the full limit but contain almost nothing."""
+    """Return snappy blocks that announce 8 MiB of content each but contain almost nothing."""
     block = bytes.fromhex("80808004") + b"\x00\x00"  # 8 MiB
     return SNAPPY_HEADER + (struct.pack(">i", len(block)) + block) * 1000
 
@@ -61,7 +61,7 @@ def lz4_blocks() -> bytes:
 
 
 def lz4_liar() -> bytes:
-    """Return a frame that announces four exbibytes of content."""
+    """Return an lz4 frame that announces four exbibytes of content."""
     block = bytes(cramjam.lz4.compress_block(b"data" * 100, store_size=False))
     frame = LZ4_START + b"\x68\x70" + struct.pack("<Q", 1 << 62) + b"\x00" + struct.pack("<I", len(block)) + block
     return with_right_checksum(frame + bytes(4))
@@ -81,7 +81,7 @@ def zstd_too_large_window() -> bytes:
 
 
 def zstd_liar() -> bytes:
-    """Return a single segment that announces four exbibytes."""
+    """Return a zstd frame of a single segment that announces four exbibytes of content."""
     return ZSTD_START + b"\xe0" + struct.pack("<Q", 1 << 62) + zstd_blocks()[6:]
 
 

@@ -39,8 +39,8 @@ NOT_ON_NEWER_KAFKA = frozenset(
 )
 """The modules that do not run on Kafka 4.2.0 by default, because they wait for some minutes in real time.
 
-They check quotas, connection rates, the placement and administration of partitions, in-sync replicas and the expiration of offsets. There, 4.2.0 and
-3.9.1 behave alike in a run of the whole suite with `--subjects real-newer`, and this broker passes the tests with `--release 4.2`.
+They check quotas, connection rates, the placement and administration of partitions, in-sync replicas and the expiration of offsets. In these areas,
+4.2.0 and 3.9.1 behave alike in a run of the whole suite with `--subjects real-newer`, and this broker passes the tests with `--release 4.2`.
 docs/how-to/conformance.md lists the modules.
 """
 _RIVALS = ("kfake", "librdkafka-mock")

@@ -28,7 +28,7 @@ SESSION_SETTINGS = {
     "group.consumer.min.session.timeout.ms": "1000",
     "group.consumer.session.timeout.ms": str(SESSION_MS),
 }
-"""Broker settings with which sessions end soon."""
+"""Broker settings with which the session of a killed member expires soon."""
 READ_BYTES = 1 << 16
 PROGRAMS = Path(__file__).parent / "programs"
 COMMANDS: dict[str, Callable[[], list[str]]] = {
@@ -122,7 +122,7 @@ class Members:
         self.wait(lambda: member in self.history.stopped, f"{member} is killed")
 
     def commit(self, offsets: dict[Partition, int]) -> None:
-        """Let all members commit until these offsets are committed. A commit may fail, or come before a member has read all, in a rebalance.
+        """Let all members commit repeatedly until `offsets` are committed: in a rebalance, a commit may fail, or come before all records are read.
 
         Raises TimeoutError.
         """

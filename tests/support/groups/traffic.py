@@ -13,7 +13,7 @@ SETTINGS = {
     "group.initial.rebalance.delay.ms": "500",
     **SESSION_SETTINGS,
 }
-"""Broker settings for groups of both protocols. Kafka 4.2 ignores the first one's default, and 3.9 needs it."""
+"""Broker settings for groups of both protocols. Kafka 3.9 needs the first setting; Kafka 4.2 does not."""
 ENDS: dict[Partition, int] = {(TOPIC, index): RECORDS // PARTITIONS for index in range(PARTITIONS)}
 
 

@@ -1,4 +1,4 @@
-"""The other end of ``Assignors.java``: Kafka's own assignors of consumer groups (KIP-848)."""
+"""A client of ``Assignors.java``, which runs Kafka's own assignors of consumer groups (KIP-848)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tests.support.oracle.oracle import Process
 
 
 class AssignorOracle(Process):
-    """Kafka's `UniformAssignor` and `RangeAssignor`, with the arguments of ours."""
+    """Kafka's `UniformAssignor` and `RangeAssignor`, called with the same arguments as this broker's assignors."""
 
     program = "Assignors.java"
 
     def assign(
         self, name: str, members: Sequence[MemberSubscription], counts: Mapping[bytes, int]
     ) -> dict[str, Assignment]:
-        """Return the targets that an assignor gives: `uniform` or `range`."""
+        """Return the target assignments that one of Kafka's assignors computes. name: `uniform` or `range`."""
         group = {
             "homogeneous": is_homogeneous(members),
             "topics": {_text(topic_id): count for topic_id, count in counts.items()},

@@ -115,7 +115,7 @@ def _decoded(answer: str) -> Decoded:
 
 
 class Releases:
-    """Two releases with the versions that each has. Single questions go to the older one if it has the version."""
+    """Two releases of Kafka, with the message versions that each has. A single question goes to the older release if it has the version."""
 
     def __init__(self, *releases: tuple[Oracle, Path]) -> None:
         """Start one process per release. Its kafka-clients jar defines which versions are stable."""

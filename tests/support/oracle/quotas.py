@@ -9,7 +9,7 @@ from typing import Any
 from tests.support.oracle.oracle import Process
 
 Step = Sequence[Any]
-"""The format that ``Quotas.java`` describes."""
+"""One event for Kafka's quota classes, in the format that ``Quotas.java`` describes."""
 
 
 class QuotaOracle(Process):

@@ -1,4 +1,4 @@
-"""The other end of ``RegularExpressions.java``: how Kafka validates and matches the regular expressions of consumer groups."""
+"""A client of ``RegularExpressions.java``, which validates and matches, as Kafka does, the regular expressions of consumer groups."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.oracle.oracle import Process
 
 
 class RegularExpressionOracle(Process):
-    """The validation of Kafka's group coordinator, and RE2J, which it uses."""
+    """The validation of regular expressions in Kafka's group coordinator, and RE2J, the library that the coordinator uses."""
 
     program = "RegularExpressions.java"
 

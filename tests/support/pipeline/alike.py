@@ -33,7 +33,7 @@ Row = dict[str, Any]
 
 
 class Recorded(NamedTuple):
-    """One recorded exchange. row: of its request. counts: rows in each table. text: all rows without columns that differ between recorders."""
+    """One recorded exchange. row: the row of the request. counts: rows by table. text: all rows without columns that differ between recorders."""
 
     row: Row
     counts: dict[str, int]

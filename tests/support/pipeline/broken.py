@@ -115,8 +115,8 @@ Act = Callable[[Scene], None]
 class Fault(NamedTuple):
     """A fault of the broker and the traffic that shows it.
 
-    breaks: the change to the broker. act: what clients do then; the fault affects the last step first. must: the rules that report it. may:
-    rules that may report a consequence.
+    breaks: the change to the broker. act: what clients do then; their last step is the first one that the fault affects. must: the
+    rules that report the fault. may: rules that may report a consequence.
     """
 
     breaks: Callable[[Patch], None]

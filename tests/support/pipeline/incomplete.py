@@ -12,7 +12,7 @@ from tests.support.pipeline.patched import Rows, fallen_watermark
 FILES = 9
 SEEDS = 5
 TELLING = ("topic", "quota", "leader", "isr", "broker", "throttle")
-"""Events that rules evaluate."""
+"""The kinds of events that rules evaluate."""
 EXPLAINED = {"17", "19"}
 """Rules that report findings unless they take missing entries into account."""
 UNDECIDED = {
@@ -38,12 +38,12 @@ UNDECIDED = {
     "27",
     "28",
 }
-"""Rules that what is missing may always explain."""
+"""Rules whose findings may always be due to missing entries."""
 PARTLY = {"1", "10-epoch", "10-order", "11-aborted", "13-early", "14", "15", "19", "21", "25"}
-"""Those of which an exchange may break a part by itself. All others see a fault in one exchange, or in two that are there."""
+"""Rules that find only a part of the faults in a sparse run: those that one exchange shows. Rules in neither set find all faults."""
 BESIDE_A_HOLE, FAR_FROM_A_HOLE = "beside.pcap", "far.pcap"
 SPARSE = 64
-"""Between any two entries of a sparse run others are missing."""
+"""The factor by which `sparse` multiplies sequence numbers, so that entries seem to be missing between any two."""
 
 
 def lacking(entries: list[Entry]) -> Iterator[tuple[str, list[Entry]]]:

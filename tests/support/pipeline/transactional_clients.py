@@ -16,7 +16,10 @@ from tests.support.clients.kafka_tools import JVM
 
 PARTITIONS = 2
 COMMITTED, ABORTED = 6, 4
-"""The number of records of each outcome: of two transactions that the first producer ends, of the fenced one, and of two of the second producer."""
+"""The numbers of committed and of aborted records of one client.
+
+They are in two transactions that the first producer ends, in its fenced one, and in two of the second producer.
+"""
 PATIENCE_SECONDS = 60.0
 JAVA_PROGRAM = Path(__file__).with_name("TransactionalClient.java")
 

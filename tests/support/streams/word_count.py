@@ -69,7 +69,7 @@ class WordCount:
         process.communicate()
 
     def wait_for(self, expected: Counter[str]) -> None:
-        """Read the output until the counts are as expected. Raises AssertionError unless each word is counted up by 1."""
+        """Read the output until the counts are as expected. Raises AssertionError if a count skips or repeats a number."""
         deadline = time.monotonic() + WAIT_SECONDS
         while self.counts != expected:
             assert time.monotonic() < deadline, f"missing: {expected - self.counts}\n{self._said()}"

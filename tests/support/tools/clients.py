@@ -87,4 +87,4 @@ CLIENTS: Mapping[str, Callable[[str, str, str], AbstractContextManager[None]]] =
     "member": _member(),
     "member of the new protocol": _member(**{"group.protocol": "consumer"}),
 }
-"""By kind. Each takes addresses of brokers, a topic, and the name of a transactional id or group."""
+"""Maps a kind of client to the function that runs it. Arguments: the brokers' addresses, a topic, a transactional id or group."""

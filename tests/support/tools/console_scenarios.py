@@ -74,7 +74,7 @@ CONSUMER = Scenario(
     ),
 )
 _INTERNAL = f"{SERVER} --from-beginning --timeout-ms 3000 --partition 2"
-"""Of the 4 partitions of each internal topic, this one has the names below that begin with `tools-formatted`."""
+"""Options that read partition 2 of an internal topic, which has the records of the groups and transactional ids `tools-formatted...`."""
 _FORMATTER = "--formatter org.apache.kafka.tools.consumer"
 INTERNAL_TOPICS = Scenario(
     "kafka-console-consumer of internal topics",

@@ -14,7 +14,7 @@ def _reset(group: str, how: str, topics: str = "--topic tools-gb", mode: str = "
 
 
 def _member_steps(group: str, topic: str, kind: str, only: tuple[str, ...]) -> tuple[Step, ...]:
-    """Return the steps on a group with one member. kind: of the client, also the name of these steps in the table."""
+    """Return the steps on a group with one member. kind: the kind of the client, and the name of these steps in the table."""
     of_group, of_kind = f"--group {group}", f"group with a {kind}"
     return (
         Step(

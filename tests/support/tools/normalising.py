@@ -11,7 +11,7 @@ from tests.support.tools.jvm import Output
 
 
 class Pattern(NamedTuple):
-    """What a comparison replaces, and why it cannot be equal in two clusters."""
+    """Text that is replaced before a comparison, and why this text cannot be equal in two clusters."""
 
     expression: re.Pattern[str]
     replacement: str | Callable[[re.Match[str]], str]
@@ -35,7 +35,7 @@ def _if_formatted(record: str) -> str:
 
 
 def _value_of_the_quorum(name: str, value: str) -> str:
-    """Return the number of voters instead of the voters, and nothing of any other value."""
+    """Return the number of voters for the field `CurrentVoters`, and `<value>` for any other field `name`."""
     return f"{len(re.findall(_ID, value))} nodes" if name == "CurrentVoters" else "<value>"
 
 

@@ -1,4 +1,4 @@
-"""What a command against both clusters and a scenario of commands are, and steps that many scenarios share."""
+"""The classes of a command, which runs against both clusters, and of a scenario of commands; and steps that many scenarios share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TOOLS = "org.apache.kafka.tools."
 
 
 class Client(NamedTuple):
-    """A client that runs from one step to the end of its scenario. kind: a name of `CLIENTS`. topic: whose partition 0 it writes or reads.
+    """A client that runs from one step to the end of its scenario. kind: a name of `CLIENTS`. topic: the client uses its partition 0.
 
     name: its transactional id or group.
     """
@@ -22,12 +22,13 @@ class Client(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One command. verb: what it shows, for the table. arguments: `{bootstrap}` and `{file:NAME}` are replaced. stdin: what the tool reads.
+    """One command. verb: what the command does, for the table. arguments: its options, in which `{bootstrap}` and `{file:NAME}` are replaced.
 
-    patterns: names of `PATTERNS` that apply to its output. unordered: whether the order of the lines is left to chance. only: the versions
-    of Kafka that have it. settles: whether it shows a change that brokers of a real Kafka apply some time after the controller. starts: a
-    client that starts before the command. stopped_after_s: for a tool that runs until it is stopped; its lines count once each, in any order.
-    stops_broker, starts_broker: the id of a broker that stops or starts again before the command.
+    stdin: the standard input of the tool. patterns: names of `PATTERNS` that apply to its output. unordered: whether the order of the lines is
+    left to chance. only: the versions of Kafka whose tools have the command. settles: whether the command shows a change that brokers of a real
+    Kafka apply some time after the controller. starts: a client that starts before the command. stopped_after_s: for a tool that runs until it
+    is stopped; its lines count once each, in any order. stops_broker, starts_broker: the id of a broker that stops or starts again before the
+    command.
     """
 
     verb: str
@@ -47,7 +48,7 @@ class Step(NamedTuple):
 class Scenario(NamedTuple):
     """The commands of one tool, in order, on topics and groups of its own. classes: its main class, by version if it has moved.
 
-    A step with a `tool` uses that of another scenario. files: the contents of files that steps name.
+    A step with a `tool` runs the tool of the scenario with this name. files: the contents of files that steps name.
     """
 
     name: str

@@ -34,7 +34,7 @@ TIMEOUT_MS = int(PATIENCE_SECONDS * 1000)
 
 
 KEPT: list[object] = []
-"""All clients: to destroy one can wait for its requests."""
+"""All clients, kept here so that none is destroyed: destroying a client can wait for its requests."""
 
 
 class Client:

@@ -14,8 +14,11 @@ from tests.support.groups.programs.lines import MOST_RECORDS, Lines, Partition
 ASSIGNORS = {"range": RangePartitionAssignor, "cooperative-sticky": CooperativeStickyAssignor}
 
 POLL_MS = 700
-"""Longer than a rebalance of these tests. kafka-python 3.0.12 has a bug: if a poll times out while it joins again after its subscription
-has changed, it sometimes sends no more heartbeats, and does not notice that others get its partitions when its session has ended."""
+"""The timeout of a poll in ms: longer than a rebalance of these tests, to avoid a bug of kafka-python 3.0.12.
+
+If a poll times out while a consumer joins again after its subscription has changed, the consumer sometimes sends no more heartbeats. When its
+session has ended, it does not notice that other members get its partitions.
+"""
 
 
 class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
