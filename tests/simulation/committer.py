@@ -19,11 +19,16 @@ NOTHING = -1
 
 
 class Committer(Client):
-    """Commits and fetches offsets. kept: by topic id and index, the valid responses: the last acknowledged offset and later ones not rejected."""
+    """Commits and fetches offsets.
+
+    kept: by topic id and index, the valid responses: the last acknowledged offset and later ones not rejected. before: those before the last
+    acknowledgement. The coordinator in Java returns them, too, after it moved, until the high watermark of the new leader has advanced (GC-66).
+    """
 
     def __init__(self, world: World, name: str) -> None:
         super().__init__(world, name)
         self.kept: dict[tuple[bytes, int], set[int]] = {}
+        self.before: dict[tuple[bytes, int], set[int]] = {}
 
     def act(self) -> None:
         at = self.some_partition()
@@ -52,6 +57,7 @@ class Committer(Client):
             if error == 0:
                 # The disk may have failed after the write, while the response waited for the replicas.
                 assert not (refused and self.world.refuses), "acknowledged an offset that the disk refused"
+                self.before[topic_id, at[1]] = {*kept} - {offset}
                 kept.clear()
                 kept.add(offset)
                 return
@@ -67,6 +73,9 @@ class Committer(Client):
         line.request(request, 8, on_response)
 
     def _ask(self, line: Line, at: TopicPartition, topic_id: bytes) -> None:
+        nodes = self.world.cluster.state.nodes
+        reads_high_watermark = any(node.has_groups and node.groups.is_new_coordinator for node in nodes)
+
         def on_response(answer: Any) -> None:
             topic = self.world.image.topics.get(at[0])
             if answer.error_code or topic is None or topic.topic_id != topic_id:
@@ -74,6 +83,8 @@ class Committer(Client):
                 return
             committed_offset = answer.topics[0].partitions[0].committed_offset
             kept = self.kept.get((topic_id, at[1]), {NOTHING})
+            if reads_high_watermark:
+                kept = kept | self.before.get((topic_id, at[1]), set())
             assert committed_offset in kept, (
                 f"{at[0]}-{at[1]}: the response has {committed_offset}, {sorted(kept)} was committed"
             )

@@ -71,6 +71,7 @@ class GroupTruth:
         """Whether the coordinator may have forgotten the empty group, so that its offsets are hidden until it is created again (GN-63)."""
         self.times_forgotten = 0
         self._ids: set[str] = set()
+        self._was_classic = False
         """The ids of the members at the last check."""
 
     def offset_of(self, place: Place) -> CommittedOffset:
@@ -114,10 +115,17 @@ class GroupTruth:
             return
         self._check_owners(group.members)
         epoch = group.epoch if isinstance(group, ConsumerGroup) else group.generation_id
-        if self.protocol == "both" and epoch < self.proven_epoch and not self._ids & set(group.members):
+        # A classic group that may not be upgraded must be empty to become one of the new protocol. A member may then join with its old id.
+        may_upgrade = str(cluster.config.get(0, "group.consumer.migration.policy")).lower() in (
+            "upgrade",
+            "bidirectional",
+        )
+        is_new = self._was_classic and isinstance(group, ConsumerGroup) and not may_upgrade
+        if self.protocol == "both" and epoch < self.proven_epoch and (is_new or not self._ids & set(group.members)):
             self.conversions += 1
             self.proven_epoch = self._kept_epoch = 0
         self._ids = set(group.members)
+        self._was_classic = not isinstance(group, ConsumerGroup)
         if not isinstance(group, ConsumerGroup):
             self._forget_what_only_the_last_coordinator_had(cluster, epoch)
         assert epoch >= self.proven_epoch, f"{self.name}: the epoch went back from {self.proven_epoch} to {epoch}"

@@ -62,8 +62,8 @@ class Keys:
 
         In its cleaned part each key occurs once, and no record of an aborted transaction is left (KIP-98).
 
-        After a kill a log may have committed records from `end_offset` on, which this object has not learned yet. A key whose last record was
-        cleaned because of such a record is not missing.
+        After a kill a log may have committed records that this object has not learned yet: from `end_offset` on, or of a transaction whose marker was
+        written just before the kill. A key whose last record was cleaned because of such a record is not missing.
 
         As in Kafka, a follower that catches up copies what its leader has already cleaned. It may lack a key whose last record it does not
         have yet, and it keeps a key whose tombstone the leader has removed.
@@ -85,7 +85,9 @@ class Keys:
             )
             cleaned.add(record.key)
         held = set(record_offsets)
-        replaced = {record.key for record in everything if end_offset <= record.offset < log.first_dirty_offset}
+        undecided = {offset for keys in self._open.values() for _, offset in keys}
+        unknown = (record for record in everything if record.offset >= end_offset or record.offset in undecided)
+        replaced = {record.key for record in unknown if record.offset < log.first_dirty_offset}
         for key, offsets in self._offsets.items():
             last = offsets[-1]
             assert last >= end_offset or last in held or key in replaced or self._may_be_gone(last, now_ms), (
