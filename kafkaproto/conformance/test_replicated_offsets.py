@@ -73,12 +73,12 @@ def coordinator_at(subject: Subject, group: Group, broker_id: int) -> int:
 
 @pytest.mark.rule("M-8", "GO-3", "TX-1")
 def test_brokers_count_new_partitions_of_internal_topics_only_after_a_restart(subject: Subject) -> None:
-    """Committed offsets and transactional ids stay known after partitions were added to the internal topics that store them.
+    """After partitions are added to the internal topics, committed offsets and transactional ids stay known until a broker restarts.
 
-    A restarted broker counts all partitions.
+    Running brokers keep the old number of partitions. A broker that is restarted afterwards uses the new number.
 
-    This is the last test of its profile, because the topics keep the new partitions. The test first restarts a broker, so it is skipped on a cluster
-    whose brokers the suite cannot stop.
+    This is the last test of its profile, because the topics keep the new partitions. It begins with a restart, so that it is skipped, before it adds
+    partitions, on a cluster whose brokers the suite cannot stop.
     """
     restart(subject, 2, 0)
     topic, groups = new_topic(subject).name, [Group(subject) for _ in range(6)]
