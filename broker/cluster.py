@@ -142,7 +142,9 @@ class Cluster:
         group_seed = self.rng.getrandbits(64)
         self.groups = AllGroups(lambda: (node.groups for node in self.nodes if node.has_groups))
         self.stores = Stores(self.budget, self.rng.random, self.events, None if kept is None else kept.metadata_log)
-        self.log_manager = LogManager(self.config.for_broker(-1), self.timers, self._replicas, self.actions.now_ms)
+        self.log_manager = LogManager(
+            self.config.for_broker(-1), self.timers, self._running_partitions, self.actions.now_ms
+        )
         self._next_producer_id_block = 0 if kept is None else kept.next_producer_id
         self.isr_changes = IsrChanges(self.controller, self.actions.soon)
         self.request_cost_ms: dict[str, float] = {}
@@ -195,7 +197,7 @@ class Cluster:
     def _running_node(self, broker_id: int) -> Node | None:
         return self.nodes[broker_id] if 0 <= broker_id < len(self.nodes) and self.nodes[broker_id].running else None
 
-    def _replicas(self) -> Iterator[Partition]:
+    def _running_partitions(self) -> Iterator[Partition]:
         return (partition for node in self.nodes if node.running for partition in node.replicas.partitions.values())
 
     def set_listeners(self, broker_id: int, listeners: Mapping[str, tuple[str, int]]) -> None:
@@ -226,8 +228,6 @@ class Cluster:
         node.forget_sessions()
         node.reset_quotas()
         self.controller.broker_started(broker_id)
-        for partition in node.replicas.partitions.values():
-            partition.log.producers.verifications.clear()  # Kafka keeps them in the memory of the process (TX-33)
         names = tuple({**self.controller.image.topics, **dict.fromkeys(node.replicas.topics)})  # also deleted topics
         node.replicas.apply_roles(self.controller.image, names)
         self._follow_everywhere(names)

@@ -18,7 +18,7 @@ from kafkaproto.broker.group.registry import Registry, release
 from kafkaproto.broker.group.repeated_offsets import OffsetsToStore
 from kafkaproto.broker.group.results import UNKNOWN_MEMBER_ID
 from kafkaproto.broker.group.settings import ConsumerGroupSettings
-from kafkaproto.broker.group.storage import DeletionReply, GroupStorage
+from kafkaproto.broker.group.storage import DeletionReply, GroupStorage, gathered
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL
 from kafkaproto.broker.group.transactional_commits import TransactionalCommits
 from kafkaproto.error_codes import ErrorCode
@@ -188,28 +188,19 @@ class Commits:
         if not self._deletes_share_groups_first:
             self._delete_groups(group_ids, now_ms, reply)
             return
-        errors: dict[str, int] = {}
-        awaited = set(group_ids)
-        if not awaited:
-            reply({}, now_ms)
-            return
+        deleted = gathered(set(group_ids), now_ms, reply)
 
-        def stored(partial_errors: dict[str, int], at_ms: int) -> None:
-            errors.update(partial_errors)
-            if errors.keys() == awaited:
-                reply(errors, at_ms)
-
-        def checked(partition_ids: Sequence[str], error_code: int, at_ms: int) -> None:
+        def replicated(partition_ids: Sequence[str], error_code: int, at_ms: int) -> None:
             if error_code:
-                stored(dict.fromkeys(partition_ids, error_code), at_ms)
+                deleted(dict.fromkeys(partition_ids, error_code), at_ms)
             else:
-                self._delete_groups(partition_ids, at_ms, stored)
+                self._delete_groups(partition_ids, at_ms, deleted)
 
         by_partition: dict[int, list[str]] = {}
         for group_id in dict.fromkeys(group_ids):
             by_partition.setdefault(self._storage.partition_of(group_id), []).append(group_id)
         for partition_ids in by_partition.values():
-            self._storage.await_writes(partition_ids[0], now_ms, partial(checked, partition_ids))
+            self._storage.await_writes(partition_ids[0], now_ms, partial(replicated, partition_ids))
 
     def _delete_groups(self, group_ids: Sequence[str], now_ms: int, reply: DeletionReply) -> None:
         results = self._groups.delete(group_ids, now_ms)
@@ -257,9 +248,8 @@ class Commits:
         group.writing.update(accepted.keys())
 
         def take_effect() -> None:
-            group.offsets.update(
-                accepted
-            )  # a group that was converted to the other protocol meanwhile has the same offsets
+            # A group that was converted to the other protocol meanwhile has the same offsets.
+            group.offsets.update(accepted)
             if group.pending_offsets:
                 group.pending_offsets.supersede(accepted)
 

@@ -70,12 +70,16 @@ class ConsumerCoordinator:
             self._check(request)
 
     def heartbeat(self, request: ConsumerHeartbeat, now_ms: int, reply: HeartbeatReply) -> None:
-        """Handle ConsumerGroupHeartbeat. `reply` is called once, when the changes are replicated or if the heartbeat is rejected."""
+        """Handle ConsumerGroupHeartbeat. `reply` is called once, when the changes are replicated or if the heartbeat is rejected.
+
+        From Kafka 4.1 on, call it only after `check_at_any_broker`.
+        """
         group_id = request.group_id
         classic, existed = self._groups.get(group_id), self._groups.get_consumer(group_id) is not None
         entries: list[Entry] = []
         try:
-            self._check(request)
+            if not self._settings.is_release_4_1:
+                self._check(request)
             if request.member_epoch in (LEAVING, AWAY):
                 result = self._leave(request, entries, now_ms)
             else:

@@ -6,7 +6,7 @@ This module translates the errors of the log into those that clients get (GC-39,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import partial
 from typing import Protocol
 
@@ -251,16 +251,11 @@ class GroupStorage:
 
         If the broker emulates Kafka's old group coordinator (3.9), `done` is called at once, without an error (GC-59, GC-60).
         """
-        errors: dict[str, int] = {}
         awaited = set(group_ids)
-        if not awaited:
-            done({}, now_ms)
-            return
+        add = gathered(awaited, now_ms, done)
 
         def stored(group_id: str, error_code: int, at_ms: int) -> None:
-            errors[group_id] = error_code
-            if errors.keys() == awaited:
-                done(errors, at_ms)
+            add({group_id: error_code}, at_ms)
 
         for group_id in sorted(awaited):
             self.await_writes(group_id, now_ms, partial(stored, group_id))
@@ -308,6 +303,23 @@ class GroupStorage:
             stored(ErrorCode.NONE, now_ms)
         else:
             self._log.append(self.partition_of(group_id), entries, now_ms, stored)
+
+
+def gathered(awaited: Set[str], now_ms: int, done: DeletionReply) -> DeletionReply:
+    """Return a function that collects error codes by group id, and calls `done` with all of them when it has those of the groups `awaited`.
+
+    If there are no such groups, `done` is called at once.
+    """
+    errors: dict[str, int] = {}
+    if not awaited:
+        done(errors, now_ms)
+
+    def add(codes: dict[str, int], at_ms: int) -> None:
+        errors.update(codes)
+        if errors.keys() == awaited:
+            done(errors, at_ms)
+
+    return add
 
 
 def snapshot(group: Group, assignments: Mapping[str, bytes]) -> StoredGroup:

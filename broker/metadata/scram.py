@@ -83,10 +83,8 @@ def altered(
             del after[key]
         elif change.salted_password:
             after[key] = _credential(change)
-        else:
-            errors[change.user] = KafkaError(
-                ErrorCode.UNKNOWN_SERVER_ERROR
-            )  # Kafka's hash function refuses an empty key
+        else:  # Kafka's hash function refuses an empty key
+            errors[change.user] = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     return after, {**dict.fromkeys(changes), **errors}
 
 

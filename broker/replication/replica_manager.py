@@ -239,13 +239,15 @@ class ReplicaManager:
     def stop_following(self) -> None:
         """Stop fetching, and stop watching followers for lag, because the broker stops.
 
-        The measured rates of both replication quotas restart at 0.
+        The measured rates of both replication quotas restart at 0. Failed verifications of transactions are forgotten, as in Kafka (TX-33).
         """
         if self._shrink_timer is not None:
             self._shrink_timer.cancel()
         self.following.stop()
         self.leader_quota.forget_samples()
         self.follower_quota.forget_samples()
+        for partition in self.partitions.values():
+            partition.log.producers.verifications.clear()
 
     # ---- appending -----------------------------------------------------------------------------------------------------------
 

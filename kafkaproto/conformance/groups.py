@@ -195,6 +195,22 @@ def two_replicas(group: Group) -> Iterator[int]:
         reassign(group.offsets, leader)
 
 
+@contextmanager
+def moving(group: Group) -> Iterator[tuple[int, int]]:
+    """Give partition 0 of the offsets topic, which stores the group, three replicas until the end of the `with` block.
+
+    Yields the ids of (the broker that is to become the coordinator, the broker whose replica is to lag).
+    """
+    before, lagging = group.coordinator(), follower_of(group)
+    after = next(broker_id for broker_id in (0, 1, 2) if broker_id not in (before, lagging))
+    group.subject.need_broker(max(after, lagging))
+    reassign(group.offsets, before, after, lagging)
+    try:
+        yield after, lagging
+    finally:
+        reassign(group.offsets, before)
+
+
 class Client:
     """A client of a group. It keeps the member id and the generation of its last successful join.
 

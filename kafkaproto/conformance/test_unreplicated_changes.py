@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from kafkaproto.conformance.consumer_groups import ALL, TIMEOUT_MS, ConsumerGroup
-from kafkaproto.conformance.groups import Client, Group, commit, follower_of, make_stable, two_replicas
-from kafkaproto.conformance.internal_topics import reassign, topic_setting
+from kafkaproto.conformance.groups import Client, Group, commit, make_stable, moving, two_replicas
+from kafkaproto.conformance.internal_topics import topic_setting
 from kafkaproto.conformance.scene import held, make_lead, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -240,12 +240,7 @@ def test_commits_and_joins_below_min_isr_time_out_but_take_effect_after_replicat
 def test_new_coordinator_does_not_return_an_offset_commit_before_it_is_replicated(subject: Subject) -> None:
     ConsumerGroup(subject)
     topic, group = new_topic(subject).name, Group(subject, 0)
-    before = group.coordinator()
-    follower = follower_of(group)
-    after = next(broker_id for broker_id in (0, 1, 2) if broker_id not in (before, follower))
-    subject.need_broker(max(after, follower))
-    reassign(group.offsets, before, after, follower)
-    try:
+    with moving(group) as (after, follower):
         assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}
         with held(subject, group.offsets, follower):
             lost = send(group, commit_of(group, topic, 6), 8)
@@ -258,8 +253,6 @@ def test_new_coordinator_does_not_return_an_offset_commit_before_it_is_replicate
         [fetched] = subject.answer(stable.connection).message.groups
         assert fetched.topics[0].partitions[0].committed_offset == 6
         assert group.committed() == {(topic, 0): 6}
-    finally:
-        reassign(group.offsets, before)
 
 
 @pytest.mark.rule("GC-59")
@@ -292,12 +285,7 @@ def test_second_pending_delete_groups_also_deletes_a_later_offset_commit_from_4_
 @pytest.mark.rule("GC-59")
 def test_group_is_not_deleted_if_its_coordinator_moves_while_delete_groups_waits(subject: Subject) -> None:
     topic, group, other = new_topic(subject).name, Group(subject, 0), Group(subject, 0)
-    before = group.coordinator()
-    follower = follower_of(group)
-    after = next(broker_id for broker_id in (0, 1, 2) if broker_id not in (before, follower))
-    subject.need_broker(max(after, follower))
-    reassign(group.offsets, before, after, follower)
-    try:
+    with moving(group) as (after, follower):
         assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}
         with held(subject, group.offsets, follower):
             earlier = send(other, commit_of(other, topic, 6), 8)
@@ -309,8 +297,6 @@ def test_group_is_not_deleted_if_its_coordinator_moves_while_delete_groups_waits
             wait_until(subject, lambda: group.coordinator() == after, "the coordinator moved")
         wait_until(subject, lambda: other.committed() == {(topic, 0): 6}, "the earlier commit is replicated")
         assert (group.committed(), listed_state(group)) == ({(topic, 0): 5}, "Empty")
-    finally:
-        reassign(group.offsets, before)
 
 
 @pytest.mark.releases(first="4.1")

@@ -115,13 +115,8 @@ class GroupTruth:
             return
         self._check_owners(group.members)
         epoch = group.epoch if isinstance(group, ConsumerGroup) else group.generation_id
-        # A classic group that may not be upgraded must be empty to become one of the new protocol. A member may then join with its old id.
-        may_upgrade = str(cluster.config.get(0, "group.consumer.migration.policy")).lower() in (
-            "upgrade",
-            "bidirectional",
-        )
-        is_new = self._was_classic and isinstance(group, ConsumerGroup) and not may_upgrade
-        if self.protocol == "both" and epoch < self.proven_epoch and (is_new or not self._ids & set(group.members)):
+        is_reset = self.protocol == "both" and epoch < self.proven_epoch
+        if is_reset and (not self._ids & set(group.members) or self._was_empty_classic_group(cluster, group)):
             self.conversions += 1
             self.proven_epoch = self._kept_epoch = 0
         self._ids = set(group.members)
@@ -148,6 +143,14 @@ class GroupTruth:
         if log.high_watermark >= self._coordinated[1]:
             self._kept_epoch = self.proven_epoch
 
+    def _was_empty_classic_group(self, cluster: Cluster, group: Any) -> bool:
+        """Return whether a classic group has been replaced since the last check, although it may not be upgraded.
+
+        Such a group was empty. A former member may have joined the new group with its old id.
+        """
+        policy = str(cluster.config.get(0, "group.consumer.migration.policy")).lower()
+        return self._was_classic and isinstance(group, ConsumerGroup) and policy not in ("upgrade", "bidirectional")
+
     def _coordinator(self, cluster: Cluster) -> Any:
         leader, _ = cluster.controller.image.leader_of(OFFSETS_TOPIC, 0)
         if leader < 0 or not cluster.nodes[leader].running:
@@ -168,7 +171,7 @@ class GroupTruth:
                 )
 
     def _missed_a_generation(self, member: Owner) -> bool:
-        """Return whether a member is a static one that did not join the newest generation: it stays, but its partitions are assigned anew (GC-25)."""
+        """Return whether a member is a static one that did not join the newest generation: its partitions are assigned to others (GC-25)."""
         is_static = member.is_classic and member.instance_id is not None
         return is_static and member.epoch < self.proven_epoch
 

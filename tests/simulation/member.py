@@ -191,7 +191,9 @@ class Member(Process):
         def on_response(answer: Any) -> None:
             [group] = answer.groups
             if group.error_code:
-                is_timeout = is_stable and group.error_code == E.REQUEST_TIMED_OUT  # before 4.0 (GO-29)
+                is_timeout = (
+                    is_stable and group.error_code == E.REQUEST_TIMED_OUT and self.world.release == "3.9"
+                )  # GO-29
                 if not is_timeout and not self.looks_elsewhere(group.error_code):
                     self.fenced(group.error_code)
                 return
