@@ -24,7 +24,7 @@ With the extra "spark" (in a checkout: pip install '.[spark]'):
        kafkaproto stream TRACE OUT       write the same tables while the trace is recorded
        kafkaproto audit OUT              check the traffic in the tables against Kafka's rules
        kafkaproto report TRACE           write an HTML page with statistics and broken rules
-       kafkaproto live BOOTSTRAP         watch throttled and lagging clients of a running broker
+       kafkaproto live HOST:PORT         watch throttled and lagging clients of a running broker
        kafkaproto pack OUT               write this package as a zip archive for spark-submit
 
 `kafkaproto COMMAND --help` explains a command and its options.

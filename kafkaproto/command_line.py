@@ -142,7 +142,8 @@ def parser(command: str) -> argparse.ArgumentParser:
         made.add_argument(
             "--data",
             action="store_true",
-            help="list other data instead: what Kafka stores in records of internal topics or puts inside fields of messages",
+            help="list the other formats instead: keys and values of records in internal topics, and data inside fields of messages, such "
+            "as a consumer's subscription",
         )
     if command == "show":
         made.add_argument(

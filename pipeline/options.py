@@ -150,8 +150,8 @@ def _report() -> Parser:
     command.add_argument(
         "--run",
         metavar="RUN",
-        help="name of the recording to show, for a trace with several (default: the latest). With --run, only the "
-        "rules of this recording decide the exit status, otherwise those of all recordings",
+        help="name of the recording to show, if the trace has several (default: the latest); the page lists the names. With --run, "
+        "only the rules of this recording decide the exit status; without it, those of all recordings do",
     )
     command.add_argument(
         "--against",
@@ -163,7 +163,7 @@ def _report() -> Parser:
         default=RELEASE,
         type=_release,
         metavar="RELEASE",
-        help=f"mark the API versions of the clients that a broker of this Kafka release rejects (default: {RELEASE})",
+        help=f"outline the API versions that clients used and that a broker of this Kafka release would reject (default: {RELEASE})",
     )
     command.add_argument(
         "--json", type=Path, metavar="FILE", help="also write the result of the rules to this file, as JSON"

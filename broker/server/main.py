@@ -184,7 +184,7 @@ def parser() -> argparse.ArgumentParser:
         type=one_of("profile", PROFILES),
         default="test",
         metavar="|".join(PROFILES),
-        help="default values of settings: kafka: those of Kafka; test: the same, but the internal topics for offsets and "
+        help="which defaults the settings have. kafka: Kafka's own. test: Kafka's, except that the internal topics for offsets and "
         "transactions have 4 partitions, at most 3 replicas and segments of 1 MiB, transaction.state.log.min.isr is 1, and "
         "group.initial.rebalance.delay.ms and log.initial.task.delay.ms are 0 (default: test)",
     )

@@ -42,7 +42,7 @@ def parser(command: str = "conformance") -> argparse.ArgumentParser:
     """Return the parser of the command's options. pytest gets the arguments that the parser does not know."""
     root = Parser(
         prog=f"kafkaproto {command}",
-        description="Test whether a running cluster keeps the rules of Kafka. Print the outcome of each test in one line.\n"
+        description="Test whether a running cluster follows the rules of Kafka. Print the outcome of each test in one line.\n"
         "All options that are not listed here go to pytest, for example -x to stop after the first failure.",
         epilog=f"{NEEDS_HELP}\n\n{PROFILES_HELP}\n\n{STATUSES}",
         allow_abbrev=False,
@@ -64,9 +64,9 @@ def parser(command: str = "conformance") -> argparse.ArgumentParser:
         choices=("auto", "kip", "kafka"),
         default="auto",
         help="behaviour to expect where Kafka's design documents and its code differ: that of the documents (kip) or of the code "
-        "(kafka). auto asks the cluster with two values of the topic setting leader.replication.throttled.replicas: 0-1, which "
-        "only the documents allow, and 0, which neither allows. If the cluster accepts 0-1 and rejects 0, auto means kip, "
-        "otherwise kafka (default: auto)",
+        "(kafka). auto sends two CreateTopics requests that only validate, so that nothing is created. It means kip if the cluster "
+        "accepts leader.replication.throttled.replicas=0-1, which only the documents allow, and rejects the invalid value 0; "
+        "otherwise it means kafka (default: auto)",
     )
     root.add_argument(
         "--slack-ms",

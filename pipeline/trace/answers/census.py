@@ -110,11 +110,10 @@ ANSWER = Answer(
         ),
         Query(
             "verdicts",
-            "whether brokers of each release accept the requests of a client (verdict). works: they accept all; older versions: for some APIs they "
-            "accept only versions older than the client used, and the client can use these, because it sends ApiVersions; misses an API: the "
-            "release lacks an API that the client used; not known: for some APIs they accept only versions newer than the client used, and the trace "
-            "does not show whether the client supports these; breaks: they reject some requests. reason: the newest version that the client used, "
-            "and the versions that the release accepts",
+            "whether brokers of each release accept the requests of a client (verdict). works: all. older versions: the client must use older "
+            "versions of some APIs, and can, because it sends ApiVersions. misses an API: the release lacks an API that the client used. not known: "
+            "the client must use newer versions of some APIs, and the trace does not show whether it can. breaks: some requests are rejected. "
+            "reason: the newest version that the client used, and the versions that the release accepts",
             verdicts,
         ),
         Query(

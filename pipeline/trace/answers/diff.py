@@ -24,7 +24,7 @@ def answer(before: str, after: str) -> Answer:
     )"""
     pairs = "count_if(side = 'before') AS before, count_if(side = 'after') AS after"
     versions = f"""{both}
-    SELECT client, api, api_version, {pairs}, CASE WHEN count_if(side = 'before') = 0 THEN 'new' ELSE 'gone' END AS what
+    SELECT client, api, api_version, {pairs}, CASE WHEN count_if(side = 'before') = 0 THEN 'new' ELSE 'removed' END AS change
     FROM both GROUP BY client, api, api_version HAVING before = 0 OR after = 0 ORDER BY client, api, api_version
     """
     counts = f"""{both}

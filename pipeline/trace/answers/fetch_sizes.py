@@ -63,7 +63,7 @@ ANSWER = Answer(
         Query(
             "sizes",
             "number of fetch responses by max_bytes and by size of their records, in classes: limit_eighths and size_eighths are 8 times the decimal "
-            "logarithm of the bytes, rounded",
+            "logarithm of the bytes, rounded (24 means about 1 kB, 48 about 1 MB)",
             SIZES,
         ),
         Query(

@@ -127,7 +127,7 @@ ANSWER = Answer(
         Query(
             "offsets",
             "offsets over time in the four busiest partitions: the end of the produced records, the high watermark, the last stable offset, and the "
-            "next offset of each consumer (read by)",
+            "next offset of each consumer (read by). at_s: seconds since the first response about the partition",
             OFFSETS,
         ),
     ),

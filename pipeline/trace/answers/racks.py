@@ -48,9 +48,9 @@ SAVING = f"""{WHERE}, replicas AS (
 
 CLIENTS = f"""{WHERE}
     SELECT client_id, client_rack, CASE
-             WHEN client_rack LIKE '${{{{env:%' THEN 'the rack of the client is the text of a variable that was not replaced'
+             WHEN client_rack LIKE '${{{{env:%' THEN 'the client sends an unreplaced variable as its rack, such as ${{{{env:RACK}}}}'
              WHEN coalesce(client_rack, '') = '' THEN 'the client sends no rack'
-             ELSE 'no broker is in the rack of the client' END AS what, sum(bytes) AS bytes
+             ELSE 'no broker is in the rack of the client' END AS reason, sum(bytes) AS bytes
     FROM placed p LEFT JOIN (SELECT DISTINCT rack AS known FROM racks WHERE rack <> '') k ON k.known = p.client_rack
     WHERE EXISTS (SELECT 1 FROM racks WHERE rack <> '') AND (coalesce(client_rack, '') = '' OR known IS NULL)
     GROUP BY client_id, client_rack ORDER BY bytes DESC

@@ -51,8 +51,8 @@ ADVICE = f"""
         SELECT count(1) AS requests, greatest((max(ready_ns) - min(received_ns)) / 1e9, 0.001) AS seconds FROM {{requests}}
         WHERE client_id RLIKE '^adminclient-[0-9]+$' AND EXISTS (SELECT 1 FROM queries)
     )
-    SELECT query, 'two ListOffsets follow each poll of at most 500 records' AS what,
-           concat(list_offsets, ' ListOffsets, ', fetches, ' Fetch') AS seen, 'kafka.max.poll.records' AS option,
+    SELECT query, 'two ListOffsets follow each poll of at most 500 records' AS finding,
+           concat(list_offsets, ' ListOffsets, ', fetches, ' Fetch') AS measured, 'kafka.max.poll.records' AS option,
            'set it to 5000 or more to save nine of ten round trips' AS advice
     FROM queries WHERE list_offsets_per_fetch > 2.5 AND records > 1000
     UNION ALL
@@ -72,8 +72,9 @@ ADVICE = f"""
            'set it, so that the query has a quota of its own; maxOffsetsPerTrigger limits records, not bytes'
     FROM queries WHERE throttled_ms > 0
     UNION ALL
-    SELECT query, 'the rack of the client is the text of a variable that was not replaced', literal_rack, 'kafka.config.providers',
-           'env, with kafka.config.providers.env.class of EnvVarConfigProvider, and the variable set on every executor'
+    SELECT query, 'the client sends an unreplaced variable as its rack', literal_rack, 'kafka.config.providers',
+           'set it to env, kafka.config.providers.env.class to org.apache.kafka.common.config.provider.EnvVarConfigProvider, '
+           || 'and the variable on every executor'
     FROM queries WHERE literal_rack IS NOT NULL
     UNION ALL
     SELECT '(driver)', 'an idle query requests offsets all the time', concat(CAST(requests / seconds AS bigint), ' requests per second'),

@@ -40,11 +40,11 @@ OWNED = f"""
 
 PARTITIONS = f"""
     WITH {OWNED}
-    SELECT group_id, topic, partition, count_if(at_ns > free_ns) AS times, round(sum(greatest(at_ns - free_ns, 0)) / 1e6, 3) AS unread_ms,
+    SELECT group_id, topic, partition, count_if(at_ns > free_ns) AS times, round(sum(greatest(at_ns - free_ns, 0)) / 1e6, 3) AS without_owner_ms,
            round(max(greatest(at_ns - free_ns, 0)) / 1e6, 3) AS longest_ms,
            round(max_by(free_ns - starts_ns, at_ns - free_ns) / 1e9, 3) AS longest_from_s,
            round((max(until_ns) - any_value(starts_ns)) / 1e9, 3) AS owned_until_s, count(DISTINCT member_id) AS owners
-    FROM gaps JOIN starts USING (run) GROUP BY run, group_id, topic, partition ORDER BY unread_ms DESC NULLS LAST, group_id, topic, partition
+    FROM gaps JOIN starts USING (run) GROUP BY run, group_id, topic, partition ORDER BY without_owner_ms DESC NULLS LAST, group_id, topic, partition
 """
 
 OWNERS = f"""
@@ -73,12 +73,14 @@ ANSWER = Answer(
     (
         Query(
             "partitions",
-            "each partition of a group: how often (times) and how long (unread_ms) no member owned it: from the request with which its owner "
+            "each partition of a group: how often (times) and how long (without_owner_ms) no member owned it: from the request with which its owner "
             "released it or left the group, or from the last request of an owner that timed out, until a response assigned it to a member",
             PARTITIONS,
         ),
         Query(
-            "owners", f"owners over time of the {MAX_LANES} partitions that had no owner for the longest time", OWNERS
+            "owners",
+            f"the owners over time, for the {MAX_LANES} partitions that had no owner for the longest time",
+            OWNERS,
         ),
     ),
 )

@@ -93,6 +93,6 @@ def topic_ids(tables: Tables) -> DataFrame:
 
 
 RULES = (
-    Rule("14", "a preferred replica is another in-sync broker in the client's rack, named in a response without records", ERROR, preferred_replicas),
+    Rule("14", "a fetch response with a preferred replica has no records; the replica is in sync, in the client's rack", ERROR, preferred_replicas),
     Rule("19", "a topic keeps its id, and an id its topic, until the topic is deleted", ERROR, topic_ids),
 )  # fmt: skip

@@ -62,7 +62,7 @@ def text(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> str:
                 f"rule {outcome.rule.number} ({outcome.rule.severity}): {outcome.rule.statement}; the worst rows:",
             ]
             lines += ["  " + ", ".join(f"{k} {v}" for k, v in row.items() if v is not None) for row in outcome.sample]
-            lines.append(f"  frames: {outcome.frames_command('TRACE')}")
+            lines.append(f"  worst case in Wireshark: {outcome.frames_command('TRACE')}")
     return "\n".join(lines) + "\n"
 
 

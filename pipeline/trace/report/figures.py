@@ -230,7 +230,7 @@ def latency(rows: Rows) -> str | None:
         axes.set_yticks(range(len(labels)), labels, fontsize=7.5)
         axes.set(xlim=(0, 113), ylim=(len(labels) - 0.5, -0.5), xticks=range(0, 101, 20))
         axes.set_xlabel(
-            "% of the sum on the right, which adds the quantiles of the parts and is no quantile of the whole"
+            "% of the time on the right, which is the sum of the parts' quantiles, not a quantile of the total time"
         )
         axes.grid(axis="y", visible=False)
         legend(axes, *axes.get_legend_handles_labels())

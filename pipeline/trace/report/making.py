@@ -307,12 +307,12 @@ def _facts(run: str, notes: list[str], options: ReportOptions, results: dict[tup
         "Requests": f"{number(recording_facts['requests'] or 0)} on {number(recording_facts['connections'] or 0)} connections",
         "Bytes": f"{number(recording_facts['bytes_in'] or 0)} in, {number(recording_facts['bytes_out'] or 0)} out",
         "Responses with an error": number(recording_facts["errors"] or 0),
-        "Without a response": number(recording_facts["without_response"] or 0),
-        "Incomplete": number(recording_facts["incomplete"] or 0),
+        "Requests without a response": number(recording_facts["without_response"] or 0),
+        "Incomplete requests or responses": number(recording_facts["incomplete"] or 0),
     }
     table = "t-run-facts" if results["run", "facts"].rows else ""
     return Facts(
-        f"Kafka traffic of run {run}",
+        f"Kafka traffic of the recording {run}",
         [
             *((name, value, table) for name, value in lines.items()),
             (

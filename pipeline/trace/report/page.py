@@ -38,14 +38,14 @@ SMALL_PRINT = (
 )  # fmt: skip
 
 SHORT = {
-    "run": "This run",
+    "run": "Recording",
     "throttles": "Throttles",
     "what-if": "What if",
     "ledger": "Delivery",
     "groups": "Groups",
     "lag": "Lag",
     "rebalances": "Rebalances",
-    "unread": "Unread",
+    "unread": "No consumer",
     "transactions": "Transactions",
     "repeats": "Repeats",
     "latency": "Latency",

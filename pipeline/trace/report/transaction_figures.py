@@ -13,12 +13,12 @@ from kafkaproto.pipeline.trace.answers.transactions import OPEN
 from kafkaproto.pipeline.trace.report.drawing import BAD, SERIES, WARN, Drawing, legend, over_time, short_label
 from kafkaproto.pipeline.trace.report.figures import Rows
 
-COLOURS = {"committed": SERIES[2], "aborted": WARN, "aborted otherwise": BAD, OPEN: SERIES[0]}
-"""The colour for each outcome of a transaction. "aborted otherwise" is an abort that the producer did not request."""
+COLOURS = {"committed": SERIES[2], "aborted": WARN, "aborted, not requested": BAD, OPEN: SERIES[0]}
+"""The colour for each outcome of a transaction. "aborted, not requested" is an abort that the producer did not request."""
 
 
 def _kind(outcome: str) -> str:
-    return "aborted otherwise" if outcome.startswith("aborted:") else outcome
+    return "aborted, not requested" if outcome.startswith("aborted:") else outcome
 
 
 def lanes(rows: Rows) -> str | None:

@@ -229,7 +229,7 @@ def test_rack_analysis_counts_bytes_fetched_from_brokers_in_another_rack(tables:
     assert b["bytes"] == b["from_its_own_rack"] + b["across_racks"] > 0
     assert (b["across_racks"] > 0) == (broker_rack != "b") and b["avoidable_across_racks"] == b["across_racks"]
     [lost] = answer_rows(racks.ANSWER, "clients", tables)
-    assert lost["client_id"] == SPARK and "variable" in lost["what"]
+    assert lost["client_id"] == SPARK and "variable" in lost["reason"]
 
 
 def test_client_version_analysis_lists_kafka_releases_that_each_client_works_with(tables: Tables) -> None:
@@ -302,7 +302,7 @@ def test_latency_analysis_splits_request_times_into_handling_waiting_and_throttl
 def test_comparison_of_two_recordings_lists_only_what_differs_between_the_recordings(spark: Any, folder: Path) -> None:
     every = Tables.of(spark, folder)
     answer = diff.answer("before", "after")
-    assert [(r["client"], r["api"], r["api_version"], r["what"]) for r in answer_rows(answer, "versions", every)] == [
+    assert [(r["client"], r["api"], r["api_version"], r["change"]) for r in answer_rows(answer, "versions", every)] == [
         ("reader-*", "Metadata", 9, "new")
     ]
     assert [(r["api"], r["error"], r["before"], r["after"]) for r in answer_rows(answer, "errors", every)] == [

@@ -111,7 +111,16 @@ def test_rebalance_analysis_names_members_that_joined_or_stopped_sending_request
 
 
 def test_unowned_partition_analysis_reports_how_long_a_partition_had_no_group_member(tables: Tables) -> None:
-    names = ("topic", "partition", "times", "unread_ms", "longest_ms", "longest_from_s", "owned_until_s", "owners")
+    names = (
+        "topic",
+        "partition",
+        "times",
+        "without_owner_ms",
+        "longest_ms",
+        "longest_from_s",
+        "owned_until_s",
+        "owners",
+    )
     assert only(unread.ANSWER, "partitions", tables, *names) == [
         ("t", 1, 2, 15_500.0, 14_000.0, 7.0, 30.0, 2),
         ("t", 0, 2, 2_500.0, 1_500.0, 4.5, 30.0, 1),

@@ -143,8 +143,8 @@ def test_every_number_in_the_report_header_is_also_in_the_table_that_it_links_to
         "Duration",
         "Requests",
         "Bytes",
-        "Without a response",
-        "Incomplete",
+        "Requests without a response",
+        "Incomplete requests or responses",
         "Clients",
     }
     for name, value in lines:

@@ -160,7 +160,7 @@ def test_transaction_charts_show_outcomes_and_records_not_yet_visible_to_consume
         ("late", 20.0, 22.0),
     ]
     figure = transaction_figures.lanes(lanes) or ""
-    assert "aborted otherwise" in figure and "open at the end" in figure and transaction_figures.lanes([]) is None
+    assert "aborted, not requested" in figure and "open at the end" in figure and transaction_figures.lanes([]) is None
     over_time = answer_rows(transactions.ANSWER, "invisible", tables)
     assert max(row["invisible"] for row in over_time) == 7 and over_time[-1]["invisible"] == 5
     figure = transaction_figures.invisible(over_time) or ""
