@@ -13,6 +13,9 @@ from typing import TypeVar
 from kafkaproto.partitioner import java_hash_bits
 
 SMALLEST_TABLE = 16
+SMALLEST_TIMELINE_TABLE = 2
+GOLDEN_RATIO = 0x9E3779B97F4A7C15
+"""The factor with which Kafka's `TimelineHashMap` spreads hashes: 2**64 divided by the golden ratio."""
 HASH_BITS, SLOT_BITS = 32, 5
 ALL_BITS = (1 << HASH_BITS) - 1
 SMALL_MAP = 4
@@ -46,6 +49,37 @@ def java_order(items: Iterable[Item], bits: Callable[[Item], int], table: int = 
     return sorted(added, key=lambda item: _bucket(bits(item), table))
 
 
+def timeline_order(items: Iterable[Item], bits: Callable[[Item], int], most: int = 0) -> list[Item]:
+    """Return distinct items in the order of Kafka's `TimelineHashMap` to which they were added one by one. Items in a bucket are in reverse order.
+
+    bits: a function that returns the 32 bits of an item's `hashCode()` in Java. most: the largest number of items for which the map ever checked its
+    size. It also checks before it replaces an item, and then counts this item twice.
+    """
+    added = list(dict.fromkeys(items))
+    added.reverse()
+    table = SMALLEST_TIMELINE_TABLE
+    while max(len(added), most) * 3 > table * 4:
+        table *= 2
+    shift = 65 - table.bit_length()
+    return sorted(added, key=lambda item: (_signed(bits(item)) * GOLDEN_RATIO & (1 << 64) - 1) >> shift)
+
+
+def uuid_hash_bits(uuid: bytes) -> int:
+    """Return the 32 bits of `hashCode()` of Kafka's `Uuid`, as a number that is not negative. uuid: its 16 bytes."""
+    high, low = int.from_bytes(uuid[:8], "big"), int.from_bytes(uuid[8:], "big")
+    mixed = high ^ low
+    return (mixed >> HASH_BITS ^ mixed) & ALL_BITS
+
+
+def uuid_order(uuid: bytes) -> tuple[int, int]:
+    """Return a key that sorts topic ids as Kafka's `Uuid.compareTo` does: as two signed numbers of 64 bits. uuid: the 16 bytes of the id."""
+    return int.from_bytes(uuid[:8], "big", signed=True), int.from_bytes(uuid[8:], "big", signed=True)
+
+
+def _signed(bits: int) -> int:
+    return bits - (1 << HASH_BITS) if bits >> HASH_BITS - 1 else bits
+
+
 def bucket(text: str, table: int) -> int:
     """Return the index of a string's bucket in a Java hash table with `table` buckets, a power of two."""
     return _bucket(java_hash_bits(text), table)
@@ -57,8 +91,13 @@ def _bucket(bits: int, table: int) -> int:
 
 def copy_order(texts: list[str]) -> list[str]:
     """Return distinct strings in the order of a Java `HashSet` that is created from a list, with a table that is large enough for the list."""
-    room = len(texts) * 4 // 3 + 1
-    return hash_order(texts, max(SMALLEST_TABLE, 1 << (room - 1).bit_length()))
+    return hash_order(texts, copy_table(len(texts)))
+
+
+def copy_table(size: int) -> int:
+    """Return the number of buckets of a Java `HashSet` that is created from a collection. size: the number of items in the collection."""
+    room = size * 4 // 3 + 1
+    return max(SMALLEST_TABLE, 1 << (room - 1).bit_length())
 
 
 def scala_order(texts: Iterable[str]) -> list[str]:

@@ -53,6 +53,8 @@ class ClassicMembers:
             subscription = _subscription_of(request)
             member = self._join(group, request, subscription, entries, now_ms)
         except KafkaError as error:
+            if entries:
+                self._transitions.undo(group.group_id, now_ms)
             reply(JoinResult(UNKNOWN_MEMBER_ID, error.error_code), now_ms)
             return
         result = JoinResult(

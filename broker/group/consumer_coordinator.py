@@ -135,7 +135,7 @@ class ConsumerCoordinator:
             )
             for member in group.members.values()
         ]
-        assignor = self._transitions.assignor_of(group)
+        assignor = self._transitions.targets.assignor_of(group)
         return ConsumerGroupDescription(
             group_id, group.state.value, group.epoch, group.assignment_epoch, assignor, members
         )

@@ -143,6 +143,8 @@ class ConsumerGroup:
     """
     fenced: set[str] = field(default_factory=set)
     """The ids of removed members whose next heartbeat gets FENCED_MEMBER_EPOCH instead of UNKNOWN_MEMBER_ID, until they join again."""
+    most_members: int = 0
+    """The largest number of members that the group had when one of them was removed. Kafka's hash table of members keeps its size (GN-45)."""
     unreconciled: set[str] = field(default_factory=set)
     """The ids of the members that have not reached their target assignment. The group is Stable only if there are no such members."""
     offsets: dict[PartitionKey, CommittedOffset] = field(default_factory=dict)
@@ -242,6 +244,7 @@ class ConsumerGroup:
 
     def remove(self, member_id: str) -> None:
         """Remove a member and its target assignment. Its partitions then have no owner."""
+        self.most_members = max(self.most_members, len(self.members))
         member = self.members.pop(member_id)
         self._forget(member)
         if member.instance_id is not None and self.static_ids.get(member.instance_id) == member_id:

@@ -32,14 +32,13 @@ class Changes(NamedTuple):
     """The changes that a request made to a member.
 
     has_other_names: whether the topic names that the member subscribes to changed. regex_before: the previous regular expression; None if it is
-    unchanged. has_new_instance: whether the member has an instance id that no member had before. new_assignor: the assignor that the member prefers,
-    if no member preferred it before the request; otherwise None. is_new: whether the request added the member to the group.
+    unchanged. has_new_instance: whether the member has an instance id that no member had before. is_new: whether the request added the member to the
+    group.
     """
 
     has_other_names: bool
     regex_before: str | None = None
     has_new_instance: bool = False
-    new_assignor: str | None = None
     is_new: bool = False
 
     @property
@@ -214,10 +213,7 @@ class Membership:
             member.rack_id = request.rack_id
         if request.rebalance_timeout_ms != UNCHANGED_MS:
             member.rebalance_timeout_ms = request.rebalance_timeout_ms
-        new_assignor = None
-        if request.assignor not in (None, member.assignor):
-            if all(other.assignor != request.assignor for other in group.members.values()):
-                new_assignor = request.assignor
+        if request.assignor is not None:
             member.assignor = request.assignor
         member.client_id, member.client_host = request.client_id, request.client_host
         cancel(member.join_timer)
@@ -226,7 +222,7 @@ class Membership:
         names = member.topic_names if request.topic_names is None else request.topic_names
         regex = member.topic_regex if request.topic_regex is None else request.topic_regex
         changes = _subscribe(group, member, names, regex, before, entries)
-        return changes._replace(has_new_instance=has_new_instance, new_assignor=new_assignor)
+        return changes._replace(has_new_instance=has_new_instance)
 
     def update_classic(
         self,

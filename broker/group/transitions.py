@@ -6,13 +6,11 @@ changes of one request are collected in `entries`, a list of records, which `sto
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group import consumer_records as stored_as
 from kafkaproto.broker.group.assignment import NOTHING, Assignment
-from kafkaproto.broker.group.assignors import ASSIGNORS, MemberSubscription
 from kafkaproto.broker.group.causes import CauseKind
 from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.consumer_members import Changes, cancel_timers
@@ -23,9 +21,9 @@ from kafkaproto.broker.group.sessions import cancel
 from kafkaproto.broker.group.settings import ConsumerGroupSettings
 from kafkaproto.broker.group.storage import GroupStorage
 from kafkaproto.broker.group.subscribed_topics import ClusterTopics
+from kafkaproto.broker.group.targets import Targets
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
-from kafkaproto.hash_order import hash_order
 
 
 class Transitions:
@@ -44,6 +42,7 @@ class Transitions:
     ) -> None:
         self.settings = settings
         self.topics = topics
+        self.targets = Targets(settings)
         self._groups = groups
         self._storage = storage
         self._timers = timers
@@ -105,54 +104,28 @@ class Transitions:
         target = group.target_of(member.member_id)
         if group.epoch > group.assignment_epoch:
             were_equal = group.epoch == epoch_before and _were_equal(group, member, changes)
-            self.assign(group, changes.new_assignor, entries, were_equal=were_equal)
+            self.assign(group, member, entries, were_equal=were_equal)
             target = group.target_of(member.member_id)
         elif changes.has_new_instance:  # Kafka looks for the target of the instance, which has none yet (GN-32)
             target = NOTHING
         self.reconcile(group, member, target, owned, entries, now_ms, is_resubscribed=changes.is_resubscribed)
         group.releasing = {}
 
-    def assign(self, group: ConsumerGroup, new_assignor: str | None, entries: list[Entry], *, were_equal: bool) -> None:
+    def assign(self, group: ConsumerGroup, member: ConsumerMember, entries: list[Entry], *, were_equal: bool) -> None:
         """Compute the target assignment of the current epoch, and add its records to `entries` (GN-18, GN-48).
 
-        new_assignor: the assignor that the current request prefers, if no member preferred it before; otherwise None. were_equal: whether to treat
-        all members as if they had the subscription of one member, the first in Kafka's hash table (GN-38). Kafka does this if the current request
-        has made equal subscriptions different (see `_were_equal`).
+        member, were_equal: see `Targets.compute`. Raises KafkaError UNKNOWN_SERVER_ERROR (-1) if the assignor fails (GN-47).
         """
-        members = [
-            MemberSubscription(
-                member.member_id,
-                member.instance_id,
-                frozenset(group.topics[name].topic_id for name in group.topics_of(member) if name in group.topics),
-                group.target_of(member.member_id),
-                frozenset(member.topic_names),
-                member.topic_regex,
-            )
-            for member in group.members.values()
-        ]
-        if were_equal:
-            representative = hash_order(group.members)[0]  # Kafka takes the first member of a hash table (GN-38)
-            first = next(member for member in members if member.member_id == representative)
-            members = [member._replace(topic_ids=first.topic_ids, names=first.names, regex="") for member in members]
-        counts = {topic.topic_id: topic.partition_count for topic in group.topics.values()}
-        targets = ASSIGNORS[self.assignor_of(group, new_assignor)](members, counts)
+        targets = self.targets.compute(group, member, were_equal=were_equal)
         for member_id, target in targets.items():
             if member_id not in group.targets or group.targets[member_id] != target:
                 entries.append(stored_as.target_entry(group.group_id, member_id, target))
         group.set_target(targets, group.epoch)
         entries.append(stored_as.assignment_epoch_entry(group.group_id, group.epoch))
 
-    def assignor_of(self, group: ConsumerGroup, new_assignor: str | None = None) -> str:
-        """Return the name of the assignor that most members prefer; the first of `group.consumer.assignors` if none has a preference (GN-36).
-
-        If several assignors are preferred by the same number of members, `new_assignor` is chosen if it is one of them, otherwise uniform
-        before range.
-        """
-        votes = Counter(member.assignor for member in group.members.values() if member.assignor is not None)
-        if not votes:
-            return self.settings.assignors[0]
-        candidates = [*ASSIGNORS] if new_assignor is None else [new_assignor, *ASSIGNORS]
-        return max(candidates, key=lambda name: votes[name])
+    def undo(self, group_id: str, now_ms: int) -> None:
+        """Undo the changes of a rejected request: load the group again from its records."""
+        self._groups.reload(group_id, now_ms)
 
     def reconcile(
         self,

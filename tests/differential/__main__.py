@@ -2,7 +2,7 @@
 
 The sequences go to Kafka 3.9.1, or to 4.2.0 with `--release 4.2`. Those of `--about settings` also set quotas. Those of `--about groups` have
 members of the classic protocol, of the new protocol (KIP-848), or both. Kafka 3.9.1 has two group coordinators: it runs the old one for
-`--about classic-groups`, and the new one, which is written in Java, for `--about groups`.
+`--about classic-groups`, and the new one, which is written in Java, for `--about groups` and `--about assignments`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tests.differential.comparing import Differing, Pair, Played, Unstable
-from tests.differential.conversations import CLASSIC_GROUPS, GROUPS, SETTINGS, TRANSACTIONS, conversation
+from tests.differential.conversations import ASSIGNMENTS, CLASSIC_GROUPS, GROUPS, SETTINGS, TRANSACTIONS, conversation
 from tests.differential.request_sequences import LOG, request_sequence
 from tests.support.conformance.ours import Ours, OursManual, OursNewer, OursNewerOnWallClock
 from tests.support.conformance.real_kafka import NewerKafka, RealKafka
@@ -26,6 +26,7 @@ PROFILES = {
     TRANSACTIONS: "default",
     CLASSIC_GROUPS: "default",
     GROUPS: "migration",
+    ASSIGNMENTS: "consumer",
     SETTINGS: "default",
 }
 """Maps what sequences are about to the profile of the clusters. With `default`, Kafka 3.9 has its old group coordinator."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 from kafkaproto.conformance.subject import Subject
+from tests.differential.assignments import AssignmentPlayer
 from tests.differential.classic_groups import ClassicPlayer
-from tests.differential.conversations import CLASSIC_GROUPS, GROUPS, SETTINGS, TRANSACTIONS, Conversation
+from tests.differential.conversations import ASSIGNMENTS, CLASSIC_GROUPS, GROUPS, SETTINGS, TRANSACTIONS, Conversation
 from tests.differential.groups import GroupPlayer
 from tests.differential.playing import Answers, play
 from tests.differential.request_sequences import RequestSequence, Step
@@ -29,6 +30,7 @@ PLAYERS: dict[str, Callable[[Subject], Player]] = {
     TRANSACTIONS: TransactionPlayer,
     GROUPS: GroupPlayer,
     CLASSIC_GROUPS: ClassicPlayer,
+    ASSIGNMENTS: AssignmentPlayer,
     SETTINGS: SettingsPlayer,
 }
 """Maps what conversations are about to their player."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol
 
+from tests.differential.assignments import AssignmentWriter
 from tests.differential.classic_groups import ClassicWriter
 from tests.differential.group_admin import FIRST, AdminWriter
 from tests.differential.odd_transactions import OddWriter
@@ -18,7 +19,8 @@ from tests.differential.settings import SettingsWriter
 
 Step = tuple[str, dict[str, Any]]
 
-TRANSACTIONS, GROUPS, CLASSIC_GROUPS, SETTINGS = "transactions", "groups", "classic-groups", "settings"
+TRANSACTIONS, GROUPS, CLASSIC_GROUPS, ASSIGNMENTS = "transactions", "groups", "classic-groups", "assignments"
+SETTINGS = "settings"
 PRODUCERS, PARTITIONS = 2, 2
 """The producers, whose first epoch is 0, and the partitions of their topic."""
 MEMBERS = ("A", "B", "C")
@@ -32,7 +34,8 @@ STATIC_MEMBERS = ("A", "B")
 class Conversation:
     """A sequence of requests.
 
-    about: `TRANSACTIONS`, `GROUPS`, `CLASSIC_GROUPS` or `SETTINGS`, which chooses the player. release: "3.9" or "4.2", which chooses versions.
+    about: `TRANSACTIONS`, `GROUPS`, `CLASSIC_GROUPS`, `ASSIGNMENTS` or `SETTINGS`, which chooses the player. release: "3.9" or "4.2", which chooses
+    versions.
     """
 
     about: str
@@ -237,6 +240,7 @@ WRITERS: dict[str, Callable[[int, str], Writer]] = {
     TRANSACTIONS: TransactionWriter,
     GROUPS: GroupWriter,
     CLASSIC_GROUPS: ClassicWriter,
+    ASSIGNMENTS: AssignmentWriter,
     SETTINGS: SettingsWriter,
 }
 """Maps what conversations are about to their generator, which gets the seed and the release."""
@@ -245,6 +249,7 @@ PLAYED = {
     TRANSACTIONS: (TRANSACTIONS,),
     GROUPS: (GROUPS, CLASSIC_GROUPS),
     CLASSIC_GROUPS: (CLASSIC_GROUPS,),
+    ASSIGNMENTS: (ASSIGNMENTS,),
     SETTINGS: (SETTINGS,),
 }
 """Maps what clusters are for to what conversations on them are about."""

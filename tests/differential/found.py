@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.differential.conversations import CLASSIC_GROUPS, GROUPS, SETTINGS, TRANSACTIONS, Conversation
+from tests.differential.conversations import (
+    ASSIGNMENTS,
+    CLASSIC_GROUPS,
+    GROUPS,
+    SETTINGS,
+    TRANSACTIONS,
+    Conversation,
+)
 from tests.differential.group_admin import FIRST, MISSING, SECOND
 from tests.differential.request_sequences import NOBODY, TOPIC, RequestSequence, Step
 
@@ -101,6 +108,10 @@ def _join(member: str, names: list[int] | None = None, regex: str | None = None,
     return "join", {"member": member, "instance": instance, "names": names, "regex": regex}
 
 
+def _enter(member: str, assignor: str | None = None) -> Step:
+    return "enter", {"member": member, "missing": False, "assignor": assignor}
+
+
 def _leave(member: str) -> Step:
     return "leave", {"member": member, "epoch": -1}
 
@@ -115,6 +126,21 @@ _TWO_ASSIGNORS = (
     ("join", {"member": "C", "instance": None, "assignor": "uniform", "names": [0], "regex": None}),
     ("join", {"member": "B", "instance": None, "assignor": "range", "names": [0], "regex": None}),
     ("describe", {}),
+)
+_REMAINING_PARTITION = (
+    ("topic", {"partitions": 3}),
+    _enter("B"),
+    _enter("Q"),
+)
+_ASSIGNOR_OF_ONE = (
+    _enter("f", assignor="range"),
+    _enter("H", assignor="uniform"),
+    ("change", {"member": "f", "missing": True}),
+)
+_GROWN_TABLE = (
+    ("topic", {"partitions": 16}),
+    *map(_enter, ("V", "AL3KCuWudJH1CRxFfDnzqT", "z", "b", "R")),
+    ("leave", {"member": "AL3KCuWudJH1CRxFfDnzqT"}),
 )
 _REFUSED_IN_EMPTY_GROUP = (
     _join("A", [0]),
@@ -204,6 +230,13 @@ CONVERSATIONS_ONCE_DIFFERENT: dict[str, Conversation | RequestSequence] = {
     "ids of a fenced producer are stale in 4.2": Conversation(TRANSACTIONS, "4.2", _FENCED_PRODUCER),
     "a removed member keeps a former instance id in 3.9": Conversation(GROUPS, "3.9", _FORMER_INSTANCE),
     "a removed member keeps a former instance id in 4.2": Conversation(GROUPS, "4.2", _FORMER_INSTANCE),
+    "the first member of the hash table has one partition more in 3.9": Conversation(
+        ASSIGNMENTS, "3.9", _REMAINING_PARTITION
+    ),
+    "the owner keeps one partition more in 4.2": Conversation(ASSIGNMENTS, "4.2", _REMAINING_PARTITION),
+    "an assignor that only the requesting member names wins in 3.9": Conversation(ASSIGNMENTS, "3.9", _ASSIGNOR_OF_ONE),
+    "an assignor that only the requesting member names wins in 4.2": Conversation(ASSIGNMENTS, "4.2", _ASSIGNOR_OF_ONE),
+    "the hash table of members keeps its size in 4.2": Conversation(ASSIGNMENTS, "4.2", _GROWN_TABLE),
     "the first member that names an assignor decides in 3.9": Conversation(GROUPS, "3.9", _TWO_ASSIGNORS),
     "the first member that names an assignor decides in 4.2": Conversation(GROUPS, "4.2", _TWO_ASSIGNORS),
     "a new regular expression that starts no epoch counts as equal": Conversation(

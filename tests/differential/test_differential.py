@@ -10,6 +10,7 @@ import pytest
 from tests.differential.__main__ import both, generated
 from tests.differential.comparing import Difference, Differing, Pair, Unstable, first_difference
 from tests.differential.conversations import (
+    ASSIGNMENTS,
     CLASSIC_GROUPS,
     GROUPS,
     PLAYED,
@@ -62,6 +63,8 @@ def test_random_request_sequences_get_the_same_responses_as_from_real_kafka(pair
         (CLASSIC_GROUPS, "3.9"),
         (GROUPS, "3.9"),
         (GROUPS, "4.2"),
+        (ASSIGNMENTS, "3.9"),
+        (ASSIGNMENTS, "4.2"),
         (SETTINGS, "3.9"),
         (SETTINGS, "4.2"),
     ],
@@ -97,7 +100,7 @@ def test_random_group_and_transaction_requests_get_the_responses_of_real_kafka(t
 
 
 def test_equal_seeds_generate_equal_group_and_transaction_requests() -> None:
-    for about in (TRANSACTIONS, GROUPS, CLASSIC_GROUPS, SETTINGS):
+    for about in (TRANSACTIONS, GROUPS, CLASSIC_GROUPS, ASSIGNMENTS, SETTINGS):
         played = conversation(about, 7, "4.2")
         assert conversation(about, 7, "4.2") == played != conversation(about, 8, "4.2")
         assert eval(str(played), {"Conversation": Conversation}) == played

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkaproto.broker.group.assignment import Assignment
 from kafkaproto.broker.group.assignors import (
-    Assignment,
     Assignor,
-    MemberSubscription,
     assign_range,
     assign_uniform,
 )
+from kafkaproto.broker.group.member_subscription import MemberSubscription
 
 T, U, V = b"T" * 16, b"U" * 16, b"V" * 16
 TOPICS = (T, U, V)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kafkaproto.broker.config.values import ConfigError
-from kafkaproto.broker.group.assignors import ASSIGNORS
+from kafkaproto.broker.group.assignors import assignors
 from kafkaproto.broker.group.settings import ASSIGNOR_NAMES
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.consumer_group_describe import ConsumerGroupDescribeRequest
@@ -165,7 +165,7 @@ def test_broker_without_the_classic_group_protocol_is_rejected_at_start(release_
 
 
 def test_setting_group_consumer_assignors_allows_exactly_the_implemented_assignors() -> None:
-    assert tuple(ASSIGNORS) == ASSIGNOR_NAMES
+    assert tuple(assignors(is_release_4=True, is_release_4_1=True)) == ASSIGNOR_NAMES
 
 
 def test_cluster_without_groups_does_not_import_the_group_coordinator_module() -> None:

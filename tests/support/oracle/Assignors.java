@@ -11,8 +11,10 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -56,10 +58,12 @@ public class Assignors {
             Map<Uuid, Set<Integer>> target = new HashMap<>();
             member.get("target").fields().forEachRemaining(e -> {
                 Uuid id = Uuid.fromString(e.getKey());
+                List<Integer> indexes = new ArrayList<>();
                 e.getValue().forEach(index -> {
-                    target.computeIfAbsent(id, any -> new HashSet<>()).add(index.asInt());
+                    indexes.add(index.asInt());
                     owners.computeIfAbsent(id, any -> new HashMap<>()).put(index.asInt(), entry.getKey());
                 });
+                target.put(id, new HashSet<>(indexes)); // as Assignment.fromRecord makes it
             });
             JsonNode instance = member.get("instance");
             Optional<String> instanceId = instance.isNull() ? Optional.empty() : Optional.of(instance.asText());

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from kafkaproto.broker.group.assignment import Assignment
-from kafkaproto.broker.group.assignors import MemberSubscription
+from kafkaproto.broker.group.member_subscription import MemberSubscription
 from tests.support.oracle.oracle import Process
 
 
@@ -41,7 +41,7 @@ class AssignorOracle(Process):
 
 def is_homogeneous(members: Sequence[MemberSubscription]) -> bool:
     """Return whether all members subscribe to the same topics."""
-    return len({member.topic_ids for member in members}) <= 1
+    return len({frozenset(member.topic_ids) for member in members}) <= 1
 
 
 def _text(topic_id: bytes) -> str:

@@ -1,0 +1,126 @@
+"""The assignor `uniform` for members with different subscriptions, from Kafka 4.0 on (`UniformHeterogeneousAssignmentBuilder`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from kafkaproto.broker.group.assignment import Place
+from kafkaproto.broker.group.member_subscription import MemberSubscription, free_places, still_held
+from kafkaproto.hash_order import uuid_order
+
+MOST_ROUNDS = 16
+"""The maximum number of passes over all topics in which partitions move between members (`MAX_ITERATION_COUNT`)."""
+
+
+def balance(members: Sequence[MemberSubscription], counts: Mapping[bytes, int]) -> dict[str, list[Place]]:
+    """Keep the current targets, give each free partition to the subscriber that has the fewest, then balance topic by topic (GN-46).
+
+    members: in the order in which Kafka visits them. counts: maps topic ids to numbers of partitions. Returns the partitions of each member by
+    member id.
+    """
+    held = {member.member_id: still_held(member, counts) for member in members}
+    subscribers: dict[bytes, list[str]] = {}
+    for member in members:
+        for topic_id in member.topic_ids:
+            subscribers.setdefault(topic_id, []).append(member.member_id)
+    # Topics with the most partitions for each subscriber come first: they have the least choice.
+    topics = sorted(subscribers, key=lambda t: (-counts[t] / len(subscribers[t]), len(subscribers[t]), uuid_order(t)))
+    for topic_id in topics:
+        load = _Load(subscribers[topic_id], held)
+        for place in free_places([topic_id], counts, held.values()):
+            held[load.next_lowest()].append(place)
+    shared = [topic_id for topic_id in topics if len(subscribers[topic_id]) > 1]
+    last_changed = None
+    for _ in range(MOST_ROUNDS):
+        for topic_id in shared:
+            if topic_id == last_changed:
+                return held
+            if _balance_topic(topic_id, subscribers[topic_id], held) or last_changed is None:
+                last_changed = topic_id
+    return held
+
+
+def _balance_topic(topic_id: bytes, subscribers: Sequence[str], held: Mapping[str, list[Place]]) -> int:
+    """Move partitions of one topic, one by one, from the owner with the highest load to the subscriber with the lowest. Returns the number of moves.
+
+    The load of a subscriber is the number of its partitions of all topics. The moves end when the highest and the lowest load differ by at most 1, or
+    when no subscriber has a partition of this topic that it had at the beginning. held: maps each subscriber to its partitions of all topics; each
+    move changes this dict.
+    """
+    load = _Load(subscribers, held)
+    if load.difference <= 1:
+        return 0
+    own = {m: sorted(index for topic, index in held[m] if topic == topic_id) for m in subscribers}
+    moves = 0
+    while not load.is_balanced():
+        while (giver := load.next_highest()) is not None and not own[giver]:
+            load.exclude_highest()
+        if giver is None:
+            break
+        index = own[giver].pop()
+        taker = load.next_lowest()
+        if load.is_balanced():
+            break
+        held[giver].remove((topic_id, index))
+        held[taker].append((topic_id, index))
+        moves += 1
+    return moves
+
+
+class _Load:
+    """The subscribers of a topic by load, which is the number of their partitions. Kafka's `MemberAssignmentBalancer`.
+
+    The subscribers with the lowest load take turns, and those with the highest. When all of them had a turn, those with the next load take part, too.
+    """
+
+    def __init__(self, subscribers: Iterable[str], held: Mapping[str, list[Place]]) -> None:
+        self._held = held
+        self._sorted = sorted(subscribers, key=lambda member_id: len(held[member_id]))
+        self._low_end = self._low_next = 0
+        self._low_size = self._size(0) - 1
+        self._high_start = self._high_end = len(self._sorted)
+        self._high_next = len(self._sorted) - 1
+        self._high_size = self._size(-1) + 1
+
+    def _size(self, position: int) -> int:
+        return len(self._held[self._sorted[position]])
+
+    @property
+    def difference(self) -> int:
+        """Return the difference between the highest and the lowest load."""
+        return self._size(-1) - self._size(0)
+
+    def is_balanced(self) -> bool:
+        """Return whether the load of those whose turn it is differs by at most 1."""
+        return self._high_size - self._low_size <= 1
+
+    def next_lowest(self) -> str:
+        """Return the next subscriber with the lowest load, which gets a partition."""
+        if self._low_next >= self._low_end:
+            self._low_size += 1
+            while self._low_end < len(self._sorted) and self._size(self._low_end) == self._low_size:
+                self._low_end += 1
+            self._low_next = 0
+        self._low_next += 1
+        return self._sorted[self._low_next - 1]
+
+    def next_highest(self) -> str | None:
+        """Return the next subscriber with the highest load, which loses a partition; None if all subscribers are excluded."""
+        if self._high_next < self._high_start:
+            if self._high_end <= self._high_start and self._high_start > 0:
+                self._high_size = self._size(self._high_start - 1)
+            else:
+                self._high_size -= 1
+            while self._high_start > 0 and self._size(self._high_start - 1) == self._high_size:
+                self._high_start -= 1
+            self._high_next = self._high_end - 1
+        if self._high_next < 0:
+            return None
+        self._high_next -= 1
+        return self._sorted[self._high_next + 1]
+
+    def exclude_highest(self) -> None:
+        """Exclude the subscriber that `next_highest` returned last from further turns."""
+        position, last = self._high_next + 1, self._high_end - 1
+        self._sorted[position], self._sorted[last] = self._sorted[last], self._sorted[position]
+        self._high_end -= 1

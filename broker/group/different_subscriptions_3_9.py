@@ -1,0 +1,127 @@
+"""The assignor `uniform` for members with different subscriptions before Kafka 4.0 (`UniformHeterogeneousAssignmentBuilder` of 3.9.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kafkaproto.broker.group.assignment import Place
+from kafkaproto.broker.group.member_subscription import AssignmentFailed, MemberSubscription, still_held, topic_order
+from kafkaproto.hash_order import ALL_BITS, java_order, uuid_hash_bits
+
+MOVED_BACK = "Mismatch in partition movement record with respect to partition ownership during a rebalance"
+
+
+def balance_as_3_9(members: Sequence[MemberSubscription], counts: Mapping[bytes, int]) -> dict[str, list[Place]]:
+    """Keep the current targets, give each free partition to the subscriber that has the fewest, then balance partition by partition (GN-46).
+
+    members: in the order in which Kafka visits them. counts: maps topic ids to numbers of partitions. Returns the partitions of each member by
+    member id. Raises AssignmentFailed if Kafka fails because a partition would move back (GN-47).
+    """
+    group = _Group(members, counts)
+    for place in group.sorted_places():
+        if place not in group.owners:
+            # The subscriber with the fewest partitions. One that has all partitions of its topics cannot subscribe to this free one.
+            group.add(place, min(group.subscribers[place[0]], key=group.load))
+    group.balance()
+    return group.held
+
+
+class _Group:
+    """The partitions of each member while they are balanced.
+
+    held: maps member ids to partitions. owners: maps partitions to member ids. subscribers: maps topic ids to member ids. candidates: the members
+    that take part in moves and lack a partition of their topics; Kafka keeps them sorted by load.
+    """
+
+    def __init__(self, members: Sequence[MemberSubscription], counts: Mapping[bytes, int]) -> None:
+        self._counts = counts
+        self._topics = {member.member_id: member.topic_ids for member in members}
+        self._most = {member.member_id: sum(counts[topic_id] for topic_id in member.topic_ids) for member in members}
+        self.held: dict[str, list[Place]] = {member.member_id: [] for member in members}
+        self.owners: dict[Place, str] = {}
+        self.subscribers: dict[bytes, list[str]] = {}
+        for member in members:
+            for topic_id in member.topic_ids:
+                self.subscribers.setdefault(topic_id, []).append(member.member_id)
+        self.candidates = {member_id for member_id, most in self._most.items() if most}
+        self._moved: dict[Place, tuple[str, str]] = {}
+        for member in members:
+            for place in still_held(member, counts):
+                self.add(place, member.member_id)
+
+    def load(self, member_id: str) -> tuple[int, str]:
+        """Return a key that sorts members by the number of their partitions, then by member id."""
+        return len(self.held[member_id]), member_id
+
+    def sorted_places(self) -> list[Place]:
+        """Return all partitions, those first whose topic has the most partitions for each subscriber.
+
+        Equal ones are sorted by the number of subscribers, then by partition index, then in the order of a Java `HashSet`.
+        """
+        places = [(topic_id, i) for topic_id in topic_order(self.subscribers) for i in range(self._counts[topic_id])]
+        in_table = java_order(places, lambda place: 31 * (31 + uuid_hash_bits(place[0])) + place[1] & ALL_BITS)
+
+        def rank(place: Place) -> tuple[float, int, int]:
+            subscribers = len(self.subscribers[place[0]])
+            return -self._counts[place[0]] / subscribers, subscribers, place[1]
+
+        return sorted(in_table, key=rank)
+
+    def add(self, place: Place, member_id: str) -> None:
+        """Give a partition to a member."""
+        self.held[member_id].append(place)
+        self.owners[place] = member_id
+        self._update_candidate(member_id)
+
+    def _update_candidate(self, member_id: str) -> None:
+        if len(self.held[member_id]) < self._most[member_id]:
+            self.candidates.add(member_id)
+        else:
+            self.candidates.discard(member_id)
+
+    def balance(self) -> None:
+        """Move partitions to the subscriber with the lowest load while their owner has at least two more than another subscriber."""
+        places = [place for place in self.sorted_places() if len(self.subscribers[place[0]]) > 1]
+        self.candidates = {member_id for member_id in self.candidates if self._can_change(member_id)}
+        is_changed = bool(places)
+        while is_changed:
+            is_changed = was_moved = False
+            for place in [place for place in places if place not in self._moved]:
+                if was_moved and self._is_balanced():
+                    return
+                load = len(self.held[self.owners[place]])
+                was_moved = any(load > len(self.held[other]) + 1 for other in self.subscribers[place[0]])
+                if was_moved:
+                    is_changed = True
+                    self._move(place)
+
+    def _can_change(self, member_id: str) -> bool:
+        is_full = len(self.held[member_id]) >= self._most[member_id]
+        return not is_full or any(len(self.subscribers[topic_id]) > 1 for topic_id, _ in self.held[member_id])
+
+    def _is_balanced(self) -> bool:
+        """Return whether the loads of the candidates differ by at most 1, or no candidate can get a partition of a member that has two more."""
+        loads = [len(self.held[member_id]) for member_id in self.candidates]
+        if min(loads) >= max(loads) - 1:
+            return True
+        return not any(
+            load + 1 < len(self.held[self.owners[topic_id, index]])
+            for member_id, load in zip(self.candidates, loads, strict=True)
+            for topic_id in self._topics[member_id]
+            for index in range(self._counts[topic_id])
+            if self.owners[topic_id, index] != member_id
+        )
+
+    def _move(self, place: Place) -> None:
+        """Move a partition to the candidate with the lowest load.
+
+        Raises AssignmentFailed if a partition of the same topic has moved the opposite way. Kafka then moves that one back and fails.
+        """
+        old = self.owners[place]
+        new = min((m for m in self.candidates if place[0] in self._topics[m]), key=self.load)
+        if any(pair == (new, old) and moved[0] == place[0] for moved, pair in self._moved.items()):
+            raise AssignmentFailed(MOVED_BACK)
+        self._moved[place] = old, new
+        self.held[old].remove(place)
+        self._update_candidate(old)
+        self.add(place, new)

@@ -1,0 +1,42 @@
+"""The assignor `uniform` for members with the same subscription (Kafka's `UniformHomogeneousAssignmentBuilder`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kafkaproto.broker.group.assignment import Place
+from kafkaproto.broker.group.member_subscription import MemberSubscription, free_places, still_held, topic_order
+from kafkaproto.hash_order import copy_table
+
+
+def share_out(
+    members: Sequence[MemberSubscription], counts: Mapping[bytes, int], *, is_release_4_1: bool
+) -> dict[str, list[Place]]:
+    """Give all members the same number of partitions, and some of them one more. A partition moves only if its owner has too many (GN-42).
+
+    If partitions remain, the first members get one more. From 4.1 on, a member that would need a new partition for this leaves it to later members,
+    who may have one already (GN-43). members: in the order in which Kafka visits them. counts: maps topic ids to numbers of partitions.
+    is_release_4_1: whether the rules of Kafka 4.1 and later apply. Returns the partitions of each member by member id.
+    """
+    if not members:
+        return {}
+    kept = {member.member_id: still_held(member, counts) for member in members}
+    topic_ids = topic_order(members[0].topic_ids, copy_table(len(members[0].topic_ids)))
+    free = free_places(topic_ids, counts, kept.values())
+    quota, extra = divmod(sum(counts[topic_id] for topic_id in topic_ids), len(members))
+    limits: dict[str, int] = {}
+    for position, member in enumerate(members):
+        held = kept[member.member_id]
+        must_take = not is_release_4_1 or len(held) > quota or extra > len(members) - position - 1
+        takes_extra = extra > 0 and must_take
+        extra -= takes_extra
+        limit = limits[member.member_id] = quota + takes_extra
+        free += held[limit:]
+        del held[limit:]
+    taken = 0
+    for member in members:
+        held = kept[member.member_id]
+        missing = limits[member.member_id] - len(held)
+        held += free[taken : taken + missing]
+        taken += missing
+    return kept

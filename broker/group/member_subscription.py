@@ -1,0 +1,79 @@
+"""What an assignor knows of a member, and the order in which Kafka's assignors visit members, topics and partitions (GN-45)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from kafkaproto.broker.group.assignment import NOTHING, Assignment, Place
+from kafkaproto.hash_order import SMALLEST_TABLE, copy_table, hash_order, java_order, uuid_hash_bits
+
+
+class MemberSubscription(NamedTuple):
+    """The subscription and the current target of a member, from which an assignor computes its new target.
+
+    topic_ids: the existing topics that the member subscribes to, in the order in which Kafka visits them. target: its current target assignment.
+    instance_id: the `group.instance.id` of a static member, None for a dynamic one. names, regex: the topic names and the regular expression in the
+    member's subscription; a topic in `names` need not exist.
+    """
+
+    member_id: str
+    instance_id: str | None
+    topic_ids: Collection[bytes]
+    target: Assignment = NOTHING
+    names: frozenset[str] = frozenset()
+    regex: str = ""
+
+
+class AssignmentFailed(Exception):
+    """The assignor of this release of Kafka fails for the group. The text is that of Kafka's `PartitionAssignorException`."""
+
+
+def member_order(members: Sequence[MemberSubscription]) -> list[MemberSubscription]:
+    """Return the members in the order of the Java `HashMap` that Kafka's assignors visit. members: in the order in which Kafka adds them to it."""
+    by_id = {member.member_id: member for member in members}
+    return [by_id[member_id] for member_id in hash_order(by_id)]
+
+
+def topic_order(topic_ids: Collection[bytes], table: int = SMALLEST_TABLE) -> list[bytes]:
+    """Return topic ids in the order of a Java `HashSet` or `HashMap`. topic_ids: the ids in the order in which Kafka adds them.
+
+    table: the number of buckets of the empty set, a power of two.
+    """
+    return java_order(topic_ids, uuid_hash_bits, table)
+
+
+def still_held(member: MemberSubscription, counts: Mapping[bytes, int]) -> list[Place]:
+    """Return the partitions of a member's current target that the member may keep: they exist, and the member still subscribes to their topics.
+
+    The partitions are in the order of the Java hash tables of `Assignment.fromRecord`. counts: maps topic ids to numbers of partitions.
+    """
+    return [
+        (topic_id, index)
+        for topic_id in topic_order(member.target)
+        if topic_id in member.topic_ids
+        for index in _index_order(member.target[topic_id])
+        if index < counts[topic_id]
+    ]
+
+
+def _index_order(indexes: frozenset[int]) -> list[int]:
+    """Return partition indexes in the order of a Java `HashSet` that is created from a list of them."""
+    return java_order(sorted(indexes), lambda index: index, copy_table(len(indexes)))
+
+
+def free_places(
+    topic_ids: Iterable[bytes], counts: Mapping[bytes, int], held: Iterable[Iterable[Place]]
+) -> list[Place]:
+    """Return the partitions of topics that nobody holds, topic by topic in the order of `topic_ids`. held: the partitions of each member."""
+    taken = {place for places_of_member in held for place in places_of_member}
+    places = ((topic_id, index) for topic_id in topic_ids for index in range(counts[topic_id]))
+    return [place for place in places if place not in taken]
+
+
+def by_topic(places: Iterable[Place]) -> Assignment:
+    """Return partitions as an assignment."""
+    indexes: dict[bytes, set[int]] = {}
+    for topic_id, index in places:
+        indexes.setdefault(topic_id, set()).add(index)
+    return {topic_id: frozenset(partition_indexes) for topic_id, partition_indexes in indexes.items()}

@@ -1,0 +1,93 @@
+"""Computes the target assignments of a consumer group with the assignor that its members prefer. Kafka's `TargetAssignmentBuilder`."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.group.assignment import Assignment
+from kafkaproto.broker.group.assignors import assignors
+from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
+from kafkaproto.broker.group.member_subscription import AssignmentFailed, MemberSubscription, member_order
+from kafkaproto.broker.group.settings import ConsumerGroupSettings
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.hash_order import copy_order, hash_order, timeline_order
+from kafkaproto.partitioner import java_hash_bits
+
+logger = logging.getLogger("kafkaproto.groups")
+
+
+class Targets:
+    """Chooses the assignor of a consumer group, and computes the group's target assignments with it."""
+
+    def __init__(self, settings: ConsumerGroupSettings) -> None:
+        self._default = settings.assignors[0]
+        self._assignors = assignors(is_release_4=settings.is_release_4, is_release_4_1=settings.is_release_4_1)
+
+    def assignor_of(self, group: ConsumerGroup, member: ConsumerMember | None = None) -> str:
+        """Return the name of the assignor that most members prefer; the first of `group.consumer.assignors` if none has a preference (GN-36).
+
+        If several assignors are preferred by the same number of members, the one is chosen that only `member` prefers, otherwise uniform before
+        range. member: the member whose request computes new targets; None if there is none.
+        """
+        votes = Counter(member.assignor for member in group.members.values() if member.assignor is not None)
+        if not votes:
+            return self._default
+        names = [*self._assignors]
+        if member is not None and member.assignor is not None and votes[member.assignor] == 1:
+            names.insert(
+                0, member.assignor
+            )  # Kafka counts this vote last, in a hash table whose newest entry comes first
+        return max(names, key=lambda name: votes[name])
+
+    def compute(self, group: ConsumerGroup, member: ConsumerMember, *, were_equal: bool) -> dict[str, Assignment]:
+        """Return the target assignment of each member for the current epoch, by member id, in the order in which Kafka stores them.
+
+        member: the member that sent the current request. were_equal: whether to treat all members as if they had the subscription of one member, the
+        first in Kafka's hash table (GN-38). Kafka does this if the current request has made equal subscriptions different. Raises KafkaError
+        UNKNOWN_SERVER_ERROR (-1) if the assignor fails (GN-47).
+        """
+        members = [
+            MemberSubscription(
+                member.member_id,
+                member.instance_id,
+                tuple(
+                    group.topics[name].topic_id
+                    for name in copy_order(sorted(group.topics_of(member)))
+                    if name in group.topics
+                ),
+                group.target_of(member.member_id),
+                frozenset(member.topic_names),
+                member.topic_regex,
+            )
+            for member in _in_order(group)
+        ]
+        if were_equal:
+            representative = hash_order(member.member_id for member in members)[0]
+            first = next(member for member in members if member.member_id == representative)
+            members = [member._replace(topic_ids=first.topic_ids, names=first.names, regex="") for member in members]
+        counts = {topic.topic_id: topic.partition_count for topic in group.topics.values()}
+        try:
+            targets = self._assignors[self.assignor_of(group, member)](members, counts)
+        except AssignmentFailed as error:
+            logger.error(
+                "Group %s: failed to compute a new target assignment for epoch %d: %s",
+                group.group_id,
+                group.epoch,
+                error,
+            )
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR) from error
+        return {member.member_id: targets[member.member_id] for member in member_order(members)}
+
+
+def _in_order(group: ConsumerGroup) -> list[ConsumerMember]:
+    """Return the members in the order in which Kafka passes them to an assignor: those of its `TimelineHashMap`, then a new one.
+
+    A new member is one without a target assignment.
+    """
+    known = [member_id for member_id in group.members if member_id in group.targets]
+    new = [member_id for member_id in group.members if member_id not in group.targets]
+    most = max(group.most_members, len(known)) + 1  # after a member is added, its second record replaces it
+    ordered = timeline_order(known, java_hash_bits, most)
+    return [group.members[member_id] for member_id in [*ordered, *new]]

@@ -1,0 +1,84 @@
+"""Tests of the assignor `uniform` of the new protocol (KIP-848): which member gets which partitions. Its rules differ before 4.0 and before 4.1."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkaproto.conformance.consumer_groups import LEAVE_EPOCH, ConsumerGroup, refusal
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.error_codes import ErrorCode
+
+PROFILE = "consumer"
+pytestmark = pytest.mark.needs(offsets_topic=True)
+
+
+def joined(group: ConsumerGroup, partitions: int, *member_ids: str) -> dict[str, list[int]]:
+    """Let members subscribe to a new topic, one after the other. Return the target assignment of each member.
+
+    partitions: the number of partitions of the topic.
+    """
+    topic = group.add_topic(partitions)
+    for member_id in member_ids:
+        group.enter(member_id, topic.name)
+    return {member_id: target.get(topic.name, []) for member_id, target in group.targets().items()}
+
+
+@pytest.mark.rule("GN-43", "GN-45")
+@pytest.mark.parametrize(
+    ("member_ids", "before_4_1", "since_4_1"),
+    [
+        (("B", "A"), {"B": [0], "A": [1, 2]}, {"B": [0, 1], "A": [2]}),
+        (("A", "B"), {"A": [0, 1], "B": [2]}, {"A": [0, 1], "B": [2]}),
+        # The hash table has Q before B.
+        (("B", "Q"), {"B": [0], "Q": [1, 2]}, {"B": [0, 1], "Q": [2]}),
+    ],
+)
+def test_remaining_partition_stays_with_its_owner_from_4_1_on_before_it_goes_to_the_first(
+    subject: Subject, member_ids: tuple[str, str], before_4_1: dict[str, list[int]], since_4_1: dict[str, list[int]]
+) -> None:
+    """With three partitions, one of two members has one more. Before 4.1 this is the first member in Kafka's hash table of members."""
+    group = ConsumerGroup(subject)
+    assert joined(group, 3, *member_ids) == (before_4_1 if group.stores_topics else since_4_1)
+
+
+@pytest.mark.rule("GN-42", "GN-45")
+def test_partitions_of_a_member_that_left_go_to_the_others_in_hash_table_order(subject: Subject) -> None:
+    """A member that owns two of six partitions leaves. The hash table has the member Q before B, so that Q gets the first of them."""
+    group = ConsumerGroup(subject)
+    before = joined(group, 6, "B", "Q", "C")
+    assert group.heartbeat("C", LEAVE_EPOCH).error_code == 0
+    group.beat("B", 1)
+    after = {member_id: next(iter(target.values())) for member_id, target in group.targets().items()}
+    first, second = before["C"]
+    assert after == {"B": sorted([*before["B"], second]), "Q": sorted([*before["Q"], first])}
+
+
+@pytest.mark.rule("GN-46")
+def test_partitions_of_members_with_different_topics_are_balanced_one_by_one_before_4_0(subject: Subject) -> None:
+    """Before 4.0, the partitions with the lowest numbers move; from 4.0 on, those with the highest."""
+    group = ConsumerGroup(subject)
+    five, one = group.add_topic(5).name, group.add_topic(1).name
+    group.enter("B", five, one)
+    group.enter("A", five)
+    if group.is_release_4:
+        assert group.targets() == {"A": {five: [2, 3, 4]}, "B": {five: [0, 1], one: [0]}}
+    else:
+        assert group.targets() == {"A": {five: [0, 1, 2]}, "B": {five: [3, 4], one: [0]}}
+
+
+@pytest.mark.rule("GN-47")
+def test_heartbeat_for_which_the_assignor_fails_changes_nothing_before_4_0(subject: Subject) -> None:
+    """Before 4.0 the assignor fails if it has moved a partition of a topic from one member to another, and would move one back."""
+    group = ConsumerGroup(subject)
+    six, three, two = (group.add_topic(partitions).name for partitions in (6, 3, 2))
+    group.enter("B", six, three, two)
+    group.enter("C", six, three)
+    group.enter("A", three, two)
+    before = group.epochs, group.targets()
+    changed = group.heartbeat("A", 3, [], [three])
+    if group.is_release_4:
+        assert changed.error_code == 0
+        return
+    assert refusal(changed) == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
+    assert (group.epochs, group.targets()) == before
+    assert group.heartbeat("A", 3, [], [three, two]).error_code == 0
