@@ -365,6 +365,7 @@ def test_empty_group_keeps_its_generation_after_a_coordinator_move(three: Virtua
     assert join(new).generation_id == 3
 
 
+@pytest.mark.rule("GC-30")
 def test_loaded_group_with_more_members_than_group_max_size_rebalances() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
