@@ -134,7 +134,9 @@ def test_static_member_keeps_its_old_member_id_if_the_new_one_cannot_be_stored(s
             response = new.join_response()
         subject.assert_took(response, COMMIT_TIMEOUT_MS)
         error = NOT_AVAILABLE if has_new_coordinator(subject) else REBALANCE
-        assert (response.message.error_code, response.message.member_id) == (error, "")
+        failed = response.message
+        assert (failed.error_code, failed.member_id, failed.members) == (error, "", [])
+        assert (failed.generation_id, failed.protocol_name, failed.leader) == (1, "range", old.member_id)
         described = group.describe()
         assert (described.group_state, [m.member_id for m in described.members]) == ("Stable", [old.member_id])
         assert (old.heartbeat(), old.sync().assignment) == (0, b"a0")
