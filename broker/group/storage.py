@@ -44,6 +44,8 @@ _GROUP_ERRORS: dict[int, int] = {
     **dict.fromkeys(_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
 }
+_OLD_GROUP_ERRORS = {**_GROUP_ERRORS, ErrorCode.REQUEST_TIMED_OUT: ErrorCode.REBALANCE_IN_PROGRESS}
+"""Maps errors of the log to the errors of JoinGroup and SyncGroup in Kafka's old group coordinator; the new one uses `_GROUP_ERRORS` (GC-39)."""
 
 
 class OffsetsLog(Protocol):
@@ -152,9 +154,8 @@ class GroupStorage:
     def store_group(self, group: Group, assignments: Mapping[str, bytes], now_ms: int, stored: Stored) -> None:
         """Store the current generation with `assignments` by member id. `stored` is called with the error code for JoinGroup and SyncGroup."""
         entry = group_entry(group.group_id, snapshot(group, assignments), self._versions)
-        self._append(
-            group.group_id, [entry], now_ms, lambda error, at_ms: stored(_GROUP_ERRORS.get(error, error), at_ms)
-        )
+        errors = _GROUP_ERRORS if self.is_new_coordinator else _OLD_GROUP_ERRORS
+        self._append(group.group_id, [entry], now_ms, lambda error, at_ms: stored(errors.get(error, error), at_ms))
 
     def delete(
         self, group: Group | ConsumerGroup, keys: Iterable[PartitionKey], now_ms: int, *, group_too: bool

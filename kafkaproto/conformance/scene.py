@@ -134,18 +134,18 @@ class Topic:
         """Return a new connection to the leader of a partition."""
         return self.subject.connect(self.leader(index), client_id)
 
-    def fill(self, *batches: bytes, index: int = 0, acks: int = -1) -> list[Any]:
+    def fill(self, *batches: bytes, index: int = 0, acks: int = -1, client_id: str = "conformance") -> list[Any]:
         """Append batches to partition `index`, with one request after another. Returns the partition's response to the request of each batch.
 
         A request that gets NOT_LEADER_OR_FOLLOWER is sent again: a new leader may not know yet that it leads, although another broker reports it as
-        the leader. acks: as in a Produce request.
+        the leader. acks: as in a Produce request. client_id: the client id in the headers of the requests.
         """
         partition_responses: list[Any] = []
         has_zstd = any(read_header(data).compression == Compression.ZSTD for data in batches)
         lowest = ZSTD_VERSION if has_zstd else RECORD_BATCH_VERSION
         version = self.subject.version(ApiKey.PRODUCE, PRODUCE_VERSION, lowest)
         for _ in range(ROUNDS):
-            with closing(self.subject.open(self.leader(index))) as connection:
+            with closing(self.subject.open(self.leader(index), client_id)) as connection:
                 for data in batches[len(partition_responses) :]:
                     request = produce(self.name, data, index, acks, APPEND_WITHIN_MS)
                     partition_response = produced(self.subject.ask(connection, request, version))

@@ -299,7 +299,7 @@ def test_classic_protocol_requests_of_a_consumer_group_member_are_rejected(subje
         assert group.epochs == ("Stable", 1, 1)
 
 
-@pytest.mark.rule("GN-10", "GN-63")
+@pytest.mark.rule("GN-10", "GN-63", "SN-44")
 def test_empty_group_can_change_its_group_protocol_and_keeps_its_offsets(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     offsets = {group.topic.name: {0: (7, "x")}}

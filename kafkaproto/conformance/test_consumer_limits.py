@@ -8,6 +8,7 @@ import pytest
 
 from kafkaproto.conformance.consumer_groups import ALL, ConsumerGroup, refusal
 from kafkaproto.conformance.groups import subscription
+from kafkaproto.conformance.internal_topics import APPLIED_MS
 from kafkaproto.conformance.needs import settings_in_force
 from kafkaproto.conformance.scene import wait_until
 from kafkaproto.conformance.subject import Subject
@@ -93,6 +94,34 @@ def test_consumer_group_member_without_successful_heartbeats_is_removed(subject:
     assert SESSION_MS - 200 <= subject.now_ms() - start_ms <= SESSION_MS + subject.slack_ms + 200
     assert refusal(group.heartbeat("B", 2)) == unknown("B", group)
     assert group.epochs == ("Stable", 3, 3)
+
+
+@pytest.mark.releases(first="4.0")
+@pytest.mark.rule("GN-30", "GN-69")
+@pytest.mark.parametrize("group_ms", [1_500, 6_000])
+def test_session_timeout_of_a_group_applies_to_a_member_from_its_next_heartbeat_on(
+    subject: Subject, group_ms: int
+) -> None:
+    """A and B join, the session timeout of their group changes, and B sends another heartbeat. Both are then silent.
+
+    A is removed after the broker's session timeout, because A has sent no heartbeat since the change. B is removed after the group's session
+    timeout. group_ms: the session timeout of the group, shorter or longer than that of the broker.
+    """
+    group = ConsumerGroup(subject)
+    assert group.enter("A") == (1, ALL)
+    last_ms = {"A": subject.now_ms()}
+    assert group.enter("B") == (2, [])
+    assert alter(subject, group.id, (SESSION, SET, str(group_ms)), validate_only=False) == OK
+    subject.pass_ms(APPLIED_MS)
+    assert group.beat("B", 2) == (2, None)
+    last_ms["B"] = subject.now_ms()
+    timeouts = {"A": SESSION_MS, "B": group_ms}
+    remaining = sorted(timeouts, key=timeouts.__getitem__)
+    while remaining:
+        removed = remaining.pop(0)
+        wait_until(subject, lambda: sorted(group.targets()) == sorted(remaining), f"{removed} is removed")
+        elapsed_ms = subject.now_ms() - last_ms[removed]
+        assert timeouts[removed] - 200 <= elapsed_ms <= timeouts[removed] + subject.slack_ms + 200
 
 
 @pytest.mark.rule("GN-30", "GN-35")

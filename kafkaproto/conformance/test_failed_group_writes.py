@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from kafkaproto.conformance.groups import Group, commit, enter_together, has_new_coordinator, two_replicas
+from kafkaproto.conformance.groups import (
+    Group,
+    commit,
+    enter_together,
+    has_new_coordinator,
+    make_stable,
+    two_replicas,
+)
 from kafkaproto.conformance.internal_topics import reassign, topic_setting
 from kafkaproto.conformance.scene import held, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
@@ -16,7 +23,7 @@ from kafkaproto.messages.offset_commit import (
 
 pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic=True)
 
-UNKNOWN_SERVER_ERROR, TIMED_OUT, NOT_AVAILABLE, REBALANCE, TOO_LARGE = -1, 7, 15, 27, 28
+UNKNOWN_SERVER_ERROR, TIMED_OUT, NOT_AVAILABLE, REBALANCE, TOO_LARGE, FENCED = -1, 7, 15, 27, 28, 82
 COMMIT_TIMEOUT_MS = 5_000
 """The default of `offsets.commit.timeout.ms`."""
 
@@ -93,3 +100,49 @@ def test_offset_commit_that_is_not_replicated_in_time_gets_an_error(subject: Sub
         subject.assert_took(response, COMMIT_TIMEOUT_MS)
         error = NOT_AVAILABLE if has_new_coordinator(subject) else TIMED_OUT
         assert response.message.topics[0].partitions[0].error_code == error
+
+
+@pytest.mark.rule("GC-39")
+def test_sync_group_whose_assignment_is_not_replicated_in_time_gets_an_error(subject: Subject) -> None:
+    """The group then rebalances. The error is REBALANCE_IN_PROGRESS in the old coordinator, and COORDINATOR_NOT_AVAILABLE in the one in Java."""
+    group = Group(subject, 0)
+    with two_replicas(group) as follower:
+        client = group.client()
+        assert client.enter().error_code == 0
+        with held(subject, group.offsets, follower):
+            client.send_sync({client.member_id: b"a"})
+            response = subject.answer(client.connection)
+        subject.assert_took(response, COMMIT_TIMEOUT_MS)
+        error = NOT_AVAILABLE if has_new_coordinator(subject) else REBALANCE
+        assert (response.message.error_code, response.message.assignment) == (error, b"")
+        assert group.state() == ("PreparingRebalance", 1)
+        assert (client.heartbeat(), client.join().generation_id) == (REBALANCE, 2)
+
+
+@pytest.mark.rule("GC-34")
+def test_static_member_keeps_its_old_member_id_if_the_new_one_cannot_be_stored(subject: Subject) -> None:
+    """A static member restarts while its new member id is not replicated in time: JoinGroup gets an error, and the old member id is valid again.
+
+    After another restart, the JoinGroup response with the new member id arrives only when the id is replicated.
+    """
+    group = Group(subject, 0)
+    with two_replicas(group) as follower:
+        old, new = (group.client(instance="i1", session_ms=60_000) for _ in range(2))
+        make_stable(old)
+        with held(subject, group.offsets, follower):
+            new.send_join()
+            response = new.join_response()
+        subject.assert_took(response, COMMIT_TIMEOUT_MS)
+        error = NOT_AVAILABLE if has_new_coordinator(subject) else REBALANCE
+        failed = response.message
+        assert (failed.error_code, failed.member_id, failed.members) == (error, "", [])
+        assert (failed.generation_id, failed.protocol_name, failed.leader) == (1, "range", old.member_id)
+        described = group.describe()
+        assert (described.group_state, [m.member_id for m in described.members]) == ("Stable", [old.member_id])
+        assert (old.heartbeat(), old.sync().assignment) == (0, b"a0")
+        with held(subject, group.offsets, follower):
+            new.send_join()
+            assert new.is_parked()
+        joined = new.joined()
+        assert (joined.error_code, joined.generation_id, joined.leader) == (0, old.generation, old.member_id)
+        assert (old.heartbeat(), new.heartbeat(), new.sync().assignment) == (FENCED, 0, b"a0")

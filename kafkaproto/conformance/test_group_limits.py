@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from kafkaproto.conformance.group_log import CLASSIC_GROUP, GroupLog
 from kafkaproto.conformance.groups import Group, commit, has_new_coordinator
 from kafkaproto.conformance.internal_topics import reassign
-from kafkaproto.conformance.scene import held, new_topic
+from kafkaproto.conformance.scene import held, make_lead, new_topic
 from kafkaproto.conformance.subject import Subject
+from kafkaproto.coordinator_records import write_key, write_value
+from kafkaproto.data.group_metadata_key import GroupMetadataKey
+from kafkaproto.records.batch import NewRecord, build_batch
 
 PROFILE = "groups"
 pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", "group.max.size", offsets_topic=True)
 DELAY_MS = 1_500
 REBALANCE_MS = 4_000
+ADMIN_CLIENT = "__admin_client"
+"""The client id of producers that may write to internal topics. Kafka's broker compares it with `AdminUtils.ADMIN_CLIENT_ID`."""
 
 
 @pytest.mark.rule("GC-23", "SN-7")
@@ -124,6 +132,51 @@ def test_rejected_pending_member_ends_the_join_phase_only_without_kip_848(subjec
         subject.assert_took(response, REBALANCE_MS)
     else:
         assert response.elapsed_ms < REBALANCE_MS / 2
+
+
+@pytest.mark.rule("GC-30")
+def test_coordinator_rebalances_a_loaded_group_that_exceeds_group_max_size(subject: Subject) -> None:
+    """The test writes a record to the offsets topic that gives a stable group of two a third member, and then moves the coordinator.
+
+    The next coordinator loads the group with three members and starts a rebalance. The first two members that join again stay, and the third
+    one is rejected. Only a client with the id of Kafka's own admin client may write to internal topics.
+    """
+    group = Group(subject, 0)
+    before = group.coordinator()
+    after = (before + 1) % len(subject.bootstrap)
+    subject.need_broker(1)
+    log = GroupLog(group)
+    a, b, third = (group.client(version=3, session_ms=60_000, rebalance_ms=2 * REBALANCE_MS) for _ in range(3))
+    a.send_join()
+    b.send_join()
+    leader, follower = (a, b) if a.joined().members else (b, a)
+    assert b.joined().generation_id == 1
+    follower.send_sync()
+    assert (leader.sync({}).error_code, follower.synced().error_code) == (0, 0)
+    *_, (_, _, version, stored) = [record for record in log.new() if record[0] == CLASSIC_GROUP]
+    assert version is not None
+    third.member_id, third.generation = "third", 1
+    stored.members.append(replace(stored.members[0], member_id=third.member_id))
+    key, value = write_key(GroupMetadataKey(group.id), CLASSIC_GROUP), write_value(stored, version)
+    group.offsets.fill(build_batch([NewRecord(value, key, subject.epoch_ms())]), client_id=ADMIN_CLIENT)
+    reassign(group.offsets, before, after)
+    try:
+        make_lead(group.offsets, after)
+        assert group.coordinator() == after
+        assert group.state() == ("PreparingRebalance", 3)
+        for client in (a, b, third):
+            client.connection = group.connect()
+        assert [client.heartbeat() for client in (a, b, third)] == [27, 27, 27]
+        a.send_join()
+        b.send_join()
+        assert a.is_parked() and b.is_parked()
+        assert third.join().error_code == 81
+        joined = a.joined(), b.joined()
+        assert [(response.error_code, response.generation_id) for response in joined] == [(0, 2)] * 2
+        assert group.state() == ("CompletingRebalance", 2)
+        assert third.heartbeat() == 25
+    finally:
+        reassign(group.offsets, before)
 
 
 @pytest.mark.rule("GO-23")

@@ -198,7 +198,7 @@ def test_waiting_join_gets_rebalance_in_progress_when_a_kip_848_member_joins(sub
         assert listed(group) == ("classic", "consumer", PREPARING)
 
 
-@pytest.mark.rule("GN-58", "GN-57")
+@pytest.mark.rule("GN-57", "GN-58", "SN-44")
 def test_new_member_of_the_classic_protocol_joins_a_consumer_group_immediately(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)

@@ -116,6 +116,46 @@ def test_another_member_becomes_group_leader_if_the_leader_does_not_rejoin(subje
     assert a.heartbeat() == 25
 
 
+@pytest.mark.rule("GC-22")
+def test_join_group_v0_member_has_its_session_timeout_as_rebalance_timeout(subject: Subject) -> None:
+    """Member A joined with version 0, which has no rebalance timeout. B joins, and A sends only heartbeats.
+
+    A's session timeout is longer than B's rebalance timeout. So the join phase lasts as long as A's session timeout, and then A is removed.
+    """
+    group = Group(subject)
+    a, b = group.client(version=0, session_ms=SESSION_MS), group.client(version=3, rebalance_ms=REBALANCE_MS)
+    make_stable(a)
+    b.send_join()
+    subject.pass_ms(SESSION_MS / 2)
+    assert a.heartbeat() == 27
+    response = b.join_response()
+    subject.assert_took(response, SESSION_MS)
+    assert (response.message.error_code, [m.member_id for m in response.message.members]) == (0, [b.member_id])
+    assert a.heartbeat() == 25
+
+
+@pytest.mark.rule("GC-25")
+def test_rebalance_of_static_members_restarts_its_timeout_until_a_member_rejoins(subject: Subject) -> None:
+    """One of three static members leaves, and the others do not join again in time, so the join phase starts its timeout again.
+
+    In the third such period, one of the members joins again, and the period ends with a new generation, which keeps the other member.
+    """
+    group = Group(subject)
+    members = [group.client(instance=f"i{i}", session_ms=60_000, rebalance_ms=REBALANCE_MS) for i in range(3)]
+    make_stable(*members)
+    leader, member, _ = members
+    generation = leader.generation
+    start_ms = subject.now_ms()
+    assert group.leave(("", "i2")) == (0, [("", "i2", 0)])
+    subject.pass_ms(2.5 * REBALANCE_MS)
+    assert group.state() == ("PreparingRebalance", 2)
+    assert (leader.heartbeat(), member.heartbeat()) == (27, 27)
+    joined = member.join()
+    assert 3 * REBALANCE_MS - 200 <= subject.now_ms() - start_ms <= 3 * REBALANCE_MS + subject.slack_ms + 100
+    assert (joined.error_code, joined.generation_id, joined.leader) == (0, generation + 1, member.member_id)
+    assert {m.group_instance_id for m in joined.members} == {"i0", "i1"}
+
+
 @pytest.mark.rule("GC-40", "GC-41", "GC-42", "GC-44", "SN-9")
 def test_group_leader_that_does_not_sync_in_time_is_removed_from_the_group(subject: Subject) -> None:
     """The leader sends heartbeats, but no SyncGroup within the rebalance timeout. The group removes the leader and rebalances (scenario SN-9)."""

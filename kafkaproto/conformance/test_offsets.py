@@ -184,7 +184,10 @@ def test_offset_commit_is_accepted_in_the_join_phase_and_rejected_in_the_sync_ph
 
 @pytest.mark.rule("GO-26", "GO-27", "SN-24")
 def test_offset_fetch_returns_the_offsets_of_several_groups_in_one_response(subject: Subject) -> None:
-    """OffsetFetch version 8 for two groups returns the offsets of the known group, and an empty list for the unknown group (scenario SN-24)."""
+    """OffsetFetch version 8 for two groups returns the offsets of the known group, and an empty list for the unknown group (scenario SN-24).
+
+    The groups have the order of the request.
+    """
     t1 = new_topic(subject, partitions=2).name
     group, nope = Group(subject, 0), Group(subject, 0)
     client = group.client()
@@ -194,6 +197,8 @@ def test_offset_fetch_returns_the_offsets_of_several_groups_in_one_response(subj
     known, unknown = group.ask(both, 8).groups
     assert (known.group_id, known.error_code, flat(known)) == (group.id, 0, [(t1, 0, 5, -1, "x", 0)])
     assert (unknown.group_id, unknown.error_code, unknown.topics) == (nope.id, 0, [])
+    both.groups.reverse()
+    assert [g.group_id for g in group.ask(both, 8).groups] == [nope.id, group.id]
     named = group.fetch({t1: [0, 1], "zzz": [0]})
     assert named.error_code == 0
     assert flat(named) == [(t1, 0, 5, -1, "x", 0), (t1, 1, -1, -1, "", 0), ("zzz", 0, -1, -1, "", 0)]

@@ -318,7 +318,7 @@ def test_group_assignment_is_delivered_only_after_replication(three: VirtualClus
     assert joined.generation_id == 2
     client.send(SyncGroupRequest("g", 2, joined.member_id), 3)
     three.advance(5_000)
-    assert client.latest.error_code == 15  # it was not stored in time, and the group rebalances
+    assert client.latest.error_code == REBALANCING  # it was not stored in time
     assert state(three.connect(broker_id)) == "PreparingRebalance"
 
 
@@ -347,7 +347,7 @@ def test_new_member_id_of_a_static_member_is_stored_before_the_join_response(thr
     hold(three, *followers, topic=OFFSETS, index=index)
     client.send(request, 5)
     three.advance(5_000)
-    assert (client.latest.error_code, client.latest.member_id) == (15, "")
+    assert (client.latest.error_code, client.latest.member_id) == (REBALANCING, "")
     [described] = three.connect(broker_id).ask(DescribeGroupsRequest(["g"]), 3).groups
     assert (described.group_state, [m.member_id for m in described.members]) == ("Stable", [second])
 
@@ -365,6 +365,7 @@ def test_empty_group_keeps_its_generation_after_a_coordinator_move(three: Virtua
     assert join(new).generation_id == 3
 
 
+@pytest.mark.rule("GC-30")
 def test_loaded_group_with_more_members_than_group_max_size_rebalances() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")

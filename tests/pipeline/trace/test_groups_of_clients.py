@@ -30,15 +30,20 @@ pytestmark = [
 
 CLASSIC_CONFLUENT, CONFLUENT = (Client("confluent-kafka", protocol, "range") for protocol in ("classic", "consumer"))
 CLASSIC_JAVA, JAVA = (Client("java", protocol, "range") for protocol in ("classic", "consumer"))
+AIOKAFKA = Client("aiokafka", "classic", "range")
 CLASSIC = {
     "confluent": (CLASSIC_CONFLUENT, CLASSIC_CONFLUENT),
     "java": (CLASSIC_JAVA, CLASSIC_JAVA),
     "kafka-python": (Client("kafka-python", "classic", "range"), CLASSIC_CONFLUENT),
+    "aiokafka": (AIOKAFKA, AIOKAFKA),
 }
 CONSUMER = {"new confluent": (CONFLUENT, CONFLUENT), "new java": (JAVA, JAVA)}
+KAFKA_WITH_KIP_848 = f"{KAFKA_VERSION} with KIP-848"
+"""A Kafka 3.9.1 that serves the new protocol, and so has the group coordinator in Java; by default, it has the one in Scala."""
 GROUPS = {
     "ours": CLASSIC | CONSUMER | {"both": (CLASSIC_JAVA, JAVA)},
     KAFKA_VERSION: CLASSIC,
+    KAFKA_WITH_KIP_848: {"java": CLASSIC["java"], "new java": CONSUMER["new java"]},
     NEWER_VERSION: {"confluent": CLASSIC["confluent"], "both": (CLASSIC_JAVA, JAVA)} | CONSUMER,
 }
 """The two kinds of members of each group, by cluster and group id."""
@@ -54,7 +59,8 @@ def recorded(subject: str, trace: Path) -> Iterator[str]:
     settings = settings_of("default") | SETTINGS
     if subject == KAFKA_VERSION:
         del settings["group.coordinator.rebalance.protocols"]
-    with recorded_kafka(settings, subject, trace) as bootstrap:
+    version = KAFKA_VERSION if subject == KAFKA_WITH_KIP_848 else subject
+    with recorded_kafka(settings, version, trace) as bootstrap:
         yield bootstrap
 
 
