@@ -33,5 +33,5 @@ def test_commits_and_epochs_of_groups_survive_kill_9_during_rebalances(
     seen = group_kills.run(processes, tmp_path, KILLS, seed=1, coordinator=COORDINATORS[name])
     assert seen.kills == KILLS
     assert seen.commits > 10 * KILLS
-    assert seen.rebalances > KILLS
-    assert seen.continued > 0
+    assert seen.rebalances > 3 * KILLS
+    assert seen.continued >= KILLS

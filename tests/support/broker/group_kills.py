@@ -222,12 +222,21 @@ class Member(ABC):
 
 
 class ClassicMember(Member):
-    """A member of the classic group, with eager rebalancing. is_leaving: whether a LeaveGroup got no response."""
+    """A member of the classic group, with eager rebalancing. is_leaving: whether a LeaveGroup got no response.
+
+    left: the ids with which it has left since its last assignment. The broker stores only generations, so that a member that left is back after a
+    restart, and every rebalance would wait for it until its timeout.
+    """
 
     is_leaving = False
 
+    def __init__(self, group: Group, number: int, random: Random) -> None:
+        super().__init__(group, number, random)
+        self.left: list[str] = []
+
     def resume(self) -> None:
         """Check after a restart that a member with an assignment is still in the group, in its generation or a later one."""
+        self._leave(self.left)
         if self.is_leaving or not self.epoch:
             self.is_leaving = False
             return
@@ -263,6 +272,7 @@ class ClassicMember(Member):
             assert synced.error_code in {E.REBALANCE_IN_PROGRESS, E.UNKNOWN_MEMBER_ID, E.ILLEGAL_GENERATION}, synced
             return
         self.member_id, self.epoch = joined.member_id, joined.generation_id
+        self.left.clear()
         self.group.reach(self.epoch)
         self.owned = set(json.loads(synced.assignment or b"[]"))
 
@@ -286,11 +296,16 @@ class ClassicMember(Member):
     def leave(self) -> None:
         self.is_leaving = True
         self.reset()
-        leaving = LeaveGroupRequest(self.group.name, members=[MemberIdentity(self.member_id)])
-        [answer] = self.client.ask(leaving, 4).members
-        assert answer.error_code in (0, E.UNKNOWN_MEMBER_ID), answer
+        self._leave([self.member_id])
+        self.left.append(self.member_id)
         self.member_id = ""
         self.is_leaving = False
+
+    def _leave(self, member_ids: list[str]) -> None:
+        """Remove members from the group. It may have removed them before."""
+        request = LeaveGroupRequest(self.group.name, members=[MemberIdentity(member_id) for member_id in member_ids])
+        for answer in self.client.ask(request, 4).members if member_ids else ():
+            assert answer.error_code in (0, E.UNKNOWN_MEMBER_ID), answer
 
 
 class ConsumerMember(Member):
