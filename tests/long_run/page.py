@@ -27,8 +27,8 @@ LEGEND = """What the lines say:
   *Record bytes / quota* is what the client transferred; it exceeds 1 because the samples of a quota allow a burst at the start. Brackets hold the
   lowest and highest of five runs.
 - *distribution*: the sdist and the wheel, installed into an empty folder.
-- *kills*: a broker with a data directory is killed while members of a classic group and of a KIP-848 group join, commit and leave, or in the
-  middle of transactions.
+- *kills*: a broker with a data directory is killed in the middle of transactions, or while members of two groups join, commit and leave. With the
+  coordinator in Scala, the default of 3.9, both groups are classic; with the one in Java, one of them is a KIP-848 group.
 - *conformance*: the modules of the conformance suite that `make test-all` runs on Kafka 3.9.1 but not on 4.2.0, because they take minutes.
 - *conversations*: the same random requests go to this broker and to a real Kafka, and their responses are compared. A conversation is *unstable* if
   Kafka itself responds differently when it is repeated. With *nodes*, brokers stop and start in between. Parts with a release in their name go
@@ -36,7 +36,7 @@ LEGEND = """What the lines say:
   coordinator, the default of that release. The other groups have the coordinator in Java, half of them with members of KIP-848 and half with
   classic members. The parts with only a number are about the log, on 3.9.1.
 - *simulation*: random clients, members of groups, transactional producers, failures and quotas in virtual time, checked against the
-  [invariants](rules/invariants.md) after each step.
+  [invariants](rules/invariants.md) after each step. The releases are 3.9, 4.1 and 4.2. About half of the runs of 3.9 have the coordinator in Scala.
 - *older code*: the code has changed since the part was run.
 """
 

@@ -28,6 +28,7 @@ from tests.distribution import lines as distribution_lines
 from tests.long_run.code import PROVEN, ROOT, SIMULATED, SUITE, git, simulated_files
 from tests.long_run.simulated import many_seeds
 from tests.support.broker import group_kills, transaction_kills
+from tests.support.broker.group_kills import COORDINATORS
 from tests.support.broker.kills import broker_processes
 from tests.support.conformance.kinds import NOT_ON_NEWER_KAFKA
 from tests.support.conformance.virtual import NEWER_RELEASE, RELEASE
@@ -171,17 +172,23 @@ def _distribution() -> list[Finding]:
 
 
 def _kills() -> list[Finding]:
-    """Kill a broker with a data directory while members of groups commit and rebalance."""
-    try:
-        with tempfile.TemporaryDirectory() as folder, broker_processes() as processes:
-            seen = group_kills.run(processes, Path(folder), KILLS, seed=0)
-    except AssertionError as error:
-        return [Finding(f"a broker was killed while groups rebalanced: {error}", False)]
-    line = (
-        f"{seen.kills} kills with `kill -9` during {seen.commits:,} commits and {seen.rebalances:,} rebalances; each acknowledged offset was "
-        f"there afterwards, no generation or epoch went back, and {seen.continued} members continued"
-    )
-    return [Finding(line, seen.kills == KILLS)]
+    """Kill a broker with a data directory while members of groups commit and rebalance, with each group coordinator."""
+    findings = []
+    parts = len(COORDINATORS)
+    for number, (name, coordinator) in enumerate(COORDINATORS.items()):
+        kills = KILLS * (number + 1) // parts - KILLS * number // parts
+        try:
+            with tempfile.TemporaryDirectory() as folder, broker_processes() as processes:
+                seen = group_kills.run(processes, Path(folder), kills, seed=0, coordinator=coordinator)
+        except AssertionError as error:
+            findings.append(Finding(f"{name}: a broker was killed while groups rebalanced: {error}", False))
+            continue
+        line = (
+            f"{name}: {seen.kills} kills with `kill -9` during {seen.commits:,} commits and {seen.rebalances:,} rebalances; each acknowledged "
+            f"offset was there afterwards, no generation or epoch went back, and {seen.continued} members continued"
+        )
+        findings.append(Finding(line, seen.kills == kills))
+    return findings
 
 
 def _kills_in_transactions() -> list[Finding]:

@@ -61,6 +61,8 @@ class GroupTruth:
         """The generation of a classic group that every in-sync replica has, so that no coordinator may fall below it."""
         self._coordinated = -1, 0
         """The leader epoch of the last coordinator, and the log end offset to which it loaded the group."""
+        self.replicated_since: int | None = None
+        """The leader epoch of the coordinator, or None while not every in-sync replica has what this coordinator loaded of a classic group."""
         self.left: set[str] = set()
         self.conversions = 0
         """How often earlier evidence about the epoch ended: the group restarted at epoch 0, or a coordinator with an unreplicated generation stopped.
@@ -93,6 +95,16 @@ class GroupTruth:
         self.conversions += 1
         self.proven_epoch = self._kept_epoch = 0
 
+    def was_deleted(self) -> None:
+        """Note that the coordinator deleted a classic group, which it may have created again before the next check (GC-64)."""
+        self._check_that_no_offset_is_lost()
+        self.conversions += 1
+        self.proven_epoch = self._kept_epoch = 0
+
+    def _check_that_no_offset_is_lost(self) -> None:
+        lost = [offset.acknowledged for offset in self.offsets.values() if offset.acknowledged != NOTHING]
+        assert not lost, f"{self.name} is gone with its committed offsets {lost}"
+
     def may_hide_offsets(self, times_forgotten: int) -> bool:
         """Return whether an OffsetFetch may have found no offsets. times_forgotten: `self.times_forgotten` when the request was sent."""
         return self.is_forgotten or self.times_forgotten != times_forgotten
@@ -108,8 +120,7 @@ class GroupTruth:
             return
         self.is_forgotten = False
         if group is None:
-            lost = [offset.acknowledged for offset in self.offsets.values() if offset.acknowledged != NOTHING]
-            assert not lost, f"{self.name} is gone with its committed offsets {lost}"
+            self._check_that_no_offset_is_lost()
             # A group without members and offsets is deleted, and starts again at epoch 1.
             self.proven_epoch = self._kept_epoch = 0
             return
@@ -140,8 +151,10 @@ class GroupTruth:
             possible = max(self._kept_epoch, min(self.proven_epoch, generation))
             self.conversions += possible < self.proven_epoch
             self.proven_epoch = possible
+            self.replicated_since = None
         if log.high_watermark >= self._coordinated[1]:
             self._kept_epoch = self.proven_epoch
+            self.replicated_since = leader_epoch
 
     def _was_empty_classic_group(self, cluster: Cluster, group: Any) -> bool:
         """Return whether a classic group has been replaced since the last check, although it may not be upgraded.
@@ -189,14 +202,19 @@ class GroupTruth:
             )
 
 
-class ForgottenGroups(Observer):
-    """An observer that notifies the model of a group when the coordinator forgets this group."""
+class RemovedGroups(Observer):
+    """An observer that notifies the model of a group when the coordinator forgets this group, or deletes it as a classic group."""
 
     def __init__(self, groups: Sequence[GroupTruth]) -> None:
         self._groups = groups
 
     def group_changed(self, broker_id: int, change: GroupChange, now_ms: int) -> None:
-        if any(cause.kind is CauseKind.FORGOTTEN for cause in change.causes):
-            for group in self._groups:
-                if group.name == change.group_id:
-                    group.was_forgotten()
+        kinds = {cause.kind for cause in change.causes}
+        for group in self._groups:
+            if group.name != change.group_id:
+                continue
+            if CauseKind.FORGOTTEN in kinds:
+                group.was_forgotten()
+            elif change.state == "Dead" and CauseKind.UNLOADED not in kinds and group.protocol == "classic":
+                assert not change.members, f"{group.name} is gone with its members {change.members}"
+                group.was_deleted()

@@ -10,13 +10,14 @@ from kafkaproto.broker.group import commits, consumer_records, registry
 from kafkaproto.broker.group.commits import Commits
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.consumer_members import Membership
-from kafkaproto.broker.group.group import Group
+from kafkaproto.broker.group.group import Group, GroupState
 from kafkaproto.broker.group.reconciliation import NO_EPOCH
 from kafkaproto.broker.group.records import Entry, StoredGroup
 from kafkaproto.broker.group.registry import Registry
 from kafkaproto.broker.group.replay import Loaded
 from kafkaproto.broker.group.storage import GroupStorage
 from kafkaproto.broker.group.transitions import Transitions
+from kafkaproto.broker.replication.coordinator_log import CoordinatorLog
 from kafkaproto.data.consumer_group_current_member_assignment_key import ConsumerGroupCurrentMemberAssignmentKey
 from tests.simulation.bug import Bug, Original
 
@@ -154,6 +155,44 @@ def _owners_forgotten_by_an_upgrade(original: Original) -> Original:
     return to_consumer_group
 
 
+def _rejected_commit_acknowledged(original: Original) -> Original:
+    def store_offsets(
+        self: GroupStorage, group_id: str, offsets: Any, now_ms: int, stored: Callable[[int, int], None], **named: Any
+    ) -> None:
+        def acknowledge(error: int, at_ms: int) -> None:
+            stored(error if self.is_new_coordinator else 0, at_ms)
+
+        original(self, group_id, offsets, now_ms, acknowledge, **named)
+
+    return store_offsets
+
+
+def _too_few_replicas_not_checked(original: Original) -> Original:
+    def init(self: CoordinatorLog, *given: Any, **named: Any) -> None:
+        original(self, *given, **{**named, "checks_isr": False})
+
+    return init
+
+
+def _effective_before_it_is_replicated(original: Original) -> Original:
+    def store_offsets(
+        self: GroupStorage, *given: Any, take_effect: Callable[[], None], producer: Any = None, **named: Any
+    ) -> None:
+        if not self.is_new_coordinator and producer is None:
+            take_effect()
+            take_effect = bool
+        original(self, *given, take_effect=take_effect, producer=producer, **named)
+
+    return store_offsets
+
+
+def _unused_despite_its_offsets(_: Original) -> Original:
+    def is_unused(group: Group | ConsumerGroup) -> bool:
+        return isinstance(group, Group) and group.is_in(GroupState.EMPTY)
+
+    return is_unused
+
+
 GROUP_BUGS = {
     "partition assigned before its owner revokes it": Bug(ConsumerGroup, "owner_epoch", _free_before_it_is_revoked),
     "commit of an old member epoch accepted": Bug(commits, "_refusal_of_consumer", _any_member_epoch_may_commit),
@@ -172,5 +211,13 @@ GROUP_BUGS = {
     "offsets lost by an upgrade": Bug(registry, "to_consumer_group", _converted_without_offsets),
     "offsets lost by a downgrade": Bug(registry, "to_classic_group", _converted_without_offsets),
     "owners forgotten by an upgrade": Bug(registry, "to_consumer_group", _owners_forgotten_by_an_upgrade),
+    "old coordinator acknowledges a rejected commit": Bug(GroupStorage, "store_offsets", _rejected_commit_acknowledged),
+    "old coordinator appends a commit although too few replicas are in sync": Bug(
+        CoordinatorLog, "__init__", _too_few_replicas_not_checked
+    ),
+    "old coordinator returns an offset before it is replicated": Bug(
+        GroupStorage, "store_offsets", _effective_before_it_is_replicated
+    ),
+    "empty group deleted with its offsets": Bug(registry, "_is_unused", _unused_despite_its_offsets),
     "replaced static member stays in the group": Bug(Membership, "_take_over", _taken_over_without_leaving),
 }

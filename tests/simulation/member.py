@@ -6,6 +6,8 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
+from kafkaproto.broker.group.placement import OFFSETS_TOPIC
+from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -168,9 +170,20 @@ class Member(Process):
             self.instance_id if self.is_classic else None,
             topics=listed,
         )
+        rejecting, end = self._rejecting_log()
         if not self.send(self.group.name, request, 9, on_response):
             for place, number in numbers.items():
                 self.group.offset_of(place).refuse(number)
+        assert rejecting is None or rejecting.log_end_offset == end, (
+            f"GO-23: {self.name}: a commit was appended at {end}"
+        )
+
+    def _rejecting_log(self) -> tuple[ReplicaLog | None, int]:
+        """Return the log to which the old coordinator may append no commit now, because too few replicas are in sync, and its end (GO-23)."""
+        leader = self.world.leader(OFFSETS_TOPIC, 0) if self.world.has_old_coordinator else None
+        if leader is None or len(leader.isr) >= leader.effective_min_isr:
+            return None, 0
+        return leader.log, leader.log.log_end_offset
 
     def _committed(self, errors: set[int], *, is_old: bool) -> None:
         assert len(errors) == 1, f"{self.name}: one commit, but {errors}"
@@ -187,16 +200,19 @@ class Member(Process):
         member_id, epoch = (None, -1) if self.is_classic else (self.member_id, self.epoch)
         was_forgotten, times_forgotten = self.group.is_forgotten, self.group.times_forgotten
         is_stable = self.world.chance.random() < 0.5
+        since = self.group.replicated_since
 
         def on_response(answer: Any) -> None:
             [group] = answer.groups
             if group.error_code:
-                is_timeout = (
-                    is_stable and group.error_code == E.REQUEST_TIMED_OUT and self.world.release == "3.9"
-                )  # GO-29
+                waits = is_stable and self.world.release == "3.9" and not self.world.has_old_coordinator
+                is_timeout = waits and group.error_code == E.REQUEST_TIMED_OUT  # GO-29
                 if not is_timeout and not self.looks_elsewhere(group.error_code):
                     self.fenced(group.error_code)
                 return
+            # The old coordinator returns what it has loaded, although not every in-sync replica may have it yet.
+            has_all = since is not None and since == self.group.replicated_since
+            is_replicated = has_all or not self.world.has_old_coordinator
             for topic in group.topics:
                 for partition in topic.partitions:
                     if partition.error_code:
@@ -206,7 +222,7 @@ class Member(Process):
                     if partition.committed_offset == NOTHING and is_hidden:
                         continue
                     place = topic_ids[topic.name], partition.partition_index
-                    self.group.offset_of(place).check(partition.committed_offset, is_replicated=True)
+                    self.group.offset_of(place).check(partition.committed_offset, is_replicated=is_replicated)
                     if place in self.owned:
                         self.positions[place] = max(partition.committed_offset, NOTHING)
 

@@ -14,6 +14,10 @@ KINDS: dict[str, list[type[Member]]] = {
     "both": [ClassicMember, ConsumerMember],
 }
 """The kinds of members in the groups, by protocol. Members of both protocols in one group convert it, as the migration policy allows."""
+GROUPS = {"classic-group": "classic", "consumer-group": "consumer", "both-group": "both"}
+"""The groups of a world by name, with their protocols."""
+GROUPS_OF_THE_OLD_COORDINATOR = dict.fromkeys(("classic-a", "classic-b", "classic-c"), "classic")
+"""The groups of a world with Kafka's old group coordinator."""
 TOPICS = "clean", "compact", "short", "unclean"
 """Topics that no fault deletes, because the offsets of a deleted topic are deleted."""
 MOST_MEMBERS = 4
@@ -42,10 +46,11 @@ class Members:
         chance = world.chance
         self.groups: list[GroupTruth] = []
         self.slots: dict[str, list[Slot]] = {}
-        for protocol in KINDS:
-            group = GroupTruth(f"{protocol}-group", protocol, sorted(chance.sample(TOPICS, chance.randint(1, 3))))
+        for name, protocol in (GROUPS_OF_THE_OLD_COORDINATOR if world.has_old_coordinator else GROUPS).items():
+            group = GroupTruth(name, protocol, sorted(chance.sample(TOPICS, chance.randint(1, 3))))
             self.groups.append(group)
-            instance_ids = [f"{protocol}-{i}" if chance.random() < 0.35 else None for i in range(MOST_MEMBERS)]
+            prefix = name.removesuffix("-group")
+            instance_ids = [f"{prefix}-{i}" if chance.random() < 0.35 else None for i in range(MOST_MEMBERS)]
             client_ids = [chance.choice(world.client_ids) for _ in instance_ids]
             self.slots[group.name] = [
                 Slot(group, i, instance_ids[i], client_ids[i]) for i in range(chance.randint(1, MOST_MEMBERS))
@@ -85,7 +90,7 @@ class Members:
 
     def _start(self, slot: Slot) -> None:
         slot.started += 1
-        name = f"{slot.group.protocol}-{slot.number}.{slot.started}"
+        name = f"{slot.group.name.removesuffix('-group')}-{slot.number}.{slot.started}"
         kind = self._kind(slot.group)
         member = kind(self.world, name, slot.group, slot.client_id, slot.instance_id)
         slot.members.append(member)

@@ -12,6 +12,7 @@ import pytest
 
 from tests.simulation.injected_bugs import BUGS, caught_by_simulation, first_seeds
 from tests.simulation.run import OPERATIONS, Broken, simulate
+from tests.simulation.world import World
 
 CPU_SECONDS = 60.0
 FEWEST = 100
@@ -21,6 +22,18 @@ FEWEST = 100
 @pytest.mark.parametrize("seed", range(4))
 def test_simulation_with_seeds_0_to_3_violates_no_invariant_after_any_step(seed: int) -> None:
     assert simulate(seed).operations >= OPERATIONS
+
+
+def test_about_half_of_the_simulations_of_3_9_have_the_default_group_coordinator() -> None:
+    releases: Counter[tuple[str, bool]] = Counter()
+    for seed in range(100):
+        world = World(seed)
+        releases[world.release, world.has_old_coordinator] += 1
+        has_new = {node.groups.is_new_coordinator for node in world.cluster.state.nodes}
+        world.close()
+        assert has_new == {not world.has_old_coordinator}
+    assert releases.keys() == {("3.9", True), ("3.9", False), ("4.1", False), ("4.2", False)}
+    assert abs(releases["3.9", True] - releases["3.9", False]) < 20
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from kafkaproto.broker.runtime.clock import ManualClock
 from tests.simulation.charges import Charges
 from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.disk import Disk, Killed
-from tests.simulation.group_truth import ForgottenGroups, GroupTruth
+from tests.simulation.group_truth import GroupTruth, RemovedGroups
 from tests.simulation.known import Known
 from tests.simulation.quotas import Quotas
 from tests.simulation.transaction_truth import TransactionTruth
@@ -36,6 +36,8 @@ WITH_A_DISK = 0.3
 """The share of worlds with a data directory."""
 WITH_QUOTAS = 0.7
 """The share of worlds in which clients set quotas; in the others no client is ever throttled."""
+WITH_THE_OLD_COORDINATOR = 0.5
+"""The share of worlds of release 3.9 with Kafka's old group coordinator, its default, which has no groups of the new protocol (KIP-848)."""
 
 
 class Complaints(logging.Handler):
@@ -72,7 +74,6 @@ class World:
             "transaction.state.log.num.partitions": "2",
             "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
             "kafkaproto.transaction.completion.ms": chance.choice(["0", "1", "50"]),
-            "group.coordinator.rebalance.protocols": "classic,consumer",
             "group.consumer.migration.policy": chance.choice(
                 ["bidirectional", "bidirectional", "upgrade", "downgrade", "disabled"]
             ),
@@ -86,6 +87,10 @@ class World:
         }
         self.semantics = chance.choice(["kafka", "kip"])
         self.release = chance.choice(["3.9", "3.9", "4.1", "4.2"])
+        is_old = Random(f"old coordinator {seed}").random() < WITH_THE_OLD_COORDINATOR  # leaves `chance` as it is
+        self.has_old_coordinator = self.release == "3.9" and is_old
+        """Whether Kafka's old group coordinator serves the groups."""
+        config["group.coordinator.rebalance.protocols"] = "classic" if self.has_old_coordinator else "classic,consumer"
         if self.release == "3.9":  # later releases have no segments below 1 MiB
             config |= dict.fromkeys(("offsets.topic.segment.bytes", "transaction.state.log.segment.bytes"), "2000")
         self.disk = Disk(chance) if chance.random() < WITH_A_DISK else None
@@ -124,7 +129,7 @@ class World:
             clock=clock,
             data_dir=data_dir,
         )
-        cluster.state.events.attach(ForgottenGroups(self.groups))
+        cluster.state.events.attach(RemovedGroups(self.groups))
         return cluster
 
     def close(self) -> None:

@@ -5,23 +5,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.broker import group_kills
-from tests.support.broker.kills import broker_processes
+from tests.support.broker.group_kills import COORDINATORS
+from tests.support.broker.kills import BrokerProcesses, broker_processes
 
-KILLS = 12
+KILLS = 4
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[BrokerProcesses]:
+    with broker_processes() as started:
+        yield started
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.rule("GO-11", "GN-12")
-def test_commits_and_epochs_of_groups_survive_kill_9_during_rebalances(tmp_path: Path) -> None:
-    with broker_processes() as processes:
-        seen = group_kills.run(processes, tmp_path, KILLS, seed=1)
+@pytest.mark.parametrize("name", COORDINATORS)
+def test_commits_and_epochs_of_groups_survive_kill_9_during_rebalances(
+    processes: BrokerProcesses, tmp_path: Path, name: str
+) -> None:
+    seen = group_kills.run(processes, tmp_path, KILLS, seed=1, coordinator=COORDINATORS[name])
     assert seen.kills == KILLS
     assert seen.commits > 10 * KILLS
-    assert seen.rebalances > KILLS
-    assert seen.continued > KILLS
+    assert seen.rebalances > 3 * KILLS
+    assert seen.continued >= KILLS

@@ -1,4 +1,4 @@
-"""Members of a classic group and of a KIP-848 group that work while their broker is killed again and again.
+"""Members of a classic group and of a KIP-848 group, or of two classic groups, that work while their broker is killed again and again.
 
 Each member is a thread with its own connection: it joins, commits offsets, and leaves now and then, so that each kill hits commits and
 rebalances. After each restart the members continue with their ids, generations and epochs, and every response is compared with what
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.consumer_group_heartbeat import (
@@ -45,10 +45,28 @@ MEMBERS = 2
 """The number of members of each group."""
 LOADING = {E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE, E.COORDINATOR_LOAD_IN_PROGRESS}
 OPTIONS = {
-    "group.coordinator.rebalance.protocols": "classic,consumer",
     "group.initial.rebalance.delay.ms": "0",
     "auto.create.topics.enable": "false",
     "offsets.topic.num.partitions": "1",
+}
+
+
+class Coordinator(NamedTuple):
+    """A release of the broker that is killed, and the setting that selects its group coordinator. protocols: of the groups, separated by a comma."""
+
+    release: str
+    protocols: str
+
+    @property
+    def is_old(self) -> bool:
+        """Return whether this is Kafka's old group coordinator, in Scala, which has only classic groups."""
+        return "consumer" not in self.protocols
+
+
+COORDINATORS = {
+    "release 3.9 with the coordinator in Scala": Coordinator("3.9", "classic"),
+    "release 3.9 with the coordinator in Java": Coordinator("3.9", "classic,consumer"),
+    "release 4.2": Coordinator("4.2", "classic,consumer"),
 }
 
 
@@ -204,12 +222,21 @@ class Member(ABC):
 
 
 class ClassicMember(Member):
-    """A member of the classic group, with eager rebalancing. is_leaving: whether a LeaveGroup got no response."""
+    """A member of the classic group, with eager rebalancing. is_leaving: whether a LeaveGroup got no response.
+
+    left: the ids with which it has left since its last assignment. The broker stores only generations, so that a member that left is back after a
+    restart, and every rebalance would wait for it until its timeout.
+    """
 
     is_leaving = False
 
+    def __init__(self, group: Group, number: int, random: Random) -> None:
+        super().__init__(group, number, random)
+        self.left: list[str] = []
+
     def resume(self) -> None:
         """Check after a restart that a member with an assignment is still in the group, in its generation or a later one."""
+        self._leave(self.left)
         if self.is_leaving or not self.epoch:
             self.is_leaving = False
             return
@@ -245,6 +272,7 @@ class ClassicMember(Member):
             assert synced.error_code in {E.REBALANCE_IN_PROGRESS, E.UNKNOWN_MEMBER_ID, E.ILLEGAL_GENERATION}, synced
             return
         self.member_id, self.epoch = joined.member_id, joined.generation_id
+        self.left.clear()
         self.group.reach(self.epoch)
         self.owned = set(json.loads(synced.assignment or b"[]"))
 
@@ -268,11 +296,16 @@ class ClassicMember(Member):
     def leave(self) -> None:
         self.is_leaving = True
         self.reset()
-        leaving = LeaveGroupRequest(self.group.name, members=[MemberIdentity(self.member_id)])
-        [answer] = self.client.ask(leaving, 4).members
-        assert answer.error_code in (0, E.UNKNOWN_MEMBER_ID), answer
+        self._leave([self.member_id])
+        self.left.append(self.member_id)
         self.member_id = ""
         self.is_leaving = False
+
+    def _leave(self, member_ids: list[str]) -> None:
+        """Remove members from the group. It may have removed them before."""
+        request = LeaveGroupRequest(self.group.name, members=[MemberIdentity(member_id) for member_id in member_ids])
+        for answer in self.client.ask(request, 4).members if member_ids else ():
+            assert answer.error_code in (0, E.UNKNOWN_MEMBER_ID), answer
 
 
 class ConsumerMember(Member):
@@ -373,14 +406,16 @@ def check_offsets(address: str, groups: list[Group]) -> None:
     client.socket.close()
 
 
-def run(processes: BrokerProcesses, folder: Path, kills: int, seed: int) -> Killed:
-    """Kill a broker `kills` times while members of both protocols work, and check each restarted broker. Returns the counts."""
+def run(processes: BrokerProcesses, folder: Path, kills: int, seed: int, *, coordinator: Coordinator) -> Killed:
+    """Kill a broker `kills` times while members of two groups work, and check each restarted broker. Returns the counts."""
     random, seen = Random(seed), Killed()
-    classic, consumer = groups = [Group("classic", seen), Group("consumer", seen)]
-    members: list[Member] = [ClassicMember(classic, i, Random(seed + i)) for i in range(MEMBERS)]
-    members += [ConsumerMember(consumer, i, Random(seed - 1 - i)) for i in range(MEMBERS)]
-    options = ["--port", "0", "--brokers", "1", "--data-dir", str(folder / "data")]
-    options += [word for name, value in OPTIONS.items() for word in ("-c", f"{name}={value}")]
+    groups = [Group("classic", seen), Group("classic-2" if coordinator.is_old else "consumer", seen)]
+    members: list[Member] = [ClassicMember(groups[0], i, Random(seed + i)) for i in range(MEMBERS)]
+    kind = ClassicMember if coordinator.is_old else ConsumerMember
+    members += [kind(groups[1], i, Random(seed - 1 - i)) for i in range(MEMBERS)]
+    options = ["--port", "0", "--brokers", "1", "--data-dir", str(folder / "data"), "--release", coordinator.release]
+    settings = {**OPTIONS, "group.coordinator.rebalance.protocols": coordinator.protocols}
+    options += [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
     for number in range(kills + 1):
         with processes.start(options, 1) as process, ThreadPoolExecutor(len(members)) as threads:
             [address] = process.addresses
