@@ -1,10 +1,13 @@
-"""The order of strings in hash tables, compared with orders that Scala 2.13.15 printed."""
+"""The order of strings and topic ids in hash tables, compared with orders that Scala 2.13.15 and Kafka 4.2.0 printed."""
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
-from kafkaproto.hash_order import scala_order
+from kafkaproto.hash_order import scala_order, timeline_order, uuid_hash_bits, uuid_order
+from kafkaproto.partitioner import java_hash_bits
 
 ORDERS = [
     "range roundrobin sticky cooperative-sticky: cooperative-sticky roundrobin range sticky",
@@ -25,3 +28,47 @@ def test_strings_are_sorted_in_the_iteration_order_of_an_immutable_scala_hash_ma
 def test_strings_with_equal_scala_hashes_are_sorted_in_the_order_of_the_input() -> None:
     assert scala_order(["Aa", "BB"]) == ["Aa", "BB"]
     assert scala_order(["BB", "Aa", "BB"]) == ["BB", "Aa"]
+
+
+TIMELINE_ORDERS = [
+    "GLlGOYgtfZSc-9PNkaHdmp HO AJ7fqWGbKggsebRn7dyTAK t pg: pg HO GLlGOYgtfZSc-9PNkaHdmp t AJ7fqWGbKggsebRn7dyTAK: "
+    "HO pg GLlGOYgtfZSc-9PNkaHdmp t AJ7fqWGbKggsebRn7dyTAK",
+    "V AL3KCuWudJH1CRxFfDnzqT z b R: AL3KCuWudJH1CRxFfDnzqT V z R b: AL3KCuWudJH1CRxFfDnzqT V z b R",
+    "uniform range: uniform range: uniform range",
+    "a b c d e f g h i j k: f k c h e j b g d i a: f k c h e j b g d i a",
+]
+"""Added strings, their order in a `TimelineHashMap`, and their order if each string was added twice."""
+
+
+@pytest.mark.parametrize("order", TIMELINE_ORDERS)
+def test_strings_are_sorted_in_the_iteration_order_of_a_timeline_hash_map_of_kafka(order: str) -> None:
+    added, once, twice = (names.split() for names in order.split(": "))
+    assert timeline_order(added, java_hash_bits) == once
+    assert timeline_order(added, java_hash_bits, len(added) + 1) == twice
+
+
+def uuid(text: str) -> bytes:
+    return base64.urlsafe_b64decode(f"{text}==")
+
+
+@pytest.mark.parametrize(
+    ("text", "bits"),
+    [
+        ("4L6g3nShT-eMCtK--X86sw", 3781822260),
+        ("vfdIjMJSR7e9XlW1nZ7pfg", 1600500720),
+        ("-_-_-_-_-_-_-_-_-_-_-A", 1078199363),
+    ],
+)
+def test_hash_of_a_topic_id_equals_the_hash_code_of_kafkas_uuid(text: str, bits: int) -> None:
+    assert uuid_hash_bits(uuid(text)) == bits
+
+
+def test_topic_ids_are_sorted_as_kafkas_uuid_compares_them() -> None:
+    printed = [
+        "vfdIjMJSR7e9XlW1nZ7pfg",
+        "4L6g3nShT-eMCtK--X86sw",
+        "-_-_-_-_-_-_-_-_-_-_-A",
+        "AAAAAAAAAAD__________w",
+        "AAAAAAAAAAAAAAAAAAAAAQ",
+    ]
+    assert sorted(set(printed), key=lambda text: uuid_order(uuid(text))) == printed
