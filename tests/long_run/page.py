@@ -15,7 +15,7 @@ HEAD = """# The long run
 
 Proofs that take hours. Each part compares this broker with a real Kafka or with the [rules](rules/index.md). `make long` runs the parts, keeps one
 result file for each in `tests/long_run/results/`, and writes this page. A result counts only for the code it was measured with: after a change of
-`broker/` or `kafkaproto/`, except of comments, docstrings and names of tests, the part is to be repeated. A simulation is to be repeated only
+`broker/` or `kafkaproto/`, except of comments, docstrings and names of tests, the part must be repeated. A simulation must be repeated only
 after a change of the files it loads (`tests/long_run/simulated_files.txt`). A change in the tests of the conformance suite matters only to
 *conformance* and *distribution*.
 """
@@ -32,7 +32,8 @@ LEGEND = """What the lines say:
 - *conformance*: the modules of the conformance suite that `make test-all` runs on Kafka 3.9.1 but not on 4.2.0, because they take minutes.
 - *conversations*: the same random requests go to this broker and to a real Kafka, and their responses are compared. A conversation is *unstable* if
   Kafka itself responds differently when it is repeated. With *nodes*, brokers stop and start in between. Parts with a release in their name go
-  to Kafka 3.9.1 or 4.2.0: about the *log*, *transactions*, *settings* with quotas, and groups. *classic-groups-3.9* has classic members and the old
+  to Kafka 3.9.1 or 4.2.0: about the *log*, *transactions*, *settings* with quotas, the
+  *assignments* of KIP-848 groups with many members, and groups. *classic-groups-3.9* has classic members and the old
   coordinator, the default of that release. The other groups have the coordinator in Java, half of them with members of KIP-848 and half with
   classic members. The parts with only a number are about the log, on 3.9.1.
 - *simulation*: random clients, members of groups, transactional producers, failures and quotas in virtual time, checked against the
@@ -69,7 +70,7 @@ def state(names: Sequence[str], outdated: int, head: str) -> str:
     """Return the sentence that says how many parts are to be run at a commit."""
     if not outdated:
         return f"All of these results count for the code of {head}, at which this page was written."
-    return f"At {head}, when this page was written, {outdated} of {len(names)} parts were to be repeated, because the code has changed since."
+    return f"When this page was written, at {head}, {outdated} of {len(names)} results were older than the code: these parts must be repeated."
 
 
 def write_page(names: Sequence[str], results: Mapping[str, Result], at: Mapping[str, str], path: Path = PAGE) -> None:

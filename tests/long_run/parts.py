@@ -21,7 +21,7 @@ from benchmarks.rivals.jars import KAFKA_VERSION, NEWER_VERSION
 from tests.clients.long_quotas import beside_kafka, configs, for_long
 from tests.differential.__main__ import both
 from tests.differential.__main__ import run as run_conversations
-from tests.differential.conversations import CLASSIC_GROUPS, GROUPS, SETTINGS, TRANSACTIONS
+from tests.differential.conversations import ASSIGNMENTS, CLASSIC_GROUPS, GROUPS, SETTINGS, TRANSACTIONS
 from tests.differential.request_sequences import LOG
 from tests.distribution import NotAsPublished
 from tests.distribution import lines as distribution_lines
@@ -46,6 +46,8 @@ COMPARED = (
     (CLASSIC_GROUPS, RELEASE),
     (GROUPS, RELEASE),
     (GROUPS, NEWER_RELEASE),
+    (ASSIGNMENTS, RELEASE),
+    (ASSIGNMENTS, NEWER_RELEASE),
     (SETTINGS, RELEASE),
     (SETTINGS, NEWER_RELEASE),
 )
@@ -106,6 +108,10 @@ def all_parts() -> list[Part]:
             for about, release in COMPARED
         ),
         Part("conversations-with-nodes", partial(_conversations, CONVERSATIONS, 0, WITH_NODES)),
+        Part(
+            f"conversations-with-nodes-{NEWER_RELEASE}",
+            partial(_conversations, CONVERSATIONS, 0, WITH_NODES, LOG, NEWER_RELEASE),
+        ),
         *(
             Part(f"conversations-{first:05}", partial(_conversations, first, CONVERSATIONS_OF_A_PART, 0))
             for first in range(0, CONVERSATIONS, CONVERSATIONS_OF_A_PART)

@@ -147,7 +147,10 @@ def test_long_test_run_page_names_each_failed_check_and_each_part_that_was_not_r
     bad = replace(result("bad", Finding("it is not", False)), commit="def5678")
     text = page(["good", "bad", "new"], {"good": result("good"), "bad": bad}, ["bad", "new"], "fed9876")
     assert "1 of 3 parts held when they were last run, at abc1234, def5678.\n" in text
-    assert "At fed9876, when this page was written, 2 of 3 parts were to be repeated, because" in text
+    assert (
+        "When this page was written, at fed9876, 2 of 3 results were older than the code: these parts must be repeated."
+        in text
+    )
     assert "- good, abc1234, 2026-11-22, 7 s:\n  - it is so.\n" in text
     assert "- bad, def5678, 2026-11-22, 7 s, older code:\n" in text
     assert "  - **does not hold:** it is not\n" in text and "- new: not run.\n" in text
@@ -160,7 +163,7 @@ def test_long_test_run_page_counts_the_results_that_are_outdated_by_a_code_chang
     path = tmp_path / "page.md"
     results = {"one": result("one"), "two": result("two", at=ELSEWHERE)}
     write_page(["one", "two"], results, HERE, path)
-    assert "1 of 2 parts were to be repeated" in path.read_text()
+    assert "1 of 2 results were older than the code" in path.read_text()
     write_page(["one", "two"], {**results, "two": result("two")}, HERE, path)
     assert "All of these results count for the code of fed9876, at which" in path.read_text()
 
