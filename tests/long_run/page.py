@@ -70,7 +70,7 @@ def state(names: Sequence[str], outdated: int, head: str) -> str:
     """Return the sentence that says how many parts are to be run at a commit."""
     if not outdated:
         return f"All of these results count for the code of {head}, at which this page was written."
-    return f"When this page was written, at {head}, {outdated} of {len(names)} results were older than the code: these parts must be repeated."
+    return f"When this page was written, at {head}, {outdated} of {len(names)} parts had no result for the present code: they must be run."
 
 
 def write_page(names: Sequence[str], results: Mapping[str, Result], at: Mapping[str, str], path: Path = PAGE) -> None:

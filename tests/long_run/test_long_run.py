@@ -148,7 +148,7 @@ def test_long_test_run_page_names_each_failed_check_and_each_part_that_was_not_r
     text = page(["good", "bad", "new"], {"good": result("good"), "bad": bad}, ["bad", "new"], "fed9876")
     assert "1 of 3 parts held when they were last run, at abc1234, def5678.\n" in text
     assert (
-        "When this page was written, at fed9876, 2 of 3 results were older than the code: these parts must be repeated."
+        "When this page was written, at fed9876, 2 of 3 parts had no result for the present code: they must be run."
         in text
     )
     assert "- good, abc1234, 2026-11-22, 7 s:\n  - it is so.\n" in text
@@ -163,7 +163,7 @@ def test_long_test_run_page_counts_the_results_that_are_outdated_by_a_code_chang
     path = tmp_path / "page.md"
     results = {"one": result("one"), "two": result("two", at=ELSEWHERE)}
     write_page(["one", "two"], results, HERE, path)
-    assert "1 of 2 results were older than the code" in path.read_text()
+    assert "1 of 2 parts had no result for the present code" in path.read_text()
     write_page(["one", "two"], {**results, "two": result("two")}, HERE, path)
     assert "All of these results count for the code of fed9876, at which" in path.read_text()
 
@@ -202,7 +202,7 @@ def test_long_test_run_results_have_no_failure_and_match_the_committed_results_p
     assert [name for name, part_result in results.items() if not part_result.holds] == []
     names, text = [part.name for part in all_parts()], PAGE.read_text()
     written = re.search(
-        r"^At (\w+), when this page was written, (\d+) of|the code of (\w+), at which", text, re.MULTILINE
+        r"^When this page was written, at (\w+), (\d+) of|the code of (\w+), at which", text, re.MULTILINE
     )
     assert written is not None
     outdated = [*re.findall(r"^- ([^,\n]+), .*, older code:$", text, re.MULTILINE), *(set(names) - set(results))]
