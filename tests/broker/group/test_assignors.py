@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from kafkaproto.broker.group.assignors import (
     assign_range,
     assign_uniform,
 )
-from kafkaproto.broker.group.member_subscription import MemberSubscription
+from kafkaproto.broker.group.member_subscription import AssignmentFailed, MemberSubscription
 
 T, U, V = b"T" * 16, b"U" * 16, b"V" * 16
 TOPICS = (T, U, V)
@@ -108,7 +109,7 @@ def assert_complete(
         assert set(targets[m.member_id]) <= m.topic_ids
 
 
-@pytest.mark.parametrize("assignor", [assign_range, assign_uniform])
+@pytest.mark.parametrize("assignor", [assign_range, assign_uniform], ids=["range", "uniform"])
 @given(group=groups(homogeneous=False))
 def test_assignors_give_every_partition_to_exactly_one_subscriber(
     assignor: Assignor, group: tuple[list[MemberSubscription], dict[bytes, int]]
@@ -119,12 +120,22 @@ def test_assignors_give_every_partition_to_exactly_one_subscriber(
     assert assignor(list(reversed(members)), counts) == targets
 
 
-@given(group=groups(homogeneous=True))
-def test_uniform_assignor_gives_members_partition_counts_that_differ_by_at_most_1(
+@given(group=groups(homogeneous=False))
+def test_uniform_assignor_before_4_0_assigns_every_partition_once_or_fails(
     group: tuple[list[MemberSubscription], dict[bytes, int]],
 ) -> None:
     members, counts = group
-    targets = assign_uniform(members, counts)
+    with suppress(AssignmentFailed):
+        assert_complete(members, counts, assign_uniform(members, counts, is_release_4=False, is_release_4_1=False))
+
+
+@pytest.mark.parametrize("is_release_4_1", [False, True])
+@given(group=groups(homogeneous=True))
+def test_uniform_assignor_gives_members_partition_counts_that_differ_by_at_most_1(
+    group: tuple[list[MemberSubscription], dict[bytes, int]], is_release_4_1: bool
+) -> None:
+    members, counts = group
+    targets = assign_uniform(members, counts, is_release_4_1=is_release_4_1)
     sizes = [sum(map(len, target.values())) for target in targets.values()]
     assert max(sizes) - min(sizes) <= 1
     lower = min(sizes)
@@ -135,7 +146,7 @@ def test_uniform_assignor_gives_members_partition_counts_that_differ_by_at_most_
         kept = {(t, index) for t, indexes in targets[m.member_id].items() for index in indexes} & held
         assert len(kept) >= min(len(held), lower)  # a member loses partitions only if it has more than its share
     again = [m._replace(target=targets[m.member_id]) for m in members]
-    assert assign_uniform(again, counts) == targets
+    assert assign_uniform(again, counts, is_release_4_1=is_release_4_1) == targets
 
 
 @given(group=groups(homogeneous=False))
