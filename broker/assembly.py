@@ -31,6 +31,7 @@ from kafkaproto.broker.observe.undeliverable_log import UndeliverableLog
 from kafkaproto.broker.quota.mutations import MutationQuotas
 from kafkaproto.broker.quota.precedence import Semantics
 from kafkaproto.broker.quota.store import ClientQuotaStore, apply_static_quotas
+from kafkaproto.broker.quota.windows import MetricWindows
 from kafkaproto.broker.replication.replica_manager import IsrChange, ReplicaManager
 from kafkaproto.broker.replication.stores import Stores
 from kafkaproto.broker.runtime.actions import ActionQueue
@@ -125,7 +126,8 @@ def new_mutations(
     store: has the configured quotas. semantics: how quotas apply to clients with an empty client id, "kip" or "kafka".
     """
     samples, window_s = (config.get(-1, f"controller.quota.window.{name}") for name in ("num", "size.seconds"))
-    return MutationQuotas(store, semantics, timers, samples, window_s * 1000)
+    metric_windows = MetricWindows(config.get(-1, "metrics.num.samples"), config.get(-1, "metrics.sample.window.ms"))
+    return MutationQuotas(store, semantics, timers, samples, window_s * 1000, metric_windows)
 
 
 def enter_static_quotas(config: ClusterConfig, store: ClientQuotaStore) -> None:

@@ -22,7 +22,7 @@ from kafkaproto.broker.group.placement import OFFSETS_TOPIC
 from kafkaproto.broker.metadata.controller import Controller
 from kafkaproto.broker.metadata.image import Image
 from kafkaproto.broker.network.acceptor import Acceptor
-from kafkaproto.broker.quota.client_quotas import ClientQuotas
+from kafkaproto.broker.quota.client_quotas import ClientQuotas, new_client_quotas
 from kafkaproto.broker.quota.connection_quotas import ConnectionQuotas
 from kafkaproto.broker.quota.forced import ForcedThrottles
 from kafkaproto.broker.quota.mutations import MutationCharge, MutationQuotas
@@ -280,13 +280,7 @@ class Node:
         return self.cluster.apis
 
     def _new_quotas(self) -> ClientQuotas:
-        return ClientQuotas(
-            self.cluster.quota_store,
-            self.cluster.semantics,
-            self.config["quota.window.num"],
-            self.config["quota.window.size.seconds"] * 1000,
-            self.timers,
-        )
+        return new_client_quotas(self.config, self.cluster.quota_store, self.cluster.semantics, self.timers)
 
     def _new_sessions(self) -> SessionCache:
         return SessionCache(self._rng, self.config["max.incremental.fetch.session.cache.slots"])

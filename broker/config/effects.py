@@ -60,6 +60,7 @@ _ACTING_BROKER_SETTINGS = """
 
     quota.window.num quota.window.size.seconds replication.quota.window.num replication.quota.window.size.seconds
     controller.quota.window.num controller.quota.window.size.seconds
+    metrics.num.samples metrics.sample.window.ms
 
     offsets.topic.num.partitions offsets.topic.replication.factor offsets.topic.segment.bytes offsets.topic.compression.codec
     offsets.commit.timeout.ms offsets.commit.required.acks

@@ -69,9 +69,7 @@ REASONS: dict[str, str] = {
     "This broker cannot load a Java class.": r"""
         metric\.reporters kafka\.metrics\..* auto\.include\.jmx\.reporter security\.providers
     """,
-    "Each metric of the broker is recorded at every level, in the windows of Kafka's defaults: 2 of 30 s, or those of its quota.": (
-        r"metrics\..*"
-    ),
+    "Each metric of the broker is recorded at every level.": r"metrics\.recording\.level",
 }
 """Maps each reason to the names of the settings that have no effect for this reason: regular expressions, separated by spaces."""
 

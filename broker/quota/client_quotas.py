@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from kafkaproto.broker.config.cluster_config import BrokerConfig
 from kafkaproto.broker.quota.entities import (
     CONSUMER_BYTE_RATE,
     PRODUCER_BYTE_RATE,
@@ -25,7 +26,14 @@ from kafkaproto.broker.quota.sensors import (
     ThrottleReason,
 )
 from kafkaproto.broker.quota.store import ClientQuotaStore
-from kafkaproto.broker.quota.windows import DEFAULT_SAMPLES, DEFAULT_WINDOW_MS, SampledRate, longest_window_ms
+from kafkaproto.broker.quota.windows import (
+    DEFAULT_METRIC_WINDOWS,
+    DEFAULT_SAMPLES,
+    DEFAULT_WINDOW_MS,
+    MetricWindows,
+    SampledRate,
+    longest_window_ms,
+)
 from kafkaproto.broker.runtime.timers import Timers
 
 INT32_MAX = 2**31 - 1
@@ -35,6 +43,7 @@ class QuotaManager(ClientSensors[Sensor]):
     """Measures one type of client quota on one broker. The measured values are bytes, or percent of one thread for request time.
 
     name: "Produce", "Fetch" or "Request". key: the key of the quota, such as "producer_byte_rate". cap_ms: the longest throttle time.
+    metric_windows: the windows of the metric throttle-time.
     """
 
     __slots__ = ("_cap_ms", "_samples", "_window_ms", "longest_window_ms", "undeliverable")
@@ -49,6 +58,7 @@ class QuotaManager(ClientSensors[Sensor]):
         samples: int = DEFAULT_SAMPLES,
         window_ms: int = DEFAULT_WINDOW_MS,
         cap_ms: int = LONGEST_THROTTLE_MS,
+        metric_windows: MetricWindows = DEFAULT_METRIC_WINDOWS,
     ) -> None:
         self._samples = samples
         self._window_ms = window_ms
@@ -63,7 +73,15 @@ class QuotaManager(ClientSensors[Sensor]):
         entries.
         """
         # Kafka measures unlimited clients too, and measuring drops obsolete samples (Q-3): so no shortcut for them.
-        super().__init__(name, key, store, semantics, timers, lambda: Sensor(SampledRate(samples, window_ms)), math.inf)
+        super().__init__(
+            name,
+            key,
+            store,
+            semantics,
+            timers,
+            lambda: Sensor(SampledRate(samples, window_ms), metric_windows),
+            math.inf,
+        )
 
     def quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
         if key == self.key:
@@ -124,6 +142,7 @@ class ClientQuotas:
 
     samples, window_ms: the settings quota.window.num and quota.window.size.seconds, the latter in ms. semantics: how quotas apply to clients
     with an empty client id (D9). timers: used to remove the measurements of clients that are idle; None never removes them.
+    metric_windows: the windows of the metric throttle-time, which has no quota.
     """
 
     __slots__ = ("exempt_request_time", "fetch", "produce", "request")
@@ -135,14 +154,17 @@ class ClientQuotas:
         samples: int = DEFAULT_SAMPLES,
         window_ms: int = DEFAULT_WINDOW_MS,
         timers: Timers | None = None,
+        metric_windows: MetricWindows = DEFAULT_METRIC_WINDOWS,
     ) -> None:
         timers = Timers() if timers is None else timers
-        self.produce = QuotaManager("Produce", PRODUCER_BYTE_RATE, store, semantics, timers, samples, window_ms)
-        self.fetch = QuotaManager("Fetch", CONSUMER_BYTE_RATE, store, semantics, timers, samples, window_ms)
+
+        def manager(name: str, key: str, cap_ms: int) -> QuotaManager:
+            return QuotaManager(name, key, store, semantics, timers, samples, window_ms, cap_ms, metric_windows)
+
+        self.produce = manager("Produce", PRODUCER_BYTE_RATE, LONGEST_THROTTLE_MS)
+        self.fetch = manager("Fetch", CONSUMER_BYTE_RATE, LONGEST_THROTTLE_MS)
         # Request time is never throttled for longer than one window (Q-6).
-        self.request = QuotaManager(
-            "Request", REQUEST_PERCENTAGE, store, semantics, timers, samples, window_ms, cap_ms=window_ms
-        )
+        self.request = manager("Request", REQUEST_PERCENTAGE, window_ms)
         self.exempt_request_time = SampledRate(samples, window_ms)
 
     def close(self) -> None:
@@ -161,3 +183,17 @@ class ClientQuotas:
     def metrics(self, now_ms: int) -> Iterator[SensorMetrics]:
         for manager in (self.produce, self.fetch, self.request):
             yield from manager.metrics(now_ms)
+
+
+def new_client_quotas(
+    config: BrokerConfig, store: ClientQuotaStore, semantics: Semantics, timers: Timers
+) -> ClientQuotas:
+    """Return the quota managers of a broker that starts. It reads the settings of their windows once, from `config`."""
+    return ClientQuotas(
+        store,
+        semantics,
+        config["quota.window.num"],
+        config["quota.window.size.seconds"] * 1000,
+        timers,
+        MetricWindows(config["metrics.num.samples"], config["metrics.sample.window.ms"]),
+    )

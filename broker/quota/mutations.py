@@ -12,18 +12,16 @@ from __future__ import annotations
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.quota.entities import CONTROLLER_MUTATION_RATE
 from kafkaproto.broker.quota.precedence import Semantics
-from kafkaproto.broker.quota.sensors import (
-    LONGEST_THROTTLE_MS,
-    PLAIN_SAMPLES,
-    PLAIN_WINDOW_MS,
-    BoundClient,
-    ClientSensors,
-    Sensor,
-    ThrottleReason,
-)
+from kafkaproto.broker.quota.sensors import LONGEST_THROTTLE_MS, BoundClient, ClientSensors, Sensor, ThrottleReason
 from kafkaproto.broker.quota.store import ClientQuotaStore
 from kafkaproto.broker.quota.token_bucket import TokenBucket, refill_ms
-from kafkaproto.broker.quota.windows import DEFAULT_SAMPLES, DEFAULT_WINDOW_MS, SampledRate
+from kafkaproto.broker.quota.windows import (
+    DEFAULT_METRIC_WINDOWS,
+    DEFAULT_SAMPLES,
+    DEFAULT_WINDOW_MS,
+    MetricWindows,
+    SampledRate,
+)
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
 
@@ -34,13 +32,13 @@ UNLIMITED = float(2**63 - 1)
 class _BucketSensor(Sensor):
     """The token bucket that all clients with the same (user, client-id) tags share.
 
-    rate: the rate of created and deleted partitions, for the metric mutation-rate.
+    rate: the rate of created and deleted partitions, for the metric mutation-rate. It has no quota, and therefore the windows `metric_windows`.
     """
 
     __slots__ = ("bucket",)
 
-    def __init__(self, samples: int, window_ms: int) -> None:
-        super().__init__(SampledRate(PLAIN_SAMPLES, PLAIN_WINDOW_MS))
+    def __init__(self, samples: int, window_ms: int, metric_windows: MetricWindows) -> None:
+        super().__init__(SampledRate(*metric_windows), metric_windows)
         self.bucket = TokenBucket(samples, window_ms)
 
     @property
@@ -52,6 +50,7 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
     """The token buckets of a cluster; a token is one partition.
 
     samples, window_ms: the settings controller.quota.window.num and controller.quota.window.size.seconds, the latter in ms.
+    metric_windows: the windows of the metrics mutation-rate and throttle-time.
     """
 
     __slots__ = ("_samples", "_window_ms")
@@ -63,6 +62,7 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
         timers: Timers,
         samples: int = DEFAULT_SAMPLES,
         window_ms: int = DEFAULT_WINDOW_MS,
+        metric_windows: MetricWindows = DEFAULT_METRIC_WINDOWS,
     ) -> None:
         self._samples = samples
         self._window_ms = window_ms
@@ -72,7 +72,7 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
             store,
             semantics,
             timers,
-            lambda: _BucketSensor(samples, window_ms),
+            lambda: _BucketSensor(samples, window_ms, metric_windows),
             UNLIMITED,
         )
 

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 from kafkaproto.broker.quota.entities import QuotaEntity
 from kafkaproto.broker.quota.precedence import Binding, Levels, Semantics, level_of, of_tags, resolve
 from kafkaproto.broker.quota.store import ClientQuotaStore
-from kafkaproto.broker.quota.windows import SampledRate
+from kafkaproto.broker.quota.windows import MetricWindows, SampledRate
 from kafkaproto.broker.runtime.timers import Timer, Timers
 
 IDLE_SENSOR_EXPIRY_MS = 3_600_000
@@ -21,8 +21,6 @@ EXPIRY_ROUNDS_MS = 30_000
 """The minimum time in ms between two searches for the sensors (measurements) of idle clients, as in Kafka's `Metrics`."""
 LONGEST_THROTTLE_MS = 2**31 - 1
 """The longest throttle time in ms that a response can report: the field is an int32."""
-PLAIN_SAMPLES, PLAIN_WINDOW_MS = 2, 30_000
-"""The number and the length in ms of the windows of metrics without a quota (metrics.num.samples, metrics.sample.window.ms)."""
 MOST_KNOWN_CLIENTS = 65_536
 """The maximum number of clients in the cache of their quotas and sensors (measurements).
 
@@ -84,13 +82,15 @@ class Sensor:
     """The measurements that all clients with the same (user, client-id) tags share: a rate, the time of the last event, and throttle times.
 
     rate: the measured rate per second; depending on the type of quota in bytes, in percent of one thread or in created and deleted partitions.
-    tokens: the tokens left in the bucket of a controller mutation quota; None for other types of quota.
+    tokens: the tokens left in the bucket of a controller mutation quota; None for other types of quota. metric_windows: the windows over which the
+    mean throttle time is taken.
     """
 
-    __slots__ = ("_throttle_times_ms", "_throttles", "last_throttle_ms", "last_used_ms", "rate")
+    __slots__ = ("_metric_windows", "_throttle_times_ms", "_throttles", "last_throttle_ms", "last_used_ms", "rate")
 
-    def __init__(self, rate: SampledRate) -> None:
+    def __init__(self, rate: SampledRate, metric_windows: MetricWindows) -> None:
         self.rate = rate
+        self._metric_windows = metric_windows
         self.last_used_ms = 0
         self.last_throttle_ms: int | None = None
         self._throttle_times_ms: SampledRate | None = None
@@ -102,8 +102,8 @@ class Sensor:
 
     def throttled(self, wait_ms: int, now_ms: int) -> None:
         if self._throttle_times_ms is None or self._throttles is None:
-            self._throttle_times_ms = SampledRate(PLAIN_SAMPLES, PLAIN_WINDOW_MS)
-            self._throttles = SampledRate(PLAIN_SAMPLES, PLAIN_WINDOW_MS)
+            self._throttle_times_ms = SampledRate(*self._metric_windows)
+            self._throttles = SampledRate(*self._metric_windows)
         self.last_throttle_ms = wait_ms
         self._throttle_times_ms.record(wait_ms, now_ms)
         self._throttles.record(1, now_ms)

@@ -7,10 +7,20 @@ Kafka does it (`SampledStat`, `Rate`, `SimpleRate`, `QuotaUtils`, since 3.8), so
 from __future__ import annotations
 
 from math import floor
+from typing import NamedTuple
 
 DEFAULT_SAMPLES = 11
 DEFAULT_WINDOW_MS = 1000
 
+
+class MetricWindows(NamedTuple):
+    """The windows of a broker's metrics without a quota: the settings metrics.num.samples and metrics.sample.window.ms, with Kafka's defaults."""
+
+    samples: int = 2
+    window_ms: int = 30_000
+
+
+DEFAULT_METRIC_WINDOWS = MetricWindows()
 
 LARGEST = 2**63 - 1
 

@@ -12,6 +12,7 @@ from kafkaproto.broker.quota.entities import QuotaEntity
 from kafkaproto.broker.quota.sensors import ThrottleReason
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.testing.memory import VirtualCluster
+from kafkaproto.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from kafkaproto.testing import cluster as running_cluster
 from tests.support.scene import fill, hold, three
 from tests.support.wire import batch, batch_of_bytes, fetch, limit, produce_of_bytes
@@ -72,6 +73,51 @@ def test_throttle_time_metric_is_the_mean_of_the_last_minute() -> None:
     for wait_ms, seen in ((59_999, 5000.0), (1, None)):
         cluster.advance(wait_ms)
         assert value(cluster, "throttle-time", "Produce", user="", client_id="test") == seen
+
+
+@pytest.mark.rule("Q-17")
+def test_metrics_num_samples_and_sample_window_act_on_throttle_time_not_on_byte_rate() -> None:
+    """Three windows of 1 s expire 3 s after the throttle. Broker 1 has Kafka's defaults, 2 windows of 30 s."""
+    config = {"0.metrics.num.samples": 3, "0.metrics.sample.window.ms": 1000}
+    cluster = VirtualCluster(2, config)
+    cluster.topic("t")
+    limit(cluster, producer_byte_rate=1000.0)
+    for broker in (0, 1):
+        client = cluster.connect(broker)
+        client.send(produce_of_bytes(client, "t", 15_000), 9)  # charged also if the broker is not the leader
+
+    def throttle_times() -> list[float | None]:
+        return [value(cluster, "throttle-time", "Produce", broker, user="", client_id="test") for broker in (0, 1)]
+
+    assert [value(cluster, "byte-rate", "Produce", broker, user="", client_id="test") for broker in (0, 1)] == [
+        1500.0
+    ] * 2
+    cluster.advance(2_999)
+    assert throttle_times() == [5000.0, 5000.0]
+    cluster.advance(1)
+    assert throttle_times() == [None, 5000.0]
+
+
+@pytest.mark.rule("Q-17", "Q-18")
+@pytest.mark.parametrize(
+    ("config", "rate", "seen_for_ms"),
+    [({}, 0.1, 60_000), ({"metrics.num.samples": 4, "metrics.sample.window.ms": 500}, 2.0, 2000)],
+)
+def test_metrics_num_samples_and_sample_window_act_on_mutation_rate(
+    config: dict[str, int], rate: float, seen_for_ms: int
+) -> None:
+    cluster = VirtualCluster(config=config)
+    limit(cluster, controller_mutation_rate=1.0)
+    cluster.connect().ask(CreateTopicsRequest([CreatableTopic("t", 3, 1)], 1000), 5)
+
+    def seen() -> float | None:
+        return value(cluster, "mutation-rate", "ControllerMutation", CONTROLLER, user="", client_id="test")
+
+    assert seen() == pytest.approx(rate)
+    cluster.advance(seen_for_ms - 1)
+    assert seen() != 0
+    cluster.advance(1)
+    assert seen() == 0
 
 
 @pytest.mark.rule("Q-17", "T-10")
