@@ -142,7 +142,7 @@ class ClientQuotas:
 
     samples, window_ms: the settings quota.window.num and quota.window.size.seconds, the latter in ms. semantics: how quotas apply to clients
     with an empty client id (D9). timers: used to remove the measurements of clients that are idle; None never removes them.
-    metric_windows: the windows of the metric throttle-time, which has no quota.
+    metric_windows: the windows of the metrics throttle-time and exempt-request-time, which have no quota.
     """
 
     __slots__ = ("exempt_request_time", "fetch", "produce", "request")
@@ -165,7 +165,7 @@ class ClientQuotas:
         self.fetch = manager("Fetch", CONSUMER_BYTE_RATE, LONGEST_THROTTLE_MS)
         # Request time is never throttled for longer than one window (Q-6).
         self.request = manager("Request", REQUEST_PERCENTAGE, window_ms)
-        self.exempt_request_time = SampledRate(samples, window_ms)
+        self.exempt_request_time = SampledRate(*metric_windows)
 
     def close(self) -> None:
         """Cancel the timers that remove the measurements of idle clients."""
