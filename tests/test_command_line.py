@@ -192,6 +192,12 @@ def test_broker_command_logs_that_setting_num_io_threads_has_no_effect(start: St
     assert "no effect" in err
 
 
+@pytest.mark.rule("CF-26")
+def test_broker_command_logs_that_setting_node_id_has_no_effect(start: Start) -> None:
+    _, err, _ = start("--port", "0", "-c", "node.id=7").end()
+    assert "setting node.id is accepted, but has no effect" in err
+
+
 @pytest.mark.rule("R-12")
 def test_broker_command_logs_that_leader_replication_throttled_rate_has_no_effect(start: Start) -> None:
     _, err, _ = start("--port", "0", "-c", "leader.replication.throttled.rate=1000").end()

@@ -10,11 +10,24 @@ from kafkaproto.conformance.groups import Group, has_new_coordinator, make_stabl
 from kafkaproto.conformance.scene import Topic, new_topic
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.test_transactions import begun
-from kafkaproto.conformance.transactions import Producer, visible, write_markers
+from kafkaproto.conformance.transactions import Producer, bumps_epochs, visible, write_markers
 from kafkaproto.messages.delete_groups import DeleteGroupsRequest
 from kafkaproto.messages.list_groups import ListGroupsRequest
+from kafkaproto.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 
-UNKNOWN, ILLEGAL_GENERATION, UNKNOWN_MEMBER, OLD_EPOCH, INVALID_STATE = -1, 22, 25, 47, 48
+UNKNOWN, UNKNOWN_TOPIC, ILLEGAL_GENERATION, INVALID_GROUP_ID, UNKNOWN_MEMBER, OLD_EPOCH, INVALID_STATE = (
+    -1,
+    3,
+    22,
+    24,
+    25,
+    47,
+    48,
+)
 UNKNOWN_MAPPING, CONCURRENT, UNSTABLE, ABORTABLE = 49, 51, 88, 120
 
 
@@ -111,6 +124,21 @@ def test_kip_848_coordinator_creates_no_group_for_a_rejected_txn_offset_commit(
             commit(producer, other, topic, 5, version=version, producer_id=producer.producer_id + 1) == UNKNOWN_MAPPING
         )
         assert other.state()[0] == created
+
+
+@pytest.mark.rule("TX-41")
+def test_txn_offset_commit_with_an_empty_group_id_gets_invalid_group_id(subject: Subject) -> None:
+    """A wrong producer id gets the same error, because the transaction is verified later."""
+    topic, group = new_topic(subject), Group(subject)
+    producer = begun(subject, topic)
+    partitions = [TxnOffsetCommitRequestPartition(index, 7) for index in (0, 9)]
+    topics = [TxnOffsetCommitRequestTopic(topic.name, partitions)]
+    for version in range(6 if bumps_epochs(subject) else 5):
+        for producer_id in (producer.producer_id, producer.producer_id + 1):
+            request = TxnOffsetCommitRequest(producer.id, "", producer_id, producer.epoch, topics=topics)
+            [answered] = group.ask(request, version).topics
+            errors = {p.partition_index: p.error_code for p in answered.partitions}
+            assert errors == {0: INVALID_GROUP_ID, 9: UNKNOWN_TOPIC}
 
 
 @pytest.mark.rule("TX-43")

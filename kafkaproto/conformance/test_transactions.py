@@ -103,7 +103,7 @@ def test_records_of_an_open_transaction_are_hidden_from_read_committed_consumers
     assert list_offsets(topic, -1, isolation=1).offset == 0
 
 
-@pytest.mark.rule("TX-37", "TX-39", "TX-50", "TX-71", "TX-75", "SN-50")
+@pytest.mark.rule("TX-37", "TX-39", "TX-50", "TX-51", "TX-71", "TX-75", "SN-50")
 def test_records_of_a_transaction_are_visible_after_its_commit_markers_are_written(subject: Subject) -> None:
     topic = new_topic(subject)
     producer = begun(subject, topic)
@@ -114,6 +114,7 @@ def test_records_of_a_transaction_are_visible_after_its_commit_markers_are_writt
     assert (producer_id, epoch, sequence, start) == (producer.producer_id, producer.epoch, 0, -1)
     assert coordinator_epoch >= 0
     assert visible(topic) == (2, 2, [], 147)
+    assert len(read(topic, 0).records) == 147
     assert producer.end(commit=True)[0] == 0
     assert producer.end(commit=False)[0] == INVALID_STATE
 
@@ -130,7 +131,7 @@ def test_repeated_init_producer_id_with_the_previous_epoch_returns_the_current_e
     assert producer.init_once(producer_id + 77, 0) == (FENCED, *NO_PRODUCER)
 
 
-@pytest.mark.rule("TX-53", "TX-54", "TX-64", "TX-67", "SN-52", "SN-53")
+@pytest.mark.rule("TX-51", "TX-53", "TX-54", "TX-64", "TX-67", "SN-52", "SN-53")
 def test_new_producer_epoch_starts_at_sequence_zero_and_fences_the_old_epoch(subject: Subject) -> None:
     topic = new_topic(subject)
     producer = begun(subject, topic)
@@ -143,7 +144,8 @@ def test_new_producer_epoch_starts_at_sequence_zero_and_fences_the_old_epoch(sub
         assert producer.send(topic, 1, epoch=producer.epoch - 1, version=version) == (OLD_EPOCH, -1)
     producer.finish(commit=False)
     assert visible(topic) == (4, 4, [(producer.producer_id, 2)], 294)
-    assert read(topic, 0).aborted_transactions is None
+    data = read(topic, 0)
+    assert data.aborted_transactions is None and len(data.records) == 294
     producer.add_once_free(topic)
     assert producer.send(topic, 1) == (0, 4)
 

@@ -1,6 +1,7 @@
-"""Measure how long a transaction takes to complete in Apache Kafka 3.9.1: the default of `kafkaproto.transaction.completion.ms` (TX-39).
+"""Measure how long a transaction takes to complete in Apache Kafka 3.9.1 and 4.2.0: for `kafkaproto.transaction.completion.ms` (TX-39).
 
-From the response to EndTxn until AddPartitionsToTxn is accepted again. Each transaction has one partition. Prints the median of all.
+From the response to EndTxn until the response that accepts AddPartitionsToTxn again, so a round trip is included. Each transaction has one
+partition. Prints the median of each release.
 
 usage: python -m tests.oracle.transaction_completion [--transactions N]
 """
@@ -17,7 +18,7 @@ from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.transactions import Producer
 from kafkaproto.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from kafkaproto.messages.end_txn import EndTxnRequest
-from tests.support.conformance.real_kafka import RealKafka
+from tests.support.conformance.real_kafka import NewerKafka, RealKafka
 
 WARM_UP = 50
 """Transactions before the first that counts, because a JVM is slow at first."""
@@ -48,19 +49,23 @@ def completion_times_ms(subject: Subject, transactions: int) -> list[float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Measure how long a transaction takes to complete in Kafka 3.9.1.")
+    parser = argparse.ArgumentParser(
+        description="Measure how long a transaction takes to complete in Kafka 3.9.1 and 4.2.0."
+    )
     parser.add_argument(
-        "--transactions", type=int, default=500, help="number of transactions to measure (default: 500)"
+        "--transactions", type=int, default=500, help="number of transactions to measure in each release (default: 500)"
     )
     transactions = parser.parse_args().transactions
-    subject = RealKafka("default")
-    try:
-        times_ms = sorted(completion_times_ms(subject, transactions))
-    finally:
-        subject.stop()
-    low, high = times_ms[len(times_ms) // 10], times_ms[-1 - len(times_ms) // 10]
-    middle = median(times_ms)
-    sys.stdout.write(f"{len(times_ms)} transactions: median {middle:.1f} ms; 80 % from {low:.1f} to {high:.1f} ms\n")
+    for kind in (RealKafka, NewerKafka):
+        subject = kind("default")
+        try:
+            times_ms = sorted(completion_times_ms(subject, transactions))
+        finally:
+            subject.stop()
+        low, high = times_ms[len(times_ms) // 10], times_ms[-1 - len(times_ms) // 10]
+        sys.stdout.write(
+            f"Kafka {kind.kafka}: {len(times_ms)} transactions: median {median(times_ms):.1f} ms; 80 % from {low:.1f} to {high:.1f} ms\n"
+        )
 
 
 if __name__ == "__main__":

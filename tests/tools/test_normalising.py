@@ -179,6 +179,18 @@ VARYING = [
         '{"logDir":"/b","error":null}',
         '{"logDir":"/b","error":"x"}',
     ),
+    (
+        "log directories",
+        "  log.dirs=/tmp/k/data-1 sensitive=false synonyms={STATIC_BROKER_CONFIG:log.dirs=/tmp/k/data-1}",
+        "  log.dirs=/kafkaproto/broker-1 sensitive=false synonyms={STATIC_BROKER_CONFIG:log.dirs=/kafkaproto/broker-1}",
+        "  log.dirs=/kafkaproto/broker-1 sensitive=false synonyms={DEFAULT_CONFIG:log.dirs=/kafkaproto/broker-1}",
+    ),
+    (
+        "settings of the controller",
+        "  process.roles=broker sensitive=false synonyms={STATIC_BROKER_CONFIG:process.roles=broker}",
+        "  process.roles=broker,controller sensitive=false synonyms={}",
+        "  process.roless=broker,controller sensitive=false synonyms={}",
+    ),
     ("directories", '"log_dirs":["/a","any"]}', '"log_dirs":["/b/c","any"]}', '"log_dirs":["/b/c","/d"]}'),
     (
         "coordinator",

@@ -22,6 +22,12 @@ pytestmark = [pytest.mark.clients, pytest.mark.java, pytest.mark.kafka, pytest.m
 PROFILE = "default"
 SETTLES_WITHIN_S = 2.0
 RACKS = {f"{broker_id}.broker.rack": f"r{broker_id}" for broker_id in range(3)}
+LIKE_KAFKA_CLUSTER = {
+    "broker.session.timeout.ms": "30000",
+    "inter.broker.listener.name": "PLAINTEXT",
+    "log.initial.task.delay.ms": "100",
+}
+"""Further settings that `KafkaCluster` gives each broker."""
 
 
 class OwnBrokers(NamedTuple):
@@ -68,7 +74,9 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     release = version.rpartition(".")[0]
     try:
         with (
-            cluster(3, config={**settings, **RACKS}, profile="kafka", clock="system", release=release) as ours,
+            cluster(
+                3, config={**settings, **RACKS, **LIKE_KAFKA_CLUSTER}, profile="kafka", clock="system", release=release
+            ) as ours,
             ToolsProcess(version) as tools_of_kafka,
             ToolsProcess(version) as tools_of_ours,
         ):

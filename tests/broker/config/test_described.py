@@ -11,6 +11,7 @@ from kafkaproto.broker import config
 from kafkaproto.broker.quota.precedence import Semantics
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from kafkaproto.messages.describe_cluster import DescribeClusterRequest
 from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kafkaproto.messages.describe_log_dirs import DescribeLogDirsRequest
 from kafkaproto.messages.incremental_alter_configs import (
@@ -279,6 +280,22 @@ def test_message_format_version_of_a_topic_can_be_set_in_kafka_3_9_but_not_in_4_
 def test_unknown_message_format_version_is_rejected(value: str) -> None:
     assert create(made(), "old", "message.format.version", value)[0] == 40
     assert alter(made(), TOPIC, "t", "message.format.version", SET, value) == 40
+
+
+@pytest.mark.rule("CF-26")
+@pytest.mark.parametrize("name", ["node.id", "broker.id"])
+def test_broker_started_with_another_id_keeps_its_own_id_and_describes_it(name: str) -> None:
+    cluster = VirtualCluster(2, {name: "7"})
+    assert cluster.state.config.without_effect() == [name]
+    for broker_id in ("0", "1"):
+        resource = DescribeConfigsResource(BROKER, broker_id, ["node.id", "broker.id"])
+        [result] = cluster.connect(int(broker_id)).ask(DescribeConfigsRequest([resource]), 4).results
+        assert {(entry.value, entry.config_source, entry.read_only) for entry in result.configs} == {
+            (broker_id, STATIC, True)
+        }
+        assert len(result.configs) == 2
+    response = cluster.connect().ask(DescribeClusterRequest(), 0)
+    assert sorted(broker.broker_id for broker in response.brokers) == [0, 1]
 
 
 def test_setting_of_another_kafka_release_is_accepted_at_start_but_has_no_effect() -> None:

@@ -173,7 +173,7 @@ IN_JAVA = {"group.coordinator.rebalance.protocols": "classic,consumer"}
 """The settings with which Kafka 3.9 has the group coordinator in Java."""
 
 
-@pytest.mark.rule("GC-9", "SN-20")
+@pytest.mark.rule("GC-9", "TX-46", "SN-20")
 @pytest.mark.parametrize(
     ("release", "settings", "sync_error"), [("3.9", {}, REBALANCING), ("3.9", IN_JAVA, LOADING), ("4.2", {}, LOADING)]
 )

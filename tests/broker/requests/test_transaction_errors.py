@@ -31,7 +31,7 @@ UNAVAILABLE, NOT_COORDINATOR, NOT_ENOUGH_REPLICAS = 15, 16, 19
         (ApiKey.TXN_OFFSET_COMMIT, NOT_COORDINATOR, {0: UNAVAILABLE, 5: UNAVAILABLE}),
     ],
 )
-def test_producer_fenced_is_sent_as_invalid_producer_epoch_in_old_request_versions(
+def test_each_api_version_sends_a_transaction_error_as_kafka_3_9_and_4_1_do(
     api: ApiKey, error_code: int, by_version: dict[int, int]
 ) -> None:
     assert {version: error_for(api, version, error_code) for version in by_version} == by_version

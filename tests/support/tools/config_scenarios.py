@@ -39,6 +39,12 @@ CONFIGS = Scenario(
         Step(
             "delete a setting of all brokers", f"{SERVER} --alter --broker-defaults --delete-config message.max.bytes"
         ),
+        Step(
+            "describe all settings of a broker",
+            f"{SERVER} --describe --all --broker 1",
+            patterns=("log directories", "settings of the controller"),
+            settles=True,
+        ),
         Step("alter a client", f"{SERVER} --alter --client tools --add-config producer_byte_rate=5000"),
         Step("describe a client", f"{SERVER} --describe --client tools", settles=True),
         Step("delete a quota", f"{SERVER} --alter --client tools --delete-config producer_byte_rate"),

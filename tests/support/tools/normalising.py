@@ -49,6 +49,14 @@ PATTERNS: Mapping[str, Pattern] = {
     ),
     "producer id": Pattern(re.compile(r"^\d+\s+"), "<id> ", "each cluster counts its producer ids"),
     "directory": Pattern(re.compile(r'(?<="logDir":")[^"]*'), "<directory>", "each cluster has its own folder"),
+    "log directories": Pattern(
+        re.compile(r"(?<=\blog\.dirs=)[^ ,}]+"), "<directory>", "each broker of Kafka has its own folder (rule CF-25)"
+    ),
+    "settings of the controller": Pattern(
+        re.compile(r"^(\s+(?:process\.roles|controller\.listener\.names|controller\.quorum\.voters)=).*"),
+        r"\1<value>",
+        "the controller of this broker is in the same process and has no listener (rules AD-25 and CF-25); that of Kafka runs alone",
+    ),
     "coordinator": Pattern(
         re.compile(r"broker-\d\s+\(\d\)"), "<broker>", "each cluster spreads its offsets topic differently"
     ),

@@ -135,13 +135,16 @@ OFFSETS = Scenario(
     (
         created("tools-o", "0,1,2"),
         filled("tools-o", "one", "two", "three"),
-        Step("latest offsets", f"{SERVER} --topic tools-o --partitions 0,1,2 --time -2"),
+        Step("earliest offsets", f"{SERVER} --topic tools-o --partitions 0,1,2 --time -2"),
         Step("earliest offsets", f"{SERVER} --topic-partitions tools-o:0-2 --time earliest"),
         Step("offsets of a missing partition", f"{SERVER} --topic-partitions tools-o:9 --time max-timestamp"),
         Step("offsets of a missing topic", f"{SERVER} --topic tools-none"),
         created("tools-o-one", "0"),
         filled("tools-o-one", "one"),
         filled("tools-o-one", "two"),
+        # A topic with one partition: the producer picks a random one for records without a key.
+        Step("latest offsets", f"{SERVER} --topic tools-o-one --partitions 0 --time -1"),
+        Step("latest offsets", f"{SERVER} --topic-partitions tools-o-one:0-2 --time latest"),
         Step("offset of the largest timestamp", f"{SERVER} --topic tools-o-one --time max-timestamp"),
         Step("offsets after a time", f"{SERVER} --topic tools-o-one --time 1000"),
         Step("offsets in local logs", f"{SERVER} --topic tools-o-one --time earliest-local"),
