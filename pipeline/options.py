@@ -163,7 +163,7 @@ def _report() -> Parser:
         default=RELEASE,
         type=_release,
         metavar="RELEASE",
-        help=f"outline the API versions that clients used and that a broker of this Kafka release would reject (default: {RELEASE})",
+        help=f"mark, with a frame on the page, the API versions of clients that a broker of this Kafka release would reject (default: {RELEASE})",
     )
     command.add_argument(
         "--json", type=Path, metavar="FILE", help="also write the result of the rules to this file, as JSON"

@@ -133,7 +133,9 @@ REQUESTS = (
         "number of partitions that a Fetch covers, including those of its session; null if unknown",
     ),
     Column(
-        "redirects", "int", "number of partitions that the response redirects: preferred replica or diverging epoch"
+        "redirects",
+        "int",
+        "number of partitions for which the response has a preferred replica or a diverging epoch instead of records",
     ),
     Column("more", "boolean", "whether a partition of the Fetch has further records after those in the response"),
     Column("first_batch_bytes", "bigint", "size of the first whole batch of a Fetch response"),

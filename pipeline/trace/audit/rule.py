@@ -372,7 +372,7 @@ class Outcome(NamedTuple):
         """
         worst = self.sample[0]
         if captures.NAMED.search(worst["run"]):
-            return f"Wireshark, {worst['run']}, frame.number == {worst['seq'] // SEQ_PER_PACKET}"
+            return f"{worst['run']}, display filter frame.number == {worst['seq'] // SEQ_PER_PACKET}"
         return f"kafkaproto trace cut {shlex.quote(trace)} --seq {worst['seq']} --out rule-{self.rule.number.replace(' ', '-')}.pcap"
 
     @property

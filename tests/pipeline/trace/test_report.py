@@ -112,7 +112,9 @@ def test_report_of_a_capture_prints_a_wireshark_filter_for_the_faulty_request(
     monkeypatch.setattr("kafkaproto.pipeline.trace.report.making.local_session", lambda name: nullcontext(spark))
     monkeypatch.setattr("kafkaproto.pipeline.trace.report.making.make", made)
     assert main([str(capture), "--out", str(tmp_path / "out")]) == 2
-    filter_line = re.search(r"frames: Wireshark, some.pcap, frame.number == (\d+)", capsys.readouterr().out)
+    filter_line = re.search(
+        r"worst case in Wireshark: some.pcap, display filter frame.number == (\d+)", capsys.readouterr().out
+    )
     assert filter_line is not None
     [packet] = [captured for captured in Capture(capture).packets() if captured.number == int(filter_line[1])]
     assert packet.data.endswith(request_packet[-4:])
