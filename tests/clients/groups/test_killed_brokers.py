@@ -1,4 +1,7 @@
-"""Client libraries in one group whose broker is killed with `kill -9`, and started again on the same port and data directory."""
+"""Client libraries in one group whose broker is killed with `kill -9`, and started again on the same port and data directory.
+
+All brokers of a cluster are one process, so `kill -9` ends all of them: no other broker can take over as coordinator, and the tests have one broker.
+"""
 
 from __future__ import annotations
 
