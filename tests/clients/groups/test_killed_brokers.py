@@ -75,7 +75,7 @@ class Scenario:
     ("release", "libraries", "protocol", "assignor"),
     [
         ("3.9", "java confluent-kafka kafka-python aiokafka franz-go", "classic", "range"),
-        ("4.2", "confluent-kafka java", "consumer", "range"),
+        ("4.2", "confluent-kafka franz-go java", "consumer", "range"),
     ],
 )
 def test_groups_of_client_libraries_survive_kill_9_of_their_broker(
