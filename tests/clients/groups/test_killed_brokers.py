@@ -105,8 +105,10 @@ def test_groups_of_client_libraries_survive_kill_9_of_their_broker(
             broker.produce()
             scenario.read_all()
             scenario.commit()
-            for member in members.running:
-                members.stop(member)
+            while members.running:
+                # A Java member of the new protocol that closes while it gets partitions reports these as revoked, but not as assigned before.
+                scenario.read_all()
+                members.stop(members.running[0])
         with broker.running():
             scenario.recover()
             members.start("resumed", clients[0])
