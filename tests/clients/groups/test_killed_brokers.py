@@ -1,4 +1,7 @@
-"""Client libraries in one group whose broker is killed with `kill -9`, and started again on the same port and data directory."""
+"""Client libraries in one group whose broker is killed with `kill -9`, and started again on the same port and data directory.
+
+All brokers of a cluster are one process, so `kill -9` ends all of them: no other broker can take over as coordinator, and the tests have one broker.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +75,7 @@ class Scenario:
     ("release", "libraries", "protocol", "assignor"),
     [
         ("3.9", "java confluent-kafka kafka-python aiokafka franz-go", "classic", "range"),
-        ("4.2", "confluent-kafka java", "consumer", "range"),
+        ("4.2", "confluent-kafka franz-go java", "consumer", "range"),
     ],
 )
 def test_groups_of_client_libraries_survive_kill_9_of_their_broker(
@@ -102,8 +105,10 @@ def test_groups_of_client_libraries_survive_kill_9_of_their_broker(
             broker.produce()
             scenario.read_all()
             scenario.commit()
-            for member in members.running:
-                members.stop(member)
+            while members.running:
+                # A Java member of the new protocol that closes while it gets partitions reports these as revoked, but not as assigned before.
+                scenario.read_all()
+                members.stop(members.running[0])
         with broker.running():
             scenario.recover()
             members.start("resumed", clients[0])

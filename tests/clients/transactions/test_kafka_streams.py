@@ -76,3 +76,4 @@ def test_kafka_streams_counts_every_word_exactly_once_despite_restarts_and_kills
         words.start("first")
         count()
         words.close("first")
+        assert words.read_again() == lines.expected

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import pytest
 
-from benchmarks.rivals.jars import KAFKA_VERSION, NEWER_VERSION
 from kafkaproto.conformance.groups import Group
 from kafkaproto.conformance.scene import new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.transactions import NONE, Producer
 from kafkaproto.conformance.wire import batch
 from kafkaproto.messages.elect_leaders import ElectLeadersRequest
+from tests.support.transactions.errors import ERRORS
 from tests.support.transactions.stage import STAGES
 from tests.support.transactions.transactor import COMMANDS, Transactor, TransactorError
 
@@ -42,24 +42,6 @@ FURTHER_MS = 200
 """How long a consumer reads on to show that it gets no record of an open transaction: two fetches that wait for records."""
 TIMEOUT_MS = 1_000
 """The shortest `transaction.timeout.ms` that librdkafka accepts."""
-
-
-class Errors(NamedTuple):
-    """The names of a client's errors: `fenced` by a newer instance when it commits, and `late` when it sends after its transaction timed out."""
-
-    fenced: str
-    late: str
-
-
-ERRORS = {
-    f"java-{KAFKA_VERSION}": Errors("ProducerFencedException", "InvalidProducerEpochException"),
-    f"java-{NEWER_VERSION}": Errors("ProducerFencedException", "InvalidProducerEpochException"),
-    "confluent-kafka": Errors("_FENCED", "INVALID_PRODUCER_EPOCH"),
-    "kafka-python": Errors("ProducerFencedError", "InvalidProducerEpochError"),
-    "aiokafka": Errors("ProducerFenced", "ProducerFenced"),
-    "franz-go": Errors("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"),
-    "kafkajs": Errors("INVALID_PRODUCER_EPOCH", "INVALID_PRODUCER_EPOCH"),
-}
 
 
 class Levels(NamedTuple):

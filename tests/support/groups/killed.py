@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from kafkaproto.conformance.wire import PRODUCE_VERSION, batch, produce, produced
@@ -23,7 +24,7 @@ NOTHING = -1
 """The committed offset of a partition without a commit."""
 LIST_OFFSETS_VERSION, OFFSET_FETCH_VERSION = 7, 9
 RECORDS_BEFORE_KILL = 20
-"""The number of records that are produced before the broker is killed."""
+"""The number of records that are produced before the broker is killed, by default."""
 PORTS = range(20_000, 32_000)
 """Ports below those that Linux gives to clients: no client gets the broker's port while the broker does not run."""
 
@@ -37,15 +38,26 @@ def free_port() -> int:
 
 
 class KilledBroker:
-    """One broker in successive processes, with the interface that `Members` needs, and a producer. produced: acknowledged records by partition."""
+    """One broker in successive processes, with the interface that `Members` needs, and a producer. produced: acknowledged records by partition.
 
-    def __init__(self, processes: BrokerProcesses, folder: Path, release: str, settings: Mapping[str, str]) -> None:
+    others: further topics, to which the producer does not write, with their numbers of partitions.
+    """
+
+    def __init__(
+        self,
+        processes: BrokerProcesses,
+        folder: Path,
+        release: str,
+        settings: Mapping[str, str],
+        others: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
         port = free_port()
         self.bootstrap = f"127.0.0.1:{port}"
         self.produced = [0] * PARTITIONS
         self._processes = processes
         self._options = ["--port", str(port), "--data-dir", str(folder), "--release", release]
-        self._options += ["--topic", f"{TOPIC}:{PARTITIONS}"]
+        for name, partitions in {TOPIC: PARTITIONS, **others}.items():
+            self._options += ["--topic", f"{name}:{partitions}"]
         self._options += [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
 
     def groups(self) -> dict[str, Any]:
@@ -53,14 +65,14 @@ class KilledBroker:
         return {}
 
     @contextmanager
-    def running(self) -> Iterator[None]:
-        """Run the broker. At the end of the block it is killed, while records are produced."""
+    def running(self, records_before_kill: int = RECORDS_BEFORE_KILL) -> Iterator[None]:
+        """Run the broker. At the end of the block, records are produced, and the broker is killed when so many of them are acknowledged."""
         with self._processes.start(self._options, 1):
             yield
             thread = threading.Thread(target=self._produce_until_killed)
             before = sum(self.produced)
             thread.start()
-            while sum(self.produced) < before + RECORDS_BEFORE_KILL:
+            while sum(self.produced) < before + records_before_kill:
                 assert thread.is_alive(), "the producer ended before the broker was killed"
                 thread.join(0.01)
         thread.join()

@@ -9,9 +9,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from kafkaproto.testing import TestCluster
+from kafkaproto.testing import ProducerSeen, TestCluster
 from tests.support.clients.building import java
 
 SOURCE = Path(__file__).with_name("WordCount.java")
@@ -28,20 +28,29 @@ class WordCount:
     def __init__(self, cluster: TestCluster, version: str, folder: Path) -> None:
         self.counts: Counter[str] = Counter()
         """The last count of each word in the output."""
-        self._bootstrap = cluster.bootstrap
+        self._cluster = cluster
         self._command = java(SOURCE, version, streams=True)
         self._folder = folder
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._output = Consumer(
+        self._output = self._consumer()
+
+    def _consumer(self) -> Consumer:
+        """Return a consumer that reads the whole output."""
+        consumer = Consumer(
             {
-                "bootstrap.servers": self._bootstrap,
+                "bootstrap.servers": self._cluster.bootstrap,
                 "group.id": "output",
                 "isolation.level": "read_committed",
                 "enable.auto.commit": False,
+                "enable.partition.eof": True,
                 "log_level": 0,
             }
         )
-        self._output.assign([TopicPartition(OUTPUT, index, 0) for index in range(cluster.topics()[OUTPUT])])
+        consumer.assign([TopicPartition(OUTPUT, index, 0) for index in self._partitions()])
+        return consumer
+
+    def _partitions(self) -> range:
+        return range(self._cluster.topics()[OUTPUT])
 
     def __enter__(self) -> Self:
         return self
@@ -52,7 +61,7 @@ class WordCount:
         self._output.close()
 
     def start(self, name: str) -> None:
-        arguments = [self._bootstrap, APPLICATION, str(self._folder / name), INPUT, OUTPUT]
+        arguments = [self._cluster.bootstrap, APPLICATION, str(self._folder / name), INPUT, OUTPUT]
         with (self._folder / f"{name}.log").open("ab") as log:
             self._processes[name] = subprocess.Popen([*self._command, *arguments], stdin=subprocess.PIPE, stderr=log)
 
@@ -74,12 +83,53 @@ class WordCount:
         while self.counts != expected:
             assert time.monotonic() < deadline, f"missing: {expected - self.counts}\n{self._said()}"
             for message in self._output.consume(500, 0.2):
-                error, key, value = message.error(), message.key(), message.value()
-                assert error is None and key is not None and value is not None, error
-                word, count = key.decode(), int(value)
-                assert count == self.counts[word] + 1, f"{word} is {count} after {self.counts[word]}"
-                self.counts[word] = count
+                if not is_end(message):
+                    add(message, self.counts)
+
+    def read_again(self) -> Counter[str]:
+        """Wait until no transaction is open in the output, read all of it with a new consumer, and return the last count of each word.
+
+        No instance may run. Raises AssertionError if a count skips or repeats a number, or if the output is not read to its last stable offset.
+        """
+        deadline = time.monotonic() + WAIT_SECONDS
+        while any(seen.first_open_offset >= 0 for index in self._partitions() for seen in self._producers(index)):
+            assert time.monotonic() < deadline, {index: self._producers(index) for index in self._partitions()}
+            time.sleep(0.1)
+        stable = {index: self._cluster.last_stable_offset(OUTPUT, index) for index in self._partitions()}
+        ends: dict[int, int] = {}
+        counts: Counter[str] = Counter()
+        consumer = self._consumer()
+        while ends.keys() != stable.keys():
+            assert time.monotonic() < deadline, f"read to {ends} instead of {stable}"
+            for message in consumer.consume(500, 0.2):
+                if is_end(message):
+                    index, offset = message.partition(), message.offset()
+                    assert index is not None and offset is not None
+                    ends[index] = offset
+                else:
+                    add(message, counts)
+        consumer.close()
+        assert ends == stable
+        return counts
+
+    def _producers(self, index: int) -> list[ProducerSeen]:
+        return self._cluster.producers(OUTPUT, index)
 
     def _said(self) -> str:
         logs = sorted(self._folder.glob("*.log"))
         return "\n".join(f"--- {log.stem}\n{log.read_text()[-3000:]}" for log in logs)
+
+
+def is_end(message: Message) -> bool:
+    """Return whether a message only reports that the consumer has read a partition to its end."""
+    error = message.error()
+    return error is not None and error.code() == KafkaError._PARTITION_EOF
+
+
+def add(message: Message, counts: Counter[str]) -> None:
+    """Add a count from the output. Raises AssertionError if it is not the next count of its word."""
+    error, key, value = message.error(), message.key(), message.value()
+    assert error is None and key is not None and value is not None, error
+    word, count = key.decode(), int(value)
+    assert count == counts[word] + 1, f"{word} is {count} after {counts[word]}"
+    counts[word] = count

@@ -87,6 +87,10 @@ class Transactor:
     def call(self, command: str, **fields: object) -> dict[str, Any]:
         """Let the program carry out a command. Returns its response. Raises TransactorError, and AssertionError if the program ends."""
         self.send(command, **fields)
+        return self.response(command)
+
+    def response(self, command: str) -> dict[str, Any]:
+        """Wait for the response to a command that was sent, and return it. Raises TransactorError, and AssertionError if the program ends."""
         assert self.responds(WAIT_SECONDS), f"{self.library} does not answer {command}"
         stdout = self._process.stdout
         assert stdout is not None

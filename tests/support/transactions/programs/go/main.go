@@ -92,14 +92,18 @@ func (t *transactor) end(ctx context.Context, try kgo.TransactionEndTry) error {
 	return err
 }
 
-// consume reads the input up to an offset: the session commits what it has read.
+// consume reads partition 0 of the input up to an offset: the session commits what it has read.
 func (t *transactor) consume(ctx context.Context, c command) error {
 	for next := int64(0); next < c.Offset; {
 		fetches := t.session.PollRecords(ctx, 1)
 		if err := fetches.Err(); err != nil {
 			return err
 		}
-		fetches.EachRecord(func(record *kgo.Record) { next = record.Offset + 1 })
+		fetches.EachRecord(func(record *kgo.Record) {
+			if record.Partition == 0 {
+				next = record.Offset + 1
+			}
+		})
 	}
 	return nil
 }
