@@ -1,4 +1,7 @@
-"""The parser of regular expressions: translates the syntax of RE2J 1.8, which Kafka 4.x uses, to a program for `Pattern`."""
+"""The parser of regular expressions: translates the syntax of RE2J 1.8, which Kafka 4.x uses, to instructions.
+
+The class `Pattern` of this package executes the instructions.
+"""
 
 from __future__ import annotations
 

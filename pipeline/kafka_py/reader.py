@@ -1,4 +1,7 @@
-"""The batch read, and the tasks of batch and streaming reads. This module does not depend on how a streaming read stores its offsets."""
+"""Reads Kafka topics for Spark: plans a batch read, and has the code that the Spark tasks of batch and streaming reads run.
+
+This module does not depend on how a streaming read stores its offsets.
+"""
 
 from __future__ import annotations
 

@@ -502,7 +502,7 @@ def undecided(kafka: TestCluster, real: str) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.java
 @pytest.mark.timeout(300)
-def test_spark_kafka_py_and_connector_read_only_committed_records_of_a_real_kafka(
+def test_spark_reads_the_same_transactions_from_this_broker_and_from_a_real_kafka(
     spark: Any, undecided: tuple[str, str]
 ) -> None:
     columns = ("key", "value", "topic", "partition", "offset", "timestampType", "headers")

@@ -269,7 +269,9 @@ def racks(rows: Rows) -> str | None:
 
 
 def records(sizes: Rows, costs: Rows) -> str | None:
-    """Draw the number of fetches by records per fetch, and the requests per thousand records of the first ten clients in `costs`.
+    """Draw two charts: how many fetches returned how many records, and how many requests each client sent per thousand records.
+
+    The second chart has the clients in the first ten rows of `costs`.
 
     sizes, costs: the results of the queries `records` and `costs` in the section `fetch-sizes` of the report. Returns the SVG as text, or None if
     `sizes` is empty.

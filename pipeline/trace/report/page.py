@@ -33,8 +33,8 @@ SMALL_PRINT = (
     ("Waiting", "Time that the request was parked in purgatory. If this was not recorded, the whole time from the start of the handler (if "
         "that was not recorded either, from the arrival of the request) until the response was ready."),
     ("Not recorded", "Keys and values of records, traffic of TLS connections in a capture, and entries that the recorder dropped (listed above)."),
-    ("Other quotas", "The throttle times under other quotas are computed with two assumptions. First, a client that may send again waits as long "
-        "before its next request as in the recording. Second, the responses have the same sizes as in the recording."),
+    ("Other quotas", "The throttle times under other quotas are computed with two assumptions. First, when its throttle time is over, a client waits "
+        "as long before its next request as in the recording. Second, the responses have the same sizes as in the recording."),
 )  # fmt: skip
 
 SHORT = {
