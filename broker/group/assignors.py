@@ -13,7 +13,7 @@ from kafkaproto.broker.group.assignment import Assignment
 from kafkaproto.broker.group.different_subscriptions import balance
 from kafkaproto.broker.group.different_subscriptions_3_9 import balance_as_3_9
 from kafkaproto.broker.group.equal_subscriptions import share_out
-from kafkaproto.broker.group.member_subscription import MemberSubscription, by_topic, member_order
+from kafkaproto.broker.group.member_subscription import MemberSubscription, by_topic
 
 Assignor = Callable[[Sequence[MemberSubscription], Mapping[bytes, int]], dict[str, Assignment]]
 """A function of (members, partition counts by topic id) that returns the new target of each member by member id."""
@@ -58,22 +58,28 @@ def assign_uniform(
     """Give each member about the same number of partitions, and move as few as possible.
 
     If all members have the same subscription, their numbers of partitions differ by at most one (GN-42). Otherwise the partitions of each topic are
-    balanced among its subscribers by moving single partitions (GN-46). Members and topics are visited in the order of Kafka's hash tables (GN-45).
-    members: in the order in which they joined. counts: maps topic ids to numbers of partitions. is_release_4, is_release_4_1: whether the rules of
-    Kafka 4.0, 4.1 or later apply. Returns the target assignments by member id. Raises AssignmentFailed if a Kafka before 4.0 fails to balance the
+    balanced among its subscribers by moving single partitions (GN-46). Topics are visited in the order of Kafka's hash tables (GN-45).
+    members: in the order in which Kafka visits them. counts: maps topic ids to numbers of partitions. is_release_4, is_release_4_1: whether the rules
+    of Kafka 4.0, 4.1 or later apply. Returns the target assignments by member id. Raises AssignmentFailed if a Kafka before 4.0 fails to balance the
     group (GN-47).
     """
-    ordered = member_order(members)
-    if _is_homogeneous(ordered):
-        held = share_out(ordered, counts, is_release_4_1=is_release_4_1)
+    if _is_homogeneous(members):
+        held = share_out(members, counts, is_release_4_1=is_release_4_1)
     elif is_release_4:
-        held = balance(ordered, counts)
+        held = balance(members, counts)
     else:
-        held = balance_as_3_9(ordered, counts)
+        held = balance_as_3_9(members, counts)
     return {member_id: by_topic(places) for member_id, places in held.items()}
 
 
 def _is_homogeneous(members: Sequence[MemberSubscription]) -> bool:
     """Return whether all members subscribe to the same names, or to the same regular expression and no names (GN-38)."""
-    subscriptions = {(frozenset(member.topic_ids), member.names, member.regex) for member in members}
-    return len(subscriptions) <= 1 and not any(names and regex for _, names, regex in subscriptions)
+    if not members:
+        return True
+    first = members[0]
+    return not (first.names and first.regex) and all(
+        member.names == first.names
+        and member.regex == first.regex
+        and (member.topic_ids is first.topic_ids or set(member.topic_ids) == set(first.topic_ids))
+        for member in members
+    )

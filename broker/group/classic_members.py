@@ -44,6 +44,7 @@ class ClassicMembers:
         The result of a rejected request has an empty member id, as in Kafka.
         """
         entries: list[Entry] = []
+        undo = self._transitions.remember(group, is_steady=False)
         try:
             self._check_joining(group, request)
             if request.requires_member_id and not request.member_id and request.group_instance_id is None:
@@ -53,8 +54,8 @@ class ClassicMembers:
             subscription = _subscription_of(request)
             member = self._join(group, request, subscription, entries, now_ms)
         except KafkaError as error:
-            if entries:
-                self._transitions.undo(group.group_id, now_ms)
+            if undo is not None:
+                undo()
             reply(JoinResult(UNKNOWN_MEMBER_ID, error.error_code), now_ms)
             return
         result = JoinResult(

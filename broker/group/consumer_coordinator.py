@@ -75,7 +75,9 @@ class ConsumerCoordinator:
         From Kafka 4.1 on, call it only after `check_at_any_broker`.
         """
         group_id = request.group_id
-        classic, existed = self._groups.get(group_id), self._groups.get_consumer(group_id) is not None
+        classic, group = self._groups.get(group_id), self._groups.get_consumer(group_id)
+        is_steady = request.member_epoch > JOINING and request.topic_names is None and request.topic_regex is None
+        undo = self._transitions.remember(group, is_steady=is_steady)
         entries: list[Entry] = []
         try:
             if not self._settings.is_release_4_1:
@@ -89,8 +91,10 @@ class ConsumerCoordinator:
             is_there = self._groups.get_consumer(group_id) is not None
             if classic is not None and is_there:
                 self._groups.put_back(classic)
-            elif entries or (is_there and not existed):
-                self._groups.reload(group_id, now_ms, is_new=not existed)
+            elif undo is not None:
+                undo()
+            elif entries or (is_there and group is None):
+                self._groups.reload(group_id, now_ms, is_new=group is None)
             reply(ConsumerHeartbeatResult(error.error_code, error.message), now_ms)
             self._replies.flush(now_ms)
             return

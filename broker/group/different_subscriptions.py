@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 
 from kafkaproto.broker.group.assignment import Place
 from kafkaproto.broker.group.member_subscription import MemberSubscription, free_places, still_held
@@ -25,9 +26,9 @@ def balance(members: Sequence[MemberSubscription], counts: Mapping[bytes, int]) 
             subscribers.setdefault(topic_id, []).append(member.member_id)
     # Topics with the most partitions for each subscriber come first: they have the least choice.
     topics = sorted(subscribers, key=lambda t: (-counts[t] / len(subscribers[t]), len(subscribers[t]), uuid_order(t)))
-    for topic_id in topics:
+    for topic_id, places in groupby(free_places(topics, counts, held.values()), key=lambda place: place[0]):
         load = _Load(subscribers[topic_id], held)
-        for place in free_places([topic_id], counts, held.values()):
+        for place in places:
             held[load.next_lowest()].append(place)
     shared = [topic_id for topic_id in topics if len(subscribers[topic_id]) > 1]
     last_changed = None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from kafkaproto.broker.group.assignment import Place
 from kafkaproto.broker.group.member_subscription import AssignmentFailed, MemberSubscription, still_held, topic_order
 from kafkaproto.hash_order import ALL_BITS, java_order, uuid_hash_bits
 
-MOVED_BACK = "Mismatch in partition movement record with respect to partition ownership during a rebalance"
+MOVED_BACK: Final = "Mismatch in partition movement record with respect to partition ownership during a rebalance"
 
 
 def balance_as_3_9(members: Sequence[MemberSubscription], counts: Mapping[bytes, int]) -> dict[str, list[Place]]:
@@ -30,7 +31,7 @@ class _Group:
     """The partitions of each member while they are balanced.
 
     held: maps member ids to partitions. owners: maps partitions to member ids. subscribers: maps topic ids to member ids. candidates: the members
-    that take part in moves and lack a partition of their topics; Kafka keeps them sorted by load.
+    that do not own all partitions of the topics that they subscribe to; Kafka keeps them sorted by load.
     """
 
     def __init__(self, members: Sequence[MemberSubscription], counts: Mapping[bytes, int]) -> None:
@@ -44,7 +45,8 @@ class _Group:
             for topic_id in member.topic_ids:
                 self.subscribers.setdefault(topic_id, []).append(member.member_id)
         self.candidates = {member_id for member_id, most in self._most.items() if most}
-        self._moved: dict[Place, tuple[str, str]] = {}
+        self._moved: set[Place] = set()
+        self._moves: set[tuple[bytes, str, str]] = set()
         for member in members:
             for place in still_held(member, counts):
                 self.add(place, member.member_id)
@@ -82,7 +84,6 @@ class _Group:
     def balance(self) -> None:
         """Move partitions to the subscriber with the lowest load while their owner has at least two more than another subscriber."""
         places = [place for place in self.sorted_places() if len(self.subscribers[place[0]]) > 1]
-        self.candidates = {member_id for member_id in self.candidates if self._can_change(member_id)}
         is_changed = bool(places)
         while is_changed:
             is_changed = was_moved = False
@@ -95,18 +96,14 @@ class _Group:
                     is_changed = True
                     self._move(place)
 
-    def _can_change(self, member_id: str) -> bool:
-        is_full = len(self.held[member_id]) >= self._most[member_id]
-        return not is_full or any(len(self.subscribers[topic_id]) > 1 for topic_id, _ in self.held[member_id])
-
     def _is_balanced(self) -> bool:
         """Return whether the loads of the candidates differ by at most 1, or no candidate can get a partition of a member that has two more."""
-        loads = [len(self.held[member_id]) for member_id in self.candidates]
-        if min(loads) >= max(loads) - 1:
+        by_load = sorted(self.candidates, key=self.load)
+        if len(self.held[by_load[0]]) >= len(self.held[by_load[-1]]) - 1:
             return True
         return not any(
-            load + 1 < len(self.held[self.owners[topic_id, index]])
-            for member_id, load in zip(self.candidates, loads, strict=True)
+            len(self.held[member_id]) + 1 < len(self.held[self.owners[topic_id, index]])
+            for member_id in by_load
             for topic_id in self._topics[member_id]
             for index in range(self._counts[topic_id])
             if self.owners[topic_id, index] != member_id
@@ -115,13 +112,14 @@ class _Group:
     def _move(self, place: Place) -> None:
         """Move a partition to the candidate with the lowest load.
 
-        Raises AssignmentFailed if a partition of the same topic has moved the opposite way. Kafka then moves that one back and fails.
+        Raises AssignmentFailed if a partition of the same topic has moved the opposite way. Kafka then tries to move that partition back, and fails.
         """
         old = self.owners[place]
         new = min((m for m in self.candidates if place[0] in self._topics[m]), key=self.load)
-        if any(pair == (new, old) and moved[0] == place[0] for moved, pair in self._moved.items()):
+        if (place[0], new, old) in self._moves:
             raise AssignmentFailed(MOVED_BACK)
-        self._moved[place] = old, new
+        self._moves.add((place[0], old, new))
+        self._moved.add(place)
         self.held[old].remove(place)
         self._update_candidate(old)
         self.add(place, new)

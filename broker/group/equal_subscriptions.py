@@ -21,7 +21,7 @@ def share_out(
     if not members:
         return {}
     kept = {member.member_id: still_held(member, counts) for member in members}
-    topic_ids = topic_order(members[0].topic_ids, copy_table(len(members[0].topic_ids)))
+    topic_ids = topic_order(members[0].topic_ids, copy_table(max(members[0].subscribed, len(members[0].topic_ids))))
     free = free_places(topic_ids, counts, kept.values())
     quota, extra = divmod(sum(counts[topic_id] for topic_id in topic_ids), len(members))
     limits: dict[str, int] = {}

@@ -1,20 +1,21 @@
-"""What an assignor knows of a member, and the order in which Kafka's assignors visit members, topics and partitions (GN-45)."""
+"""What an assignor knows of a member, and the order in which Kafka's assignors visit topics and partitions (GN-45)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from kafkaproto.broker.group.assignment import NOTHING, Assignment, Place
-from kafkaproto.hash_order import SMALLEST_TABLE, copy_table, hash_order, java_order, uuid_hash_bits
+from kafkaproto.hash_order import SMALLEST_TABLE, copy_table, java_order, uuid_hash_bits
 
 
 class MemberSubscription(NamedTuple):
     """The subscription and the current target of a member, from which an assignor computes its new target.
 
-    topic_ids: the existing topics that the member subscribes to, in the order in which Kafka visits them. target: its current target assignment.
-    instance_id: the `group.instance.id` of a static member, None for a dynamic one. names, regex: the topic names and the regular expression in the
-    member's subscription; a topic in `names` need not exist.
+    topic_ids: the existing topics that the member subscribes to, in the order in which Kafka visits them; for many topics a dict, which finds an id
+    fast. target: its current target assignment. instance_id: the `group.instance.id` of a static member, None for a dynamic one. names, regex: the
+    topic names and the regular expression in the member's subscription; a topic in `names` need not exist. subscribed: the number of topics that the
+    member subscribes to, missing ones included.
     """
 
     member_id: str
@@ -23,16 +24,11 @@ class MemberSubscription(NamedTuple):
     target: Assignment = NOTHING
     names: frozenset[str] = frozenset()
     regex: str = ""
+    subscribed: int = 0
 
 
 class AssignmentFailed(Exception):
-    """The assignor of this release of Kafka fails for the group. The text is that of Kafka's `PartitionAssignorException`."""
-
-
-def member_order(members: Sequence[MemberSubscription]) -> list[MemberSubscription]:
-    """Return the members in the order of the Java `HashMap` that Kafka's assignors visit. members: in the order in which Kafka adds them to it."""
-    by_id = {member.member_id: member for member in members}
-    return [by_id[member_id] for member_id in hash_order(by_id)]
+    """Raised if the assignor fails for the group, as in a Kafka before 4.0. The text is that of Kafka's `PartitionAssignorException`."""
 
 
 def topic_order(topic_ids: Collection[bytes], table: int = SMALLEST_TABLE) -> list[bytes]:

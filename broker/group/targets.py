@@ -9,10 +9,10 @@ from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group.assignment import Assignment
 from kafkaproto.broker.group.assignors import assignors
 from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
-from kafkaproto.broker.group.member_subscription import AssignmentFailed, MemberSubscription, member_order
+from kafkaproto.broker.group.member_subscription import AssignmentFailed, MemberSubscription
 from kafkaproto.broker.group.settings import ConsumerGroupSettings
 from kafkaproto.error_codes import ErrorCode
-from kafkaproto.hash_order import copy_order, hash_order, timeline_order
+from kafkaproto.hash_order import copy_order, java_order, timeline_order
 from kafkaproto.partitioner import java_hash_bits
 
 logger = logging.getLogger("kafkaproto.groups")
@@ -41,35 +41,24 @@ class Targets:
             )  # Kafka counts this vote last, in a hash table whose newest entry comes first
         return max(names, key=lambda name: votes[name])
 
-    def compute(self, group: ConsumerGroup, member: ConsumerMember, *, were_equal: bool) -> dict[str, Assignment]:
+    def compute(self, group: ConsumerGroup, requester: ConsumerMember, *, were_equal: bool) -> dict[str, Assignment]:
         """Return the target assignment of each member for the current epoch, by member id, in the order in which Kafka stores them.
 
-        member: the member that sent the current request. were_equal: whether to treat all members as if they had the subscription of one member, the
-        first in Kafka's hash table (GN-38). Kafka does this if the current request has made equal subscriptions different. Raises KafkaError
+        requester: the member that sent the current request. were_equal: whether to treat all members as if they had the subscription of one member,
+        the first in Kafka's hash table (GN-38). Kafka does this if the current request has made equal subscriptions different. Raises KafkaError
         UNKNOWN_SERVER_ERROR (-1) if the assignor fails (GN-47).
         """
-        members = [
-            MemberSubscription(
-                member.member_id,
-                member.instance_id,
-                tuple(
-                    group.topics[name].topic_id
-                    for name in copy_order(sorted(group.topics_of(member)))
-                    if name in group.topics
-                ),
-                group.target_of(member.member_id),
-                frozenset(member.topic_names),
-                member.topic_regex,
-            )
-            for member in _in_order(group)
-        ]
+        topics_of: dict[frozenset[str], dict[bytes, None]] = {}
+        members = [_subscription(group, member, topics_of) for member in _in_order(group)]
         if were_equal:
-            representative = hash_order(member.member_id for member in members)[0]
-            first = next(member for member in members if member.member_id == representative)
-            members = [member._replace(topic_ids=first.topic_ids, names=first.names, regex="") for member in members]
+            first = members[0]
+            members = [
+                member._replace(topic_ids=first.topic_ids, names=first.names, regex="", subscribed=first.subscribed)
+                for member in members
+            ]
         counts = {topic.topic_id: topic.partition_count for topic in group.topics.values()}
         try:
-            targets = self._assignors[self.assignor_of(group, member)](members, counts)
+            return self._assignors[self.assignor_of(group, requester)](members, counts)
         except AssignmentFailed as error:
             logger.error(
                 "Group %s: failed to compute a new target assignment for epoch %d: %s",
@@ -78,16 +67,35 @@ class Targets:
                 error,
             )
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR) from error
-        return {member.member_id: targets[member.member_id] for member in member_order(members)}
+
+
+def _subscription(
+    group: ConsumerGroup, member: ConsumerMember, topics_of: dict[frozenset[str], dict[bytes, None]]
+) -> MemberSubscription:
+    """Return what an assignor knows of a member. topics_of: the ordered topic ids for each set of topic names; a missing set is added."""
+    names = group.topics_of(member)
+    if names not in topics_of:
+        existing = (group.topics[name].topic_id for name in copy_order(sorted(names)) if name in group.topics)
+        topics_of[names] = dict.fromkeys(existing)
+    return MemberSubscription(
+        member.member_id,
+        member.instance_id,
+        topics_of[names],
+        group.target_of(member.member_id),
+        member.topic_names,
+        member.topic_regex,
+        len(names),
+    )
 
 
 def _in_order(group: ConsumerGroup) -> list[ConsumerMember]:
-    """Return the members in the order in which Kafka passes them to an assignor: those of its `TimelineHashMap`, then a new one.
+    """Return the members in the order in which Kafka's assignors visit them (GN-45).
 
-    A new member is one without a target assignment.
+    Kafka adds them to a Java `HashMap`: first those of its `TimelineHashMap` of members, then a new one. A new member is one without a target.
     """
+    bits = {member_id: java_hash_bits(member_id) for member_id in group.members}
     known = [member_id for member_id in group.members if member_id in group.targets]
     new = [member_id for member_id in group.members if member_id not in group.targets]
     most = max(group.most_members, len(known)) + 1  # after a member is added, its second record replaces it
-    ordered = timeline_order(known, java_hash_bits, most)
-    return [group.members[member_id] for member_id in [*ordered, *new]]
+    added = [*timeline_order(known, bits.__getitem__, most), *new]
+    return [group.members[member_id] for member_id in java_order(added, bits.__getitem__)]

@@ -22,6 +22,7 @@ from kafkaproto.broker.group.settings import ConsumerGroupSettings
 from kafkaproto.broker.group.storage import GroupStorage
 from kafkaproto.broker.group.subscribed_topics import ClusterTopics
 from kafkaproto.broker.group.targets import Targets
+from kafkaproto.broker.group.undo import remember
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
 
@@ -123,9 +124,16 @@ class Transitions:
         group.set_target(targets, group.epoch)
         entries.append(stored_as.assignment_epoch_entry(group.group_id, group.epoch))
 
-    def undo(self, group_id: str, now_ms: int) -> None:
-        """Undo the changes of a rejected request: load the group again from its records."""
-        self._groups.reload(group_id, now_ms)
+    def remember(self, group: ConsumerGroup | None, *, is_steady: bool) -> Callable[[], None] | None:
+        """Return a function that makes the group what it is now, for a request that fails because the assignor does (GN-47).
+
+        Returns None if the assignor cannot fail: from Kafka 4.0 on, for a new group (None), and if the request computes no targets. is_steady:
+        whether the member has joined and keeps its subscription, so that targets are computed only if the group needs them already.
+        """
+        if self.settings.is_release_4 or group is None:
+            return None
+        needs_targets = group.epoch > group.assignment_epoch or group.seen_topics is not self.topics.image()
+        return remember(group, self._timers) if needs_targets or not is_steady else None
 
     def reconcile(
         self,

@@ -16,7 +16,6 @@ from kafkaproto.coordinator_records import write_value
 from kafkaproto.data.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafkaproto.data.consumer_protocol_assignment import TopicPartition as Assigned
 from kafkaproto.data.consumer_protocol_subscription import ConsumerProtocolSubscription, TopicPartition
-from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from kafkaproto.messages.list_groups import ListGroupsRequest
 from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
@@ -396,22 +395,3 @@ def test_inconsistent_classic_join_fails_but_turns_an_empty_kip_848_group_classi
     assert (refused.error_code, refused.member_id) == (INCONSISTENT, "")
     wait_until(subject, lambda: listed(group) == ("classic", "", "Empty"), "the group is classic")
     assert refusal(group.heartbeat("A", 1)) == (NOT_FOUND, f"Group {group.id} is not a consumer group.")
-
-
-@pytest.mark.rule("GN-47")
-def test_join_group_for_which_the_assignor_fails_changes_nothing_before_4_0(subject: Subject) -> None:
-    """A classic member of a group of the new protocol no longer subscribes to one of its two topics."""
-    group = ConsumerGroup(subject)
-    six, three, two = (group.add_topic(partitions).name for partitions in (6, 3, 2))
-    group.enter("B", six, three, two)
-    group.enter("C", six, three)
-    member = Client(group, protocols=(("range", write_value(ConsumerProtocolSubscription([three, two]), 1)),))
-    assert member.enter().error_code == 0
-    before = group.epochs, group.targets()
-    member.protocols = (("range", write_value(ConsumerProtocolSubscription([three]), 1)),)
-    joined = member.join()
-    if group.is_release_4:
-        assert joined.error_code == 0
-    else:
-        assert (joined.error_code, joined.member_id, joined.generation_id) == (ErrorCode.UNKNOWN_SERVER_ERROR, "", -1)
-        assert (group.epochs, group.targets()) == before

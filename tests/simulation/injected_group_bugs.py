@@ -174,13 +174,17 @@ def _too_few_replicas_not_checked(original: Original) -> Original:
     return init
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 def _effective_before_it_is_replicated(original: Original) -> Original:
     def store_offsets(
         self: GroupStorage, *given: Any, take_effect: Callable[[], None], producer: Any = None, **named: Any
     ) -> None:
         if not self.is_new_coordinator and producer is None:
             take_effect()
-            take_effect = bool
+            take_effect = _nothing
         original(self, *given, take_effect=take_effect, producer=producer, **named)
 
     return store_offsets

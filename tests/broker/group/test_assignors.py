@@ -115,18 +115,35 @@ def test_assignors_give_every_partition_to_exactly_one_subscriber(
     assignor: Assignor, group: tuple[list[MemberSubscription], dict[bytes, int]]
 ) -> None:
     members, counts = group
-    targets = assignor(members, counts)
-    assert_complete(members, counts, targets)
-    assert assignor(list(reversed(members)), counts) == targets
+    assert_complete(members, counts, assignor(members, counts))
+
+
+@given(group=groups(homogeneous=False))
+def test_range_assignor_computes_the_same_targets_for_any_order_of_the_members(
+    group: tuple[list[MemberSubscription], dict[bytes, int]],
+) -> None:
+    members, counts = group
+    assert assign_range(list(reversed(members)), counts) == assign_range(members, counts)
 
 
 @given(group=groups(homogeneous=False))
 def test_uniform_assignor_before_4_0_assigns_every_partition_once_or_fails(
     group: tuple[list[MemberSubscription], dict[bytes, int]],
 ) -> None:
+    """It cannot fail for a group without current targets."""
     members, counts = group
     with suppress(AssignmentFailed):
         assert_complete(members, counts, assign_uniform(members, counts, is_release_4=False, is_release_4_1=False))
+    new = [member._replace(target={}) for member in members]
+    assert_complete(new, counts, assign_uniform(new, counts, is_release_4=False, is_release_4_1=False))
+
+
+def test_topics_are_visited_in_a_hash_table_whose_size_includes_missing_topics() -> None:
+    """The topics are in buckets 18 and 3 of 32, or in buckets 2 and 3 of 16. The first member gets the partition of the topic in the first bucket."""
+    late, early = bytes(15) + b"\x12", bytes(15) + b"\x03"
+    for subscribed, first in ((2, late), (13, early)):
+        members = [MemberSubscription(name, None, (late, early), subscribed=subscribed) for name in "AB"]
+        assert assign_uniform(members, {late: 1, early: 1})["A"] == {first: frozenset({0})}
 
 
 @pytest.mark.parametrize("is_release_4_1", [False, True])
