@@ -33,7 +33,7 @@ def joined(group: ConsumerGroup, partitions: int, *member_ids: str) -> dict[str,
         (("B", "Q"), {"B": [0], "Q": [1, 2]}, {"B": [0, 1], "Q": [2]}),
     ],
 )
-def test_remaining_partition_stays_with_its_owner_from_4_1_on_before_it_goes_to_the_first(
+def test_remaining_partition_stays_with_its_owner_only_from_4_1_on(
     subject: Subject, member_ids: tuple[str, str], before_4_1: dict[str, list[int]], since_4_1: dict[str, list[int]]
 ) -> None:
     """With three partitions, one of two members has one more. Before 4.1 this is the first member in Kafka's hash table of members."""
@@ -54,16 +54,16 @@ def test_partitions_of_a_member_that_left_go_to_the_others_in_hash_table_order(s
 
 
 @pytest.mark.rule("GN-46")
-def test_partitions_of_members_with_different_topics_are_balanced_one_by_one_before_4_0(subject: Subject) -> None:
+def test_partitions_that_move_between_different_subscriptions_depend_on_the_release(subject: Subject) -> None:
     """Before 4.0, the partitions with the lowest numbers move; from 4.0 on, those with the highest."""
     group = ConsumerGroup(subject)
-    five, one = group.add_topic(5).name, group.add_topic(1).name
-    group.enter("B", five, one)
+    five, single = group.add_topic(5).name, group.add_topic(1).name
+    group.enter("B", five, single)
     group.enter("A", five)
     if group.is_release_4:
-        assert group.targets() == {"A": {five: [2, 3, 4]}, "B": {five: [0, 1], one: [0]}}
+        assert group.targets() == {"A": {five: [2, 3, 4]}, "B": {five: [0, 1], single: [0]}}
     else:
-        assert group.targets() == {"A": {five: [0, 1, 2]}, "B": {five: [3, 4], one: [0]}}
+        assert group.targets() == {"A": {five: [0, 1, 2]}, "B": {five: [3, 4], single: [0]}}
 
 
 @pytest.mark.rule("GN-47")
