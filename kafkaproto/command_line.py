@@ -185,7 +185,11 @@ def _message_options(made: Parser, is_required: bool) -> None:
     itself = "" if is_required else " (default: the input is a request whose header has the API and version)"
     what.add_argument("--api", metavar="API", help=f"name or key of the API, for example fetch or 1{itself}")
     required = "" if is_required else " with --api or --data, except for record-batch"
-    batch = "" if is_required else ", or record-batch for the record batches of a log segment, a request or a response"
+    batch = (
+        ""
+        if is_required
+        else ", or record-batch for record batches, from a log segment or cut out of a request or response"
+    )
     what.add_argument(
         "--data",
         metavar="NAME",

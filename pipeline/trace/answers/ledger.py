@@ -126,8 +126,8 @@ ANSWER = Answer(
         Query("only-read", "partitions that were fetched but not written in this trace", ONLY_READ),
         Query(
             "offsets",
-            "offsets over time in the four busiest partitions: the end of the produced records, the high watermark, the last stable offset, and, "
-            "in lines named read by, the next offset of each consumer. at_s: seconds since the first response about the partition",
+            "offsets over time in the four busiest partitions: the end of the produced records, the high watermark, the last stable offset, and the "
+            'next offset of each consumer (the lines whose names begin with "read by"). at_s: seconds since the first response about the partition',
             OFFSETS,
         ),
     ),

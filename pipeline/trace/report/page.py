@@ -27,7 +27,8 @@ OPEN_ROWS = 12
 
 SMALL_PRINT = (
     ("Clock", "Durations use the recorder's monotonic clock; times are seconds since the first request of the trace."),
-    ("Bytes", "The size of a request or response includes its header, not the four bytes of its length. Records count as stored, compressed or not."),
+    ("Bytes", "The size of a request or response includes its header, not the four bytes of its length. The size of records is "
+        "their size as stored: after compression, if they are compressed."),
     ("Throttle", "The throttle time that the broker applied to a request; in the trace of a proxy or a capture, the throttle time in the response."),
     ("Quantiles", "p50 is the median. Quantiles are approximate: their rank may be wrong by a thousandth of the number of values."),
     ("Waiting", "Time that the request was parked in purgatory. If this was not recorded, the whole time from the start of the handler (if "
