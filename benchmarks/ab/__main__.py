@@ -1,7 +1,8 @@
 """Compare the speed and size of the working tree with those of another commit.
 
 The comparison has three parts, each with several measurements and a limit for the working tree:
-instructions: CPU instructions per request, counted by callgrind on a simulated clock without sockets; at most 3 % more.
+instructions: CPU instructions per request, counted by callgrind on a simulated clock, without
+sockets; at most 3 % more.
 start: instructions until the broker is ready, and resident memory when idle; at most 3 % more.
 race: speeds over real sockets, for example of producing batches of 1 MB. Each round measures the
 brokers of both commits. The ratio of a round is the speed of the working tree divided by the speed

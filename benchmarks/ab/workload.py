@@ -1,4 +1,4 @@
-"""Send requests to a cluster on a simulated clock, without sockets, so that instructions can be counted.
+"""Send requests to a cluster on a simulated clock, without sockets, to count instructions.
 
 `benchmarks.ab` runs this program under callgrind. Each measurement (ROW) sends one kind of request.
 The program imports no other file of benchmarks/. It is started once for each of the two commits to

@@ -42,7 +42,8 @@ def parser(command: str = "conformance") -> argparse.ArgumentParser:
     """Return the parser of the command's options. pytest gets the arguments that the parser does not know."""
     root = Parser(
         prog=f"kafkaproto {command}",
-        description="Test whether a running cluster follows the rules of Kafka. Print the outcome of each test in one line.\n"
+        description="Test whether a running cluster follows the rules of Kafka. Print the outcome of each test on\n"
+        "one line.\n"
         "All options that are not listed here go to pytest, for example -x to stop after the first failure.",
         epilog=f"{NEEDS_HELP}\n\n{PROFILES_HELP}\n\n{STATUSES}",
         allow_abbrev=False,

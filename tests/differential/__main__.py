@@ -124,7 +124,8 @@ def main() -> int:
         "--about",
         choices=PROFILES,
         default=LOG,
-        help=f"what the sequences are about (default: {LOG})",
+        metavar="SUBJECT",
+        help=f"what the sequences are about: {', '.join(PROFILES)} (default: {LOG})",
     )
     parser.add_argument(
         "--release",

@@ -182,9 +182,9 @@ ANSWER = Answer(
         Query(
             "transactions",
             "each transaction. open_ms: from its first accepted request until the response to EndTxn, or until it was aborted without EndTxn. "
-            "held_records: the most records of one partition that it hid from read_committed consumers, including records of other producers; held_ms: "
-            "for how long, as far as the trace shows it; completion_ms: from the end of open_ms until the coordinator completed it. completion_ms "
-            "and the exact cause of an abort are known only if a broker of this project recorded the trace",
+            "held_records: the most records of one partition that it hid from read_committed consumers, including records of other producers; "
+            "held_ms: for how long, as far as the trace shows it; completion_ms: from the end of open_ms until the coordinator completed it. "
+            "completion_ms and the exact cause of an abort are known only if a broker of this project recorded the trace",
             TRANSACTIONS,
         ),
         Query(
