@@ -209,10 +209,7 @@ class LengthPrefixed(WireType):
         return "0" if self.compact else "-1"
 
     def wire_length(self, length: str) -> str:
-        """Return a Python expression, for the generated code, of the length as it is sent: ``length`` plus one in the compact form, else ``length``.
-
-        ``length``: a Python expression of the length.
-        """
+        """Return a Python expression of the length as it is sent: one more in the compact form. ``length``: a Python expression of the length."""
         return f"{length} + 1" if self.compact else length
 
 

@@ -91,7 +91,7 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
 
 
 def instructions() -> str:
-    section = (ROOT / "docs" / "how-to" / "report-in-ci.md").read_text().partition("\n## On a cluster of Spark\n")[2]
+    section = (ROOT / "docs" / "how-to" / "report-in-ci.md").read_text().partition("\n## On a Spark cluster\n")[2]
     block = re.search(r"```bash\n(.*?)```", section, re.DOTALL)
     assert block is not None
     return block[1]
