@@ -49,6 +49,10 @@ class ResolvedRegex(NamedTuple):
     resolved_ms: int
 
 
+TIMERS = ("session_timer", "rebalance_timer", "join_timer", "sync_timer")
+"""The fields of a member that hold timers."""
+
+
 @dataclass(slots=True, eq=False)
 class ConsumerMember:
     """One member of a consumer group.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group import consumer_records as stored_as
 from kafkaproto.broker.group.assignment import NOTHING
-from kafkaproto.broker.group.consumer_group import ClassicProtocol, ConsumerGroup, ConsumerMember
+from kafkaproto.broker.group.consumer_group import TIMERS, ClassicProtocol, ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.consumer_requests import AWAY, JOINING, UNCHANGED_MS, ConsumerHeartbeat
 from kafkaproto.broker.group.reconciliation import is_subset
 from kafkaproto.broker.group.records import Entry
@@ -283,9 +283,9 @@ def _stored_values(member: ConsumerMember) -> tuple[object, ...]:
 
 def cancel_timers(member: ConsumerMember) -> None:
     """Cancel all timers of a member."""
-    for timer in (member.session_timer, member.rebalance_timer, member.join_timer, member.sync_timer):
-        cancel(timer)
-    member.session_timer = member.rebalance_timer = member.join_timer = member.sync_timer = None
+    for name in TIMERS:
+        cancel(getattr(member, name))
+        setattr(member, name, None)
 
 
 def _unknown_member(member_id: str, group: ConsumerGroup) -> KafkaError:

@@ -61,7 +61,7 @@ def _index_order(indexes: frozenset[int]) -> list[int]:
 def free_places(
     topic_ids: Iterable[bytes], counts: Mapping[bytes, int], held: Iterable[Iterable[Place]]
 ) -> list[Place]:
-    """Return the partitions of topics that nobody holds, topic by topic in the order of `topic_ids`. held: the partitions of each member."""
+    """Return the partitions that no member holds, topic by topic in the order of `topic_ids`. held: the partitions of each member."""
     taken = {place for places_of_member in held for place in places_of_member}
     places = ((topic_id, index) for topic_id in topic_ids for index in range(counts[topic_id]))
     return [place for place in places if place not in taken]

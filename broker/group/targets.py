@@ -61,7 +61,8 @@ class Targets:
             return self._assignors[self.assignor_of(group, requester)](members, counts)
         except AssignmentFailed as error:
             logger.error(
-                "Group %s: failed to compute a new target assignment for epoch %d: %s",
+                "group %s: the assignor of this release cannot compute targets for epoch %d: %s; let all members subscribe to the same topics, "
+                "or use the assignor range",
                 group.group_id,
                 group.epoch,
                 error,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields
 
-from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
+from kafkaproto.broker.group.consumer_group import TIMERS, ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.sessions import cancel
 from kafkaproto.broker.runtime.timers import Timers
 
@@ -16,7 +16,6 @@ UNCHANGED = frozenset({"group_id", "offsets", "writing", "pending_offsets"})
 """The fields of a group that a request of a member does not change before its records are stored."""
 GROUP_FIELDS = [field.name for field in fields(ConsumerGroup) if field.name not in UNCHANGED]
 MEMBER_FIELDS = [field.name for field in fields(ConsumerMember)]
-TIMERS = ("session_timer", "rebalance_timer", "join_timer", "sync_timer")
 
 
 def remember(group: ConsumerGroup, timers: Timers) -> Callable[[], None]:

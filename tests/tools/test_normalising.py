@@ -181,7 +181,7 @@ VARYING = [
     ),
     (
         "log directories",
-        "  log.dirs=/tmp/k/data-1 sensitive=false synonyms={STATIC_BROKER_CONFIG:log.dirs=/tmp/k/data-1}",
+        "  log.dirs=/data/kafka-1 sensitive=false synonyms={STATIC_BROKER_CONFIG:log.dirs=/data/kafka-1}",
         "  log.dirs=/kafkaproto/broker-1 sensitive=false synonyms={STATIC_BROKER_CONFIG:log.dirs=/kafkaproto/broker-1}",
         "  log.dirs=/kafkaproto/broker-1 sensitive=false synonyms={DEFAULT_CONFIG:log.dirs=/kafkaproto/broker-1}",
     ),
