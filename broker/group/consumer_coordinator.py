@@ -76,7 +76,7 @@ class ConsumerCoordinator:
         """
         group_id = request.group_id
         classic, group = self._groups.get(group_id), self._groups.get_consumer(group_id)
-        is_steady = request.member_epoch > JOINING and request.topic_names is None and request.topic_regex is None
+        is_steady = request.member_epoch != JOINING and request.topic_names is None and request.topic_regex is None
         undo = self._transitions.remember(group, is_steady=is_steady)
         entries: list[Entry] = []
         try:
