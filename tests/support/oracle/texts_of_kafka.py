@@ -1,4 +1,4 @@
-"""Which of the broker's error texts are Kafka's own: they occur in the class files of Kafka's jars.
+"""Which of the broker's error texts are Kafka's own: they occur in the class files of Kafka's jars, or of RE2/J, which Kafka uses.
 
 The broker sends them word for word, so they are not reworded and not rated in the samples of `tests.documentation.samples`.
 
@@ -14,17 +14,26 @@ import zipfile
 from collections.abc import Iterable
 
 from benchmarks.rivals.jars import KAFKA_VERSION, NEWER_VERSION, kafka_jars
-from tests.documentation.samples import KINDS, OF_KAFKA
+from tests.documentation.samples import KINDS, OF_KAFKA, SHOWN_AFTER
 
-ROOMS = ("config", "group", "handlers", "log", "metadata", "quota", "requests")
+ROOMS = ("config", "group", "handlers", "log", "metadata", "quota", "regular_expressions", "requests")
 """The folders of `broker/` that send texts of Kafka."""
 FEWEST_WORDS = 3
 """A text with fewer words between its placeholders, such as `{name} must be {value}`, is in many classes by chance."""
 LONGEST_CHANCE = len("must be")
+JARS = ("kafka*.jar", "re2j*.jar")
+"""Patterns of the jars' names."""
+_INVALID_REGEX = SHOWN_AFTER["ExpressionError"]
+"""The start of the broker's messages about regular expressions. It is Kafka's, and what follows it is mostly RE2/J's."""
 
 
 def literals(text: str) -> list[bytes]:
-    """Return the parts of a text between its placeholders `{...}`, split into sentences, without punctuation at their ends."""
+    """Return the parts of a text between its placeholders `{...}`, split into sentences, without punctuation at their ends.
+
+    Messages about regular expressions have only the literals that RE2/J adds, if there are any.
+    """
+    added = text.removeprefix(_INVALID_REGEX)
+    text = added if re.sub(r"\{.*?\}+", "", added).strip(".") else text
     parts = (re.sub(r"^[^A-Za-z]+|[^A-Za-z]+$", "", part) for part in re.split(r"\{.*?\}+|(?<=\.) ", text))
     return [part.encode() for part in parts if part]
 
@@ -44,7 +53,7 @@ def _classes_with(candidates: dict[str, list[bytes]]) -> Iterable[tuple[str, str
         if sum(len(part.split()) for part in parts) >= FEWEST_WORDS and max(map(len, parts), default=0) > LONGEST_CHANCE
     }
     for version in (KAFKA_VERSION, NEWER_VERSION):
-        for jar in sorted(kafka_jars(version).glob("kafka*.jar")):
+        for jar in sorted(jar for pattern in JARS for jar in kafka_jars(version).glob(pattern)):
             with zipfile.ZipFile(jar) as archive:
                 for name in archive.namelist():
                     content = archive.read(name) if name.endswith(".class") else b""
