@@ -22,7 +22,7 @@ class ForgottenGroups:
     def __init__(self, storage: GroupStorage) -> None:
         self._storage = storage
         self._groups: dict[str, ConsumerGroup] = {}
-        """Maps group ids to removed groups that have offsets, as long as no new group has the same id."""
+        """Maps group ids to removed groups whose offsets are kept for a new group with the same id."""
         self._visible: dict[str, tuple[ConsumerGroup, int]] = {}
         """Maps group ids to (removed group, end offset), for the removed groups that ListGroups and similar requests may still show.
 

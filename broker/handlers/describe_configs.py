@@ -134,9 +134,9 @@ def _broker(exchange: Exchange, name: str) -> Iterable[Described]:
 
 
 def _in_use(node: Node) -> dict[str, str]:
-    """Return the listeners and the log directory of a broker, by setting, as far as the broker was started without these settings (CF-25).
+    """Map the settings for listeners and the log directory to the values that a broker uses. Settings given at start are left out (CF-25).
 
-    Every Kafka broker gets them at start, because Kafka's defaults suit at most one broker on a machine.
+    A Kafka broker is always started with these settings, so DescribeConfigs shows their values as given ones here, too.
     """
     given = node.config.cluster.static_texts(node.broker_id)
     texts: dict[str, str] = {}

@@ -95,7 +95,7 @@ class MetadataLog:
 
     def _cut(self, removed_data: str) -> None:
         self.cuts.append(removed_data)
-        logger.warning("data directory %s: removed %s", self.directory.path, removed_data)
+        logger.warning("data directory %s is repaired: removed %s", self.directory.path, removed_data)
 
     # ---- beginning and end ---------------------------------------------------------------------------------------------------
 

@@ -27,9 +27,9 @@ ENTRIES_PER_NOTE = 20_000
 NOTICES = "notices"
 """The table name with which `batches` yields messages for the user about files (`Notice`), which are stored in no table."""
 PLACE = "place"
-"""The first value of the item in which `batches` yields the position up to which the recording was read. It is not the name of a table.
+"""The name with which `batches` yields, as its last pair, how far the recording was read. No table has this name.
 
-The item comes last and has one row, with the position (`Place`) as JSON. There is no such item if the next job cannot continue from the position.
+The rows of the pair are one row with the position (`Place`) as JSON. The pair is missing if a later job cannot continue from the position.
 """
 
 _TYPES = {
