@@ -44,7 +44,7 @@ def page(table: Table) -> Iterator[str]:
     yield (
         "These client libraries run against brokers of each release (`--release`, `tests/clients/test_clients_by_release.py`). Every outcome,\n"
         f"also the text of an error, is the same with a real Kafka {', '.join(older)} and {newest}: the tests compare 3.9 and 4.2,\n"
-        "`python -m tests.support.by_release --real` compares all. Each client does these tasks:\n"
+        "`python -m tests.support.by_release --real` compares all, as [the long run](../long-run.md) does. Each client does these tasks:\n"
     )
     for task in TASKS:
         yield f"- *{task}*: {TASK_TEXTS[task]}."

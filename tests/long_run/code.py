@@ -12,8 +12,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PROVEN = ("broker", "kafkaproto")
 """The folders whose code the parts run."""
-SUITE, SIMULATED = "conformance suite", "loaded by simulation"
-"""Two more keys of `code_hashes`: the tests and profiles of kafkaproto/conformance, and the files that a simulation loads."""
+SUITE, SIMULATED, CLIENTS = "conformance suite", "loaded by simulation", "clients by release"
+"""More keys of `code_hashes`: the tests and profiles of kafkaproto/conformance, the files that a simulation loads, and `CLIENTS_FILE`."""
+CLIENTS_FILE = "tests/support/by_release/outcomes.json"
+"""What client libraries get from brokers of each release."""
 SIMULATED_FILES = Path(__file__).resolve().parent / "simulated_files.txt"
 """The Python files of `PROVEN` that a simulation loads, one on each line."""
 
@@ -21,13 +23,13 @@ SIMULATED_FILES = Path(__file__).resolve().parent / "simulated_files.txt"
 def code_hashes(root: Path = ROOT) -> dict[str, str] | None:
     """Return a hash of the committed code by key, or None if there are uncommitted changes.
 
-    The keys are the folders of `PROVEN` (without the suite), `SUITE` and `SIMULATED`. Comments, docstrings, the names of tests and of private
-    variables of a module, and the layout of Python files are left out, because they change nothing that a part can show.
+    The keys are the folders of `PROVEN` (without the suite), `SUITE`, `SIMULATED` and `CLIENTS`. Comments, docstrings, the names of tests and of
+    private variables of a module, and the layout of Python files are left out, because they change nothing that a part can show.
     """
-    if git("status", "--porcelain", "--", *PROVEN, root=root):
+    if git("status", "--porcelain", "--", *PROVEN, CLIENTS_FILE, root=root):
         return None
     listed = simulated_files()
-    hashes = {key: hashlib.sha256() for key in (*PROVEN, SUITE, SIMULATED)}
+    hashes = {key: hashlib.sha256() for key in (*PROVEN, SUITE, SIMULATED, CLIENTS)}
     for name in git("ls-files", "--", *PROVEN, root=root).splitlines():
         path = root / name
         if path.is_symlink():
@@ -41,6 +43,8 @@ def code_hashes(root: Path = ROOT) -> dict[str, str] | None:
         for key in keys:
             hashes[key].update(f"{name} {len(code)} ".encode())
             hashes[key].update(code)
+    if (clients := root / CLIENTS_FILE).exists():
+        hashes[CLIENTS].update(clients.read_bytes())
     return {key: hashed.hexdigest()[:40] for key, hashed in hashes.items()}
 
 

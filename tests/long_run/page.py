@@ -26,6 +26,9 @@ LEGEND = """What the lines say:
   [the quota rules](rules/quotas.md) (Q-2 to Q-6). *Charged bytes / possible bytes* is 1 if the client used all that the quota allows.
   *Record bytes / quota* is what the client transferred; it exceeds 1 because the samples of a quota allow a burst at the start. Brackets hold the
   lowest and highest of five runs.
+- *clients-by-release*: client libraries get the same results from a real Kafka of each release as from this broker, which
+  [clients by release](reference/clients-by-release.md) lists and `make test-all` checks. It runs no broker of this project, so only
+  a change of that page makes it outdated.
 - *distribution*: the sdist and the wheel, installed into an empty folder.
 - *kills*: a broker with a data directory is killed in the middle of transactions, or while members of two groups join, commit and leave. With the
   coordinator in Scala, the default of 3.9, both groups are classic; with the one in Java, one of them is a KIP-848 group.

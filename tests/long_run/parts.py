@@ -25,11 +25,13 @@ from tests.differential.conversations import ASSIGNMENTS, CLASSIC_GROUPS, GROUPS
 from tests.differential.request_sequences import LOG
 from tests.distribution import NotAsPublished
 from tests.distribution import lines as distribution_lines
-from tests.long_run.code import PROVEN, ROOT, SIMULATED, SUITE, git, simulated_files
+from tests.long_run.code import CLIENTS, PROVEN, ROOT, SIMULATED, SUITE, git, simulated_files
 from tests.long_run.simulated import many_seeds
 from tests.support.broker import group_kills, transaction_kills
 from tests.support.broker.group_kills import COORDINATORS
 from tests.support.broker.kills import broker_processes
+from tests.support.by_release import expected
+from tests.support.by_release.real import VERSIONS
 from tests.support.conformance.kinds import NOT_ON_NEWER_KAFKA
 from tests.support.conformance.virtual import NEWER_RELEASE, RELEASE
 
@@ -96,6 +98,7 @@ def all_parts() -> list[Part]:
         Part("kafka-configs", lambda: [Finding(*configs())]),
         Part("clients-30-seconds", lambda: [Finding(*fields) for fields in beside_kafka()]),
         Part("clients-300-seconds", lambda: [Finding(*fields) for fields in for_long()]),
+        Part("clients-by-release", _clients_by_release, (CLIENTS,)),
         Part("distribution", _distribution, (*PROVEN, SUITE)),
         Part("kills-with-groups", _kills),
         Part("kills-in-transactions", _kills_in_transactions),
@@ -168,6 +171,20 @@ def _conformance() -> list[Finding]:
     failures = [line for line in ran.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
     line = f"{names} against Kafka {NEWER_VERSION}: {counted}"
     return [Finding(line, ran.returncode == 0 and summary is not None), *(Finding(text, False) for text in failures)]
+
+
+def _clients_by_release() -> list[Finding]:
+    """Run the clients of the table of clients and releases with a real Kafka of each release. The committed outcomes are those of this broker."""
+    return [finding for release in expected.RELEASES for finding in _clients_of_release(release)]
+
+
+def _clients_of_release(release: str) -> list[Finding]:
+    kafka = f"Kafka {VERSIONS[release]}"
+    observed = expected.observe_real(release)
+    differences = expected.differences(release, observed)
+    tasks = sum(len(outcomes["tasks"]) for outcomes in observed.values())
+    line = f"{kafka}: the outcomes of {tasks} tasks of {len(observed)} clients are those in `docs/reference/clients-by-release.md`"
+    return [Finding(line, not differences), *(Finding(f"{kafka}: {text}", False) for text in differences)]
 
 
 def _distribution() -> list[Finding]:

@@ -1,7 +1,7 @@
-"""Measure how long a transaction takes to complete in Apache Kafka 3.9.1 and 4.2.0: for `kafkaproto.transaction.completion.ms` (TX-39).
+"""Measure how long a transaction takes to complete in Apache Kafka 3.9.1 and 4.2.0, and in this broker, one after the other (TX-39).
 
 From the response to EndTxn until the response that accepts AddPartitionsToTxn again, so a round trip is included. Each transaction has one
-partition. Prints the median of each release.
+partition. Prints the median of each broker. The default of `kafkaproto.transaction.completion.ms` comes from those of Kafka.
 
 usage: python -m tests.oracle.transaction_completion [--transactions N]
 """
@@ -11,6 +11,8 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from statistics import median
 
 from kafkaproto.conformance.scene import new_topic
@@ -18,10 +20,17 @@ from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.transactions import Producer
 from kafkaproto.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from kafkaproto.messages.end_txn import EndTxnRequest
+from tests.support.conformance.ours import Ours, OursNewerOnWallClock
 from tests.support.conformance.real_kafka import NewerKafka, RealKafka
 
 WARM_UP = 50
 """Transactions before the first that counts, because a JVM is slow at first."""
+SUBJECTS: dict[str, Callable[[], Subject]] = {
+    f"Kafka {RealKafka.kafka}": partial(RealKafka, "default"),
+    f"Kafka {NewerKafka.kafka}": partial(NewerKafka, "default"),
+    "this broker as 3.9": partial(Ours, "default", "kafka"),
+    "this broker as 4.2": partial(OursNewerOnWallClock, "default"),
+}
 
 
 def completion_times_ms(subject: Subject, transactions: int) -> list[float]:
@@ -50,21 +59,21 @@ def completion_times_ms(subject: Subject, transactions: int) -> list[float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        description="Measure how long a transaction takes to complete in Kafka 3.9.1 and 4.2.0."
+        description="Measure how long a transaction takes to complete in Kafka 3.9.1 and 4.2.0, and in this broker."
     )
     parser.add_argument(
-        "--transactions", type=int, default=500, help="number of transactions to measure in each release (default: 500)"
+        "--transactions", type=int, default=500, help="number of transactions to measure in each broker (default: 500)"
     )
     transactions = parser.parse_args().transactions
-    for kind in (RealKafka, NewerKafka):
-        subject = kind("default")
+    for name, start in SUBJECTS.items():
+        subject = start()
         try:
             times_ms = sorted(completion_times_ms(subject, transactions))
         finally:
             subject.stop()
         low, high = times_ms[len(times_ms) // 10], times_ms[-1 - len(times_ms) // 10]
         sys.stdout.write(
-            f"Kafka {kind.kafka}: {len(times_ms)} transactions: median {median(times_ms):.1f} ms; 80 % from {low:.1f} to {high:.1f} ms\n"
+            f"{name}: {len(times_ms)} transactions: median {median(times_ms):.1f} ms; 80 % from {low:.1f} to {high:.1f} ms\n"
         )
 
 
