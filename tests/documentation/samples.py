@@ -23,7 +23,8 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,7 +69,7 @@ class Kind(NamedTuple):
     """
 
     size: int | None
-    texts: Callable[[], Iterator[tuple[str, str]]]
+    texts: Callable[[], Iterable[tuple[str, str]]]
 
 
 def docstrings(module: ast.Module) -> Iterator[str]:
@@ -265,15 +266,19 @@ def names_of_tests(module: ast.Module) -> Iterator[str]:
 
 def _of_modules(
     folders: Sequence[str], texts: Callable[[ast.Module], Iterator[str]]
-) -> Callable[[], Iterator[tuple[str, str]]]:
-    """Return a function that yields the (path of the file, text) of each text in the modules of the folders."""
+) -> Callable[[], Iterable[tuple[str, str]]]:
+    """Return a function that returns the (path of the file, text) of each text in the modules of the folders. It reads them once."""
 
-    def texts_of_folders() -> Iterator[tuple[str, str]]:
-        for folder in folders:
-            for path in sorted((ROOT / folder).rglob("*.py")):
-                name = path.relative_to(ROOT).as_posix()
-                if not name.startswith(GENERATED):
-                    yield from ((name, text) for text in texts(ast.parse(path.read_text())))
+    @cache
+    def texts_of_folders() -> tuple[tuple[str, str], ...]:
+        paths = (path for folder in folders for path in sorted((ROOT / folder).rglob("*.py")))
+        named = ((path.relative_to(ROOT).as_posix(), path) for path in paths)
+        return tuple(
+            (name, text)
+            for name, path in named
+            if not name.startswith(GENERATED)
+            for text in texts(ast.parse(path.read_text()))
+        )
 
     return texts_of_folders
 
