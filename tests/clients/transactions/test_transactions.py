@@ -37,6 +37,12 @@ def scene(stage: Subject, library: str) -> Scene:
 
 on_every_stage = pytest.mark.parametrize("running", list(STAGES), indirect=True, scope="module")
 on_ours = pytest.mark.parametrize("running", OURS, indirect=True, scope="module")
+"""Runs a test on the brokers of this project only.
+
+Such a test stops a broker, holds back one follower, or starts a process for each step of a transaction, and it does so for each library. Apache Kafka
+takes seconds to stop and start a broker, and a test can suspend only a whole broker of it, not one follower. On Apache Kafka, one stop of the
+coordinator serves all libraries, and `test_second_producer_with_the_same_transactional_id_fences_the_first` leaves a transaction open.
+"""
 on_apache_kafka = pytest.mark.parametrize("running", APACHE_KAFKA, indirect=True, scope="module")
 each_library = pytest.mark.parametrize("library", list(COMMANDS))
 
