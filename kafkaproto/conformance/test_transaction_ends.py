@@ -185,7 +185,7 @@ def test_describe_producers_lists_the_same_producers_on_leader_and_followers(sub
     assert described(2) == (NOT_LEADER, [])
 
 
-@pytest.mark.rule("TX-69")
+@pytest.mark.rule("TX-74")
 def test_describe_producers_rejects_unknown_and_illegal_topics_with_a_message(subject: Subject) -> None:
     def described(name: str, index: int = 0) -> tuple[int, str | None]:
         request = DescribeProducersRequest([TopicRequest(name, [index])])

@@ -40,6 +40,7 @@ def test_init_producer_id_requests_with_invalid_timeouts_or_ids_are_rejected(sub
     assert producer.init_once(timeout_ms=0)[0] == INVALID_TIMEOUT
     assert producer.init_once(timeout_ms=900_001)[0] == INVALID_TIMEOUT
     assert producer.init_once(5, -1) == (INVALID_REQUEST, *NO_PRODUCER)
+    assert producer.init_once(-1, 5) == (INVALID_REQUEST, *NO_PRODUCER)
     response = producer.ask(InitProducerIdRequest("", 60_000), 4)
     assert (response.error_code, response.producer_id, response.producer_epoch) == (INVALID_REQUEST, *NO_PRODUCER)
 

@@ -30,6 +30,7 @@ def scope_of(nodeid: str) -> str:
 _WAITING = (
     "tests/conformance/test_suite.py ",
     "tests/clients/transactions/test_transactions.py ",
+    "tests/clients/transactions/test_dead_coordinator.py",
     "tests/clients/groups/test_groups.py",
 )
 """The prefixes of the names of groups whose tests mostly wait: for timeouts of brokers that keep real time, or of clients."""

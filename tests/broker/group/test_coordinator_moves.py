@@ -29,11 +29,6 @@ from kafkaproto.messages.offset_delete import (
 )
 from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from kafkaproto.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from kafkaproto.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-)
 from kafkaproto.partitioner import java_hash
 from tests.support.broker.group_bench import subscription
 from tests.support.broker.processes import Processes, commit, committed
@@ -41,15 +36,7 @@ from tests.support.scene import elect, hold, release
 
 OFFSETS = "__consumer_offsets"
 SESSION_MS = 10_000
-NONE, UNKNOWN_TOPIC, LOADING, UNAVAILABLE, NOT_COORDINATOR, ILLEGAL_GENERATION, UNKNOWN_MEMBER = (
-    0,
-    3,
-    14,
-    15,
-    16,
-    22,
-    25,
-)
+NONE, UNKNOWN_TOPIC, LOADING, NOT_COORDINATOR, ILLEGAL_GENERATION, UNKNOWN_MEMBER = 0, 3, 14, 16, 22, 25
 REBALANCING, NON_EMPTY, NOT_FOUND, FENCED, SUBSCRIBED, UNSTABLE = 27, 68, 69, 82, 86, 88
 
 
@@ -173,7 +160,7 @@ IN_JAVA = {"group.coordinator.rebalance.protocols": "classic,consumer"}
 """The settings with which Kafka 3.9 has the group coordinator in Java."""
 
 
-@pytest.mark.rule("GC-9", "TX-46", "SN-20")
+@pytest.mark.rule("GC-9", "SN-20")
 @pytest.mark.parametrize(
     ("release", "settings", "sync_error"), [("3.9", {}, REBALANCING), ("3.9", IN_JAVA, LOADING), ("4.2", {}, LOADING)]
 )
@@ -191,10 +178,6 @@ def test_coordinator_that_is_loading_accepts_heartbeats_and_rejects_other_reques
     assert client.ask(ListGroupsRequest(), 3).error_code == LOADING
     assert client.ask(LeaveGroupRequest("g", "m"), 1).error_code == LOADING
     assert client.ask(DeleteGroupsRequest(["g"]), 1).results[0].error_code == LOADING
-    offsets = [TxnOffsetCommitRequestTopic("t", [TxnOffsetCommitRequestPartition(0, 1)])]
-    for version, error in ((0, UNAVAILABLE), (1, UNAVAILABLE), (2, LOADING), (3, LOADING)):
-        in_transaction = client.ask(TxnOffsetCommitRequest("x", "g", 1, 0, topics=offsets), version)
-        assert in_transaction.topics[0].partitions[0].error_code == error
     cluster.advance(500)
     assert commit(cluster, "g", "t", 1) == NONE
     assert client.ask(ListGroupsRequest(), 3).error_code == NONE

@@ -1,4 +1,4 @@
-"""Loading of transactional ids from records that are damaged, or that a newer Kafka wrote (TX-4)."""
+"""Loading of transactional ids whose records are damaged or have a newer format (TX-4), and of a group with an open transaction (TX-46)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,21 @@ from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.broker.transaction.records import Entry, entry
 from kafkaproto.broker.transaction.store import Done, TransactionStore
 from kafkaproto.broker.transaction.transaction import Transaction, TransactionData, TransactionState
+from kafkaproto.conformance.groups import OFFSETS_TOPIC, Group
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from tests.support.broker.transaction_bench import TransactionBench
+from tests.support.conformance.virtual import BROKERS
+from tests.support.scene import elect
 
+UNAVAILABLE, LOADING = ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+LOAD_MS = 500
+IN_JAVA = {"group.coordinator.rebalance.protocols": "classic,consumer"}
+"""The settings with which Kafka 3.9 has the group coordinator in Java."""
 GOOD = entry("good", TransactionData(producer_id=7, timeout_ms=60_000, update_ms=1_000), 0)
 DAMAGED = {
     "cut value": (GOOD[0], (GOOD[1] or b"")[:-3]),
@@ -52,3 +66,24 @@ def test_damaged_transaction_record_is_logged_and_other_transactions_are_loaded(
     assert [(t.transactional_id, t.data.producer_id) for t in loaded] == [("good", 7)]
     [message] = [record.getMessage() for record in caplog.records]
     assert message.startswith("__transaction_state-0: the record at offset 0 is skipped: ")
+
+
+@pytest.mark.rule("GC-9", "TX-46")
+@pytest.mark.parametrize(("release", "settings", "versions"), [("3.9", {}, 5), ("3.9", IN_JAVA, 5), ("4.2", {}, 6)])
+def test_txn_offset_commit_gets_a_retriable_error_while_the_group_is_loaded(
+    release: str, settings: dict[str, str], versions: int
+) -> None:
+    bench = TransactionBench({"kafkaproto.group.load.ms": str(LOAD_MS)} | settings, newer=release == "4.2")
+    topic, group = bench.topic(), Group(bench)
+    producer = bench.begin(topic)
+    assert producer.add_offsets(group) == 0
+    coordinator = (group.coordinator() + 1) % BROKERS
+    elect(bench.cluster, coordinator, OFFSETS_TOPIC, group.index)
+    request = TxnOffsetCommitRequest(producer.id, group.id, producer.producer_id, producer.epoch)
+    request.topics = [TxnOffsetCommitRequestTopic(topic.name, [TxnOffsetCommitRequestPartition(0, 1)])]
+    responses = [bench.ask_once(request, version, coordinator) for version in range(versions)]
+    errors = [response.topics[0].partitions[0].error_code for response in responses]
+    assert errors == [UNAVAILABLE] * 2 + [LOADING] * (versions - 2)
+    bench.pass_ms(LOAD_MS)
+    assert bench.ask_once(request, 3, coordinator).topics[0].partitions[0].error_code == 0
+    bench.stop()

@@ -1,0 +1,26 @@
+"""Tests of brokers that have no producer ids to assign, because they have just started."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.transactions import TIMEOUT_MS, Producer
+from kafkaproto.messages.init_producer_id import InitProducerIdRequest
+
+PROFILE = "replicated-offsets"
+"""The settings with which this broker gets its block of producer ids only after some time, like a real Kafka (TX-11)."""
+LOADING = 14
+
+
+@pytest.mark.needs(brokers=3)
+@pytest.mark.rule("TX-11", "SN-45")
+def test_first_init_producer_id_to_a_restarted_broker_gets_load_in_progress(subject: Subject) -> None:
+    producer = Producer(subject)
+    while producer.coordinator() != 2:
+        producer = Producer(subject)
+    subject.stop_broker(2)
+    subject.start_broker(2)
+    response = producer.ask(InitProducerIdRequest(producer.id, TIMEOUT_MS, -1, -1), 4)
+    assert (response.error_code, response.producer_id, response.producer_epoch) == (LOADING, -1, -1)
+    assert producer.init()[1] == 0
