@@ -5,6 +5,8 @@ Kafka: ``BuiltInPartitioner.partitionForKey``, ``Utils.murmur2``, ``Utils.abs(id
 
 from __future__ import annotations
 
+from struct import unpack
+
 _SEED = 0x9747B28C
 _M = 0x5BD1E995
 _MASK = 0xFFFFFFFF
@@ -32,9 +34,9 @@ def partition_of_key(key: bytes, partitions: int) -> int:
 def java_hash_bits(text: str) -> int:
     """Return Java's `String.hashCode()` of a text as an unsigned 32-bit number. The hash is computed over the UTF-16 units of the text."""
     value = 0
-    units = text.encode("utf-16-be", "surrogatepass")
-    for i in range(0, len(units), 2):
-        value = (value * 31 + int.from_bytes(units[i : i + 2], "big")) & 0xFFFFFFFF
+    encoded = text.encode("utf-16-be", "surrogatepass")
+    for unit in unpack(f">{len(encoded) // 2}H", encoded):
+        value = (value * 31 + unit) & 0xFFFFFFFF
     return value
 
 

@@ -21,6 +21,7 @@ from kafkaproto.broker.config.values import (
     check_topic_settings,
     connection_overrides,
     custom_setting,
+    known_broker_setting,
     parse,
     split_broker,
     topic_setting,
@@ -104,11 +105,8 @@ class ClusterConfig:
 
         Accepts any name: a setting that Kafka does not know can have any text as value, without effect, as in Kafka 3.9.1.
         """
-        try:
-            setting = self.broker_setting(name)
-        except ConfigError:
-            return custom_setting(name, self.definitions)
-        return custom_setting(name, self.definitions) if setting.foreign else setting
+        setting = known_broker_setting(name, self.definitions)
+        return custom_setting(name, self.definitions) if setting is None or setting.foreign else setting
 
     def topic_setting(self, name: str) -> Setting:
         """Return the definition of a topic setting in the emulated release of Kafka. Raises ConfigError for an unknown name."""

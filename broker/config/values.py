@@ -112,16 +112,21 @@ def broker_setting(name: str, definitions: Definitions | None = None) -> Setting
     result has `foreign=True`, which marks a setting unknown to the emulated release. Raises ConfigError if no release has it.
     """
     known = definitions or definitions_of(DEFAULT_RELEASE)
-    setting = known.broker.get(name)
-    if setting is not None:
-        return setting
-    setting = _of_listener(name, known)
+    setting = known_broker_setting(name, known)
+    if setting is None:
+        raise _unknown(known.broker, name, "broker setting")
+    return setting
+
+
+def known_broker_setting(name: str, known: Definitions) -> Setting | None:
+    """Return the definition of a broker setting as `broker_setting` does, but None if no release has it. known: the definitions of Kafka."""
+    setting = known.broker.get(name) or _of_listener(name, known)
     if setting is not None:
         return setting
     setting = known.other.broker.get(name)
     if setting is not None:
         return setting._replace(mode="r", acts=False, foreign=True, default=None, default_text=None, refusal=None)
-    raise _unknown(known.broker, name, "broker setting")
+    return None
 
 
 def custom_setting(name: str, known: Definitions) -> Setting:
