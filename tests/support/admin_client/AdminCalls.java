@@ -42,6 +42,7 @@ public final class AdminCalls {
 
     static final ObjectMapper JSON = new ObjectMapper().enable(SerializationFeature.ORDER_MAP_ENTRIES_BY_KEYS);
     static final Set<String> NOT_CONTENT = Set.of("hashCode", "toString", "getClass", "notify", "notifyAll", "wait", "clone");
+    static final String ERRORS_OF_BROKERS = "org.apache.kafka.common.errors.";
     static final int LIMIT_SECONDS = 40;
     static Admin admin;
 
@@ -62,13 +63,19 @@ public final class AdminCalls {
     }
 
     static Map<String, Object> failure(Throwable error) {
-        while ((error instanceof ExecutionException || error instanceof InvocationTargetException) && error.getCause() != null) {
+        while (isWrapper(error) && error.getCause() != null) {
             error = error.getCause();
         }
         Map<String, Object> fields = new TreeMap<>();
-        fields.put("error", error.getClass().getSimpleName());
+        // The short name of an exception that may come from a broker, and the full name of any other, which is an error of this program or the client.
+        Class<?> kind = error.getClass();
+        fields.put("error", kind.getName().startsWith(ERRORS_OF_BROKERS) ? kind.getSimpleName() : kind.getName());
         fields.put("message", error.getMessage());
         return fields;
+    }
+
+    static boolean isWrapper(Throwable error) {
+        return error instanceof ExecutionException || error instanceof InvocationTargetException || error.getClass() == KafkaException.class;
     }
 
     /** Returns maps, lists, texts and numbers for any result: waits for futures, and takes what the methods of an object without parameters return. */
@@ -220,7 +227,6 @@ public final class AdminCalls {
         ConfigResource all = resource(ConfigResource.Type.BROKER, "");
         print("describeConfigs", "a topic", () -> admin.describeConfigs(List.of(topic), new DescribeConfigsOptions().includeSynonyms(true)));
         print("describeConfigs", "a missing topic", () -> admin.describeConfigs(List.of(resource(ConfigResource.Type.TOPIC, "admin-none"))));
-        print("describeConfigs", "a missing broker", () -> admin.describeConfigs(List.of(resource(ConfigResource.Type.BROKER, "77"))));
         print("incrementalAlterConfigs", "a topic", () -> admin.incrementalAlterConfigs(Map.of(topic, List.of(
             op("retention.ms", "5000", AlterConfigOp.OpType.SET), op("cleanup.policy", "compact", AlterConfigOp.OpType.APPEND)))));
         print("incrementalAlterConfigs", "an unknown setting", () ->
@@ -290,8 +296,8 @@ public final class AdminCalls {
             }
             print("describeProducers", "an idempotent producer", () -> admin.describeProducers(List.of(partition("admin-a", 0))));
         }
-        print("describeProducers", "a missing partition", () -> admin.describeProducers(
-            List.of(partition("admin-a", 9)), new DescribeProducersOptions().brokerId(0)));
+        print("describeProducers", "a partition of another broker", () -> admin.describeProducers(
+            List.of(partition("admin-c", 0)), new DescribeProducersOptions().brokerId(0)));
         print("listOffsets", "earliest", () -> offset(OffsetSpec.earliest()));
         print("listOffsets", "latest", () -> offset(OffsetSpec.latest()));
         print("listOffsets", "highest timestamp", () -> offset(OffsetSpec.maxTimestamp()));
@@ -508,7 +514,7 @@ public final class AdminCalls {
             System.out.println(JSON.writeValueAsString(names));
             return;
         }
-        admin = Admin.create(client(arguments[0], "default.api.timeout.ms", "30000", "request.timeout.ms", "10000"));
+        admin = Admin.create(client(arguments[0], "default.api.timeout.ms", "30000", "request.timeout.ms", "10000", "enable.metrics.push", "true"));
         topics();
         configs();
         records(arguments[0]);
