@@ -10,6 +10,7 @@ import pytest
 from kafkaproto.api import ApiKey
 from kafkaproto.conformance.offered import NOT_IN_3_9, OFFERED_BY_3_9, OFFERED_IF_ENABLED
 from kafkaproto.conformance.scene import Topic, new_topic, read, wait_until
+from kafkaproto.conformance.served import CONSUMER_GROUP_APIS
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.wire import batch, fetch, flat
 from kafkaproto.messages.api_versions import ApiVersionsRequest
@@ -252,6 +253,19 @@ def test_api_versions_response_lists_the_versions_that_a_broker_supports(subject
         assert response.error_code == 0 and len(offered) == len(response.api_keys)
         assert {key: offered[key] for key in OFFERED_BY_3_9 if key in offered} == subject.offered()
         assert offered.keys() <= OFFERED_BY_3_9.keys() | OFFERED_IF_ENABLED | NOT_IN_3_9
+
+
+@pytest.mark.releases("3.9")
+@pytest.mark.rule("M-9", "AD-10")
+def test_api_versions_lists_consumer_group_apis_and_both_or_no_telemetry_apis(subject: Subject) -> None:
+    """The APIs of KIP-848 groups are listed even if a setting disables these groups."""
+    for version in subject.served(ApiKey.API_VERSIONS, range(5)):
+        request = ApiVersionsRequest("a", "1") if version >= 3 else ApiVersionsRequest()
+        response = subject.ask(subject.connect(), request, version)
+        offered = {a.api_key for a in response.api_keys} - NOT_IN_3_9
+        telemetry = offered & {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY}
+        assert offered - telemetry == subject.offered().keys() | set(CONSUMER_GROUP_APIS)
+        assert len(telemetry) in (0, 2)
 
 
 @pytest.mark.needs("replica.selector.class", racks=True)

@@ -11,7 +11,15 @@ import pytest
 from benchmarks.rivals.real_kafka import KafkaCluster
 from kafkaproto.conformance.subject import settings_of
 from kafkaproto.testing import cluster
-from tests.support.admin_client.comparing import NOT_CALLED, Result, differences, finish, methods, start
+from tests.support.admin_client.comparing import (
+    NOT_CALLED,
+    Result,
+    broken_calls,
+    differences,
+    finish,
+    methods,
+    start,
+)
 from tests.support.tools.steps import VERSIONS
 
 RACKS = {f"{broker_id}.broker.rack": f"r{broker_id}" for broker_id in range(3)}
@@ -39,6 +47,7 @@ def test_each_admin_client_method_returns_equal_results_from_this_broker_and_kaf
     called = {result.call for result in expected}
     assert called | set(NOT_CALLED) >= set(methods(version))
     assert not called & set(NOT_CALLED)
+    assert not (texts := broken_calls(expected)), "\n".join(texts)
     assert not (texts := differences(expected, actual)), "\n\n".join(texts)
 
 
@@ -138,3 +147,45 @@ def test_quorum_descriptions_may_differ_in_offsets_but_not_in_epochs_or_observer
     change(other["quorumInfo"])
     results = [[Result("describeMetadataQuorum", "all", content)] for content in (QUORUM, other)]
     assert len(differences(*results)) == expected
+
+
+NOT_EMPTY = {"error": "GroupNotEmptyException", "message": "The group is not empty."}
+EXCEPTIONS_OF_THE_PROGRAM = [
+    "java.lang.NoSuchMethodException",
+    "java.lang.IllegalArgumentException",
+    "java.lang.ClassCastException",
+    "java.lang.NullPointerException",
+    "java.lang.ClassNotFoundException",
+    "java.util.concurrent.TimeoutException",
+    "org.apache.kafka.common.KafkaException",
+    "TimeoutException",
+]
+
+
+def raised(exception: str) -> dict[str, Any]:
+    return {"error": exception, "message": None}
+
+
+@pytest.mark.parametrize("exception", EXCEPTIONS_OF_THE_PROGRAM)
+@pytest.mark.parametrize(
+    "wrap", [raised, lambda exception: {"all": [1, {"g": raised(exception)}, NOT_EMPTY]}], ids=["call", "field"]
+)
+def test_exception_of_the_test_program_is_reported_unless_its_call_expects_it(
+    exception: str, wrap: Callable[[str], Any]
+) -> None:
+    results = [Result("deleteConsumerGroups", "one", NOT_EMPTY), Result("listGroups", "all", wrap(exception))]
+    assert differences(results, results) == []
+    assert broken_calls(results) == [f"listGroups: all: not an error of a broker: {exception}: None"]
+    assert broken_calls(results, {("listGroups", "all"): {exception: "a reason"}}) == []
+
+
+def test_admin_client_results_with_errors_of_brokers_are_not_reported_as_broken() -> None:
+    log_dir = {"error": NOT_EMPTY, "message": "java.lang.NullPointerException"}
+    values: list[Any] = [NOT_EMPTY, {"error": None, "replicaInfos": {}}, log_dir, [], None, 3, GROUP]
+    assert broken_calls([Result("describeLogDirs", "all", value) for value in values]) == []
+
+
+def test_expected_exception_of_the_test_program_that_is_not_raised_is_reported() -> None:
+    allowed = {("listGroups", "all"): {"java.lang.IllegalStateException": "a reason"}}
+    [text] = broken_calls([Result("listGroups", "all", NOT_EMPTY)], allowed)
+    assert text == "listGroups: all: no java.lang.IllegalStateException; remove it from NOT_OF_A_BROKER"

@@ -123,6 +123,9 @@ def _printed(field: str, *names: str) -> str:
     return "".join(f'{{"key":{{"type":0,"data":{{"{field}":"{name}"}}}},"value":{{"version":1}}}}' for name in names)
 
 
+OBSERVER_0, OBSERVER_1, OBSERVER_2 = (
+    f'{{"id": {broker_id}, "directoryId": "jUn2X-B65KpmF6Wib6cUo{broker_id}"}}' for broker_id in range(3)
+)
 VARYING = [
     ("member id", "g Bek0LQ02Rf+s6Co6YKBloQ h 1", "g cek0LQ02Rf+s6Co6YKBloR h 1", "g cek0LQ02Rf+s6Co6YKBloR h 2"),
     (
@@ -223,6 +226,18 @@ VARYING = [
         'CurrentVoters:  [{"id": 100, "directoryId": null, "endpoints": []}]',
         'CurrentVoters:  [{"id": 0}]',
         'CurrentVoters:  [{"id": 0}, {"id": 1}]',
+    ),
+    (
+        "quorum",
+        f"CurrentObservers:       [{OBSERVER_0}, {OBSERVER_2}, {OBSERVER_1}]",
+        'CurrentObservers:       [{"id": 1, "directoryId": null}, {"id": 2, "directoryId": null}]',
+        'CurrentObservers:       [{"id": 1, "directoryId": null}]',
+    ),
+    (
+        "quorum",
+        f"CurrentObservers:       [{OBSERVER_0}, {OBSERVER_1}]",
+        f"CurrentObservers:       [{OBSERVER_1}]",
+        f"CurrentObservers:       [{OBSERVER_0}, {OBSERVER_1}, {OBSERVER_2}]",
     ),
     (
         "generated name",

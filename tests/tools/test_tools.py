@@ -17,6 +17,7 @@ from tests.support.tools.logging_kafka import logging_classes
 from tests.support.tools.playing import Target, differences, play
 from tests.support.tools.scenarios import SCENARIOS
 from tests.support.tools.steps import VERSIONS, Scenario
+from tests.support.tools.usage import misused
 
 pytestmark = [pytest.mark.clients, pytest.mark.java, pytest.mark.kafka, pytest.mark.timeout(300)]
 PROFILE = "default"
@@ -94,4 +95,5 @@ def test_kafka_command_line_tool_prints_equal_output_for_this_broker_and_for_kaf
 ) -> None:
     with ThreadPoolExecutor(2) as threads:
         expected, actual = threads.map(lambda side: play(side.tools, scenario, side.target), pair)
+    assert not (texts := misused(expected)), "\n\n".join(texts)
     assert not (texts := differences(expected, actual)), "\n\n".join(texts)

@@ -42,6 +42,7 @@ public final class AdminCalls {
 
     static final ObjectMapper JSON = new ObjectMapper().enable(SerializationFeature.ORDER_MAP_ENTRIES_BY_KEYS);
     static final Set<String> NOT_CONTENT = Set.of("hashCode", "toString", "getClass", "notify", "notifyAll", "wait", "clone");
+    static final String ERRORS_OF_BROKERS = "org.apache.kafka.common.errors.";
     static final int LIMIT_SECONDS = 40;
     static Admin admin;
 
@@ -62,13 +63,19 @@ public final class AdminCalls {
     }
 
     static Map<String, Object> failure(Throwable error) {
-        while ((error instanceof ExecutionException || error instanceof InvocationTargetException) && error.getCause() != null) {
+        while (isWrapper(error) && error.getCause() != null) {
             error = error.getCause();
         }
         Map<String, Object> fields = new TreeMap<>();
-        fields.put("error", error.getClass().getSimpleName());
+        // The short name of an exception that may come from a broker, and the full name of any other, which is an error of this program or the client.
+        Class<?> kind = error.getClass();
+        fields.put("error", kind.getName().startsWith(ERRORS_OF_BROKERS) ? kind.getSimpleName() : kind.getName());
         fields.put("message", error.getMessage());
         return fields;
+    }
+
+    static boolean isWrapper(Throwable error) {
+        return error instanceof ExecutionException || error instanceof InvocationTargetException || error.getClass() == KafkaException.class;
     }
 
     /** Returns maps, lists, texts and numbers for any result: waits for futures, and takes what the methods of an object without parameters return. */
@@ -220,7 +227,6 @@ public final class AdminCalls {
         ConfigResource all = resource(ConfigResource.Type.BROKER, "");
         print("describeConfigs", "a topic", () -> admin.describeConfigs(List.of(topic), new DescribeConfigsOptions().includeSynonyms(true)));
         print("describeConfigs", "a missing topic", () -> admin.describeConfigs(List.of(resource(ConfigResource.Type.TOPIC, "admin-none"))));
-        print("describeConfigs", "a missing broker", () -> admin.describeConfigs(List.of(resource(ConfigResource.Type.BROKER, "77"))));
         print("incrementalAlterConfigs", "a topic", () -> admin.incrementalAlterConfigs(Map.of(topic, List.of(
             op("retention.ms", "5000", AlterConfigOp.OpType.SET), op("cleanup.policy", "compact", AlterConfigOp.OpType.APPEND)))));
         print("incrementalAlterConfigs", "an unknown setting", () ->
@@ -290,8 +296,8 @@ public final class AdminCalls {
             }
             print("describeProducers", "an idempotent producer", () -> admin.describeProducers(List.of(partition("admin-a", 0))));
         }
-        print("describeProducers", "a missing partition", () -> admin.describeProducers(
-            List.of(partition("admin-a", 9)), new DescribeProducersOptions().brokerId(0)));
+        print("describeProducers", "a partition of another broker", () -> admin.describeProducers(
+            List.of(partition("admin-c", 0)), new DescribeProducersOptions().brokerId(0)));
         print("listOffsets", "earliest", () -> offset(OffsetSpec.earliest()));
         print("listOffsets", "latest", () -> offset(OffsetSpec.latest()));
         print("listOffsets", "highest timestamp", () -> offset(OffsetSpec.maxTimestamp()));
@@ -329,6 +335,10 @@ public final class AdminCalls {
         print("describeReplicaLogDirs", "a replica and a missing one", () ->
             admin.describeReplicaLogDirs(List.of(replica, new TopicPartitionReplica("admin-none", 0, 1))));
         print("alterReplicaLogDirs", "to an unknown folder", () -> admin.alterReplicaLogDirs(Map.of(replica, "/nowhere")));
+        String folder = admin.describeLogDirs(List.of(1)).allDescriptions().get().get(1).keySet().iterator().next();
+        print("alterReplicaLogDirs", "to its present folder", () -> admin.alterReplicaLogDirs(Map.of(replica, folder)));
+        print("alterReplicaLogDirs", "a replica of another broker and a missing one", () -> admin.alterReplicaLogDirs(
+            Map.of(new TopicPartitionReplica("admin-b", 0, 1), folder, new TopicPartitionReplica("admin-none", 0, 1), folder)));
         print("electLeaders", "preferred, not needed", () -> admin.electLeaders(ElectionType.PREFERRED, Set.of(partition("admin-a", 0))));
         print("electLeaders", "unclean, not needed", () -> admin.electLeaders(ElectionType.UNCLEAN, Set.of(partition("admin-a", 0))));
         print("electLeaders", "a missing partition", () -> admin.electLeaders(ElectionType.PREFERRED, Set.of(partition("admin-none", 0))));
@@ -347,6 +357,7 @@ public final class AdminCalls {
             Map.of("nope", new FeatureUpdate((short) 1, FeatureUpdate.UpgradeType.UPGRADE)), new UpdateFeaturesOptions().validateOnly(true)));
         print("updateFeatures", "too high a level", () -> admin.updateFeatures(
             Map.of("metadata.version", new FeatureUpdate((short) 99, FeatureUpdate.UpgradeType.UPGRADE)), new UpdateFeaturesOptions().validateOnly(true)));
+        levels();
         print("describeMetadataQuorum", "all", () -> admin.describeMetadataQuorum());
         print("unregisterBroker", "an unknown broker", () -> admin.unregisterBroker(99));
         Set<RaftVoterEndpoint> endpoints = Set.of(new RaftVoterEndpoint("CONTROLLER", "localhost", 1));
@@ -354,6 +365,25 @@ public final class AdminCalls {
         print("removeRaftVoter", "a static quorum", () -> admin.removeRaftVoter(7, new Uuid(7, 7)));
         print("clientInstanceId", "without telemetry", () -> admin.clientInstanceId(Duration.ofSeconds(10)));
         print("metrics", "the client's own", () -> admin.metrics().isEmpty());
+    }
+
+    /** Lowers a feature by one level that loses no metadata, and raises it again: `transaction.version` if the cluster has it, or `metadata.version`. */
+    static void levels() throws Exception {
+        Map<String, FinalizedVersionRange> finalized = admin.describeFeatures().featureMetadata().get().finalizedFeatures();
+        String feature = finalized.containsKey("transaction.version") ? "transaction.version" : "metadata.version";
+        short highest = finalized.get(feature).maxVersionLevel();
+        Map<String, FeatureUpdate> lower = Map.of(feature, new FeatureUpdate((short) (highest - 1), FeatureUpdate.UpgradeType.SAFE_DOWNGRADE));
+        Map<String, FeatureUpdate> higher = Map.of(feature, new FeatureUpdate(highest, FeatureUpdate.UpgradeType.UPGRADE));
+        print("updateFeatures", "a downgrade, only validated", () -> admin.updateFeatures(lower, new UpdateFeaturesOptions().validateOnly(true)));
+        print("describeFeatures", "after a validation", () -> admin.describeFeatures());
+        print("updateFeatures", "a downgrade", () -> admin.updateFeatures(lower, new UpdateFeaturesOptions()));
+        Thread.sleep(1_500);  // brokers apply changes some time after the controller
+        print("describeFeatures", "after a downgrade", () -> admin.describeFeatures());
+        print("updateFeatures", "an upgrade as downgrade", () -> admin.updateFeatures(
+            Map.of(feature, new FeatureUpdate(highest, FeatureUpdate.UpgradeType.SAFE_DOWNGRADE)), new UpdateFeaturesOptions()));
+        print("updateFeatures", "an upgrade", () -> admin.updateFeatures(higher, new UpdateFeaturesOptions()));
+        Thread.sleep(1_500);
+        print("describeFeatures", "after an upgrade", () -> admin.describeFeatures());
     }
 
     static void quotas() throws Exception {
@@ -497,6 +527,19 @@ public final class AdminCalls {
             new ArrayList<>(admin.deleteTopics(TopicCollection.ofTopicIds(List.of(new Uuid(7, 7)))).topicIdValues().values()));
     }
 
+    /** Unregisters a running broker, which is then fenced until its restart. These calls come last. */
+    static void registrations() throws Exception {
+        admin.createTopics(List.of(new NewTopic("admin-r", Map.of(0, List.of(2, 0), 1, List.of(1, 2))), new NewTopic("admin-s", Map.of(0, List.of(2)))))
+            .all().get();
+        Thread.sleep(1_500);
+        print("unregisterBroker", "a running broker", () -> admin.unregisterBroker(2));
+        Thread.sleep(4_000);  // the broker sends heartbeats to the controller every two seconds
+        print("describeTopics", "after a broker was unregistered", () -> admin.describeTopics(List.of("admin-r", "admin-s")).topicNameValues());
+        print("describeCluster", "after a broker was unregistered", () -> admin.describeCluster());
+        print("createTopics", "on an unregistered broker", () -> admin.createTopics(List.of(new NewTopic("admin-u", Map.of(0, List.of(2))))));
+        print("unregisterBroker", "an unregistered broker", () -> admin.unregisterBroker(2));
+    }
+
     public static void main(String[] arguments) throws Exception {
         if (arguments[0].equals("methods")) {
             Set<String> names = new java.util.TreeSet<>();
@@ -508,7 +551,7 @@ public final class AdminCalls {
             System.out.println(JSON.writeValueAsString(names));
             return;
         }
-        admin = Admin.create(client(arguments[0], "default.api.timeout.ms", "30000", "request.timeout.ms", "10000"));
+        admin = Admin.create(client(arguments[0], "default.api.timeout.ms", "30000", "request.timeout.ms", "10000", "enable.metrics.push", "true"));
         topics();
         configs();
         records(arguments[0]);
@@ -518,6 +561,7 @@ public final class AdminCalls {
         groups(arguments[0]);
         transactions(arguments[0]);
         deletions();
+        registrations();
         admin.close(Duration.ofSeconds(5));
     }
 }

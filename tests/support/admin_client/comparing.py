@@ -6,7 +6,7 @@ import difflib
 import json
 import re
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +34,15 @@ NOT_CALLED: Mapping[str, str] = {
     ),
 }
 """Maps each method of the AdminClient that the test program does not call to the reason for not calling it."""
+
+NOT_OF_A_BROKER: Mapping[tuple[str, str], Mapping[str, str]] = {
+    ("listConsumerGroupOffsets", "of two groups"): {
+        "java.lang.IllegalStateException": "`partitionsToOffsetAndMetadata()` without a group works only for one group"
+    },
+}
+"""Maps a call, (method, case), to the exceptions that the client or the test program must raise in it, each with the reason."""
+TIMEOUT = "TimeoutException"
+"""The exception for a call that got no response. It is in the same package as the errors of brokers."""
 
 
 class Result(NamedTuple):
@@ -168,3 +177,41 @@ def differences(expected: Sequence[Result], actual: Sequence[Result]) -> list[st
             changes = difflib.unified_diff(before, after, "Kafka", "this broker", lineterm="", n=2)
             texts.append("\n".join([f"{there.call}: {there.case}", *changes]))
     return texts
+
+
+def broken_calls(
+    results: Sequence[Result], allowed: Mapping[tuple[str, str], Mapping[str, str]] = NOT_OF_A_BROKER
+) -> list[str]:
+    """Return a text for each call whose result has other exceptions of the client or the test program than it must have.
+
+    Such an exception is equal for all clusters, and so proves nothing about a broker. allowed: see `NOT_OF_A_BROKER`.
+    """
+    texts = []
+    for result in results:
+        raised = {exception: message for exception, message in _exceptions(result.content) if _is_local(exception)}
+        expected = allowed.get((result.call, result.case), {})
+        texts += [
+            f"{result.call}: {result.case}: not an error of a broker: {exception}: {raised[exception]}"
+            for exception in sorted(raised.keys() - expected.keys())
+        ]
+        texts += [
+            f"{result.call}: {result.case}: no {exception}; remove it from NOT_OF_A_BROKER"
+            for exception in sorted(expected.keys() - raised.keys())
+        ]
+    return texts
+
+
+def _exceptions(content: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the message of each exception in the content of a result."""
+    if isinstance(content, dict):
+        if content.keys() == {"error", "message"} and isinstance(content["error"], str):
+            yield content["error"], content["message"]
+        content = list(content.values())
+    if isinstance(content, list):
+        for item in content:
+            yield from _exceptions(item)
+
+
+def _is_local(exception: str) -> bool:
+    """Return whether an exception is not an error that a broker sent. The program prints only errors of brokers without their package."""
+    return "." in exception or exception == TIMEOUT

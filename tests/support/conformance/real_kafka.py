@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Mapping
 
@@ -33,6 +35,11 @@ class Controlled(WallClock):
     def start_broker(self, broker_id: int) -> None:
         self._cluster.start_broker(broker_id)
         self.close_connections()
+
+    def kill_broker(self, broker_id: int) -> None:
+        """Kill the process of a broker, without a controlled shutdown."""
+        os.kill(self._cluster.pid_of(broker_id), signal.SIGKILL)
+        self._cluster.stop_broker(broker_id)
 
     def hold_follower(self, topic: str, partition: int, broker_id: int) -> None:
         """Suspend the whole broker process: Kafka has no finer control.

@@ -21,7 +21,7 @@ class Pattern(NamedTuple):
 _LOGGED = re.compile(r'\{"key":\{(?:(?!\{"key":\{).)*|(?<=Processed a total of )\d+')
 """A record of an internal topic as the tools print it, JSON without a line break between records; or the number of all records."""
 
-_ID = re.compile(r'"id": \d+')
+_ID = re.compile(r'"id": (\d+)')
 
 
 def _if_formatted(record: str) -> str:
@@ -35,8 +35,15 @@ def _if_formatted(record: str) -> str:
 
 
 def _value_of_the_quorum(name: str, value: str) -> str:
-    """Return the number of voters for the field `CurrentVoters`, and `<value>` for any other field `name`."""
-    return f"{len(re.findall(_ID, value))} nodes" if name == "CurrentVoters" else "<value>"
+    """Return the part of a field of the quorum's status that two clusters must have in common, or `<value>` if there is none.
+
+    The part is the number of voters in `CurrentVoters`, and the ids of the observers in `CurrentObservers`, except id 0: broker 0 of this project is
+    the controller and so no observer.
+    """
+    ids = [int(number) for number in _ID.findall(value)]
+    if name == "CurrentVoters":
+        return f"{len(ids)} nodes"
+    return str(sorted(set(ids) - {0})) if name == "CurrentObservers" else "<value>"
 
 
 PATTERNS: Mapping[str, Pattern] = {
@@ -78,7 +85,8 @@ PATTERNS: Mapping[str, Pattern] = {
             r"^(?P<name>ClusterId|LeaderId|HighWatermark|MaxFollowerLag|MaxFollowerLagTimeMs|CurrentVoters|CurrentObservers):\s+(?P<value>\S.*)"
         ),
         lambda line: f"{line['name']}: {_value_of_the_quorum(line['name'], line['value'])}",
-        "this broker has one controller without a listener (rule AD-25); other ids, offsets and lags differ, too",
+        "this broker has one controller without a listener (rule AD-25): broker 0, which is therefore no observer; "
+        "other ids, offsets and lags differ, too",
     ),
     "member id": Pattern(
         re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|(?<!\S)[\w+/-]{22}(?!\S)"),

@@ -28,7 +28,7 @@ class Step(NamedTuple):
     left to chance. only: the versions of Kafka whose tools have the command. settles: whether the command shows a change that brokers of a real
     Kafka apply some time after the controller. starts: a client that starts before the command. stopped_after_s: for a tool that runs until it
     is stopped; its lines count once each, in any order. stops_broker, starts_broker: the id of a broker that stops or starts again before the
-    command.
+    command. usage_error: whether the tool itself must reject the arguments; such a command proves nothing about a broker.
     """
 
     verb: str
@@ -43,6 +43,7 @@ class Step(NamedTuple):
     stopped_after_s: float = 0
     stops_broker: int | None = None
     starts_broker: int | None = None
+    usage_error: bool = False
 
 
 class Scenario(NamedTuple):
