@@ -276,7 +276,7 @@ async def _run(options: argparse.Namespace) -> None:
 
 
 def _get_ready(cluster: Cluster) -> None:
-    """Import the request handlers, so that the first request is not delayed by imports, and configure the garbage collector."""
-    cluster.apis  # noqa: B018 - loads the handlers
+    """Load the versions of the APIs, so that they do not delay the first request, and configure the garbage collector."""
+    cluster.apis  # noqa: B018 - loads them
     gc.freeze()
     gc.enable()
