@@ -17,7 +17,7 @@ from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import InvalidBatch, StorageError
 from kafkaproto.broker.log.old_messages import judge_any
-from kafkaproto.broker.log.validation import TopicLimits, Valid, is_transactional, judge, only_batch
+from kafkaproto.broker.log.validation import NO_KEY, TopicLimits, Valid, is_transactional, judge, only_batch
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, Image
 from kafkaproto.broker.replication.awaited_partitions import AwaitedAppend, AwaitedPartitions
 from kafkaproto.broker.replication.partition import Partition
@@ -245,7 +245,7 @@ def _append(
     except KafkaError as error:
         return _refused(data.index, error, partition), None
     except InvalidBatch as error:
-        return _invalid(data.index, error, partition), None
+        return _invalid(topic, data.index, error, partition), None
     except StorageError as error:
         node.complain("records cannot be stored", error, now_ms)
         return _error(data.index, ErrorCode.KAFKA_STORAGE_ERROR), None
@@ -296,18 +296,21 @@ def _refused(index: int, error: KafkaError, partition: Partition | None) -> Part
     return partition_response
 
 
-def _invalid(index: int, error: InvalidBatch, partition: Partition | None) -> PartitionProduceResponse:
+def _invalid(topic: str, index: int, error: InvalidBatch, partition: Partition | None) -> PartitionProduceResponse:
     """Return the response for a partition whose batch is invalid.
 
-    index: the partition number. partition: this broker's replica, from which the log start offset is taken; None if the broker has none. The
-    response has a message only if there are record errors, or if a batch's length field is too small or its magic is unknown (P-2, P-10).
+    topic, index: the topic and the number of the partition. partition: this broker's replica, from which the log start offset is taken; None if the
+    broker has none. The response has a message only if there are record errors, or if a batch's length field is too small or its magic is unknown
+    (P-2, P-10).
     """
     has_message = error.record_errors or (error.before_append and error.error_code == ErrorCode.CORRUPT_MESSAGE)
-    partition_response = _error(index, error.error_code, error.message if has_message else None)
+    in_partition = f"{NO_KEY} in topic partition {topic}-{index}"
+    message = error.message.replace(NO_KEY, in_partition) if has_message else None
+    partition_response = _error(index, error.error_code, message)
     if error.log_start_known and partition is not None:
         partition_response.log_start_offset = partition.log.log_start_offset
     partition_response.record_errors = [
-        BatchIndexAndErrorMessage(e.batch_index, e.message) for e in error.record_errors
+        BatchIndexAndErrorMessage(e.batch_index, e.message.replace(NO_KEY, in_partition)) for e in error.record_errors
     ]
     return partition_response
 

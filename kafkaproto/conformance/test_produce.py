@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import Any
 
@@ -136,20 +137,23 @@ def test_produce_accepts_exactly_one_batch_of_magic_2_per_partition(subject: Sub
     topic = new_topic(subject)
     good = batch(b"v")
     zstd = batch(b"v", compression=Compression.ZSTD)
-    for version, data, error in [
-        (LATEST, b"", 87),
-        (LATEST, good[:40], 87),
-        (3, good + good, 87),
-        (LATEST, good + good, 87),
-        (LATEST, good[:16] + b"\x01" + good[17:], 87),
-        (LATEST, good[:16] + b"\x03" + good[17:], 2),
-        (LATEST, good[:8] + (13).to_bytes(4, "big") + good[12:], 2),
-        (6, zstd, 76),
-        (3, zstd, 76),
+    too_small = "Record size 13 is less than the minimum record overhead (14)"
+    for version, data, error, text in [
+        (LATEST, b"", 87, None),
+        (LATEST, good[:40], 87, None),
+        (3, good + good, 87, None),
+        (LATEST, good + good, 87, None),
+        (LATEST, good[:16] + b"\x01" + good[17:], 87, None),
+        (LATEST, good[:16] + b"\x03" + good[17:], 2, "Invalid magic found in record: 3"),
+        (LATEST, good[:16] + b"\xff" + good[17:], 2, "Invalid magic found in record: -1"),
+        (LATEST, good[:8] + (13).to_bytes(4, "big") + good[12:], 2, too_small),
+        (7, good[:8] + (13).to_bytes(4, "big") + good[12:], 2, too_small),
+        (6, zstd, 76, None),
+        (3, zstd, 76, None),
     ]:
         partition_response = write(topic, data, version)
         assert summary(partition_response) == (error, -1, -1, -1), (version, data)
-        assert bool(partition_response.error_message) == (error == 2 and version >= 8)
+        assert partition_response.error_message == (text if version >= 8 else None)
     assert end(topic) == 0
     assert summary(write(topic, zstd, 7))[:2] == (0, 0)
     assert summary(write(topic, good + good[:30]))[:2] == (0, 1)  # an incomplete batch at the end is ignored
@@ -237,6 +241,12 @@ def test_produce_with_invalid_records_returns_their_indexes_and_stores_no_record
                 indices,
             )
             assert partition_response.error_message == "One or more records have been rejected due to invalid timestamp"
+            [first, *_] = partition_response.record_errors
+            assert re.fullmatch(
+                rf"Timestamp {timestamps[first.batch_index]} of message with offset {first.batch_index} is out of range. "
+                r"The timestamp should be within \[\d{13}, \d{13}\]",
+                first.batch_index_error_message,
+            )
         partition_response = write(late, new_batch, 7)
         assert (summary(partition_response), partition_response.error_message) == ((32, -1, -1, 0), None)
     assert summary(write(late, batch(b"v", timestamp=-1)))[:2] == (0, 0)  # a missing timestamp is not checked
@@ -247,7 +257,13 @@ def test_produce_with_invalid_records_returns_their_indexes_and_stores_no_record
         (87, -1, -1, 0),
         [1, 3],
     )
-    assert partition_response.error_message and (end(late), end(compacted)) == (1, 0)
+    no_key = f"Compacted topic cannot accept message without key in topic partition {compacted.name}-0"
+    assert [e.batch_index_error_message for e in partition_response.record_errors] == [no_key] * 2
+    assert partition_response.error_message == (
+        "One or more records have been rejected due to 2 record errors in total, and only showing the first three errors at most: "
+        f"[RecordError(batchIndex=1, message='{no_key}'), RecordError(batchIndex=3, message='{no_key}')]"
+    )
+    assert (end(late), end(compacted)) == (1, 0)
 
 
 @pytest.mark.rule("P-11")
