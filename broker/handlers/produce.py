@@ -51,6 +51,7 @@ FIRST_VERSION_THAT_ADDS_PARTITIONS = 12
 FIRST_VERSION_BY_ID = 13
 NO_LEADER_KNOWN = LeaderIdAndEpoch()
 NOT_IN_A_TRANSACTION = Verification({}, ())
+SEVERAL_PRODUCERS = "Transactional records contained more than one producer ID"
 UNVERIFIED_MESSAGES: dict[int, str] = {
     ErrorCode.INVALID_TXN_STATE: "Partition was not added to the transaction",
     ErrorCode.NOT_ENOUGH_REPLICAS: "Unable to verify the partition has been added to the transaction.",
@@ -108,7 +109,7 @@ def _produce_in_transaction(
     if not batches:
         return _append_all(exchange, request, topics, NOT_IN_A_TRANSACTION, exchange.now_ms, None)
     if len(producers) > 1:
-        return _failed(exchange, request, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        return _failed(exchange, request, ErrorCode.INVALID_PRODUCER_ID_MAPPING, SEVERAL_PRODUCERS)
     delayed = Delayed()
     is_verified = False
 
@@ -194,10 +195,7 @@ def _refused_whole(request: ProduceRequest) -> KafkaError | InvalidBatch | None:
             for data in topic.partition_data:
                 records: Any = data.records if data.records is not None else b""
                 if is_transactional(records) and request.transactional_id is None:
-                    return KafkaError(
-                        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-                        "A batch of a transaction needs a transactional id.",
-                    )
+                    return KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     except InvalidBatch as error:
         return error
     return None

@@ -358,14 +358,14 @@ def test_acks_0_produce_gets_no_response_and_an_error_closes_its_connection(subj
 
 @pytest.mark.rule("P-23", "X-2")
 def test_transactional_batches_without_a_transaction_are_rejected(subject: Subject) -> None:
-    topic = new_topic(subject)
+    topic = new_topic(subject, 2)
     requested = FindCoordinatorRequest(key="tx", key_type=1)
     wait_until(subject, lambda: subject.ask_once(requested, 3).error_code != 15, "there is a coordinator, or never one")
     data = batch(b"v", producer_id=5, producer_epoch=0, base_sequence=0, attributes=TRANSACTIONAL)
     request = produce(topic.name, data)
     for version in (3, 9, 11):
         partition_response = produced(subject.ask(topic.connect(), request, version))
-        assert summary(partition_response) == (53, -1, -1, -1)
+        assert (summary(partition_response), partition_response.error_message) == ((53, -1, -1, -1), None)
     request.transactional_id = "tx"
     # A new topic of transactions has no leader for a moment, which is NOT_ENOUGH_REPLICAS (19) for a batch that the broker has to verify.
     verified = "the broker verifies the batch"
@@ -373,6 +373,12 @@ def test_transactional_batches_without_a_transaction_are_rejected(subject: Subje
     partition_responses = [produced(subject.ask(topic.connect(), request, version)) for version in (9, 11)]
     assert all(summary(partition_response)[1:] == (-1, -1, -1) for partition_response in partition_responses)
     assert [partition_response.error_code for partition_response in partition_responses] == [49, 49] and end(topic) == 0
+    request.topic_data[0].partition_data.append(
+        PartitionProduceData(1, batch(b"v", producer_id=6, producer_epoch=0, base_sequence=0, attributes=TRANSACTIONAL))
+    )
+    [both] = subject.ask(topic.connect(), request, 11).responses
+    several = "Transactional records contained more than one producer ID"
+    assert [(p.error_code, p.error_message) for p in both.partition_responses] == [(49, several)] * 2
     plain = produce(topic.name, batch(b"v"))
     plain.transactional_id = "tx"
     assert summary(produced(subject.ask(topic.connect(), plain, 9)))[:2] == (0, 0)  # the id alone has no effect
