@@ -54,9 +54,12 @@ NOT_IN_A_TRANSACTION = Verification({}, ())
 SEVERAL_PRODUCERS = "Transactional records contained more than one producer ID"
 UNVERIFIED_MESSAGES: dict[int, str] = {
     ErrorCode.INVALID_TXN_STATE: "Partition was not added to the transaction",
-    ErrorCode.NOT_ENOUGH_REPLICAS: "Unable to verify the partition has been added to the transaction.",
+    ErrorCode.NOT_ENOUGH_REPLICAS: "Unable to verify the partition has been added to the transaction. Underlying error: {}",
 }
-"""Maps each error code with which the verification of a transaction may fail to the error message in the Produce response (TX-28)."""
+"""Maps each error code with which the verification of a transaction may fail to the error message in the Produce response (TX-28).
+
+`{}` stands for the name of the coordinator's error.
+"""
 
 
 def _failed(exchange: Exchange, request: ProduceRequest, error_code: int, message: str | None = None) -> Outcome:
@@ -224,9 +227,11 @@ def _append(
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic else _unknown_topic(exchange.api_version))
         records: Any = data.records if data.records is not None else b""
         produced = memoryview(records) if old else only_batch(records, exchange.api_version)
-        if unverified := verification.errors.get(key, 0):
-            unverified = error_for(exchange.api_key, exchange.api_version, unverified)
-            return _error(data.index, unverified, UNVERIFIED_MESSAGES.get(unverified)), None
+        if coordinator_error := verification.errors.get(key, 0):
+            error_code = error_for(exchange.api_key, exchange.api_version, coordinator_error)
+            message = UNVERIFIED_MESSAGES.get(error_code)
+            in_full = None if message is None else message.format(ErrorCode(coordinator_error).name)
+            return _error(data.index, error_code, in_full), None
         _check_request(exchange, topic, request)
         if partition is None or not partition.is_leader:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
