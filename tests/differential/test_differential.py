@@ -133,5 +133,5 @@ def test_equal_seeds_generate_equal_request_sequences() -> None:
 
 
 def test_produce_request_converted_to_a_dict_contains_its_acks_and_records() -> None:
-    described = plain(produce("t", b""))
+    described = plain(produce("t", b""), {})
     assert described["acks"] == 1 and described["topic_data"][0]["partition_data"][0]["records"] == []
