@@ -17,7 +17,7 @@ from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import InvalidBatch, StorageError
 from kafkaproto.broker.log.old_messages import judge_any
-from kafkaproto.broker.log.validation import TopicLimits, Valid, is_transactional, judge, only_batch
+from kafkaproto.broker.log.validation import NO_KEY, TopicLimits, Valid, is_transactional, judge, only_batch
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, Image
 from kafkaproto.broker.replication.awaited_partitions import AwaitedAppend, AwaitedPartitions
 from kafkaproto.broker.replication.partition import Partition
@@ -51,11 +51,15 @@ FIRST_VERSION_THAT_ADDS_PARTITIONS = 12
 FIRST_VERSION_BY_ID = 13
 NO_LEADER_KNOWN = LeaderIdAndEpoch()
 NOT_IN_A_TRANSACTION = Verification({}, ())
+SEVERAL_PRODUCERS = "Transactional records contained more than one producer ID"
 UNVERIFIED_MESSAGES: dict[int, str] = {
     ErrorCode.INVALID_TXN_STATE: "Partition was not added to the transaction",
-    ErrorCode.NOT_ENOUGH_REPLICAS: "Unable to verify the partition has been added to the transaction.",
+    ErrorCode.NOT_ENOUGH_REPLICAS: "Unable to verify the partition has been added to the transaction. Underlying error: {}",
 }
-"""Maps each error code with which the verification of a transaction may fail to the error message in the Produce response (TX-28)."""
+"""Maps each error code with which the verification of a transaction may fail to the error message in the Produce response (TX-28).
+
+`{}` stands for the name of the coordinator's error.
+"""
 
 
 def _failed(exchange: Exchange, request: ProduceRequest, error_code: int, message: str | None = None) -> Outcome:
@@ -108,7 +112,7 @@ def _produce_in_transaction(
     if not batches:
         return _append_all(exchange, request, topics, NOT_IN_A_TRANSACTION, exchange.now_ms, None)
     if len(producers) > 1:
-        return _failed(exchange, request, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        return _failed(exchange, request, ErrorCode.INVALID_PRODUCER_ID_MAPPING, SEVERAL_PRODUCERS)
     delayed = Delayed()
     is_verified = False
 
@@ -194,10 +198,7 @@ def _refused_whole(request: ProduceRequest) -> KafkaError | InvalidBatch | None:
             for data in topic.partition_data:
                 records: Any = data.records if data.records is not None else b""
                 if is_transactional(records) and request.transactional_id is None:
-                    return KafkaError(
-                        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-                        "A batch of a transaction needs a transactional id.",
-                    )
+                    return KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     except InvalidBatch as error:
         return error
     return None
@@ -226,9 +227,11 @@ def _append(
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic else _unknown_topic(exchange.api_version))
         records: Any = data.records if data.records is not None else b""
         produced = memoryview(records) if old else only_batch(records, exchange.api_version)
-        if unverified := verification.errors.get(key, 0):
-            unverified = error_for(exchange.api_key, exchange.api_version, unverified)
-            return _error(data.index, unverified, UNVERIFIED_MESSAGES.get(unverified)), None
+        if coordinator_error := verification.errors.get(key, 0):
+            error_code = error_for(exchange.api_key, exchange.api_version, coordinator_error)
+            message = UNVERIFIED_MESSAGES.get(error_code)
+            in_full = None if message is None else message.format(ErrorCode(coordinator_error).name)
+            return _error(data.index, error_code, in_full), None
         _check_request(exchange, topic, request)
         if partition is None or not partition.is_leader:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -245,7 +248,7 @@ def _append(
     except KafkaError as error:
         return _refused(data.index, error, partition), None
     except InvalidBatch as error:
-        return _invalid(data.index, error, partition), None
+        return _invalid(topic, data.index, error, partition), None
     except StorageError as error:
         node.complain("records cannot be stored", error, now_ms)
         return _error(data.index, ErrorCode.KAFKA_STORAGE_ERROR), None
@@ -296,18 +299,21 @@ def _refused(index: int, error: KafkaError, partition: Partition | None) -> Part
     return partition_response
 
 
-def _invalid(index: int, error: InvalidBatch, partition: Partition | None) -> PartitionProduceResponse:
+def _invalid(topic: str, index: int, error: InvalidBatch, partition: Partition | None) -> PartitionProduceResponse:
     """Return the response for a partition whose batch is invalid.
 
-    index: the partition number. partition: this broker's replica, from which the log start offset is taken; None if the broker has none. The
-    response has a message only if there are record errors, or if a batch's length field is too small or its magic is unknown (P-2, P-10).
+    topic, index: the topic and the number of the partition. partition: this broker's replica, from which the log start offset is taken; None if the
+    broker has none. The response has a message only if there are record errors, or if a batch's length field is too small or its magic is unknown
+    (P-2, P-10).
     """
     has_message = error.record_errors or (error.before_append and error.error_code == ErrorCode.CORRUPT_MESSAGE)
-    partition_response = _error(index, error.error_code, error.message if has_message else None)
+    in_partition = f"{NO_KEY} in topic partition {topic}-{index}"
+    message = error.message.replace(NO_KEY, in_partition) if has_message else None
+    partition_response = _error(index, error.error_code, message)
     if error.log_start_known and partition is not None:
         partition_response.log_start_offset = partition.log.log_start_offset
     partition_response.record_errors = [
-        BatchIndexAndErrorMessage(e.batch_index, e.message) for e in error.record_errors
+        BatchIndexAndErrorMessage(e.batch_index, e.message.replace(NO_KEY, in_partition)) for e in error.record_errors
     ]
     return partition_response
 

@@ -47,6 +47,8 @@ _ATTRIBUTES_AT = 21
 _UP_TO_MAGIC_BYTES = _MAGIC_AT + 1
 _ANY_TIMESTAMP = (1 << 63) - 1
 _SHOWN_ERRORS = 3
+NO_KEY = "Compacted topic cannot accept message without key"
+"""The error of a record without a key. Kafka's text continues with the partition, which this module does not know."""
 # Codecs by the topic's compression.type, without "producer", which keeps the batch's codec.
 CODECS = {
     "uncompressed": Compression.NONE,
@@ -195,13 +197,14 @@ def _batch_size(produced: memoryview, at: int) -> int | None:
     if batch_length < _SMALLEST_BODY_BYTES:
         raise _refused_early(
             ErrorCode.CORRUPT_MESSAGE,
-            f"A batch length of {batch_length} bytes is too small; at least {_SMALLEST_BODY_BYTES} are needed.",
+            f"Record size {batch_length} is less than the minimum record overhead ({_SMALLEST_BODY_BYTES})",
         )
     if left < _UP_TO_MAGIC_BYTES:
         return None
     magic = produced[at + _MAGIC_AT]
     if magic > MAGIC:
-        raise _refused_early(ErrorCode.CORRUPT_MESSAGE, f"Unknown magic {magic} of a batch; known are 0 to {MAGIC}.")
+        signed = magic if magic < 128 else magic - 256
+        raise _refused_early(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {signed}")
     return batch_length + PREFIX_BYTES if left >= batch_length + PREFIX_BYTES else None
 
 
@@ -283,9 +286,9 @@ def check_records(batch: memoryview, header: BatchHeader, limits: TopicLimits, n
     bad_timestamp = False
     for index, record in enumerate(_opened(batch, header)):
         if limits.compact and record.key is None:
-            errors.append(RecordError(index, "A compacted topic takes no record without a key."))
+            errors.append(RecordError(index, NO_KEY))
             continue
-        message = _timestamp_error(record.timestamp, header, limits, now_ms)
+        message = _timestamp_error(record, header, limits, now_ms)
         if message is not None:
             bad_timestamp = True
             errors.append(RecordError(index, message))
@@ -294,23 +297,46 @@ def check_records(batch: memoryview, header: BatchHeader, limits: TopicLimits, n
             ErrorCode.INVALID_TIMESTAMP, "One or more records have been rejected due to invalid timestamp", errors
         )
     if errors:
-        first_errors = "; ".join(f"{error.batch_index}: {error.message}" for error in errors[:_SHOWN_ERRORS])
+        shown = ", ".join(
+            f"RecordError(batchIndex={error.batch_index}, message='{error.message}')"
+            for error in errors[:_SHOWN_ERRORS]
+        )
         raise InvalidBatch(
             ErrorCode.INVALID_RECORD,
-            f"{len(errors)} records of the batch were rejected; the first errors by record index: {first_errors}",
+            f"One or more records have been rejected due to {len(errors)} record errors in total, and only showing the first three errors at most: "
+            f"[{shown}]",
             errors,
         )
 
 
-def _timestamp_error(timestamp: int, header: BatchHeader, limits: TopicLimits, now_ms: int) -> str | None:
-    if not limits.log_append_time and timestamp != NO_TIMESTAMP:
+def _timestamp_error(record: Record, header: BatchHeader, limits: TopicLimits, now_ms: int) -> str | None:
+    if not limits.log_append_time and record.timestamp != NO_TIMESTAMP:
         earliest, latest = now_ms - limits.timestamp_before_max_ms, now_ms + limits.timestamp_after_max_ms
-        if not earliest <= timestamp <= latest:
-            return f"Timestamp {timestamp} is outside of {earliest}..{latest}."
+        if not earliest <= record.timestamp <= latest:
+            return (
+                f"Timestamp {record.timestamp} of message with offset {record.offset} is out of range. "
+                f"The timestamp should be within [{earliest}, {_as_java_long(latest)}]"
+            )
         return None
     if header.is_log_append_time:
-        return "A producer must not set the timestamp type LogAppendTime; use CreateTime."
+        described = _described(record, header, limits)
+        return (
+            f"Invalid timestamp type in message {described}. Producer should not set timestamp type to LogAppendTime."
+        )
     return None
+
+
+def _as_java_long(value: int) -> int:
+    """Return a sum of two longs as Java computes it: a value above 2**63 - 1 wraps around."""
+    return value if value < 1 << 63 else value - (1 << 64)
+
+
+def _described(record: Record, header: BatchHeader, limits: TopicLimits) -> str:
+    """Return a record in the words of Kafka, which skips the keys and values of compressed records that keep their codec."""
+    is_partial = header.compression and CODECS.get(limits.compression_type, header.compression) == header.compression
+    kind, size_of_none = ("PartialDefaultRecord", -1) if is_partial else ("DefaultRecord", 0)
+    key, value = (size_of_none if data is None else len(data) for data in (record.key, record.value))
+    return f"{kind}(offset={record.offset}, timestamp={record.timestamp}, key={key} bytes, value={value} bytes)"
 
 
 def _with_clients_time(batch: memoryview, header: BatchHeader) -> Valid:

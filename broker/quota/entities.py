@@ -64,9 +64,13 @@ class QuotaEntity(NamedTuple):
 
 def entity_order(components: Sequence[tuple[str, str | None]]) -> list[tuple[str, str | None]]:
     """Return the (type, name) components of an entity in the order in which Kafka sends them: that of a Java `HashMap` from types to names."""
-    types = [entity_type for entity_type, _ in components]
-    ordered = hash_order(types, 1 << max(len(types) - 1, 0).bit_length())
+    ordered = hash_map_order([entity_type for entity_type, _ in components])
     return sorted(components, key=lambda component: ordered.index(component[0]))
+
+
+def hash_map_order(keys: Sequence[str]) -> list[str]:
+    """Return keys in the order of a Java `HashMap` that was created for this number of keys."""
+    return hash_order(keys, 1 << max(len(keys) - 1, 0).bit_length())
 
 
 def parse_entity(components: Iterable[tuple[str, str | None]]) -> QuotaEntity:

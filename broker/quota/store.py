@@ -21,6 +21,7 @@ from kafkaproto.broker.quota.entities import (
     PRODUCER_BYTE_RATE,
     QuotaEntity,
     check_value,
+    hash_map_order,
     parse_entity,
 )
 from kafkaproto.error_codes import ErrorCode
@@ -153,7 +154,8 @@ class ClientQuotaStore:
 
     def _alter_one(self, alteration: QuotaAlteration, validate_only: bool) -> None:
         entity = parse_entity(alteration.entity)
-        for op in alteration.ops:
+        keys = hash_map_order([op.key for op in alteration.ops])
+        for op in sorted(alteration.ops, key=lambda op: keys.index(op.key)):
             if not op.remove:
                 check_value(entity, op.key, op.value)
         if not validate_only:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import Any
 
@@ -136,20 +137,23 @@ def test_produce_accepts_exactly_one_batch_of_magic_2_per_partition(subject: Sub
     topic = new_topic(subject)
     good = batch(b"v")
     zstd = batch(b"v", compression=Compression.ZSTD)
-    for version, data, error in [
-        (LATEST, b"", 87),
-        (LATEST, good[:40], 87),
-        (3, good + good, 87),
-        (LATEST, good + good, 87),
-        (LATEST, good[:16] + b"\x01" + good[17:], 87),
-        (LATEST, good[:16] + b"\x03" + good[17:], 2),
-        (LATEST, good[:8] + (13).to_bytes(4, "big") + good[12:], 2),
-        (6, zstd, 76),
-        (3, zstd, 76),
+    too_small = "Record size 13 is less than the minimum record overhead (14)"
+    for version, data, error, text in [
+        (LATEST, b"", 87, None),
+        (LATEST, good[:40], 87, None),
+        (3, good + good, 87, None),
+        (LATEST, good + good, 87, None),
+        (LATEST, good[:16] + b"\x01" + good[17:], 87, None),
+        (LATEST, good[:16] + b"\x03" + good[17:], 2, "Invalid magic found in record: 3"),
+        (LATEST, good[:16] + b"\xff" + good[17:], 2, "Invalid magic found in record: -1"),
+        (LATEST, good[:8] + (13).to_bytes(4, "big") + good[12:], 2, too_small),
+        (7, good[:8] + (13).to_bytes(4, "big") + good[12:], 2, too_small),
+        (6, zstd, 76, None),
+        (3, zstd, 76, None),
     ]:
         partition_response = write(topic, data, version)
         assert summary(partition_response) == (error, -1, -1, -1), (version, data)
-        assert bool(partition_response.error_message) == (error == 2 and version >= 8)
+        assert partition_response.error_message == (text if version >= 8 else None)
     assert end(topic) == 0
     assert summary(write(topic, zstd, 7))[:2] == (0, 0)
     assert summary(write(topic, good + good[:30]))[:2] == (0, 1)  # an incomplete batch at the end is ignored
@@ -237,6 +241,12 @@ def test_produce_with_invalid_records_returns_their_indexes_and_stores_no_record
                 indices,
             )
             assert partition_response.error_message == "One or more records have been rejected due to invalid timestamp"
+            [first, *_] = partition_response.record_errors
+            assert re.fullmatch(
+                rf"Timestamp {timestamps[first.batch_index]} of message with offset {first.batch_index} is out of range. "
+                r"The timestamp should be within \[\d{13}, \d{13}\]",
+                first.batch_index_error_message,
+            )
         partition_response = write(late, new_batch, 7)
         assert (summary(partition_response), partition_response.error_message) == ((32, -1, -1, 0), None)
     assert summary(write(late, batch(b"v", timestamp=-1)))[:2] == (0, 0)  # a missing timestamp is not checked
@@ -247,7 +257,13 @@ def test_produce_with_invalid_records_returns_their_indexes_and_stores_no_record
         (87, -1, -1, 0),
         [1, 3],
     )
-    assert partition_response.error_message and (end(late), end(compacted)) == (1, 0)
+    no_key = f"Compacted topic cannot accept message without key in topic partition {compacted.name}-0"
+    assert [e.batch_index_error_message for e in partition_response.record_errors] == [no_key] * 2
+    assert partition_response.error_message == (
+        "One or more records have been rejected due to 2 record errors in total, and only showing the first three errors at most: "
+        f"[RecordError(batchIndex=1, message='{no_key}'), RecordError(batchIndex=3, message='{no_key}')]"
+    )
+    assert (end(late), end(compacted)) == (1, 0)
 
 
 @pytest.mark.rule("P-11")
@@ -342,14 +358,14 @@ def test_acks_0_produce_gets_no_response_and_an_error_closes_its_connection(subj
 
 @pytest.mark.rule("P-23", "X-2")
 def test_transactional_batches_without_a_transaction_are_rejected(subject: Subject) -> None:
-    topic = new_topic(subject)
+    topic = new_topic(subject, 2)
     requested = FindCoordinatorRequest(key="tx", key_type=1)
     wait_until(subject, lambda: subject.ask_once(requested, 3).error_code != 15, "there is a coordinator, or never one")
     data = batch(b"v", producer_id=5, producer_epoch=0, base_sequence=0, attributes=TRANSACTIONAL)
     request = produce(topic.name, data)
     for version in (3, 9, 11):
         partition_response = produced(subject.ask(topic.connect(), request, version))
-        assert summary(partition_response) == (53, -1, -1, -1)
+        assert (summary(partition_response), partition_response.error_message) == ((53, -1, -1, -1), None)
     request.transactional_id = "tx"
     # A new topic of transactions has no leader for a moment, which is NOT_ENOUGH_REPLICAS (19) for a batch that the broker has to verify.
     verified = "the broker verifies the batch"
@@ -357,6 +373,12 @@ def test_transactional_batches_without_a_transaction_are_rejected(subject: Subje
     partition_responses = [produced(subject.ask(topic.connect(), request, version)) for version in (9, 11)]
     assert all(summary(partition_response)[1:] == (-1, -1, -1) for partition_response in partition_responses)
     assert [partition_response.error_code for partition_response in partition_responses] == [49, 49] and end(topic) == 0
+    request.topic_data[0].partition_data.append(
+        PartitionProduceData(1, batch(b"v", producer_id=6, producer_epoch=0, base_sequence=0, attributes=TRANSACTIONAL))
+    )
+    [both] = subject.ask(topic.connect(), request, 11).responses
+    several = "Transactional records contained more than one producer ID"
+    assert [(p.error_code, p.error_message) for p in both.partition_responses] == [(49, several)] * 2
     plain = produce(topic.name, batch(b"v"))
     plain.transactional_id = "tx"
     assert summary(produced(subject.ask(topic.connect(), plain, 9)))[:2] == (0, 0)  # the id alone has no effect

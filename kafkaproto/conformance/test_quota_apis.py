@@ -178,6 +178,9 @@ def test_empty_and_repeated_quota_entities_are_rejected_with_the_message_of_kafk
         return [(42, f"Ignoring duplicate entity ClientQuotaEntity(entries={{{entries}}})")]
 
     assert errors(([], [PRODUCE])) == [(42, "Invalid empty client quota entity")]
+    of_two = [(42, "Invalid configuration key connection_creation_rate")]
+    for keys in (["nothing", "connection_creation_rate"], ["connection_creation_rate", "nothing"]):
+        assert errors(([(USER, "u")], keys)) == of_two
     assert errors(([(USER, "u")], [PRODUCE, PRODUCE])) == duplicate("user=u")
     assert errors(([(USER, "u")], [PRODUCE]), ([(USER, "u")], [FETCH])) == duplicate("user=u")
     both: list[tuple[str, str | None]] = [(USER, "u"), (CLIENT, None)]

@@ -10,6 +10,7 @@ from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.test_end_txn import stuck
 from kafkaproto.conformance.test_transactions import begun
 from kafkaproto.conformance.transactions import Producer, bumps_epochs, write_markers
+from kafkaproto.conformance.wire import produced
 from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
 
 NOT_COORDINATOR, NOT_ENOUGH_REPLICAS, OLD_EPOCH, UNKNOWN_MAPPING, CONCURRENT, FENCED = 16, 19, 47, 49, 51, 90
@@ -115,14 +116,18 @@ def test_requests_for_a_transaction_that_is_already_ending_get_a_retriable_error
     subject: Subject, commit: bool
 ) -> None:
     producer, topic = stuck(subject, commit=commit)
-    produced = [NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS, *([CONCURRENT] if bumps_epochs(subject) else [])]
+    text = "Unable to verify the partition has been added to the transaction. Underlying error: CONCURRENT_TRANSACTIONS"
+    old = NOT_ENOUGH_REPLICAS, text
+    expected_errors = [old, old, *([(CONCURRENT, None)] if bumps_epochs(subject) else [])]
     received = errors(producer, topic, Group(subject))
     del received["Produce"]  # the partition has the newer epoch of the marker that keeps the transaction from ending
     expected = without_change(subject, CONCURRENT, CONCURRENT)
     del expected["Produce"]
     assert received == expected
     versions = (9, 11, 12) if bumps_epochs(subject) else (9, 11)
-    assert [producer.send(topic, 0, index=1, version=version)[0] for version in versions] == produced
+    request = producer.produce_request(topic, 0, index=1)
+    results = [produced(subject.ask_once(request, version, topic.leader(1))) for version in versions]
+    assert [(result.error_code, result.error_message) for result in results] == expected_errors
 
 
 @pytest.mark.rule("TX-1", "TX-3", "TX-68")

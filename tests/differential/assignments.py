@@ -12,6 +12,7 @@ from typing import Any
 
 from kafkaproto.conformance.consumer_groups import LEAVE_EPOCH, TIMEOUT_MS, ConsumerGroup
 from kafkaproto.conformance.subject import Subject
+from tests.differential.shown import Shown
 
 Step = tuple[str, dict[str, Any]]
 
@@ -53,6 +54,8 @@ class AssignmentPlayer:
         self.group = ConsumerGroup(subject)
         self.topic = self.group.topic.name
         self.epochs: dict[str, int] = {}
+        self.shown = Shown()
+        self.shown.add(self.group.id, "group")
 
     def answered(self, step: Step) -> Any:
         kind, given = step
@@ -60,6 +63,10 @@ class AssignmentPlayer:
 
     def _topic(self, partitions: int) -> None:
         self.topic = self.group.add_topic(partitions).name
+        self.shown.add(self.topic, "topic")
+
+    def _error(self, response: Any) -> Any:
+        return response.error_code, self.shown.plain(response.error_message)
 
     def _names(self, missing: bool) -> list[str]:
         return [self.topic, f"no-{self.topic}"] if missing else [self.topic]
@@ -68,7 +75,7 @@ class AssignmentPlayer:
         if not response.error_code:
             self.epochs[member] = response.member_epoch
         targets = {member: [*target.values()] for member, target in self.group.targets().items()}
-        return response.error_code, self.group.epochs[1:], targets
+        return *self._error(response), self.group.epochs[1:], targets
 
     def _enter(self, member: str, missing: bool, assignor: str | None) -> Any:
         names = self._names(missing)
@@ -80,7 +87,7 @@ class AssignmentPlayer:
 
     def _leave(self, member: str) -> Any:
         """Let a member leave, and another one send a heartbeat, with which the coordinator computes the new target assignments."""
-        left = self.group.heartbeat(member, LEAVE_EPOCH).error_code
+        left = self._error(self.group.heartbeat(member, LEAVE_EPOCH))
         self.epochs.pop(member, None)
         other = next(iter(self.epochs), None)
         if other is None:

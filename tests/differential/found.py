@@ -92,6 +92,22 @@ ONCE_DIFFERENT = {
             _fetch(10, {**_partition(1, 1, 100), "epoch": 0}, _partition(0, 1, 200, last_epoch=1), min_bytes=1, replica_id=1, rack="r1"),
         ),
     ),
+    "messages about batches without a known magic or size are Kafka's": RequestSequence(
+        steps=(_produce(damage="magic 3"), _produce(damage="length tiny"), _produce(damage="transactional")),
+    ),
+    "messages about records without a key are Kafka's": RequestSequence(
+        configs={"cleanup.policy": "compact"}, steps=(_produce(values=[30] * 4, keys=False),),
+    ),
+    "messages about old timestamps are Kafka's": RequestSequence(
+        configs={"message.timestamp.before.max.ms": "3600000"}, steps=(_produce(values=[5, 30]), _produce(codec=1)),
+    ),
+    **{
+        f"messages about LogAppendTime are Kafka's for codec {codec} and compression.type={compression_type}": RequestSequence(
+            configs={"message.timestamp.type": "LogAppendTime", "compression.type": compression_type},
+            steps=tuple(_produce(codec=codec, damage="log append time", keys=keys) for keys in (True, False)),
+        )
+        for codec, compression_type in ((0, "producer"), (1, "producer"), (2, "lz4"), (0, "gzip"))
+    },
 }  # fmt: skip
 
 
@@ -147,6 +163,27 @@ _REFUSED_IN_EMPTY_GROUP = (
     _leave("A"),
     ("classic_refused", {"version": 5, "static": False}),
     ("classic_describe", {}),
+)
+_TWO_PRODUCERS = (
+    (
+        "odd_produce",
+        {
+            "version": 9,
+            "name": "own",
+            "acks": 1,
+            "batches": [
+                {
+                    "partition": producer,
+                    "producer": producer,
+                    "numbers": "own",
+                    "epoch": None,
+                    "sequence": 0,
+                    "transactional": True,
+                }
+                for producer in (0, 1)
+            ],
+        },
+    ),
 )
 _STALE_EPOCH = (_send("newer epoch", 11, transactional=False), _send("own"), _send("own", 11), _add(), _send("own"))
 _FENCED_PRODUCER = (_add(1), ("init", {"producer": 1, "version": 0, "ids": "none"}), _send("other", 9))
@@ -206,6 +243,17 @@ _QUOTA_OF_TWO = (
     (
         "describe_quotas",
         {"version": 1, "components": [("user", 0, "user"), ("client-id", 0, "client")], "strict": True},
+    ),
+)
+_INVALID_QUOTAS = (
+    (
+        "alter_quotas",
+        {
+            "version": 1,
+            "entity": _QUOTA,
+            "changes": [("request_percentage", 0.0, False), ("connection_creation_rate", 7.0, False)],
+            "validate_only": True,
+        },
     ),
 )
 _UNKNOWN_SETTING = (
@@ -299,6 +347,18 @@ CONVERSATIONS_ONCE_DIFFERENT: dict[str, Conversation | RequestSequence] = {
     **{
         f"components of a quota entity come in the order of a hash table in {release}": Conversation(
             SETTINGS, release, _QUOTA_OF_TWO
+        )
+        for release in ("3.9", "4.2")
+    },
+    **{
+        f"the message about invalid quotas names the first key of a hash table in {release}": Conversation(
+            SETTINGS, release, _INVALID_QUOTAS
+        )
+        for release in ("3.9", "4.2")
+    },
+    **{
+        f"batches of two producers are rejected with a message in {release}": Conversation(
+            TRANSACTIONS, release, _TWO_PRODUCERS
         )
         for release in ("3.9", "4.2")
     },

@@ -75,6 +75,9 @@ class GroupPlayer:
             return Identity(self.member_id, self.generation, None)
         return Identity(member, self.epochs.get(member, 1), self.instances.get(member))
 
+    def _error(self, response: Any) -> Any:
+        return response.error_code, self.shown.plain(response.error_message)
+
     def _name(self, topic_id: bytes) -> str:
         return f"topic {next(i for i, topic in enumerate(self.topics) if topic.topic_id == topic_id)}"
 
@@ -102,14 +105,15 @@ class GroupPlayer:
     def _seen(self, member: str, response: Any) -> Any:
         """Remember what a response says, and return what is compared."""
         if response.error_code:
-            return response.error_code
+            return self._error(response)
         self.epochs[member] = response.member_epoch
         if response.assignment is None:
-            return response.member_epoch, response.heartbeat_interval_ms, None
+            return *self._error(response), response.member_epoch, response.heartbeat_interval_ms, None
         names = {topic.topic_id: topic.name for topic in self.topics}
         listed = response.assignment.topic_partitions
         self.assigned[member] = {names[t.topic_id]: sorted(t.partitions) for t in listed}
-        return response.member_epoch, response.heartbeat_interval_ms, self._partitions(listed)
+        seen = *self._error(response), response.member_epoch, response.heartbeat_interval_ms
+        return *seen, self._partitions(listed)
 
     def _partitions(self, listed: Any) -> Any:
         if self.counts_only:
@@ -152,7 +156,7 @@ class GroupPlayer:
         response = self.group.heartbeat(member, epoch, instance_id=self.instances.get(member))
         if not response.error_code and epoch == -1:
             self.assigned.pop(member, None)
-        return response.error_code, response.member_epoch
+        return *self._error(response), response.member_epoch
 
     def _commit(self, member: str, version: int, epoch: str) -> Any:
         own = self.epochs.get(member, 1)
@@ -177,7 +181,7 @@ class GroupPlayer:
             for member in group.members
         )
         return (
-            group.error_code,
+            *self._error(group),
             group.group_state,
             group.group_epoch,
             group.assignment_epoch,

@@ -63,15 +63,8 @@ class OddWriter:
 
     def step(self) -> Step:
         kinds: list[Callable[[], Step]] = [self._init, self._add, self._add_many, self._add_offsets]
-        kinds += [
-            self._commit_offsets,
-            self._end,
-            self._produce,
-            self._produce,
-            self._markers,
-            self._describe,
-            self._list,
-        ]
+        kinds += [self._commit_offsets, self._end, self._produce, self._produce]
+        kinds += [self._markers, self._describe, self._list]
         return self.chance.choice(kinds)()
 
     def _who(self) -> dict[str, Any]:
@@ -350,7 +343,7 @@ class OddRequests:
                 break
             self.subject.pass_ms(PAUSE_MS)
         return [
-            (p.index, p.error_code, p.base_offset, p.log_start_offset)
+            (p.index, p.log_start_offset, *self.player.partition_result(p))
             for t in answer.responses
             for p in t.partition_responses
         ]

@@ -7,7 +7,7 @@ state, the player waits until every replica has the change (the barrier).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -29,14 +29,12 @@ from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, To
 from kafkaproto.records import entries
 from tests.differential.batches import made
 from tests.differential.request_sequences import NOBODY, PARTITIONS, RequestSequence, Step
+from tests.differential.texts import id_in_texts, shown
 
 PRODUCED_MS = 1_750_000_000_000
 """Timestamps after this one come from the broker's clock, not from a producer."""
 LEFT_OUT = {
     "throttle_time_ms": "depends on time",
-    "error_message": "Kafka's texts are not copied",
-    "batch_index_error_message": "like the field above",
-    "message": "like the field above",
     "cluster_id": "random",
     "controller_id": "a KRaft broker reports a random broker",
     "port": "chosen at start",
@@ -122,6 +120,10 @@ class Player:
             raise Silence
         return answer.message
 
+    def _plain(self, response: Any) -> Any:
+        """Return a response as `plain` does, with the name and the id of the topic replaced in texts."""
+        return plain(response, {self.topic.name: "topic", id_in_texts(self.topic_id): "an id"})
+
     def _name(self, topic: str) -> str:
         return NOBODY if topic == NOBODY else self.topic.name
 
@@ -135,7 +137,7 @@ class Player:
         named = TopicProduceData(self._name(topic), self._id(topic), [data])
         request = ProduceRequest(None, acks, 5000, [named])
         if acks != 0:
-            return plain(self._ask(request, version))
+            return self._plain(self._ask(request, version))
         sent = self.connection.frame(request, version)
         self.connection.send_bytes(sent)
         self.connection.sent.popitem()
@@ -190,13 +192,13 @@ class Player:
                 self.session = answer.session_id, (1 if epoch == 0 else epoch + 1)
             elif answer.error_code == 0:
                 self.session = (0, 0)
-        return plain(answer)
+        return self._plain(answer)
 
     def _list_offsets(
         self, version: int, topic: str, partition: int, timestamp: int, epoch: int, isolation: int, replica_id: int
     ) -> Any:
         topic_request = ListOffsetsTopic(self._name(topic), [ListOffsetsPartition(partition, epoch, timestamp)])
-        return plain(
+        return self._plain(
             self._ask(ListOffsetsRequest(replica_id, isolation if version >= 2 else 0, [topic_request]), version)
         )
 
@@ -204,11 +206,11 @@ class Player:
         topic_request = OffsetForLeaderTopic(
             self._name(topic), [OffsetForLeaderPartition(partition, epoch, epoch_requested)]
         )
-        return plain(self._ask(OffsetForLeaderEpochRequest(-1, [topic_request]), version))
+        return self._plain(self._ask(OffsetForLeaderEpochRequest(-1, [topic_request]), version))
 
     def _delete(self, version: int, partition: int, offset: int) -> Any:
         topic = DeleteRecordsTopic(self.topic.name, [DeleteRecordsPartition(partition, offset)])
-        return plain(self._ask(DeleteRecordsRequest([topic], 5000), version))
+        return self._plain(self._ask(DeleteRecordsRequest([topic], 5000), version))
 
     def _metadata(self, version: int, topic: str) -> Any:
         name = self._name(topic)
@@ -216,7 +218,7 @@ class Player:
         answer = self._ask(request, version)
         for topic_seen in answer.topics:  # brokers return topics in any order
             topic_seen.partitions.sort(key=lambda partition: partition.partition_index)
-        return plain(answer)
+        return self._plain(answer)
 
     def _stop(self, who: str) -> Any:
         """Stop a broker and wait for its followers; another broker may lead then."""
@@ -291,24 +293,24 @@ def play(subject: Subject, request_sequence: RequestSequence) -> Answers:
     return Player(subject, request_sequence).play()
 
 
-def plain(value: Any) -> Any:
-    """Return a message as dicts, lists and values, without the fields that are not compared."""
+def plain(value: Any, instead: Mapping[str, str]) -> Any:
+    """Return a message as dicts, lists and values, without the fields that are not compared. instead: what texts contain in place of names."""
     if is_dataclass(value):
-        return {
-            field.name: shown for field in fields(value) for shown in _shown(field.name, getattr(value, field.name))
-        }
+        return {f.name: part for f in fields(value) for part in _of_field(f.name, getattr(value, f.name), instead)}
     if isinstance(value, list):
-        return [plain(item) for item in value]
+        return [plain(item, instead) for item in value]
+    if isinstance(value, str):
+        return shown(value, instead)
     return bytes(value) if isinstance(value, memoryview | bytearray) else value
 
 
-def _shown(name: str, value: Any) -> Iterator[Any]:
+def _of_field(name: str, value: Any, instead: Mapping[str, str]) -> Iterator[Any]:
     if name in SHOWN_AS:
         yield SHOWN_AS[name](value)
     elif name == "records" and value is not None:
         yield in_words(bytes(value))
     elif name not in LEFT_OUT:
-        yield plain(value)
+        yield plain(value, instead)
 
 
 def in_words(data: bytes) -> list[Any]:

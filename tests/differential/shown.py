@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-LEFT_OUT = {"throttle_time_ms", "error_message", "unknown_tagged_fields"}
-"""Fields that are not compared: time, texts, and tagged fields, of which none are known."""
-GENERATED_ID = re.compile(r".*-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-"""A member id that a broker generated."""
+from tests.differential.texts import id_in_texts, shown
+
+LEFT_OUT = {"throttle_time_ms", "unknown_tagged_fields"}
+"""Fields that are not compared: time, and tagged fields, of which none are known."""
+ID_BYTES = 16
 LONG = 100
 
 
@@ -18,10 +18,15 @@ class Shown:
 
     def __init__(self) -> None:
         self._instead: dict[str | bytes, str] = {}
+        self._in_texts: dict[str, str] = {}
 
     def add(self, value: str | bytes, instead: str) -> None:
         """Show `instead` for a value from now on, unless something else is shown for it already."""
         self._instead.setdefault(value, instead)
+        if isinstance(value, str):
+            self._in_texts.setdefault(value, instead)
+        elif len(value) == ID_BYTES:
+            self._in_texts.setdefault(id_in_texts(value), instead)
 
     def plain(self, value: Any) -> Any:
         """Return a message as dicts, lists and values."""
@@ -43,8 +48,6 @@ class Shown:
         return value
 
     def _text(self, value: str) -> str:
-        if value in self._instead:
-            return self._instead[value]
-        if GENERATED_ID.fullmatch(value):
-            return "an id"
-        return value if len(value) <= LONG else f"{value[0]!r} and {len(value) - 1} more"
+        if len(value) > LONG and len(set(value)) == 1:
+            return f"{value[0]!r} and {len(value) - 1} more"
+        return shown(value, self._in_texts)

@@ -22,7 +22,7 @@ from tests.differential.conversations import (
 from tests.differential.found import CONVERSATIONS_ONCE_DIFFERENT, ONCE_DIFFERENT
 from tests.differential.playing import plain
 from tests.differential.request_sequences import LOG, RequestSequence, request_sequence
-from tests.differential.unstable import UNSTABLE, UNSTABLE_CONVERSATIONS
+from tests.differential.unstable import UNSTABLE
 from tests.support.wire import produce
 
 SECONDS = 60.0
@@ -50,7 +50,8 @@ def test_random_request_sequences_get_the_same_responses_as_from_real_kafka(pair
     while time.monotonic() < end or played < FEWEST:
         result = pair.compare(request_sequence(played))
         assert not isinstance(result, Differing), f"seed {played}:\n{result.request_sequence}\n{result.difference}"
-        assert not isinstance(result, Unstable) or played in UNSTABLE, f"seed {played} is unstable: {result.difference}"
+        listed = (LOG, "3.9", played) in UNSTABLE
+        assert not isinstance(result, Unstable) or listed, f"seed {played} is unstable: {result.difference}"
         played += 1
 
 
@@ -95,7 +96,7 @@ def test_random_group_and_transaction_requests_get_the_responses_of_real_kafka(t
     for seed in range(CONVERSATIONS):
         result = running.compare(generated(about, seed, release))
         assert not isinstance(result, Differing), f"seed {seed}:\n{result.request_sequence}\n{result.difference}"
-        listed = (about, release, seed) in UNSTABLE_CONVERSATIONS
+        listed = (about, release, seed) in UNSTABLE
         assert not isinstance(result, Unstable) or listed, f"seed {seed} is unstable: {result.difference}"
 
 
@@ -132,5 +133,5 @@ def test_equal_seeds_generate_equal_request_sequences() -> None:
 
 
 def test_produce_request_converted_to_a_dict_contains_its_acks_and_records() -> None:
-    described = plain(produce("t", b""))
+    described = plain(produce("t", b""), {})
     assert described["acks"] == 1 and described["topic_data"][0]["partition_data"][0]["records"] == []

@@ -5,6 +5,7 @@ Producer ids and names are shown by their order of appearance. After a step that
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -34,6 +35,7 @@ from kafkaproto.records import entries
 from kafkaproto.records.batch import TRANSACTIONAL, BatchHeader
 from tests.differential.conversations import PARTITIONS, PRODUCERS, Step
 from tests.differential.odd_transactions import OddRequests
+from tests.differential.texts import shown
 
 TIMEOUT_MS = 60_000
 GROUP_PARTITION = 1
@@ -43,8 +45,10 @@ NO_IDS = 14
 RETRIED = {14, 15, 16, 19}
 """Errors of a coordinator or a partition that is not ready yet; such a request is repeated."""
 PRODUCED_MS = 1_600_000_000_000
-LEFT_OUT = {"throttle_time_ms", "error_message", "unknown_tagged_fields", "record_errors", "current_leader"}
-"""Fields that are not compared: time, texts, and those that other tests compare."""
+LEFT_OUT = {"throttle_time_ms", "unknown_tagged_fields"}
+"""Fields that are not compared: time, and tagged fields, of which none are known."""
+PRODUCER_ID = re.compile(r"(?i)\b(producer(?: ?id)?[ =:]+)(\d+)")
+"""A producer id in a text."""
 TIMES = {"transaction_start_time_ms", "last_timestamp", "log_append_time_ms"}
 """Fields of which only the sign is compared."""
 
@@ -160,7 +164,7 @@ class TransactionPlayer:
         answer = self._produced(request, version)
         if answer.error_code == 0 and sequence in ("next", "zero"):
             self.sequences[key] = base + 1
-        return answer.error_code, answer.base_offset
+        return self.partition_result(answer)
 
     def _produced(self, request: Any, version: int) -> Any:
         """Return the result of a Produce request, repeated for up to `ENDED_MS` while the coordinator is not ready or a transaction does not end."""
@@ -229,6 +233,7 @@ class TransactionPlayer:
             (
                 p.partition_index,
                 p.error_code,
+                self.plain(p.error_message),
                 sorted(
                     (self.number(s.producer_id), s.producer_epoch, s.last_sequence, s.coordinator_epoch, s.current_txn_start_offset)
                     for s in p.active_producers
@@ -261,12 +266,20 @@ class TransactionPlayer:
             return "none"
         return self._shown.setdefault(producer_id, f"id {len(self._shown)}")
 
+    def partition_result(self, response: Any) -> Any:
+        """Return the part of a Produce response about one partition that is compared. The log conversations compare the leader and the time."""
+        errors = [(error.batch_index, self.plain(error.batch_index_error_message)) for error in response.record_errors]
+        return response.error_code, response.base_offset, self.plain(response.error_message), errors
+
     def plain(self, value: Any) -> Any:
         if is_dataclass(value):
-            return {f.name: shown for f in fields(value) for shown in self._of_field(f.name, getattr(value, f.name))}
+            return {f.name: part for f in fields(value) for part in self._of_field(f.name, getattr(value, f.name))}
         if isinstance(value, list):
             return [self.plain(item) for item in value]
-        return self._names.get(value, value) if isinstance(value, str) else value
+        return self._text(value) if isinstance(value, str) else value
+
+    def _text(self, value: str) -> str:
+        return shown(PRODUCER_ID.sub(lambda match: match[1] + self.number(int(match[2])), value), self._names)
 
     def _of_field(self, name: str, value: Any) -> Iterator[Any]:
         if name in TIMES:

@@ -34,8 +34,8 @@ LEGEND = """What the lines say:
   coordinator in Scala, the default of 3.9, both groups are classic; with the one in Java, one of them is a KIP-848 group.
 - *conformance*: the modules of the conformance suite that `make test-all` runs on Kafka 3.9.1 but not on 4.2.0, because they take minutes.
 - *conversations*: the same random requests go to this broker and to a real Kafka, and their responses are compared. A conversation is *unstable* if
-  Kafka itself responds differently when it is repeated. With *nodes*, brokers stop and start in between. Parts with a release in their name go
-  to Kafka 3.9.1 or 4.2.0: about the *log*, *transactions*, *settings* with quotas, the
+  Kafka itself responds differently when it is repeated; its part holds only if the reason is known and listed. With *nodes*, brokers stop and start
+  in between. Parts with a release in their name go to Kafka 3.9.1 or 4.2.0: about the *log*, *transactions*, *settings* with quotas, the
   *assignments* of KIP-848 groups with many members, and groups. *classic-groups-3.9* has classic members and the old
   coordinator, the default of that release. The other groups have the coordinator in Java, half of them with members of KIP-848 and half with
   classic members. The parts with only a number are about the log, on 3.9.1.

@@ -21,8 +21,10 @@ from benchmarks.rivals.jars import KAFKA_VERSION, NEWER_VERSION
 from tests.clients.long_quotas import beside_kafka, configs, for_long
 from tests.differential.__main__ import both
 from tests.differential.__main__ import run as run_conversations
+from tests.differential.comparing import Difference
 from tests.differential.conversations import ASSIGNMENTS, CLASSIC_GROUPS, GROUPS, SETTINGS, TRANSACTIONS
 from tests.differential.request_sequences import LOG
+from tests.differential.unstable import UNSTABLE
 from tests.distribution import NotAsPublished
 from tests.distribution import lines as distribution_lines
 from tests.long_run.code import CLIENTS, PROVEN, ROOT, SIMULATED, SUITE, git, simulated_files
@@ -150,12 +152,19 @@ def _conversations(first: int, count: int, nodes: int, about: str = LOG, release
         for seed, comparison in compared.differing.items()
     ]
     unstable = [
-        Finding(f"seed {seed} is unstable: {comparison.difference.step}", True)
+        _unstable(seed, comparison.difference, UNSTABLE.get((about, release, seed)))
         for seed, comparison in compared.unstable.items()
     ]
     whole = compared.played == count + nodes and not findings
     kafka = NEWER_VERSION if release == NEWER_RELEASE else KAFKA_VERSION
     return [Finding(f"seeds {first} to {last} against Kafka {kafka}: {compared}", whole), *findings, *unstable]
+
+
+def _unstable(seed: int, difference: Difference, reason: str | None) -> Finding:
+    """Return the finding about an unstable conversation, which holds only if the conversation is listed with a reason."""
+    if reason is None:
+        return Finding(f"seed {seed} is unstable and not in tests/differential/unstable.py: {difference.step}", False)
+    return Finding(f"seed {seed} is unstable, because {reason}", True)
 
 
 def _conformance() -> list[Finding]:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.differential.__main__ import Summary
+from tests.differential.comparing import Difference, Unstable
+from tests.differential.conversations import GROUPS, Conversation
 from tests.long_run import __main__ as program
 from tests.long_run import code, parts
 from tests.long_run.page import PAGE, page, write_page
@@ -188,6 +192,19 @@ def test_long_test_run_discards_a_result_if_the_code_changed_during_the_run(
     assert program.main([]) == (2 if changed else 0)
     assert list(read(tmp_path)) == ([] if changed else ["one"])
     assert ("its result is not kept" in capsys.readouterr().err) == changed
+
+
+def test_unstable_conversation_fails_its_part_unless_it_is_listed_with_a_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    step = "beat", {"member": "A"}
+    unstable = Unstable(Conversation(GROUPS, "4.2", (step,)), Difference(0, step, 0, 1))
+    monkeypatch.setattr(parts, "both", lambda about, release: nullcontext())
+    monkeypatch.setattr(parts, "run_conversations", lambda *a, **fields: Summary(200, {}, {7: unstable}))
+    part = next(part for part in all_parts() if part.name == "conversations-groups-4.2")
+    assert [finding.holds for finding in part.run()] == [True, False]
+    monkeypatch.setattr(parts, "UNSTABLE", {(GROUPS, "4.2", 7): "the order of members is random"})
+    assert part.run()[1] == Finding("seed 7 is unstable, because the order of members is random", True)
 
 
 def test_long_test_run_parts_cover_10000_simulations_and_2000_request_sequences() -> None:

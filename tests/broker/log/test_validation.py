@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
-from kafkaproto.broker.log.errors import InvalidBatch
-from kafkaproto.broker.log.validation import TopicLimits, Valid, validate
+from kafkaproto.broker.log.errors import InvalidBatch, RecordError
+from kafkaproto.broker.log.validation import NO_KEY, TopicLimits, Valid, validate
 from kafkaproto.records.batch import Compression, NewRecord, build_batch, check_crc, read_header, records
 from tests.support.broker.batches import NOW_MS, batch
 
@@ -204,7 +204,46 @@ def test_record_timestamps_of_minus_one_or_at_the_limits_are_accepted() -> None:
     limits = TopicLimits(timestamp_before_max_ms=1000, timestamp_after_max_ms=2000)
     assert judged(batch(timestamps=[NOW_MS - 1000, NOW_MS + 2000, -1]), limits).header.record_count == 3
     error = refusal(batch(timestamps=[NOW_MS, NOW_MS - 1001, NOW_MS + 2001]), limits)
-    assert [record_error.batch_index for record_error in error.record_errors] == [1, 2]
+    limits_text = f"is out of range. The timestamp should be within [{NOW_MS - 1000}, {NOW_MS + 2000}]"
+    assert error.record_errors == [
+        RecordError(1, f"Timestamp {NOW_MS - 1001} of message with offset 1 {limits_text}"),
+        RecordError(2, f"Timestamp {NOW_MS + 2001} of message with offset 2 {limits_text}"),
+    ]
+
+
+@pytest.mark.rule("P-10")
+def test_latest_timestamp_in_an_error_message_wraps_around_as_in_java() -> None:
+    error = refusal(batch(timestamps=[5]), TopicLimits(timestamp_before_max_ms=1000))
+    assert error.record_errors[0].message.endswith(f"within [{NOW_MS - 1000}, {NOW_MS - 2**63 - 1}]")
+
+
+@pytest.mark.rule("P-10")
+def test_message_about_records_without_keys_lists_the_first_three_records() -> None:
+    error = refusal(built(Compression.NONE, [1, 2, 3, 4], key=None), TopicLimits(compact=True))
+    record_texts = ", ".join(f"RecordError(batchIndex={i}, message='{NO_KEY}')" for i in range(3))
+    assert error.message == (
+        "One or more records have been rejected due to 4 record errors in total, and only showing the first three errors at most: "
+        f"[{record_texts}]"
+    )
+
+
+@pytest.mark.rule("P-10")
+@pytest.mark.parametrize(
+    ("codec", "compression_type", "described"),
+    [
+        (Compression.NONE, "producer", "DefaultRecord(offset=0, timestamp=7, key=0 bytes, value=1 bytes)"),
+        (Compression.GZIP, "gzip", "PartialDefaultRecord(offset=0, timestamp=7, key=-1 bytes, value=1 bytes)"),
+        (Compression.GZIP, "lz4", "DefaultRecord(offset=0, timestamp=7, key=0 bytes, value=1 bytes)"),
+    ],
+)
+def test_message_about_log_append_time_describes_the_record_as_kafka_does(
+    codec: Compression, compression_type: str, described: str
+) -> None:
+    data = build_batch([NewRecord(b"v", None, 7)], compression=codec, attributes=0x08)
+    error = refusal(bytearray(data), TopicLimits(log_append_time=True, compression_type=compression_type))
+    assert error.record_errors[0].message == (
+        f"Invalid timestamp type in message {described}. Producer should not set timestamp type to LogAppendTime."
+    )
 
 
 @pytest.mark.rule("P-10")

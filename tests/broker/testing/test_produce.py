@@ -72,7 +72,7 @@ def nothing(c: TestCluster) -> None:
             [("k", "a"), ("k", "b"), "c"],
             None,
             87,
-            "values[2]: A compacted topic takes no record without a key.",
+            "values[2]: Compacted topic cannot accept message without key",
         ),
         (
             lambda c: c.alter_topic("t", segment_bytes=5000, max_message_bytes=20_000),
@@ -86,7 +86,7 @@ def nothing(c: TestCluster) -> None:
             ["a", NewRecord(b"b", timestamp=1)],
             None,
             32,
-            "values[1]: Timestamp 1 is outside of ",
+            "values[1]: Timestamp 1 of message with offset 0 is out of range. The timestamp should be within [",
         ),
     ],
     ids=["large value", "stopped leader", "partition 2", "partition -1", "no key", "small segments", "old timestamp"],
