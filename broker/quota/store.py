@@ -154,8 +154,8 @@ class ClientQuotaStore:
 
     def _alter_one(self, alteration: QuotaAlteration, validate_only: bool) -> None:
         entity = parse_entity(alteration.entity)
-        keys = hash_map_order([op.key for op in alteration.ops])
-        for op in sorted(alteration.ops, key=lambda op: keys.index(op.key)):
+        places = {key: place for place, key in enumerate(hash_map_order([op.key for op in alteration.ops]))}
+        for op in sorted(alteration.ops, key=lambda op: places[op.key]):
             if not op.remove:
                 check_value(entity, op.key, op.value)
         if not validate_only:
