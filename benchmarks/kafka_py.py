@@ -1,4 +1,4 @@
-"""Compare how fast Spark reads a topic with this project's data source kafka_py and with its connector.
+"""Compare the speed of Spark with two data sources for Kafka: this project's kafka_py and Spark's own.
 
 The two sources alternate in one Spark session. Values have 100 bytes. Each read counts all records
 and sums their CRCs and offsets; both sources must return the same numbers. The program writes
