@@ -62,6 +62,9 @@ func (t *transactor) init(ctx context.Context, c command) error {
 			kgo.RequireStableFetchOffsets(),
 			// A static member: a new process gets the partition of a killed one at once.
 			kgo.InstanceID(c.TransactionalID),
+			// Tests stop and kill brokers: a heartbeat that fails meanwhile makes the session abort its transaction.
+			kgo.HeartbeatInterval(5*time.Minute),
+			kgo.SessionTimeout(15*time.Minute),
 		)...)
 		if err == nil {
 			t.client = t.session.Client()
