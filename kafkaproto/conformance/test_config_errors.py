@@ -170,6 +170,8 @@ KEY_STORE = "ssl.keystore.location"
             "Invalid value org.apache.kafka.common.config.ConfigException: Log cleaner threads cannot be increased to more than double "
             "the current value 1 for configuration Invalid dynamic configuration",
         ),
+        ("0", "log.cleaner.threads", "0", "/ by zero"),
+        ("", "log.cleaner.threads", "0", "/ by zero"),
     ],
 )
 def test_read_only_or_invalid_broker_settings_get_kafkas_exact_error_message(
