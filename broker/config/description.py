@@ -49,8 +49,8 @@ class Described(NamedTuple):
 def broker_descriptions(config: ClusterConfig, broker_id: int, in_use: Mapping[str, str]) -> Iterator[Described]:
     """Describe the settings of one broker.
 
-    in_use: values, as text, that the broker uses for settings that it did not get at start, but that every Kafka broker gets. They are described
-    like values given at start.
+    in_use: maps settings that were not given at start to the values, as text, that the broker uses. They are described as if they had been given:
+    a Kafka broker is always started with these settings, for example with `listeners`.
 
     Three kinds of settings are included only if they are set: those that Kafka marks as internal, those that cannot be given at start
     (`only_dynamic`), and those that the emulated release does not know.

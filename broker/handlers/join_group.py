@@ -54,8 +54,8 @@ def join_group(exchange: Exchange, request: JoinGroupRequest) -> Reply | Delayed
 def _refusal(node: Node, request: JoinGroupRequest) -> int:
     """Return the error code if this broker does not coordinate the group, otherwise 0.
 
-    Also returns 0 for a request whose fields `GroupCoordinator.join` rejects before that check: an empty group id, and, with Kafka's new group
-    coordinator, an invalid session timeout (GC-7).
+    Also returns 0 if the group id is empty or, with Kafka's new group coordinator, if the session timeout is invalid. Kafka checks these two fields
+    before it checks who coordinates the group (GC-7), and here `GroupCoordinator.join` rejects them later.
     """
     groups = node.groups
     if not request.group_id:

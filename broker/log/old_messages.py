@@ -1,8 +1,8 @@
 """Validation of Produce requests before version 3: messages of any magic, converted to one batch of magic 2.
 
 Follows `UnifiedLog.analyzeAndValidateRecords` and `LogValidator` in Kafka (P-4). A request may carry many
-uncompressed messages of magic 0 and 1, but only one compressed message or batch of magic 2. An empty request is accepted and appends
-nothing. This module does not depend on log offsets or the topic's name.
+uncompressed messages of magic 0 and 1, but only one message if it is compressed, and only one batch of magic 2. An empty request is accepted
+and appends nothing. This module does not depend on log offsets or the topic's name.
 """
 
 from __future__ import annotations

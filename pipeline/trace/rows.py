@@ -282,7 +282,7 @@ def _coordinator_rows(api_key: int, keys: Row, request: Any, response: Any) -> I
 
 
 _NO_BROKER_COLUMNS: Row = {column.name: None for column in TABLES["requests"] if column.broker_only}
-"""The columns of `requests` that only a recorder inside a broker knows, each with the value None, which it has in other traces."""
+"""Maps the columns of `requests` that only a recorder inside a broker can fill to None: their values in rows of other traces."""
 _CONNECTION_COLUMNS = frozenset({"principal", "listener", "software"})
 _THROTTLE_COLUMNS = frozenset(columns.throttle({}))
 

@@ -33,7 +33,7 @@ def run(out: Path, trace: Path | None, json_file: Path | None) -> int:
 
 
 def audit_folder(spark: SparkSession, out: Path, trace: Path | None, json_file: Path | None) -> int:
-    """Audit the tables in `out`, and return the exit status: 0, 1 or 2 by the worst severity of a broken rule, 3 if no rule had anything to check.
+    """Audit the tables in `out`, and return the exit status, which `command.STATUSES` explains.
 
     trace: path of a trace, whose new part is first added to the tables; None to audit the tables as they are. json_file: receives the outcomes
     as JSON, None for no such file. The outcomes are also printed as text. Raises StoreError if the tables are missing, damaged or
