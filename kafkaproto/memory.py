@@ -28,9 +28,9 @@ Decoders check the memory only of those arrays whose items can take more than th
 """
 
 FREE = 12
-"""How many bytes of memory each encoded byte may always take, so that decoders need not count them.
+"""How many bytes of memory each encoded byte may take without being counted by a decoder.
 
-This suffices for strings, bytes and numbers. Arrays can take more, so decoders count what their items take in addition.
+This suffices for strings, bytes and numbers. The items of an array can take more memory; decoders count the memory beyond this number.
 """
 
 ROOM_PER_BYTE = HEAVY - FREE
