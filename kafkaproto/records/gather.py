@@ -87,7 +87,7 @@ def keys(b: bytes, count: int) -> list[bytes | None] | None:
 
 
 def _cut(b: bytes, starts: Ints, sizes: Ints) -> list[bytes | None]:
-    """Return the bytes of ``b`` at each start position, with the size at the same index; None where the size is negative."""
+    """Return ``b[start : start + size]`` for each pair of a start in ``starts`` and a size in ``sizes``; None for a negative size."""
     count = len(starts)
     differs = sizes[1:] != sizes[:-1]
     steps = np.diff(starts)
