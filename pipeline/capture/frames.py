@@ -26,8 +26,8 @@ NEWER_VERSIONS = 16
 MAX_CORRELATION_ID_STEP = 1 << 20
 """The largest plausible difference between the correlation ids of two successive requests of a connection.
 
-Bytes with a larger difference are not taken for the next request. The difference may exceed 1, because some clients number the requests of all their
-connections in one sequence.
+Bytes whose correlation id differs by more cannot be the next request. The difference may exceed 1, because some clients number the requests of all
+their connections in one sequence.
 """
 
 _REQUEST_START = Struct(">ihhih")

@@ -205,7 +205,8 @@ def windows_of(tables: Tables) -> Windows:
 def planned(tables: Tables) -> DataFrame:
     """Return the throttle times that clients would have had under other quotas: one row per client, API (Produce or Fetch), broker and quota.
 
-    The times are computed by replaying the recorded requests of each client under each planned quota (`Replay`).
+    The times are computed by replaying the recorded requests of each client under each planned quota (`Replay`). A client that the byte quota never
+    throttled in the trace is left out if it was charged for at most 1 MB.
 
     Columns: client_id, api, broker, quota (bytes per second), in_force (whether the broker had this quota), requests (with repetitions of throttled
     fetches), throttles, throttled_ms, longest_ms, a_minute_or_longer (number of throttles of at least a minute), percent_of_time (throttled_ms as a
